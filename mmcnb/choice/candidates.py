@@ -21,7 +21,6 @@ GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN, LEAST_SQUARES, KNOWN = "margin", "least squares", "known labels"
 LAYOUT, TREE = "layout", "merge tree"
 
-Labels = np.ndarray | None
 Maker = Callable[[], Any]  # gives labels of the nodes, or a pair of labels and a model, or None
 
 
@@ -62,19 +61,18 @@ class Candidate:
 def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
     """The candidates that the graph gives, each with its name."""
     k, tree = n_clusters, spanning_tree(graph.lengths())
+
+    def communities(n_neighbors: int) -> np.ndarray | None:
+        return communities_at(*graph.edges(n_neighbors), k, seed)
+
+    def in_layout() -> np.ndarray | None:
+        return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, k, seed)
+
     found: list[tuple[str, Maker]] = [
-        *((f"communities {count}", partial(_communities, graph, count, k, seed)) for count in NEIGHBOURS),
+        *((f"communities {count}", partial(communities, count)) for count in NEIGHBOURS),
         *((f"linkage {gini}", partial(genie_at, tree, graph.sizes, k, gini)) for gini in GINI_THRESHOLDS),
     ]
-    return [*found, (LAYOUT, partial(_in_layout, graph, k, seed))] if graph.is_unit else found
-
-
-def _communities(graph: NodeGraph, n_neighbors: int, n_clusters: int, seed: int) -> Labels:
-    return communities_at(*graph.edges(n_neighbors), n_clusters, seed)
-
-
-def _in_layout(graph: NodeGraph, n_clusters: int, seed: int) -> Labels:
-    return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, n_clusters, seed)
+    return [*found, (LAYOUT, in_layout)] if graph.is_unit else found
 
 
 def candidates(
@@ -111,14 +109,11 @@ def candidates(
     >>> len(found), left_out
     (7, {})
     """
-    found, left_out = list[Candidate](), dict[str, str]()
     each = each if len(made) > 1 else map  # one alone has all threads for its own passes
     backwards = list(each(partial(_judged, graph, n_clusters), made[::-1]))  # the slowest comes last
-    for (name, _), one in zip(made, backwards[::-1], strict=True):
-        if isinstance(one, str):
-            left_out[name] = one
-        else:
-            found.append(one)
+    judged = list(zip([name for name, _ in made], backwards[::-1], strict=True))
+    found = [one for _, one in judged if isinstance(one, Candidate)]
+    left_out = {name: one for name, one in judged if isinstance(one, str)}
     if not found:
         reasons = ", ".join(f"{name}: {reason.removesuffix('.')}" for name, reason in left_out.items())
         raise InputError(f"no candidate has {n_clusters} clusters ({reasons}); give fewer clusters.")

@@ -83,9 +83,7 @@ def _mismatched(labels: np.ndarray, found: np.ndarray) -> int:
     """Rows outside the cluster that is matched with their label, under the best matching."""
     from scipy.optimize import linear_sum_assignment
 
-    if not labels.size:
-        return 0
-    k = int(max(labels.max(), found.max())) + 1
+    k = int(max(labels.max(initial=0), found.max(initial=0))) + 1
     counts = np.bincount(labels * k + found, minlength=k * k).reshape(k, k)
     return int(labels.size - counts[linear_sum_assignment(counts, maximize=True)].sum())
 

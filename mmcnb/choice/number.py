@@ -98,10 +98,6 @@ class Structure:
         shares = np.exp(sharpness * (scores - scores.max())) * [one.persistence for one in self.partitions]
         return np.asarray(shares / shares.sum())
 
-    def split(self, labels: np.ndarray) -> np.ndarray:
-        """Labels with each cluster that is two or more groups split into these."""
-        return split(self.groups, labels, self.graph.counts)
-
     def agreements(self, labels: np.ndarray) -> np.ndarray:
         """Adjusted Rand index of a partition with each; 0 in place of less."""
         found = [agreement(labels, one.labels, self.graph.counts) for one in self.partitions]
@@ -139,22 +135,18 @@ def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) 
     >>> max(found.partitions, key=lambda one: one.score).n_clusters
     2
     """
-    if n_clusters is not None:
-        tree = merge_tree(*graph.edges(), n_clusters)
-        found = _cuts(tree)
-    else:
-        graphs = [graph.edges(count) for count in ((10, 25) if graph.n_nodes >= 300 else (10,))]
-        trees = list(each(lambda edges: merge_tree(*edges), graphs))
-        found = [labels for one in trees for labels in _cuts(one)]
-        for edges in graphs:
-            found += each(partial(communities_by, *edges), np.geomspace(3.14, 0.02, 13))
-        tree = trees[0]
+    counts = (10, 25) if n_clusters is None and graph.n_nodes >= 300 else (10,)
+    graphs = [graph.edges(count) for count in counts]
+    trees = list(each(lambda edges: merge_tree(edges[0], edges[1], n_clusters), graphs))
+    found = [labels for one in trees for labels in _cuts(one)]
+    for edges in graphs if n_clusters is None else ():
+        found += each(partial(communities_by, *edges), np.geomspace(3.14, 0.02, 13))
     keys = [blake2b(one.tobytes(), digest_size=16).digest() for one in found]
-    kept = dict(zip(keys, found, strict=True))
-    kept = {key: one for key, one in kept.items() if 2 <= one.max() + 1 <= graph.n_nodes / 6}
+    pairs = zip(keys, found, strict=True)
+    kept = {key: one for key, one in pairs if 2 <= one.max() + 1 <= graph.n_nodes / 6}
     d = dimension(graph)
     partitions = each(lambda key: judged(graph, d, kept[key], keys.count(key)), kept)
-    return Structure(graph, tree, d, list(partitions))
+    return Structure(graph, trees[0], d, list(partitions))
 
 
 def _cuts(tree: MergeTree) -> list[np.ndarray]:
@@ -335,8 +327,9 @@ def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpnes
     agree = partial(agreement, counts=found.graph.counts)
     expected = [sum(p * agree(one.labels, other.labels) for p, other in likely) for one in partitions]
     best = int(np.argmax(expected))
-    labels, before = found.split(partitions[best].labels), partitions[best].n_clusters
-    labels = labels if labels.max() < most else partitions[best].labels
+    whole, before = partitions[best].labels, partitions[best].n_clusters
+    labels = split(found.groups, whole, found.graph.counts)
+    labels = labels if labels.max() < most else whole
     k = int(labels.max()) + 1
     reason = f"{k} clusters: their expected agreement with the right partition is {expected[best]:.2f}"
     reason += f", after {before} were split at gaps inside" if k > before else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
-from mmcnb.choice.number import GATE, Number, Structure, agreement
+from mmcnb.choice.number import GATE, Number, Structure, agreement, split
 from mmcnb.columns.columns import SingleColumns
 from mmcnb.graph.communities import communities_at
 from mmcnb.graph.neighbours import NodeGraph
@@ -188,7 +188,7 @@ def doubts(seen: Structure, labels: np.ndarray, number: Number) -> list[str]:
         found.append(f"{NO_STRUCTURE} (evidence {z:.1f}, of {GATE} needed)")
     elif z < 2 * GATE or seen.d < 1.1:  # gaps of rows along a line look like clusters
         found.append(f"the evidence for clusters is weak ({z:.1f})")
-    if (more := int(seen.split(labels).max() - labels.max())) > 0:
+    if (more := int(split(seen.groups, labels, seen.graph.counts).max() - labels.max())) > 0:
         found.append(f"a look into the clusters finds {more} more")
     if number.agreement < LIKELY_NUMBER:
         found.append(f"the expected agreement with the right partition is {number.agreement:.2f}")

@@ -44,11 +44,9 @@ def read_known_rows(
     >>> known.rows.tolist(), known.labels.tolist(), known.pairs.tolist()
     ([3, 5, 7], [0, -1, 1], [[0, 1]])
     """
-    named, labels = _labels(partial_labels, n_samples, n_clusters)
-    linked, parted = (
-        _pairs(name, given, n_samples)
-        for name, given in (("must_link", must_link), ("cannot_link", cannot_link))
-    )
+    named, labels = _labels({} if partial_labels is None else partial_labels, n_samples, n_clusters)
+    linked = _pairs("must_link", () if must_link is None else must_link, n_samples)
+    parted = _pairs("cannot_link", () if cannot_link is None else cannot_link, n_samples)
     if not named.size + linked.size + parted.size:
         return None
     joined = np.concatenate([linked, parted])
@@ -63,8 +61,6 @@ def read_known_rows(
 
 def _labels(given: Any, n_samples: int, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows that have a label, and these."""
-    if given is None:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
     if isinstance(given, Mapping):
         rows, labels = _whole("partial_labels", list(given)), _whole("partial_labels", list(given.values()))
         _check_rows("partial_labels", rows, n_samples)
@@ -88,8 +84,6 @@ def _labels(given: Any, n_samples: int, n_clusters: int) -> tuple[np.ndarray, np
 
 
 def _pairs(name: str, given: Any, n_samples: int) -> np.ndarray:
-    if given is None:
-        return np.empty((0, 2), np.int64)
     pairs = _whole(name, given)
     if pairs.size == 0:
         return np.empty((0, 2), np.int64)
@@ -107,8 +101,7 @@ def _whole(name: str, given: Any) -> np.ndarray:
     values = plain_values(given, name)
     if not values.size:
         return values.astype(np.int64)
-    numeric = values.dtype.kind in "iuf" and bool(np.isfinite(values).all())
-    numeric = numeric and bool((np.abs(values.astype(np.float64)) < 2**63).all())
+    numeric = values.dtype.kind in "iuf" and bool((np.abs(values.astype(np.float64)) < 2**63).all())
     whole = values.astype(np.int64) if numeric else np.zeros(values.shape, np.int64)
     if not numeric or not (whole == values).all():
         raise InputError(f"{name} holds what is no whole number; give row numbers and labels as integers.")

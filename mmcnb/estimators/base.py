@@ -200,8 +200,7 @@ class Estimator(FittedAttributes, BaseEstimator):
             gives it.
         """
         features, rule = self._features(X, element)
-        values: np.ndarray = self._run(DecisionPass(rule), features, "labels")
-        return values
+        return self._run(DecisionPass(rule), features, "labels")
 
     def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
         """Cluster and margin of rows, as a pandas frame.
@@ -587,5 +586,4 @@ def first_row_order(session: FitSession, result: FitResult) -> list[int]:
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
     first = np.arange(rule.offset.shape[0]) if result.first_rows is None else result.first_rows
-    order: list[int] = np.argsort(first, kind="stable").tolist()
-    return order
+    return np.argsort(first, kind="stable").tolist()

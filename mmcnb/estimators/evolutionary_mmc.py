@@ -198,8 +198,7 @@ class EvolutionaryMMC(StreamedClusterer):
             basis = to_dense(sample, np.float64)
             fitted = MatrixFitness(kernel(sample, basis), alpha, weights, centre)
             return Model(empty, kernel, basis, session.scaling, "float64"), fitted
-        size = min(sample.shape[0], self.n_landmarks)
-        basis = choose_landmarks(sample, size, session.random_state, weights)
+        basis = choose_landmarks(sample, self.n_landmarks, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
         fitness = FeatureFitness(values, normalization, alpha, weights, centre)
         return Model(empty, kernel, basis, session.scaling), fitness

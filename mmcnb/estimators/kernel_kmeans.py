@@ -134,11 +134,6 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property
-    def cluster_sizes_(self) -> np.ndarray:
-        """Rows (or weight) of each cluster."""
-        return np.array(self.report_["sizes"])
-
-    @property
     def pseudo_centres_(self) -> np.ndarray:
         """Row number of the pseudo-centre of each cluster."""
         return np.array(self.report_["pseudo_centres"], np.int64)
@@ -188,8 +183,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
         check_clusters(k, sample, session.samples.n_samples)
         kernel = default_kernel(self, sample, weights)
-        size = min(sample.shape[0], self.n_landmarks or LANDMARKS)
-        basis = choose_landmarks(sample, size, session.random_state, weights)
+        basis = choose_landmarks(sample, self.n_landmarks or LANDMARKS, session.random_state, weights)
         values, normalization = landmark_values(sample, kernel, basis)
         if basis.shape[0] < k:
             check_places(np.unique(values, axis=0).shape[0], k)

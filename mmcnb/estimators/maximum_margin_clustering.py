@@ -18,7 +18,7 @@ from mmcnb.choice.number import MANY, Number, Structure, found_number, given_num
 from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
-from mmcnb.columns.columns import SingleColumns, single_columns
+from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
@@ -414,7 +414,7 @@ class MaximumMarginClustering(StreamedClusterer):
         """The merge tree of the nodes of the fit."""
         check_is_fitted(self, "model_")
         nodes = self.model_.graph
-        if nodes is None or nodes.tree is None:
+        if nodes is None:
             raise InputError("this model has no merge tree: its rows are equal; give rows that differ.")
         return nodes.tree
 
@@ -467,7 +467,9 @@ class MaximumMarginClustering(StreamedClusterer):
         if small.any():
             best, *others = [set_apart(graph, one, small) for one in (best, *others)]
             number, sizes = with_small(number, best.labels, small), with_own(sizes, small)
-        single = self._single(session, graph, best.labels)
+        single, columns = None, session.treatment.columns
+        if columns is not None:  # of the rows that were drawn at random
+            single = single_columns(columns, best.labels[graph.node_of[: len(columns.rows)]])
         trusted = trust(best, others, single, doubts(seen, best.labels, number))
         session.record({"stage": "choice"})
         result = self._labelled(session, seen, best, small > 0)
@@ -526,17 +528,10 @@ class MaximumMarginClustering(StreamedClusterer):
         graph = self._graph(session, n_clusters)
         return session, graph, graph.of_nodes(found[kept])
 
-    def _model(self, session: FitSession) -> Model:
+    def _model(self, session: FitSession, n_clusters: int = 1) -> Model:
         """The model that labels by the vote, without its nodes."""
-        rule = Shares(np.arange(1.0), np.zeros(1))
+        rule = Shares(np.arange(float(n_clusters)), np.zeros(n_clusters))
         return Model(rule, None, None, session.scaling, "float64", is_unit=self.metric == "cosine")
-
-    @staticmethod
-    def _single(session: FitSession, graph: NodeGraph, labels: np.ndarray) -> SingleColumns | None:
-        """Columns that make the clusters alone; they are those of the rows that were drawn at random."""
-        if (columns := session.treatment.columns) is None:
-            return None
-        return single_columns(columns, labels[graph.node_of[: len(columns.rows)]])
 
     def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
         """The fit with its columns as they are, if these separate far better and only their units differ.
@@ -558,11 +553,9 @@ class MaximumMarginClustering(StreamedClusterer):
             return session
         return replace(plain, treatment=session.treatment.left_out(J, J_scaled))
 
-    def _makers(
-        self, session: FitSession, seen: Structure, n_clusters: int, seed: int
-    ) -> list[tuple[str, Any]]:
+    def _makers(self, session: FitSession, seen: Structure, k: int, seed: int) -> list[tuple[str, Any]]:
         """The candidates of the fit, by name."""
-        graph, k = seen.graph, n_clusters
+        graph = seen.graph
 
         def of_model(make: Any) -> tuple[np.ndarray, Any]:
             made, given = make(), open_samples(session.sample)
@@ -574,7 +567,8 @@ class MaximumMarginClustering(StreamedClusterer):
         if k == 1:
             return [("one cluster", lambda: np.zeros(graph.n_nodes, np.int64))]
         if self.cluster_sizes is not None:
-            return [(LEAST_SQUARES, partial(of_model, partial(self._sized, session, k)))]
+            sized = partial(least_squares.fit_least_squares, session, self._sized_settings(k))
+            return [(LEAST_SQUARES, partial(of_model, sized))]
         nodes = _of_nodes(session, graph)
         margin = (MARGIN, partial(of_model, partial(margin_on_sample, nodes, k, self._function, seed)))
         of_graph: list[tuple[str, Any]] = []
@@ -591,11 +585,8 @@ class MaximumMarginClustering(StreamedClusterer):
         """Whether the widest margin is a candidate."""
         return self.kernel in ALONE or (self.kernel == "auto" and n_clusters <= MOST_MARGIN_CLUSTERS)
 
-    def _sized(self, session: FitSession, n_clusters: int) -> FitResult:
-        """All rows by least squares, with the sizes asked for."""
-        return least_squares.fit_least_squares(session, self._sized_settings(n_clusters))
-
     def _sized_settings(self, n_clusters: int) -> least_squares.SearchSettings:
+        """How least squares labels all rows, with the sizes asked for."""
         partition = PartitionConfig(n_clusters, cluster_sizes=self.cluster_sizes)
         return least_squares.SearchSettings(partition, self._function)
 
@@ -622,12 +613,11 @@ class MaximumMarginClustering(StreamedClusterer):
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
         logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))
         offsets = outlier_offsets(logs, best.labels, is_small)
-        nodes = vote(graph, best.labels, k, tree=seen.tree, offsets=offsets)
+        nodes = vote(graph, best.labels, k, seen.tree, offsets)
         if self.noise is not None:
             nodes = replace(nodes, threshold=noise_threshold(logs - offsets, graph.sizes, self.noise))
         if not isinstance(made, FitResult):
-            shares = Shares(np.arange(float(k)), np.zeros(k))
-            model = made or replace(self._model(session), rule=shares, graph=nodes)
+            model = made or replace(self._model(session, k), graph=nodes)
             model = replace(model, is_unit=self.metric == "cosine")
             rows = model.features(session.samples)
             likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
@@ -700,10 +690,8 @@ class MaximumMarginClustering(StreamedClusterer):
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(rows, most, self._function, p)
-            work, routines = (
-                own.sample_bytes + own.work_bytes + own.larger_bytes,
-                GRAPH_ROUTINES | own.routines,
-            )
+            work = own.sample_bytes + own.work_bytes + own.larger_bytes
+            routines = GRAPH_ROUTINES | own.routines
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
         seconds = NODE_SECONDS * drawn + needs.search_seconds
         return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))

@@ -17,7 +17,12 @@ from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
 
 
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Columns computed from rows of any kind."""
+    """Clusters whose weights are reported, and columns computed from rows of any kind."""
+
+    @property
+    def cluster_sizes_(self: Any) -> np.ndarray:
+        """Rows (or weight) of each cluster."""
+        return np.array(self.report_["sizes"])
 
     def fit_transform(self: Any, X: Any, y: Any = None, *, element: str | None = None, **options: Any) -> Any:
         """Fit, then transform the same rows.

@@ -45,7 +45,6 @@ class KernelName:
         Choice(self.choices).check(name, value)
 
 
-@dataclass(frozen=True)
 class Scale:
     """A scaling by name, or wishes for columns."""
 
@@ -60,7 +59,6 @@ class Scale:
                 Choice(("log", "standard", None)).check(f"{name}[{column!r}]", wish)
 
 
-@dataclass(frozen=True)
 class NumberOrRange:
     """A number of clusters, a range of it, or neither: it is found."""
 

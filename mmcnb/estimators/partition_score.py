@@ -116,7 +116,6 @@ def partition_score(
     treatment = treat(scale, sample, moments, own, samples.sources, kept, rows.size < n)
     sample = scaled_matrix(sample, treatment.scaling)
     sample = unit_rows(sample) if metric == "cosine" else sample
-    given = sample, own, state
-    graph = node_graph(*given, n_axes=axes_of(clusters.size))
+    graph = node_graph(sample, own, state, n_axes=axes_of(clusters.size))
     left_out = float(1 - (weights[counted].sum() / weights.sum()))
     return PartitionScore(*judge(graph, graph.of_nodes(of_rows.ravel())), left_out)

@@ -86,8 +86,8 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     from mmcnb import __version__
 
     given = estimator.get_params(deep=False).items()
-    kept = ((name, value) for name, value in given if name not in (*RUNTIME_NAMES, "landmarks"))
-    plain = {name: _plain(value) for name, value in kept}  # the model has the landmarks
+    left_out = *RUNTIME_NAMES, "landmarks"  # which the model has
+    plain = {name: _plain(value) for name, value in given if name not in left_out}
     header = {
         "class": type(estimator).__name__,
         "version": __version__,

@@ -142,11 +142,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     constraints = MappingProxyType({"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)})
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
-    @property
-    def cluster_sizes_(self) -> np.ndarray:
-        """Rows (or weight) of each cluster."""
-        return np.array(self.report_["sizes"])
-
     def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
         """Landmark features of rows, in coordinates in which the ridge is the identity.
 

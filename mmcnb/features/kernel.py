@@ -12,14 +12,7 @@ from mmcnb.errors import InputError, one_line
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
-from mmcnb.samples.matrix import (
-    as_csr_block,
-    as_matrix,
-    n_rows_of,
-    squared_sums,
-    to_dense,
-    with_short_indices,
-)
+from mmcnb.samples.matrix import as_csr_block, as_matrix, squared_sums, to_dense, with_short_indices
 
 KERNELS = ("rbf", "linear", "poly")
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
@@ -100,6 +93,32 @@ class Kernel(OnBasis):
     def to_dict(self) -> dict[str, Any]:
         """The kernel as a JSON object."""
         return dict(vars(self))
+
+    @classmethod
+    def restore(cls, values: dict[str, Any]) -> "Kernel":
+        """The kernel of a result of `to_dict`.
+
+        Raises
+        ------
+        InputError
+            If no kernel has such parameters; the message begins with the name of one.
+
+        Examples
+        --------
+        >>> from mmcnb.features.kernel import Kernel
+        >>> Kernel.restore(Kernel("poly", degree=2).to_dict())
+        Kernel(name='poly', gamma=1.0, degree=2, coef0=1.0)
+        """
+        kernel = cls(**values)
+        if kernel.name not in KERNELS:
+            raise InputError(f"kernel is named {kernel.name!r}, which is none of {', '.join(KERNELS)}")
+        for name, least in (("gamma", 0.0), ("coef0", -np.inf)):
+            value = getattr(kernel, name)
+            if type(value) not in (int, float) or not np.isfinite(value) or value < least:
+                raise InputError(f"{name} of the kernel is {value!r}, which it never is")
+        if type(kernel.degree) is not int or not 1 <= kernel.degree <= 2**31 - 1:
+            raise InputError(f"degree of the kernel is {kernel.degree!r}, which it never is")
+        return kernel
 
 
 class BasisVectors:
@@ -272,13 +291,14 @@ class CallableKernel(OnBasis):
             If the function fails on sparse rows, or returns another shape, NaN, infinity or anything but real
             numbers.
         """
-        values = to_dense(self._evaluate(rows, vectors.dense))
+        given = as_matrix(rows)
+        values = to_dense(self._evaluate(given, vectors.dense))
         if values.dtype.kind not in "fiub":
             raise InputError(
                 f"kernel {self.name} gave values of {values.dtype}; give a function whose values are real "
                 "numbers."
             )
-        expected = n_rows_of(rows), vectors.dense.shape[0]
+        expected = given.shape[0], vectors.dense.shape[0]
         if values.shape != expected:
             raise InputError(
                 f"kernel {self.name} gave values of shape {values.shape}, not {expected}; give a function of "
@@ -296,10 +316,10 @@ class CallableKernel(OnBasis):
         return values
 
     def _evaluate(self, rows: Any, basis: np.ndarray) -> Any:
-        if not isinstance(rows, CSRBlock):
+        if isinstance(rows, np.ndarray):
             return self.function(rows, basis)
         try:
-            return self.function(with_short_indices(as_matrix(rows)), basis)
+            return self.function(with_short_indices(rows), basis)
         except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
             # The errors of functions for dense rows do not name sparse rows as the cause.
             raise InputError(
@@ -368,20 +388,11 @@ class MultipleKernels(OnBasis):
         columns = [None if part is None else part.tolist() for part in self.columns]
         return {"kernels": [kernel.to_dict() for kernel in self.kernels], "columns": columns}
 
-
-def kernel_from_dict(values: dict[str, Any]) -> Kernel | MultipleKernels:
-    """The kernel or kernels of a result of ``to_dict``.
-
-    Examples
-    --------
-    >>> from mmcnb.features.kernel import Kernel, kernel_from_dict
-    >>> kernel_from_dict(Kernel("poly", degree=2).to_dict())
-    Kernel(name='poly', gamma=1.0, degree=2, coef0=1.0)
-    """
-    if "kernels" not in values:
-        return Kernel(**values)
-    columns = (None if part is None else np.array(part, np.int64) for part in values["columns"])
-    return MultipleKernels(tuple(Kernel(**one) for one in values["kernels"]), tuple(columns))
+    @classmethod
+    def restore(cls, values: dict[str, Any]) -> "MultipleKernels":
+        """The kernels of a result of `to_dict`."""
+        columns = (None if part is None else np.array(part, np.int64) for part in values["columns"])
+        return cls(tuple(map(Kernel.restore, values["kernels"])), tuple(columns))
 
 
 def select_columns(rows: Any, columns: np.ndarray | None) -> Any:

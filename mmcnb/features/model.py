@@ -11,15 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from mmcnb.errors import InputError
 from mmcnb.features.directions import UnitSamples
-from mmcnb.features.kernel import (
-    KERNELS,
-    ExpansionMap,
-    FeatureMap,
-    Kernel,
-    KernelSamples,
-    MultipleKernels,
-    kernel_from_dict,
-)
+from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
 from mmcnb.features.rules import Hyperplane, Scores, Shares
@@ -37,7 +29,7 @@ KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((0,), FLOATS): "graph_threshold",
     ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
     "graph_mean graph_data graph_sizes graph_links graph_offsets",
-    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
+    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",
     ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
     "graph_indices graph_indptr graph_shape graph_pieces",
     ((2,), INTEGERS): "graph_merges",
@@ -159,24 +151,22 @@ class Model:
         """
         check_arrays(arrays)
         coef, offset = arrays["coef"], arrays["offset"]
-        has_graph = any(name.startswith("graph_") for name in arrays)
-        has_ridge = "ridge_matrix" in arrays
+        kernel = header["kernel"] or None
+        if kernel is not None:
+            kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(kernel)
         of_many = Shares if coef.ndim == 1 else Scores
-        model = cls(
+        return cls(
             of_many(coef, offset) if offset.ndim else Hyperplane(coef, float(offset)),
-            kernel_from_dict(header["kernel"]) if header["kernel"] else None,
+            kernel,
             _basis_of(arrays),
             _scaling_of(arrays),
             header["feature_dtype"],
-            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if has_ridge else None,
+            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
             arrays.get("kernel_weights"),
-            Vote.restore(arrays) if has_graph else None,
+            Vote.restore(arrays) if any(name.startswith("graph_") for name in arrays) else None,
             header.get("is_unit", False),
             Encoding.restore(header["encoding"]) if header.get("encoding") else None,
         )
-        for kernel in getattr(model.kernel, "kernels", (model.kernel,) if model.kernel else ()):
-            check_kernel(kernel)
-        return model
 
 
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
@@ -262,18 +252,6 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
         raise InputError(f"{missing[0]} is missing")
 
 
-def check_kernel(kernel: Any) -> None:
-    """Refuse a kernel with parameters that none has; the message begins with the name of one."""
-    if kernel.name not in KERNELS:
-        raise InputError(f"kernel is named {kernel.name!r}, which is none of {', '.join(KERNELS)}")
-    for name, least in (("gamma", 0.0), ("coef0", -np.inf)):
-        value = getattr(kernel, name)
-        if type(value) not in (int, float) or not np.isfinite(value) or value < least:
-            raise InputError(f"{name} of the kernel is {value!r}, which it never is")
-    if type(kernel.degree) is not int or not 1 <= kernel.degree <= 2**31 - 1:
-        raise InputError(f"degree of the kernel is {kernel.degree!r}, which it never is")
-
-
 def check_shapes(model: Model, n_features: int) -> None:
     """Refuse a model whose parts do not fit one another, or not rows of ``n_features`` columns.
 
@@ -303,7 +281,7 @@ def check_shapes(model: Model, n_features: int) -> None:
         is_order = np.array_equal(np.sort(model.rule.coef), np.arange(len(model.rule.offset)))
         if model.graph is None or not is_order:
             raise InputError("coef numbers no clusters of the nodes of a graph")
-    if model.graph is not None and (own := model.graph.n_columns) != n_features:
+    if model.graph is not None and (own := model.graph.axes.n_features) != n_features:
         raise InputError(f"the graph is of {own} columns, and {n_features} would fit the rest")
     if not isinstance(model.is_unit, bool):
         raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")

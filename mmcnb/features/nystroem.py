@@ -1,7 +1,6 @@
 """The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.sparse import issparse
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import FEATURE_DTYPE, Kernel
 from mmcnb.features.rules import Scores
-from mmcnb.graph.nodes import finite
+from mmcnb.graph.nodes import distinct_rows, finite
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.derived import Scaling, scaled_matrix
@@ -120,20 +119,12 @@ def choose_landmarks(
         _, rows = kmeans_plusplus(points, n_landmarks, sample_weight=weights, random_state=random_state)
     else:
         rows = np.arange(X.shape[0])
-    chosen, stays_sparse = X[np.sort(rows)], may_be_sparse and X.shape[1] > WIDE_COLUMNS
-    return distinct_rows(chosen if stays_sparse else to_dense(chosen))
-
-
-def distinct_rows(rows: Any) -> Any:
-    """The distinct rows of a dense or CSR matrix, in their order."""
-    if not issparse(rows):
-        _, first = np.unique(rows, axis=0, return_index=True)
-        return np.ascontiguousarray(rows[np.sort(first)])
-    rows.eliminate_zeros()
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    for number, (start, stop) in enumerate(pairwise(rows.indptr)):
-        numbers.setdefault((rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()), number)
-    return rows[list(numbers.values())]
+    chosen = X[np.sort(rows)]
+    if may_be_sparse and issparse(chosen) and X.shape[1] > WIDE_COLUMNS:
+        chosen.eliminate_zeros()
+    else:
+        chosen = to_dense(chosen)
+    return distinct_rows(chosen)[0]
 
 
 @finite
@@ -173,7 +164,7 @@ def scaled_landmarks(landmarks: Any, sample: Any, scaling: Scaling | None) -> np
         raise InputError(f"{fault}; give landmarks with the columns of the rows.")
     if hasattr(sample, "indptr") and scaling is not None:
         scaling = replace(scaling, mean=np.zeros_like(scaling.mean))  # sparse columns are not centred
-    return distinct_rows(scaled_matrix(rows.astype(sample.dtype), scaling))
+    return distinct_rows(scaled_matrix(rows.astype(sample.dtype, order="C"), scaling))[0]
 
 
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -159,13 +159,6 @@ class Softmax:
         return np.asarray(softmax(self.rule.decide(rows), axis=1))
 
 
-class Labels(Protocol):
-    """Labels of the rows of a block: -1 or +1, or the number of the cluster where there are scores."""
-
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """Labels of rows start to stop, whose features are ``rows``."""
-
-
 @dataclass(frozen=True)
 class GivenLabels:
     """Labels stored as one byte per row.
@@ -198,6 +191,10 @@ class RuleLabels:
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The labels of rows start to stop."""
         return labels_from(self.rule.decide(rows))
+
+
+Labels = GivenLabels | RuleLabels
+"""Labels of the rows of a block: -1 or +1, or the number of the cluster where there are scores."""
 
 
 def signs(f: np.ndarray) -> np.ndarray:

@@ -272,8 +272,7 @@ def _between(pieces: Graph) -> np.ndarray:
 
     indptr, ends, weights, loops = pieces
     table: np.ndarray = csr_array((weights, ends, indptr), shape=(len(loops),) * 2).toarray()
-    for one in range(len(table)):  # sums in another order have another rounding
-        table[one:, one] = table[one, one:]
+    table = np.triu(table) + np.triu(table, 1).T  # sums in another order have another rounding
     table[np.diag_indices_from(table)] = loops
     return table
 

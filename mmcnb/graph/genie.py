@@ -35,8 +35,7 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     ends = np.sort(np.column_stack([rows, graph.indices]).astype(np.int64), axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0], graph.data))
-    ranks = np.empty(len(order))
-    ranks[order] = np.arange(1, len(order) + 1)
+    ranks = np.argsort(order) + 1.0
     tree = minimum_spanning_tree(csr_array((ranks, graph.indices, graph.indptr), graph.shape), overwrite=True)
     return ends[order[np.sort(tree.data).astype(np.int64) - 1]]
 

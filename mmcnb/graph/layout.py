@@ -40,9 +40,8 @@ def layout(graph: Any, seed: int, n_components: int = N_COMPONENTS) -> np.ndarra
 
     weights = np.asarray(graph.data, np.float64)
     start = smooth_start(graph, n_components, seed)
-    return _layout.lay_out(
-        graph.indptr, graph.indices, weights / weights.max(), start, N_EPOCHS, N_NEGATIVE, seed
-    )
+    edges = graph.indptr, graph.indices, weights / weights.max()
+    return _layout.lay_out(*edges, start, N_EPOCHS, N_NEGATIVE, seed)
 
 
 def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:

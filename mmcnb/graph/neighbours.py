@@ -114,9 +114,7 @@ class NodeGraph:
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
         """Labels or figures of the nodes from those of the rows of the sample; a node's first row counts."""
-        of_nodes = np.empty(self.n_nodes, labels.dtype)
-        of_nodes[self.node_of[::-1]] = labels[::-1]
-        return of_nodes
+        return labels[np.unique(self.node_of, return_index=True)[1]]
 
     def beyond(self, sample: Any, each: Each = map) -> np.ndarray:
         """How far the nodes, those of a dense or CSR sample, are from the space of the axes."""
@@ -166,9 +164,14 @@ def node_graph(
     """
     is_unit = are_unit(sample)
     axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
+    search: NodeSearch | SparseSearch
     while True:
-        search, order = _search_of(nodes, random_state, each)
-        node_of, p = np.argsort(order)[node_of], order.shape[0]
+        p = nodes.shape[0]
+        if hasattr(nodes, "indptr"):
+            search = SparseSearch(nodes)
+        else:
+            search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
+            node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
@@ -205,15 +208,6 @@ def _nodes_of(
             "mean of the columns."
         )
     return axes, nodes, node_of
-
-
-def _search_of(
-    nodes: Any, random_state: np.random.RandomState, each: Each
-) -> tuple[NodeSearch | SparseSearch, np.ndarray]:
-    """The search among some nodes, and their numbers in the given order."""
-    if hasattr(nodes, "indptr"):
-        return SparseSearch(nodes), np.arange(nodes.shape[0])
-    return search_in_cells(nodes, random_state, min(N_LISTED, nodes.shape[0] - 1), each)
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
@@ -275,15 +269,10 @@ def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
     loops : ndarray of shape (p,)
         ``s_i d_i - sum_j min(s_i, s_j) w_ij``, with d_i the sum of w_ij.
     """
-    degrees = _row_sums(graph)
     scaled = graph.copy()
     ends = np.repeat(np.arange(sizes.shape[0]), np.diff(graph.indptr))
     scaled.data = graph.data * np.minimum(sizes[ends], sizes[graph.indices])
-    return scaled, np.maximum(sizes * degrees - _row_sums(scaled), 0.0)
-
-
-def _row_sums(graph: Any) -> np.ndarray:
-    return np.asarray(graph.sum(axis=1)).ravel()
+    return scaled, np.maximum(sizes * graph.sum(axis=1) - scaled.sum(axis=1), 0.0)
 
 
 def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray]) -> Any:

@@ -136,20 +136,16 @@ def _principal_axes(
             covariance += part
         wanted = [d - n_axes, d - 1]
         return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
-    axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), None
+    axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), np.arange(d)
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
-        columns = np.unique(sample.indices)  # the axes are 0 in the others
-        columns = columns if columns.shape[0] > axes.shape[1] else None
-    if columns is not None:
-        sample, mean, axes = sample[:, columns], mean[columns], axes[columns]
+        used = np.unique(sample.indices)  # the axes are 0 in the others
+        if used.shape[0] > axes.shape[1]:
+            columns, sample, mean, axes = used, sample[:, used], mean[used], axes[used]
     for _ in range(POWER_STEPS):
         axes, _ = np.linalg.qr(_covariance_times(sample, mean, axes))
     _, turned = eigh(axes.T @ _covariance_times(sample, mean, axes))
-    found = axes @ turned[:, ::-1][:, :n_axes]
-    if columns is None:
-        return np.asarray(found)
     whole = np.zeros((d, n_axes))
-    whole[columns] = found
+    whole[columns] = axes @ turned[:, ::-1][:, :n_axes]
     return whole
 
 
@@ -269,11 +265,6 @@ class NodeSearch:
         check_fits("centres", alike)
         return cls(nodes, starts, centres, int(arrays["search"][0]))
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether each row looks at all nodes."""
-        return self.n_probes >= self.centres.shape[0]
-
     @cached_property
     @finite
     def _halves(self) -> np.ndarray:
@@ -311,7 +302,7 @@ class NodeSearch:
             Their Euclidean distances.
         """
         rows = rows.astype(self.nodes.dtype, copy=False)
-        if self.is_exact:
+        if self.n_probes >= self.centres.shape[0]:
             return self._among(rows, count)
         numbers, distances = self._among(rows, count, self._by_centre.nearest(rows, self.n_probes)[0])
         few = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
@@ -428,8 +419,7 @@ def search_in_cells(
         fitted = KMeans(int(nodes.shape[0] ** 0.5), n_init=1, init="random", max_iter=5, random_state=seed)
         cell = fitted.fit(nodes.astype(np.float64)).labels_  # in float32 many are nearly as near to two
     order = np.argsort(cell, kind="stable")
-    sizes = np.bincount(cell)
-    sizes, nodes = sizes[sizes > 0], np.ascontiguousarray(nodes[order])
+    sizes, nodes = np.unique(cell, return_counts=True)[1], np.ascontiguousarray(nodes[order])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
     centres = centres.astype(nodes.dtype)
@@ -440,8 +430,7 @@ def search_in_cells(
     def probes(rows: np.ndarray) -> np.ndarray:
         """How many cells rows look into until they find each of their nearest nodes."""
         cells, _ = by_centre.nearest(rows, centres.shape[0])
-        place = np.empty_like(cells)
-        np.put_along_axis(place, cells, np.arange(1, centres.shape[0] + 1)[None, :], axis=1)
+        place = np.argsort(cells, axis=1) + 1  # of each cell: each row has all of them
         cell_of = np.searchsorted(starts, whole.nearest(rows, count)[0], side="right") - 1
         return np.take_along_axis(place, cell_of, axis=1)
 

@@ -103,7 +103,7 @@ class SparseSearch:
         step = max(1, WORK_NUMBERS * self.nodes.shape[0] // max(self.nodes.nnz, 1))
         for start in range(0, one.size, step):
             a, b = one[start : start + step], other[start : start + step]
-            products = np.asarray(self.nodes[a].multiply(self.nodes[b]).sum(axis=1)).ravel()
+            products = self.nodes[a].multiply(self.nodes[b]).sum(axis=1)
             found[start : start + step] = np.sqrt(np.maximum(squares[a] + squares[b] - 2 * products, 0.0))
         return found
 

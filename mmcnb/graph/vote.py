@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import LEAST_DISTANCE, N_NEIGHBORS, NodeGraph
 from mmcnb.graph.nodes import Axes, NodeSearch, check_fits
@@ -35,9 +34,9 @@ class Vote:
         Weights of the nodes.
     n_neighbors : int
         Nearest nodes that vote on a row; a node votes on its own rows too.
-    tree : MergeTree or None, default=None
+    tree : MergeTree
         Nested clusters of the nodes.
-    offsets : ndarray of shape (p,) or None, default=None
+    offsets : ndarray of shape (p,)
         What outlier scores subtract near each node.
     threshold : float, default=inf
         The outlier score above which rows are noise.
@@ -49,14 +48,9 @@ class Vote:
     n_features: int
     sizes: np.ndarray
     n_neighbors: int
-    tree: MergeTree | None = None
-    offsets: np.ndarray | None = None
+    tree: MergeTree
+    offsets: np.ndarray
     threshold: float = np.inf
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of the rows."""
-        return self.axes.n_features
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
@@ -74,7 +68,6 @@ class Vote:
 
     def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Piece of the tree of rows with these nearest nodes: the one with the largest share."""
-        assert self.tree is not None
         weights, pieces = self._weights(numbers, distances), self.tree.piece_of_node[numbers]
         votes = np.stack([(weights * (pieces == one[:, None])).sum(axis=1) for one in pieces.T], axis=1)
         return pieces[np.arange(len(pieces)), votes.argmax(axis=1)]
@@ -85,7 +78,6 @@ class Vote:
         A row among ten equal ones is no outlier.
         """
         own = is_own(distances)
-        assert self.offsets is not None
         scores = log_distances(distances, beyond, own) - self.offsets[numbers[:, 0]]
         many = own & (self.sizes[numbers[:, 0]] >= self.n_neighbors * self.sizes.min())
         return np.where(many, np.minimum(scores, 0.0), scores)
@@ -97,8 +89,6 @@ class Vote:
         than half of the vote on its own rows, so that they have its label, and no cluster is left empty.
         """
         weights = kernels.calibrated_weights(distances)
-        if numbers.shape[1] == 1:
-            return weights
         own = np.flatnonzero(is_own(distances))
         sizes = self.sizes[numbers[own]]
         lighter = weights[own] * np.minimum(sizes / sizes[:, :1], 1.0)
@@ -109,17 +99,16 @@ class Vote:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the vote, by name."""
+        parts = self.tree.piece_of_node, self.tree.merges, self.tree.links
         arrays = {
             **self.axes.arrays(),
             **self.search.arrays(),
+            **dict(zip(TREE, parts, strict=True)),
             "labels": self.labels,
             "sizes": self.sizes,
+            "offsets": self.offsets,
             "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]),
         }
-        if self.tree is not None:
-            parts = self.tree.piece_of_node, self.tree.merges, self.tree.links
-            arrays |= dict(zip(TREE, parts, strict=True))
-            arrays["offsets"] = np.asarray(self.offsets)
         if self.threshold < np.inf:
             arrays["threshold"] = np.array(self.threshold)
         return {f"graph_{name}": array for name, array in arrays.items()}
@@ -127,23 +116,18 @@ class Vote:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Vote":
         """The vote of its `arrays`; the numbers in them may not lead a search out of the nodes."""
-        if "graph_coordinates" in arrays:
-            raise InputError("graph_coordinates are those of mmcnb 0.2, which labels by them; fit again")
         given = {name.removeprefix("graph_"): array for name, array in arrays.items()}
         check_fits("search", given["search"].shape == (3,))
         axes = (Axes if "mean" in given else AllColumns).restore(given)
         search = (SparseSearch if "indptr" in given else NodeSearch).restore(given, axes.n_axes)
-        labels, sizes, found = (given[name] for name in ("labels", "sizes", "search"))
+        labels, sizes, offsets, found = (given[name] for name in ("labels", "sizes", "offsets", "search"))
         p = search.nodes.shape[0]
         check_fits("search", bool((found >= 1).all() and (found[1:] <= p).all()))
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
-        tree = MergeTree.restore([given[name] for name in TREE], p) if TREE[0] in given else None
-        offsets, threshold = given.get("offsets"), float(given.get("threshold", np.inf))
-        check_fits("offsets", offsets is None or offsets.shape == (p,))
-        is_whole = (tree is None) == (offsets is None) and (tree is not None or threshold == np.inf)
-        check_fits("pieces", is_whole)
-        return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, threshold)
+        check_fits("offsets", offsets.shape == (p,))
+        tree, threshold = MergeTree.restore([given[name] for name in TREE], p), given.get("threshold", np.inf)
+        return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, float(threshold))
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
@@ -151,30 +135,30 @@ def is_own(distances: np.ndarray) -> np.ndarray:
     return np.asarray(distances[:, 0] <= OWN * distances[:, min(1, distances.shape[1] - 1)])
 
 
-def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, **more: Any) -> Vote:
-    """The vote of the nodes of a graph, by their labels; ``more`` has other parts of it.
+def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree, offsets: np.ndarray) -> Vote:
+    """The vote of the nodes of a graph, by their labels.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from mmcnb.graph.communities import merge_tree
     >>> from mmcnb.graph.neighbours import node_graph
-    >>> from mmcnb.graph.vote import vote
+    >>> from mmcnb.graph.vote import outlier_offsets, vote
     >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
     >>> graph = node_graph(rows, None, np.random.RandomState(0))
-    >>> shares = vote(graph, (graph.search.nodes[:, 0] > 0).astype(int), 2).block(rows, np.float64)
+    >>> labels, tree = (graph.search.nodes[:, 0] > 0).astype(int), merge_tree(*graph.edges())
+    >>> shares = vote(graph, labels, 2, tree, outlier_offsets(graph, labels)).block(rows, np.float64)
     >>> shares.argmax(axis=1)
     array([0, 0, 1, 1])
     """
-    count = min(N_NEIGHBORS, graph.sizes.size)
-    return Vote(graph.axes, graph.search, labels.astype(np.int64), n_clusters, graph.sizes, count, **more)
+    nodes = graph.axes, graph.search, labels.astype(np.int64), n_clusters, graph.sizes
+    return Vote(*nodes, min(N_NEIGHBORS, graph.sizes.size), tree, offsets)
 
 
 # -- outliers --------------------------------------------------------------------------------------
 
 
-def outlier_offsets(
-    logs: np.ndarray, labels: np.ndarray, is_sure: Any = False, if_small: float = 2.0, half: float = 0.1
-) -> np.ndarray:
+def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) -> np.ndarray:
     """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
 
     Parameters
@@ -185,14 +169,12 @@ def outlier_offsets(
         Their clusters.
     is_sure : bool or ndarray of shape (p,), default=False
         Nodes that belong to a cluster, however small it is: its own median counts alone.
-    if_small : float, default=2.0
-        What scores of others gain in a cluster of fewer than 1 % of the nodes.
-    half : float, default=0.1
-        Share of the nodes in a cluster whose own median counts half, and that of all nodes the rest.
 
     Returns
     -------
     ndarray of shape (p,)
+        A mean of the medians in the cluster of the node and of all nodes; they weigh the same if the cluster
+        has a tenth of the nodes. In one of fewer than 1 % it is less by 2.
 
     Examples
     --------
@@ -206,7 +188,7 @@ def outlier_offsets(
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
         share, own = np.count_nonzero(inside) / labels.size, np.median(logs[inside])
-        others = middle + (own - middle) * share / (share + half) - if_small * (share < 0.01)
+        others = middle + (own - middle) * share / (share + 0.1) - 2.0 * (share < 0.01)
         offsets[inside] = np.where(is_sure[inside], own, others)
     return offsets
 

@@ -197,7 +197,6 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates along the two directions of greatest variance, and the fraction of the variance of each."""
     scores = principal_directions(rows, 2)
-    points = np.zeros((rows.shape[0], 2))
-    points[:, : scores.shape[1]] = scores
+    points = np.pad(scores, ((0, 0), (0, 2 - scores.shape[1])))
     total = max(total_variance_of(rows, None), np.finfo(float).tiny)
     return points, np.mean(points**2, axis=0) / total

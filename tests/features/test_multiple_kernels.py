@@ -17,7 +17,6 @@ from mmcnb.features.kernel import (
     Kernel,
     KernelSamples,
     MultipleKernels,
-    kernel_from_dict,
     select_columns,
 )
 from mmcnb.samples import BLOCK_ROWS, open_samples
@@ -189,11 +188,11 @@ def test_stack_of_functions_gives_the_same_bits_on_dask(dask_client, X, tmp_path
 
 def test_facts_describe_named_kernels(X):
     stack = stack_of([])
-    again = kernel_from_dict(json.loads(json.dumps(stack.to_dict())))
+    again = MultipleKernels.restore(json.loads(json.dumps(stack.to_dict())))
     assert again.kernels == NAMED
     assert [None if columns is None else columns.dtype for columns in again.columns][:2] == [np.int64, None]
     np.testing.assert_array_equal(again(X[:9], X[:3]), stack(X[:9], X[:3]))
-    assert kernel_from_dict(json.loads(json.dumps(NAMED[2].to_dict()))) == NAMED[2]
+    assert Kernel.restore(json.loads(json.dumps(NAMED[2].to_dict()))) == NAMED[2]
 
 
 def test_functions_have_no_facts():

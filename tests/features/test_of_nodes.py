@@ -24,7 +24,7 @@ def nodes():
     seen = structure(graph, 3)
     labels = seen.tree.labels(3)
     offsets = outlier_offsets(log_distances(graph.distances, graph.beyond(X)), labels)
-    return graph, vote(graph, labels, 3, tree=seen.tree, offsets=offsets)
+    return graph, vote(graph, labels, 3, seen.tree, offsets)
 
 
 def nearest(nodes, X):

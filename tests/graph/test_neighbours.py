@@ -12,9 +12,10 @@ from sklearn.neighbors import kneighbors_graph
 from mmcnb.errors import InputError
 from mmcnb.graph import neighbours
 from mmcnb.graph import nodes as nodes_module
+from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import N_LISTED, N_NEIGHBORS, are_unit, node_graph, weighted
 from mmcnb.graph.nodes import nearest_of_all, search_all, without_own
-from mmcnb.graph.vote import vote
+from mmcnb.graph.vote import log_distances, outlier_offsets, vote
 from tests import reference_graph
 
 
@@ -260,7 +261,7 @@ def test_labels_of_a_node_are_those_of_its_first_row():
 def test_nodes_in_cells_keep_the_number_of_their_rows():
     X = blobs(4500, d=3)
     graph = graph_of(X)
-    assert not graph.search.is_exact
+    assert graph.search.n_probes < len(graph.search.centres)
     np.testing.assert_array_equal(graph.search.nodes[graph.node_of], graph.axes(X))
 
 
@@ -330,7 +331,15 @@ def test_rows_of_zeros_are_one_node_that_no_direction_is_near_to(form):
     assert not (np.delete(graph.numbers, zero, axis=0) == zero).any()
     np.testing.assert_allclose(graph.distances[zero], np.sqrt(2))
     assert graph.sizes[zero] == 1
-    assert vote(graph, graph.node_of * 0, 1).block(form(X), np.float64).shape == (120, 1)
+    labels = np.zeros(graph.n_nodes, int)
+    one = vote(
+        graph,
+        labels,
+        1,
+        merge_tree(*graph.edges()),
+        outlier_offsets(log_distances(graph.distances, 0.0), labels),
+    )
+    assert one.block(form(X), np.float64).shape == (120, 1)
 
 
 def test_sparse_directions_have_the_graph_of_dense_ones():

@@ -6,10 +6,11 @@ from scipy.sparse import csr_array, random_array
 
 from mmcnb.errors import InputError
 from mmcnb.graph import sparse_nodes
+from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import node_graph
 from mmcnb.graph.nodes import distinct_rows
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
-from mmcnb.graph.vote import Vote, vote
+from mmcnb.graph.vote import Vote, log_distances, outlier_offsets, vote
 
 
 def directions(n, d, density=0.1, seed=0):
@@ -71,17 +72,27 @@ def test_rows_without_values_are_one_node_far_from_directions():
     np.testing.assert_allclose(graph.distances, np.sqrt(2))
 
 
+def vote_of(graph, labels, k):
+    return vote(
+        graph,
+        labels,
+        k,
+        merge_tree(*graph.edges()),
+        outlier_offsets(log_distances(graph.distances, 0.0), labels),
+    )
+
+
 def arrays_of(n=40):
     graph = node_graph(directions(n, 30, 0.2), None, np.random.RandomState(0))
-    return vote(graph, np.arange(graph.n_nodes) % 2, 2).arrays()
+    return vote_of(graph, np.arange(graph.n_nodes) % 2, 2).arrays()
 
 
 def test_a_vote_on_sparse_nodes_is_restored_and_takes_dense_rows():
     X = directions(40, 30, 0.2)
     graph = node_graph(X, None, np.random.RandomState(0))
-    found = vote(graph, np.arange(graph.n_nodes) % 2, 2)
+    found = vote_of(graph, np.arange(graph.n_nodes) % 2, 2)
     again = Vote.restore(found.arrays())
-    assert again.n_columns == 30
+    assert again.axes.n_features == 30
     for rows in (X, X.toarray()):
         shares = again.block(rows, np.float64)
         assert shares.tobytes() == found.block(X, np.float64).tobytes()

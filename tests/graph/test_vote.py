@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse
 
 from mmcnb.errors import InputError
+from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
-from mmcnb.graph.vote import OWN, Vote, vote
+from mmcnb.graph.vote import OWN, Vote, log_distances, outlier_offsets, vote
 from tests import reference_graph
 
 
@@ -21,11 +22,21 @@ def graph_of(X, seed=0):
     return node_graph(X, None, np.random.RandomState(seed))
 
 
+def vote_of(graph, labels, k):
+    return vote(
+        graph,
+        labels,
+        k,
+        merge_tree(*graph.edges()),
+        outlier_offsets(log_distances(graph.distances, 0.0), labels),
+    )
+
+
 def voting(X, k=3, seed=0):
     graph = graph_of(X, seed)
     labels = np.random.default_rng(seed).integers(0, k, graph.n_nodes)
     labels[:k] = np.arange(k)
-    return graph, labels, vote(graph, labels, k)
+    return graph, labels, vote_of(graph, labels, k)
 
 
 @pytest.mark.parametrize("n", [3, 9, 60])
@@ -50,7 +61,7 @@ def test_a_row_of_a_heavy_node_counts_lighter_nodes_less_and_its_own_more(form):
     X, sizes = rows_of(60), np.random.default_rng(0).lognormal(0, 2, 60)
     graph = node_graph(X, sizes, np.random.RandomState(0))
     labels = np.random.default_rng(1).integers(0, 3, 60)
-    shares = vote(graph, labels, 3).block(form(np.r_[X, X + 0.05]), np.float64)
+    shares = vote_of(graph, labels, 3).block(form(np.r_[X, X + 0.05]), np.float64)
     numbers, distances = reference_graph.nearest_nodes(
         graph.axes(X), graph.search.nodes, [0, 60], np.zeros((60, 1), int), N_NEIGHBORS
     )
@@ -64,9 +75,9 @@ def test_a_row_of_a_heavy_node_counts_lighter_nodes_less_and_its_own_more(form):
         expected[i, labels[near[0]]] += max(own, 1 + others)
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares[:60], expected, rtol=1e-9)
-    plain = vote(graph_of(X), labels, 3).block(X + 0.05, np.float64)
+    plain = vote_of(graph_of(X), labels, 3).block(X + 0.05, np.float64)
     np.testing.assert_allclose(shares[60:], plain, rtol=1e-6)  # these are rows of no node
-    assert np.abs(shares[:60] - vote(graph_of(X), labels, 3).block(X, np.float64)).max() > 0.1
+    assert np.abs(shares[:60] - vote_of(graph_of(X), labels, 3).block(X, np.float64)).max() > 0.1
 
 
 def test_all_rows_of_a_node_have_its_label():
@@ -78,12 +89,12 @@ def test_all_rows_of_a_node_have_its_label():
 
 def test_a_row_is_of_a_node_that_is_far_nearer_than_the_second_one():
     graph = node_graph(np.array([[0.0], [1.0], [9.0]]), np.array([9.0, 1.0, 1.0]), np.random.RandomState(0))
-    found = vote(graph, np.arange(3), 3)
+    found = vote_of(graph, np.arange(3), 3)
     at, just, beyond = found.block(np.array([[0.0], [OWN / 2], [OWN * 2]]), np.float64)
     assert at[0] == pytest.approx(just[0], abs=1e-3)
     assert just[0] > beyond[0] + 0.1
     alone = node_graph(np.array([[0.0], [1.0]]), None, np.random.RandomState(0))
-    one = replace(vote(alone, np.arange(2), 2), n_neighbors=1)
+    one = replace(vote_of(alone, np.arange(2), 2), n_neighbors=1)
     assert one.block(np.array([[0.0], [1.0]]), np.float64).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
@@ -93,7 +104,7 @@ def test_a_node_votes_on_its_own_rows():
     own = labels[graph.node_of]
     shares = found.block(X, np.float64)[np.arange(80), own]
     assert (shares >= 1 / N_NEIGHBORS).all()  # its weight is the largest
-    alone = vote(graph, np.arange(40), 40).block(X, np.float64)
+    alone = vote_of(graph, np.arange(40), 40).block(X, np.float64)
     np.testing.assert_array_equal(alone.argmax(axis=1), graph.node_of)
 
 
@@ -101,7 +112,7 @@ def test_a_cluster_far_from_a_row_has_no_share():
     X = np.r_[rows_of(30), rows_of(30) + 1e6]
     graph = graph_of(X)
     far = graph.of_nodes(np.arange(60) // 30)
-    shares = vote(graph, far, 2).block(X, np.float64)
+    shares = vote_of(graph, far, 2).block(X, np.float64)
     np.testing.assert_allclose(shares, np.eye(2)[np.arange(60) // 30], rtol=1e-12)
 
 
@@ -119,7 +130,7 @@ def test_a_vote_is_restored_from_its_arrays(n, d):
     arrays = found.arrays()
     assert ("graph_axes" in arrays) == (d > 50)
     again = Vote.restore(arrays)
-    assert again.search.is_exact == (n < 4500)
+    assert (again.search.n_probes < len(again.search.centres)) == (n >= 4500)
     assert again.block(X, np.float64).tobytes() == found.block(X, np.float64).tobytes()
     for name, array in again.arrays().items():
         np.testing.assert_array_equal(array, arrays[name])
@@ -181,11 +192,4 @@ def test_no_nodes_are_refused():
         arrays[f"graph_{name}"] = arrays[f"graph_{name}"][:0]
     arrays["graph_starts"] = np.zeros(1, np.int64)
     with pytest.raises(InputError, match="does not fit the other arrays"):
-        Vote.restore(arrays)
-
-
-def test_arrays_of_an_earlier_version_say_what_to_do():
-    arrays = voting(rows_of(20))[2].arrays()
-    arrays = {"graph_coordinates": np.ones((20, 6)), "graph_mean": arrays["graph_mean"]}
-    with pytest.raises(InputError, match=r"0\.2.*fit again"):
         Vote.restore(arrays)
