@@ -19,6 +19,7 @@ _MODULES = {
     "SupportClusterMachine": "mmcnb.estimators.support_cluster_machine",
     "UnsupervisedRLS": "mmcnb.estimators.unsupervised_rls",
     "annotate": "mmcnb.estimators.annotate",
+    "estimate_basis": "mmcnb.features.basis",
     "load": "mmcnb.estimators.persistence",
     "open_samples": "mmcnb.samples",
     "partition_score": "mmcnb.estimators.partition_score",

@@ -16,6 +16,7 @@ from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMM
 from mmcnb.estimators.support_cluster_machine import SupportClusterMachine as SupportClusterMachine
 from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
+from mmcnb.features.basis import estimate_basis as estimate_basis
 from mmcnb.samples import open_samples as open_samples
 from mmcnb.tables.rows import read_table as read_table
 
@@ -37,6 +38,7 @@ __all__ = [
     "annotate",
     "config",
     "datasets",
+    "estimate_basis",
     "load",
     "open_samples",
     "partition_score",

@@ -108,8 +108,8 @@ def is_compiled(routine: Any) -> bool:
     >>> import numpy as np
     >>> from mmcnb import kernels
     >>> from mmcnb._numba import is_compiled
-    >>> norms = kernels.squared_norms(np.array([[3.0, 4.0]]))
-    >>> is_compiled(kernels.unchecked.squared_norms)
+    >>> scores = kernels.cluster_scores(np.ones((1, 2)), np.ones((1, 2)), np.zeros(1))
+    >>> is_compiled(kernels.unchecked.cluster_scores)
     True
     """
     if routine.overloads:

@@ -552,3 +552,34 @@ def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, et
     s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
     planes = np.array([np.r_[m[0], m[1], m[2], s[k], centred[k], coefs[k]] for k, m in enumerate(makers)])
     return planes, np.array(members), y, *best, np.array(history).reshape(-1, 11), status
+
+
+def estimated_basis(X, z, gamma, n_basis, delta, random_state):
+    """Algorithm 4 of Wu and Zhang by loops over rows: basis vectors, coefficients, number of steps."""
+    n, steps, basis, beta = len(X), 0, [], np.empty(0)
+
+    def kernel(one, other):
+        return np.exp(-gamma * np.sum((one - other) ** 2))
+
+    for _ in range(n_basis):
+        for start in range(4):
+            rows = np.unique(random_state.randint(n, size=1 if start else 5))
+            b, highest, is_fixed = X[rows].mean(axis=0), -1.0, False
+            for _ in range(50):
+                steps += 1
+                total, weight = np.zeros(X.shape[1]), 0.0
+                for x, one in [*zip(X, z, strict=True), *zip(basis, -n * beta, strict=True)]:
+                    total, weight = total + one * kernel(x, b) * x, weight + one * kernel(x, b)
+                if abs(weight) > highest:
+                    best, highest = b, abs(weight)
+                moved, b = np.sum((total / weight - b) ** 2), total / weight
+                if is_fixed := moved <= delta / (2 * gamma):
+                    break
+            if is_fixed:
+                break
+        basis.append(best)
+        K = np.array([[kernel(one, other) for other in basis] for one in basis])
+        beta = np.linalg.pinv(K) @ [
+            sum(c * kernel(x, one) for x, c in zip(X, z, strict=True)) / n for one in basis
+        ]
+    return np.array(basis), beta, steps

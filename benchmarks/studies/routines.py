@@ -171,7 +171,7 @@ def search(run: Run) -> dict[str, Any]:
     starts = np.concatenate([[0], np.cumsum(np.bincount(found.labels_))])
     probes = np.argsort(found.transform(nodes), axis=1)[:, :PROBES].astype(np.int64)
     looked_into = round(np.diff(starts)[probes].sum(axis=1).mean())  # nodes
-    halves = kernels.squared_norms(nodes) / 2
+    halves = np.square(nodes, dtype=np.float64).sum(axis=1) / 2
     numbers, distances = np.empty((len(nodes), NEIGHBOURS), np.int64), np.empty((len(nodes), NEIGHBOURS))
     some = np.ascontiguousarray(nodes[:looked_into].T)
 

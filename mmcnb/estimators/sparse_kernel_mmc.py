@@ -11,6 +11,7 @@ from mmcnb.errors import InputError
 from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
 from mmcnb.estimators.parameters import SEARCH, values_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
+from mmcnb.hinge.own_basis import fit_on_own_basis
 from mmcnb.hinge.sample_search import search_config
 
 
@@ -36,10 +37,10 @@ class SparseKernelMMC(StreamedClusterer):
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
-    basis : {"landmarks", "shared"}, default="landmarks"
-        Basis vectors of the model. "landmarks" are chosen from the sample by k-means++. "shared" finds one
-        fixed point for each cutting plane (Alg. 4), and all planes share their span. It stores one kernel
-        column per plane on the sample; on further rows its basis serves as landmarks.
+    basis : {"landmarks", "paper"}, default="landmarks"
+        Basis vectors of the model. "landmarks" are chosen from the sample by k-means++. "paper" is the form
+        of the paper: all rows are streamed, and each cutting plane has a basis vector of its own
+        (`mmcnb.estimate_basis`). "auto" is the bandwidth "mean" then, and "mixed" is k-means and coin flips.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is min(200, half the sample).
     landmarks : ndarray of shape (p, n_features) or None, default=None
@@ -128,23 +129,26 @@ class SparseKernelMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"basis": Choice(("landmarks", "shared"))})
+    constraints = MappingProxyType({"basis": Choice(("landmarks", "paper"))})
     fitted_names = MARGIN_FITTED
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.basis == "shared" and self.kernel != "rbf":
-            raise InputError(
-                f"basis='shared' needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
-            )
+        if self.basis != "paper":
+            return
+        if self.kernel != "rbf":
+            raise InputError(f"basis='paper' needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'.")
+        if self.landmarks is not None or self.n_landmarks is not None:
+            raise InputError("basis='paper' has no landmarks; leave out landmarks and n_landmarks.")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        growing = self.basis == "shared"
         drawn = self.sample_size or SAMPLE_ROWS
-        return needs_of_landmarks(rows, drawn, self.n_landmarks, self.landmarks, growing)
+        return needs_of_landmarks(rows, drawn, self.n_landmarks, self.landmarks)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
-        growing = self.basis == "shared"
+        if self.basis == "paper":
+            gamma = "mean" if self.gamma == "auto" else self.gamma
+            return fit_on_own_basis(session, config, candidate_kernels(session, "rbf", gamma)[0])
         kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
-        return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks, growing)
+        return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks)

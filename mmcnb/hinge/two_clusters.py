@@ -147,7 +147,7 @@ def fit_two_clusters(
         _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
     separated, warnings = separation(solution, restart.random_solution())
     share = statistics.positive
-    above_cut, small_cluster = _above_cut(restart), _small_cluster(share)
+    above_cut, small = _above_cut(restart), small_cluster(share)
     weights = session.weights
     steps = [restart.state.quantile_steps, 0 if state is restart.state else state.quantile_steps]
     total = session.samples.n_samples if weights is None else float(weights.sum())
@@ -169,8 +169,8 @@ def fit_two_clusters(
             "quantile_steps": sum(steps),
         },
         {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
-        warnings=warnings + above_cut + _disagreements(restarts) + small_cluster,
-        quiet=above_cut + small_cluster,
+        warnings=warnings + above_cut + _disagreements(restarts) + small,
+        quiet=above_cut + small,
     )
 
 
@@ -197,7 +197,8 @@ def _above_cut(restart: RestartResult) -> list[str]:
     return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
 
 
-def _small_cluster(share: float) -> list[str]:
+def small_cluster(share: float) -> list[str]:
+    """A warning if one of two clusters has few rows."""
     least = min(share, 1 - share)
     return [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
 

@@ -81,25 +81,8 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
 
 
 @njit(fastmath=VECTORISED)
-@takes(X=Array("(rows, d)", FLOATS))
 def squared_norms(X):
-    """Squared Euclidean norm of each row.
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, d), float32 or float64
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.kernels import squared_norms
-    >>> squared_norms(np.array([[3.0, 4.0]]))
-    array([25.])
-    """
+    """Squared Euclidean norm of each row, float64."""
     norms = np.empty(X.shape[0])
     for i in range(X.shape[0]):
         total = 0.0

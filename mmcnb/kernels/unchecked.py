@@ -19,7 +19,7 @@ PUBLIC = _module_of(
     evolution="evolve_labels",
     moves="cluster_row_sums shake steepest_moves stochastic_moves",
     neighbours="nearest_nodes_into node_shares_into",
-    pairwise="polynomial_kernel_block_into rbf_kernel_block_into squared_norms",
+    pairwise="polynomial_kernel_block_into rbf_kernel_block_into",
     runner_up="cluster_scores most_violated_runner_ups",
     sizes="size_multipliers",
 )
@@ -27,7 +27,7 @@ _MODULE_OF = PUBLIC | _module_of(
     cutting_plane="count_idle decision_values_csr most_violated_constraint_csr plane_sums_csr "
     "sample_subproblem stalls",
     neighbours="calibrated_weights",
-    pairwise="column_tiles polynomial_kernel_block_csr_into rbf_kernel_block_csr_into",
+    pairwise="column_tiles polynomial_kernel_block_csr_into rbf_kernel_block_csr_into squared_norms",
 )
 
 __all__ = sorted(_MODULE_OF)

@@ -1,0 +1,182 @@
+"""Sparse kernel maximum margin clustering as printed (Wu & Zhang, Alg. 3): each plane has basis vectors.
+
+A plane Ψ_k becomes Σ β_j φ(b_j), and so does the mean Ψ_0 of all rows. Planes are differences of these, so
+their Gram matrix and the hyperplane take kernel values between basis vectors alone. All rows are streamed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
+from mmcnb.features.basis import BasisEstimate, estimated
+from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.model import Model
+from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, coin_flip, signs
+from mmcnb.hinge.cccp import CCCPResult, continuation
+from mmcnb.hinge.cutting_plane import Objective, WorkingSet
+from mmcnb.hinge.sample_search import SearchConfig, solve_random
+from mmcnb.hinge.training_set import TrainingSet
+from mmcnb.hinge.two_clusters import separation, small_cluster
+from mmcnb.samples import Samples
+
+
+class OwnBasisWorkingSet(WorkingSet):
+    """Cutting planes that have one basis vector each, on rows that are streamed.
+
+    Features are kernel values against all vectors so far, computed again in each sweep. New labels start
+    anew, from the plane of all rows.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        The rows.
+    kernel : Kernel
+        A Gaussian kernel.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    seed : int
+        Draws the starts of the fixed points: the same for all, so that labels can settle.
+    """
+
+    def __init__(
+        self, engine: Engine, samples: Samples, kernel: Kernel, weights: np.ndarray | None, seed: int
+    ) -> None:
+        self.engine, self.samples, self.kernel, self.weights = engine, samples, kernel, weights
+        self.seed, self.labels, self.n_evaluations = seed, None, 0
+        n = samples.n_samples
+        self.counts = np.ones(n) if weights is None else weights * (n / weights.sum())
+        self.mean = self._estimate(self.counts)
+        self._restart()
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel evaluations so far, in units of the number of rows."""
+        return self.n_evaluations
+
+    def _estimate(self, z: np.ndarray) -> BasisEstimate:
+        """The basis of 1/n Σ z_i φ(x_i)."""
+        random_state = np.random.RandomState(self.seed)
+        found = estimated(self.engine, self.samples, z, self.kernel, random_state)
+        self.n_evaluations += found.n_iter + len(found.basis)
+        return found
+
+    def _restart(self) -> None:
+        """Only the mean has a basis, and there are no planes."""
+        self.generators, self.s, self.t = [], np.empty(0), np.empty(0)
+        self.coefs = np.empty((0, len(self.mean.basis)))
+        self._set_basis(self.mean.basis)
+
+    def _set_basis(self, basis: np.ndarray) -> None:
+        """All rows in kernel values against a basis, whose mean is that of the basis."""
+        features = KernelSamples(self.samples, self.kernel.against(basis), np.float64)
+        mean = self.kernel(basis, self.mean.basis) @ self.mean.beta
+        weight = self.samples.n_samples if self.weights is None else self.weights.sum()
+        self.training_set, self.basis = (
+            TrainingSet(self.engine, features, None, self.weights, True, basis, (mean, 1.0)),
+            basis,
+        )
+        self.training_set.total_weight = float(weight)
+        self.centred = self.coefs @ self.kernel(basis, basis)
+
+    def relabel(self, labels: Labels) -> None:
+        """Start with the plane of all rows under the labels."""
+        self.labels, self.y = labels, labels.block(None, 0, self.samples.n_samples)
+        self._restart()
+        self.add((np.ones(self.samples.n_samples, np.int8), None))
+
+    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
+        """One sweep: the rows of the most violated constraint, and its statistics."""
+        _, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
+        return active, statistics
+
+    def add(self, found: Any) -> None:
+        """Add the plane of some rows, and its basis vectors."""
+        active, _ = found
+        n, signed = self.samples.n_samples, active * self.y * self.counts
+        self.s, self.t = np.append(self.s, active @ self.counts / n), np.append(self.t, signed.sum() / n)
+        plane = self._estimate(signed)
+        old = np.pad(self.coefs, ((0, 0), (0, len(plane.beta))))
+        new = np.append(np.zeros(self.coefs.shape[1]), plane.beta)
+        new[: len(self.mean.beta)] -= self.t[-1] * self.mean.beta
+        self.generators, self.coefs = [*self.generators, active], np.vstack([old, new])
+        self._set_basis(np.vstack([self.basis, plane.basis]))
+
+
+def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) -> FitResult:
+    """Fit all rows by Alg. 3; of some starts the one with the largest |w| wins.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    config : SearchConfig
+        Its settings.
+    kernel : Kernel
+        A Gaussian kernel.
+
+    Returns
+    -------
+    FitResult
+        Cluster 0 is where f is below 0.
+    """
+    samples = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling).scaled(session.samples)
+    working_set = OwnBasisWorkingSet(session.engine, samples, kernel, session.weights, config.seed)
+    random_state = np.random.RandomState(config.seed)
+    mean, n = working_set.mean, samples.n_samples
+    variance = 1 - float(mean.beta @ kernel(mean.basis, mean.basis) @ mean.beta)
+    objective = Objective(config.threshold, config.balance, variance)
+    record = tag(session.record, stage="all rows", gamma=kernel.gamma)
+    ends = [
+        _end_of(working_set, start, objective, config, tag(record, start=number))
+        for number, start in enumerate(_starts(session, samples, config, random_state))
+    ]
+    state = max(ends, key=lambda end: (end.solution.C, end.solution.score))
+    solution, total = state.solution, working_set.training_set.total_weight
+    random = solve_random(working_set, coin_flip(n, random_state), objective, config.path[-1])
+    separated, warnings = separation(solution, random)
+    used, share = np.flatnonzero(state.boundary.coef), solution.statistics.positive
+    rule = Hyperplane(state.boundary.coef[used], state.boundary.offset)
+    basis: Any = state.training_set.basis
+    model = Model(rule, kernel, basis[used], session.scaling, "float64")
+    values = {"rho": solution.quadratic.rho, "objective": solution.value(solution.statistics.hinge)}
+    values |= {"converged": state.status == "converged", "gamma": kernel.gamma}
+    report = {**separated, "gamma": kernel.gamma, "kernel_evaluations": working_set.evaluations}
+    sizes = {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])}
+    small = small_cluster(share)
+    features = model.features(session.samples)
+    return FitResult(model, features, values, report, sizes, warnings=warnings + small, quiet=small)
+
+
+def _starts(
+    session: FitSession, samples: Samples, config: SearchConfig, random_state: np.random.RandomState
+) -> Iterator[Labels]:
+    """Labels by k-means of the sample, or coin flips; of mixed starts the first is k-means."""
+    from sklearn.cluster import KMeans
+
+    for number in range(config.n_init):
+        if config.init == "random" or (config.init == "mixed" and number > 0):
+            yield coin_flip(samples.n_samples, random_state)
+            continue
+        fitted = KMeans(2, n_init=1, random_state=random_state)
+        low, high = fitted.fit(session.sample, sample_weight=session.sample_weights).cluster_centers_
+        between = Hyperplane((high - low).astype(np.float64), float(low @ low - high @ high) / 2)
+        yield GivenLabels(signs(np.concatenate(session.engine.run(DecisionPass(between), samples, "start"))))
+
+
+def _end_of(
+    working_set: WorkingSet, labels: Labels, objective: Objective, config: SearchConfig, record: Record
+) -> CCCPResult:
+    """Where a start ends; at the first C, if the labels cannot be separated there either."""
+    others = config.eta, config.limits, record
+    state = continuation(working_set, labels, objective, config.path, *others)
+    if state is None:
+        bare = replace(objective, total_variance=0.0)
+        state = continuation(working_set, labels, bare, config.path[:1], *others)
+    assert state is not None
+    return state

@@ -1,0 +1,104 @@
+"""The basis of a mean: the plain form of Algorithm 4, its laws, and the same bits wherever rows lie."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+import zarr
+
+import mmcnb
+from mmcnb.engine.checkpoint import recorded_passes
+from mmcnb.errors import InputError
+from tests import reference
+
+GAMMA = 0.3
+
+
+def problem(n=300, d=3, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d)) + 3.0 * (np.arange(n) % 2)[:, None]
+    return X, random.choice([-1.0, 0.0, 1.0], n)
+
+
+def estimate(X, z, **parameters):
+    return mmcnb.estimate_basis(X, z, **({"gamma": GAMMA, "random_state": 0} | parameters))
+
+
+@pytest.mark.parametrize("n_basis", [1, 3])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_vectors_are_those_of_the_plain_form(n_basis, form):
+    X, z = problem()
+    found = estimate(form(X), z, n_basis=n_basis, tol=0.0)
+    basis, beta, steps = reference.estimated_basis(X, z, GAMMA, n_basis, 0.01, np.random.RandomState(0))
+    np.testing.assert_allclose(found.basis, basis, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.beta, beta, rtol=1e-5)
+    assert found.n_iter == steps
+    K = reference.rbf_kernel_block(np.vstack([X, basis]), np.vstack([X, basis]), GAMMA)
+    coefficients = np.append(z / len(X), -beta)
+    assert found.mse == pytest.approx(coefficients @ K @ coefficients, rel=1e-5)
+
+
+def test_each_vector_leaves_a_smaller_rest_and_a_tolerance_ends_early():
+    X, z = problem()
+    errors = [estimate(X, z, n_basis=m, tol=0.0).mse for m in (1, 2, 4, 8)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.5 * errors[0]
+    enough = estimate(X, z, n_basis=8, tol=errors[1])
+    assert len(enough.basis) == 2
+    assert estimate(X, z).mse is None
+
+
+def test_a_finer_step_takes_longer_and_ends_at_a_fixed_point():
+    X, _ = problem()
+    z = np.ones(len(X))
+    coarse, fine = estimate(X, z, delta=1.0), estimate(X, z, delta=1e-12)
+    assert coarse.n_iter < fine.n_iter
+    weights = np.exp(-GAMMA * ((X - fine.basis) ** 2).sum(axis=1))
+    np.testing.assert_allclose(weights @ X / weights.sum(), fine.basis[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_stores_and_threads_give_the_same_bits(tmp_path, n_jobs):
+    X, z = problem(9000)
+    array = zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(777, 2))
+    one = estimate(X, z, n_basis=2)
+    other = estimate(array, z, n_basis=2, n_jobs=n_jobs)
+    np.testing.assert_array_equal(one.basis, other.basis)
+    np.testing.assert_array_equal(one.beta, other.beta)
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_bits(tmp_path):
+    X, z = problem(9000)
+    zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(777, 3))
+    one, other = estimate(X, z), estimate(tmp_path / "rows.zarr", z, engine="local:2")
+    np.testing.assert_array_equal(one.basis, other.basis)
+    np.testing.assert_array_equal(one.beta, other.beta)
+
+
+def test_a_call_goes_on_from_its_checkpoint(tmp_path):
+    X, z = problem(9000)
+    zarr.create_array(tmp_path / "rows.zarr", data=X)
+    given = tmp_path / "rows.zarr", z
+    one = estimate(*given, checkpoint=tmp_path / "kept")
+    assert recorded_passes(tmp_path / "kept") == one.n_iter + 1
+    again = estimate(*given, checkpoint=tmp_path / "kept")
+    np.testing.assert_array_equal(again.basis, one.basis)
+    with pytest.raises(InputError, match="delta"):
+        estimate(*given, checkpoint=tmp_path / "kept", delta=0.5)
+
+
+@pytest.mark.parametrize(
+    ("z", "parameters", "sentence"),
+    [
+        (np.ones(299), {}, r"coefficients has the shape \(299,\) for 300 rows; give one number a row"),
+        (np.zeros(300), {}, "zeros alone; give finite ones"),
+        (np.full(300, np.nan), {}, "not finite"),
+        (np.ones(300), {"n_basis": 301}, "n_basis"),
+        (np.ones(300), {"delta": 0.0}, "delta"),
+        (np.ones(300), {"gamma": -1.0}, "gamma"),
+        (np.ones(300), {"tol": -1.0}, "tol"),
+    ],
+)
+def test_bad_input_gets_one_sentence(z, parameters, sentence):
+    with pytest.raises(InputError, match=sentence):
+        estimate(problem()[0], z, **parameters)
