@@ -339,7 +339,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--set colour=red", 'leave it out, or see "--method maximum-margin-clustering --help"'),
         ("--set memory_limit=1GiB", "has no parameter memory_limit"),
         (f"{SEVERAL} --set gamma=1", "multiple-kernel-clustering has no parameter gamma; leave it out"),
-        (f"{SEVERAL} --set basis=shared", "basis='shared' is unknown; choose one of 'landmarks', 'exact'"),
+        (f"{SEVERAL} --set basis=paper", "basis='paper' is unknown; choose one of 'landmarks', 'exact'"),
         (f"{SEVERAL} --set kernels=linear,cubic", "kernels[1]='cubic' is unknown; give one of 'rbf'"),
         (
             f"{SEVERAL} --set kernels=[('rbf',{{'gamma':-1}})]",
@@ -348,7 +348,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         (f"{SEVERAL} --set kernels=cubic", "kernels='cubic' is unknown; give \"auto\" or a list"),
         (
             "--method sparse-kernel-mmc --set basis=exact",
-            "basis='exact' is unknown; choose one of 'landmarks', 'shared'",
+            "basis='exact' is unknown; choose one of 'landmarks', 'paper'",
         ),
         (f"{SEVERAL} --set basis=exact --set n_landmarks=5", "leave n_landmarks at None"),
     ],

@@ -143,11 +143,11 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree,
     >>> import numpy as np
     >>> from mmcnb.graph.communities import merge_tree
     >>> from mmcnb.graph.neighbours import node_graph
-    >>> from mmcnb.graph.vote import outlier_offsets, vote
+    >>> from mmcnb.graph.vote import vote
     >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
     >>> graph = node_graph(rows, None, np.random.RandomState(0))
     >>> labels, tree = (graph.search.nodes[:, 0] > 0).astype(int), merge_tree(*graph.edges())
-    >>> shares = vote(graph, labels, 2, tree, outlier_offsets(graph, labels)).block(rows, np.float64)
+    >>> shares = vote(graph, labels, 2, tree, np.zeros(4)).block(rows, np.float64)
     >>> shares.argmax(axis=1)
     array([0, 0, 1, 1])
     """

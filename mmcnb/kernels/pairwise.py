@@ -82,7 +82,23 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
 
 @njit(fastmath=VECTORISED)
 def squared_norms(X):
-    """Squared Euclidean norm of each row, float64."""
+    """Squared Euclidean norm of each row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64
+
+    Returns
+    -------
+    ndarray of shape (rows,), float64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import squared_norms
+    >>> squared_norms(np.array([[3.0, 4.0]]))
+    array([25.])
+    """
     norms = np.empty(X.shape[0])
     for i in range(X.shape[0]):
         total = 0.0

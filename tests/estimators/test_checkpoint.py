@@ -20,7 +20,7 @@ FITS = {
     "SparseKernelMMC": {"gamma": 2.0, "sample_size": 150, "n_landmarks": 12, "eta": 1e-3},
     "standard": {"gamma": 1.0, "sample_size": 150, "n_landmarks": 12, "scale": "standard"},
     "quantiles": {"gamma": 0.5, "sample_size": 150, "n_landmarks": 12, "min_share": 1.0},
-    "shared": {"gamma": 2.0, "sample_size": 100, "basis": "shared"},
+    "paper": {"gamma": 2.0, "sample_size": 100, "basis": "paper"},
     "KernelCPMMC": {"gamma": 2.0},
     "CPMMC": {"sample_size": 100, "eta": 1e-3},
 }
@@ -326,7 +326,6 @@ OTHER = {
     "gamma": 1.5,
     "kernel": "linear",
     "threshold": "fixed",
-    "basis": "shared",
     "n_landmarks": 7,
     "landmarks": [[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]],
     "continuation": False,
@@ -357,8 +356,9 @@ def test_another_parameter_is_refused_with_both_values(store, finished, paramete
     before = files(finished)
     model = estimator("SparseKernelMMC", checkpoint=finished)
     old, new = model.get_params()[parameter], OTHER[parameter]
+    model.set_params(**{parameter: new})
     with pytest.raises(ValueError, match=r"^[^\n]*\.$") as refused:
-        model.set_params(**{parameter: new}).fit(store)
+        model.fit(store)
     assert f"another fit: {parameter} is {old!r} there and {new!r} here; give " in str(refused.value)
     assert files(finished) == before
 

@@ -80,7 +80,7 @@ def test_the_same_for_other_kernels(name, kernel):
 
 def test_the_same_for_a_growing_basis():
     X = make_blobs(60)
-    check(mmcnb.SparseKernelMMC(basis="shared", gamma=0.5, C=3.0, eta=0.1, random_state=0).fit(X), X)
+    check(mmcnb.SparseKernelMMC(basis="paper", gamma=0.5, C=3.0, eta=0.1, random_state=0).fit(X), X)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -13,7 +13,7 @@ CHANGED = {
     "gamma": 1.5,
     "kernel": "linear",
     "threshold": "fixed",
-    "basis": "shared",
+    "basis": "paper",
     "n_landmarks": 7,
     "landmarks": [[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 1.0, 0.3]],
     "continuation": False,
