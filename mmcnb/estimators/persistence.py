@@ -17,9 +17,7 @@ from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.model import Model, check_shapes, n_clusters_of, read_model, write_model
 from mmcnb.samples._arrays import check_feature_names
 
-GONE = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")  # classes of 0.2
 PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
-WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
 
 
 def _is_a(*types: type) -> Callable[[Any], bool]:
@@ -149,62 +147,31 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = read_model(path)
     try:
-        _check_readable(path, header, arrays)
-        name, parameters = _upgraded(header)
-        return _restore(path, _estimator(path, name, parameters), header, arrays)
+        parameters = dict(header["parameters"])
+        if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
+            parameters["alpha"] = header["alpha"]
+        return _restore(path, _estimator(path, header["class"], parameters), header, arrays)
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
-
-
-def _check_readable(path: Any, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse models of 0.2 on the graph, and those of its front door, which has other scores today."""
-    name = header["class"]
-    is_front_door = name == "MaximumMarginClustering" and "loss" in header["parameters"]
-    if is_front_door or "graph_coordinates" in arrays:
-        raise InputError(
-            f"{path} contains a {name} of mmcnb 0.2 that this version cannot read; fit again with "
-            "MaximumMarginClustering, or install mmcnb 0.2 to use this file."
-        )
-
-
-def _upgraded(header: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Class and parameters, those of format 2 by the names of today."""
-    name, parameters = header["class"], dict(header["parameters"])
-    if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
-        parameters["alpha"] = header["alpha"]
-    if header["format"] > 2:
-        return name, parameters
-    parameters = {key: value for key, value in parameters.items() if key not in WRITTEN_BY_FORMAT_2}
-    if name == "SparseKernelMMC":
-        many = {key: parameters.pop(key, None) for key in ("n_clusters", "cluster_sizes", "size_tolerance")}
-        if many["n_clusters"] not in (2, None):
-            for key in ("threshold", "basis", "balance", "init", "min_share"):
-                parameters.pop(key, None)
-            return "CrammerSingerMMC", parameters | many
-        if parameters.get("basis") == "own":
-            return "OwnBasisMMC", parameters
-    return name, parameters
 
 
 def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     """An estimator of a known class, each parameter one that it has and of a value that it may have."""
     import mmcnb
 
-    if name in GONE:
-        raise InputError(
-            f"{path} contains a {name}, which mmcnb no longer has; install mmcnb 0.2 to use this file, or "
-            "fit SparseKernelMMC in its place."
-        )
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
     is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
     if not is_known:
-        raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
+        raise InputError(
+            f"{path} contains a {name}, which this version does not have; fit again, or use the version that "
+            "wrote it."
+        )
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:
             raise InputError(
-                f"{path} gives {name} the parameter {key!r}, which no model file holds; do not trust this "
-                "file, and fit again to write it anew."
+                f"{path} gives {name} the parameter {key!r}, which no model of this version has; fit again, "
+                "and do not trust this file unless an earlier version wrote it."
             )
         if key == "random_state" and not isinstance(value, int | None):
             raise InputError(f"{path} has random_state={value!r}, which is no seed; fit again.")

@@ -29,7 +29,7 @@ from mmcnb.samples.derived import ScaledSamples, Scaling
 from mmcnb.samples.encoding import Encoding
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 
-FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
+FORMAT = 3  # of model files, the only one that can be read
 FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
@@ -37,7 +37,7 @@ KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((0,), FLOATS): "graph_threshold",
     ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
     "graph_mean graph_data graph_sizes graph_links graph_offsets",
-    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres graph_coordinates",
+    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",
     ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
     "graph_indices graph_indptr graph_shape graph_pieces",
     ((2,), INTEGERS): "graph_merges",
@@ -230,9 +230,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise InputError(
             f"{path} is no model of mmcnb, or it is damaged; fit again to write it anew."
         ) from error
-    if version not in range(OLDEST, FORMAT + 1):
+    if version != FORMAT:
         raise InputError(
-            f"{path} has model format {version}, and this version reads {OLDEST} to {FORMAT}; "
+            f"{path} has model format {version}, and this version reads {FORMAT}; "
             "read it with the version that wrote it."
         )
     return header, arrays

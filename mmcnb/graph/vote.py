@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import LEAST_DISTANCE, N_NEIGHBORS, NodeGraph
 from mmcnb.graph.nodes import Axes, NodeSearch, check_fits
@@ -127,8 +126,6 @@ class Vote:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Vote":
         """The vote of its `arrays`; the numbers in them may not lead a search out of the nodes."""
-        if "graph_coordinates" in arrays:
-            raise InputError("graph_coordinates are those of mmcnb 0.2, which labels by them; fit again")
         given = {name.removeprefix("graph_"): array for name, array in arrays.items()}
         check_fits("search", given["search"].shape == (3,))
         axes = (Axes if "mean" in given else AllColumns).restore(given)

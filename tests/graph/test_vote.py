@@ -182,10 +182,3 @@ def test_no_nodes_are_refused():
     arrays["graph_starts"] = np.zeros(1, np.int64)
     with pytest.raises(InputError, match="does not fit the other arrays"):
         Vote.restore(arrays)
-
-
-def test_arrays_of_an_earlier_version_say_what_to_do():
-    arrays = voting(rows_of(20))[2].arrays()
-    arrays = {"graph_coordinates": np.ones((20, 6)), "graph_mean": arrays["graph_mean"]}
-    with pytest.raises(InputError, match=r"0\.2.*fit again"):
-        Vote.restore(arrays)
