@@ -310,7 +310,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--method unsupervised-rls --metric cosine", "leave it out, or choose --method maximum-margin-clu"),
         (
             "--method kernel-kmeans --set loss=squared",
-            "has no parameter loss; leave it out, or choose one of algorithm, coef0, degree,",
+            "has no parameter loss; leave it out, or choose one of coef0, degree, gamma,",
         ),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),

@@ -150,6 +150,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         parameters = dict(header["parameters"])
         if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
             parameters["alpha"] = header["alpha"]
+        if parameters.get("algorithm") == "full":  # of 0.2: the one of k-means that is left
+            del parameters["algorithm"]
         return _restore(path, _estimator(path, header["class"], parameters), header, arrays)
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
