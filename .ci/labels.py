@@ -100,7 +100,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"kernels": ["linear", "poly"]},
         {"n_clusters": 3},
     ],
-    "KernelKMeans": [*COMMON, {"algorithm": "mini-batch"}, {"sample_size": 150}, {"n_clusters": 3}],
+    "KernelKMeans": [*COMMON, {"sample_size": 150}, {"n_clusters": 3}],
     "SupportClusterMachine": [
         *COMMON,
         {"C": 3.0},

@@ -13,7 +13,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother, target_shares
 from mmcnb.least_squares.partition import random_labels
 from mmcnb.plotting._rows import two_columns
-from mmcnb.plotting._style import cluster_colors, set_title
+from mmcnb.plotting._style import cluster_colors
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.tables.columns import options_of_fit
@@ -156,3 +156,18 @@ def shaking_waves(
     # From 0; little moves in the other rounds.
     shown = sorted({1, 2, 4, len(ends) - 1})
     return waves + [(f"after round {n + 1}", ends[n]) for n in shown if 0 < n < len(ends)]
+
+
+def set_title(ax: Any, title: str, **style: Any) -> None:
+    """Give axes a title that is broken into lines no wider than they are, so that none is cut.
+
+    A letter is about half as wide as it is high.
+    """
+    from textwrap import fill
+
+    from matplotlib.font_manager import FontProperties
+
+    points = FontProperties(size=style.get("fontsize", "medium")).get_size_in_points()
+    inches = ax.get_position().width * ax.figure.get_figwidth()
+    width = max(8, int(0.9 * inches * 72 / (0.55 * points)))
+    ax.set_title(fill(title, width), **{"fontsize": "medium", **style})

@@ -4,7 +4,6 @@ Kernels are compiled on first use, without the GIL, and kept in an on-disk
 cache where the machine allows one.
 """
 
-import ctypes
 import logging
 from collections.abc import Callable
 from functools import cache
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
-import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, event
-from numba.extending import get_cython_function_address, intrinsic
+from numba.extending import intrinsic
 
 from mmcnb._compiling import CLOCK
 
@@ -119,42 +117,6 @@ def is_compiled(routine: Any) -> bool:
         return bool(kept and kept._load_index())
     except OSError:
         return False
-
-
-@cache
-def in_lower_triangle(name: str) -> Callable[[Any], int]:
-    """A LAPACK routine of SciPy's for positive definite matrices, without the GIL that SciPy's wrapper holds.
-
-    Parameters
-    ----------
-    name : {"dpotrf", "dpotri"}
-        The Cholesky factor of a matrix, or the inverse from that factor.
-
-    Returns
-    -------
-    callable
-        Takes a Fortran-ordered matrix of shape (m, m), float64, and overwrites its lower triangle. It returns
-        0, or another number where the matrix is not positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb._numba import in_lower_triangle
-    >>> A = np.array([[4.0, 0.0], [2.0, 5.0]], order="F")
-    >>> in_lower_triangle("dpotrf")(A), A.tolist()
-    (0, [[2.0, 0.0], [1.0, 2.0]])
-    """
-    whole = ctypes.POINTER(ctypes.c_int)
-    matrix = np.ctypeslib.ndpointer(np.float64, ndim=2, flags=("F_CONTIGUOUS", "WRITEABLE"))
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_char_p, whole, matrix, whole, whole)
-    routine = kind(get_cython_function_address("scipy.linalg.cython_lapack", name))
-
-    def overwrite(A: Any) -> int:
-        size, failed = ctypes.c_int(A.shape[0]), ctypes.c_int()
-        routine(b"L", size, A, size, failed)
-        return failed.value
-
-    return overwrite
 
 
 SIMD_LANES = 16  # float32 in a register of AVX-512; narrower machines take several registers

@@ -140,7 +140,7 @@ def test_the_verdict_names_the_candidate_that_was_taken_and_its_trust(
 def test_options_of_fit_reach_the_estimator(store, tmp_path):
     options = (
         "--set gamma=0.2 --set C=3 --set n_init=2 --set n_landmarks=17 --set sample_size=500 --kernel rbf "
-        "--set basis=landmarks --set balance=0.1 --min-share 0.2 --set random_state=5 "
+        "--set basis=landmarks --set balance=0.1 --set min_share=0.2 --set random_state=5 "
         "--memory-limit 1GiB --jobs 1"
     )
     assert main(["fit", str(store), *HINGE, "--model", str(tmp_path / "m"), *options.split()]) == 0
@@ -309,7 +309,7 @@ def test_fit_of_a_store_that_is_not_there_leaves_nothing(tmp_path, capsys):
     [
         *((f"--set {words}", HINGE, words) for words in ("C=-1", "gamma=0", "gamma='wide'", "balance=-3")),
         *((f"--set {words}", HINGE, words) for words in ("n_init=0", "n_init='many'", "continuation='off'")),
-        ("--min-share 2", HINGE, "min_share=2"),
+        ("--set min_share=2", HINGE, "min_share=2"),
         ("--metric manhattan", (), "metric='manhattan'"),
         ("--n-nodes 1", (), "n_nodes=1"),
         *(("--kernel cubic", method, "kernel='cubic'") for method in (HINGE, ())),

@@ -197,18 +197,17 @@ def test_each_parameter_of_the_default_method_is_an_option():
     assert parameters_of(DEFAULT) == set(OPTIONS)
 
 
-def former_parameters():
-    return list(estimator_class(DEFAULT).removed.items())
-
-
-@pytest.mark.parametrize("verb", ["fit", "plan"])
-@pytest.mark.parametrize(("name", "remedy"), former_parameters())
-def test_a_former_parameter_is_refused_with_its_remedy(name, remedy, verb, blobs, tmp_path, capsys):
-    given = [verb, blobs, *(["--model", tmp_path / "m"] if verb == "fit" else [])]
-    for words in ([f"--{name.replace('_', '-')}", "hinge"], settings({name: "hinge"})):
-        said = refuse(capsys, *given, *words)
-        assert said == f"mmcnb: {name} is no longer a parameter of MaximumMarginClustering: {remedy}.\n"
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("verb", ["fit", "plan", "info"])
+def test_an_option_that_is_none_is_refused_with_those_that_are(verb, blobs, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([verb, str(blobs), "--loss", "hinge"])
+    said = capsys.readouterr().err
+    listed = said.partition("arguments: --loss hinge; its options are ")[2].partition(";")[0].split(", ")
+    with pytest.raises(SystemExit, match="0"):
+        main([verb, "--help"])
+    assert set(listed) == set(re.findall(r"^  (?:-h, )?(--[\w-]+)", capsys.readouterr().out, re.MULTILINE))
+    assert said.startswith(f"mmcnb {verb}: ")
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -270,7 +269,7 @@ def test_three_blobs_are_found_and_their_sizes_worded(blobs, tmp_path, capsys):
 
 
 def test_options_reach_the_estimator(blobs, tmp_path):
-    options = "--n-clusters 3 --cluster-sizes .5,.3,.2 --size-tolerance .2 --set search=steepest"
+    options = "--n-clusters 3 --cluster-sizes .5,.3,.2 --set size_tolerance=.2 --set search=steepest"
     words = f"fit {blobs} --model {tmp_path / 'm'} --method unsupervised-rls {options}"
     words += " --set alpha=.01 --set max_passes=2 --set n_init=1"
     assert main(words.split()) == 0
@@ -310,8 +309,8 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ),
         ("--method unsupervised-rls --metric cosine", "leave it out, or choose --method maximum-margin-clu"),
         (
-            "--method kernel-kmeans --loss squared",
-            'has no parameter loss; leave it out, or see "--method ker',
+            "--method kernel-kmeans --set loss=squared",
+            "has no parameter loss; leave it out, or choose one of coef0, degree, gamma,",
         ),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.3,.3", "sum to 1, not to 1.1"),
         ("--method unsupervised-rls --n-clusters 3 --cluster-sizes .5,.5", "each of the 3 clusters"),
@@ -336,7 +335,7 @@ def test_options_reach_the_estimator(blobs, tmp_path):
             "--set kernels=linear",
             "no parameter kernels; leave it out, or choose --method multiple-kernel-clust",
         ),
-        ("--set colour=red", 'leave it out, or see "--method maximum-margin-clustering --help"'),
+        ("--set colour=red", f"leave it out, or choose one of {', '.join(sorted(OPTIONS))}."),
         ("--set memory_limit=1GiB", "has no parameter memory_limit"),
         (f"{SEVERAL} --set gamma=1", "multiple-kernel-clustering has no parameter gamma; leave it out"),
         (f"{SEVERAL} --set basis=paper", "basis='paper' is unknown; choose one of 'landmarks', 'exact'"),

@@ -61,12 +61,12 @@ def test_rows_are_drawn_in_the_columns_asked_for_and_coloured_by_label():
 
 
 @pytest.mark.parametrize("size", [(6.4, 4.8), (2.3, 2.4)])
-def test_a_long_title_is_broken_and_stays_inside_its_figure(size):
-    from mmcnb.plotting._style import new_axes, set_title
+def test_a_long_title_is_broken_and_stays_inside_its_figure(size, of_docs):
+    from mmcnb.plotting._style import new_axes
 
     ax = new_axes(figsize=size)
     title = "search on the sample: 1,835 starts of many kernels at every bandwidth, 123,835 steps of each"
-    set_title(ax, title)
+    of_docs("shaking").set_title(ax, title)
     ax.figure.canvas.draw()
     assert ax.get_title().replace("\n", " ") == title
     inside = ax.figure.bbox

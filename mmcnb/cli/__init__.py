@@ -40,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
-        Its namespace has ``verb``, one of `VERBS`, and the verb's own arguments.
+        Its namespace has ``verb``, one of `VERBS`, its ``parser`` and the verb's own arguments.
     """
     parser = _Parser(prog="mmcnb", description="Maximum margin clustering for data larger than memory.")
     parser.add_argument("--version", action="version", version=f"mmcnb {mmcnb.__version__}")
@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
         sub = verbs.add_parser(name, help=summary[:-1], description=summary, conflict_handler="resolve")
         verb.add_arguments(sub)
         sub.add_argument("--json", action="store_true", help="print one JSON object instead of sentences")
+        sub.set_defaults(parser=sub)
     return parser
 
 
@@ -69,7 +70,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = argparse.Namespace()
     try:
         with StopSignals(for_good=argv is None) as signals:
-            build_parser().parse_args(argv, arguments)
+            _, unknown = build_parser().parse_known_args(argv, arguments)
+            if unknown:
+                options = [option for option in arguments.parser._option_string_actions if option[1] == "-"]
+                fault = f"unrecognized arguments: {' '.join(unknown)}"
+                arguments.parser.error(f"{fault}; its options are {', '.join(options)}")
             verb = VERBS[arguments.verb]
             with lines_elsewhere(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning

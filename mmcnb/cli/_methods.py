@@ -19,8 +19,6 @@ OPTIONS = (
     *("n_clusters", "kernel", "metric", "cluster_sizes", "min_cluster_size", "noise", "n_nodes"),
     *("scale", "random_state"),
 )
-# Options of other methods, or of none any more; help is silent.
-FORMER = "loss", "min_share", "n_refits", "max_clusters", "size_tolerance"
 
 
 def method_name(text: str) -> str:
@@ -74,9 +72,8 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=help_)
     of_default = parser.add_argument_group("parameters with an option of their own")
     shared: dict[str, Any] = {"type": value_of, "metavar": "VALUE", "default": argparse.SUPPRESS}
-    for name in (*OPTIONS, *FORMER):
-        shown = argparse.SUPPRESS if name in FORMER else None
-        of_default.add_argument(f"--{name.replace('_', '-')}", help=shown, **shared)
+    for name in OPTIONS:
+        of_default.add_argument(f"--{name.replace('_', '-')}", **shared)
 
 
 def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
@@ -85,17 +82,17 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     Raises
     ------
     InputError
-        If the method has no such parameter, or no longer has it.
+        If the method has no such parameter.
     """
     method, named = arguments.method, vars(arguments)
-    given = {name: named[name] for name in (*OPTIONS, *FORMER) if name in named} | dict(arguments.set)
+    given = {name: named[name] for name in OPTIONS if name in named} | dict(arguments.set)
     known = parameters_of(method)
     if given.get("n_clusters") == 2 and "n_clusters" not in known:
         del given["n_clusters"]  # it finds two, and has no such parameter
-    for name in given.keys() - known - estimator_class(method).removed.keys():
+    for name in given.keys() - known:
         able = [other for other in METHODS if name in parameters_of(other)][:4]
-        remedy = f"choose --method {' or '.join(able)}" if able else f'see "--method {method} --help"'
-        raise InputError(f"{method} has no parameter {name}; leave it out, or {remedy}.")
+        remedy = f"--method {' or '.join(able)}" if able else f"one of {', '.join(sorted(known))}"
+        raise InputError(f"{method} has no parameter {name}; leave it out, or choose {remedy}.")
     return estimator_class(method)(**given, **runtime_of(arguments), **others)
 
 

@@ -70,7 +70,7 @@ class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
     ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in
-    its model file, ``removed`` the parameters of earlier versions with what replaces each. See `estimator`.
+    its model file. See `estimator`.
 
     Parameters
     ----------
@@ -98,14 +98,6 @@ class Estimator(FittedAttributes, BaseEstimator):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {}
     fitted_names: ClassVar[tuple[str, ...]] = FITTED
-    removed: ClassVar[Mapping[str, str]] = {}
-
-    def __new__(cls, *_: Any, **parameters: Any) -> Self:
-        """Refuse parameters of earlier versions in one sentence that names their remedy."""
-        for name in parameters:
-            if name in cls.removed:
-                raise InputError(f"{name} is no longer a parameter of {cls.__name__}: {cls.removed[name]}.")
-        return super().__new__(cls)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
 from mmcnb.features.rules import DecisionPass, Scores
-from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, mini_batches, pseudo_centre_pass
+from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, pseudo_centre_pass
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS, Samples
@@ -51,9 +51,6 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         Most passes over all rows, and most rounds of a start on the sample.
     tol : float, default=1e-4
         The passes end when the inertia falls by less than this share; 0 goes on until means stand still.
-    algorithm : {"full", "mini-batch"}, default="full"
-        "mini-batch" puts one pass before the others in which the means move after every 65,536 rows, so
-        that fewer passes follow if rows are many. This process computes it, also beside a Dask cluster.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 10 n_clusters).
     scale : {None, "standard"}, default=None
@@ -124,7 +121,6 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     n_init: int = 4
     max_iter: int = 100
     tol: float = 0.0001
-    algorithm: str = "full"
     sample_size: int | None = None
     scale: str | None = None
     degree: int = 3
@@ -231,12 +227,10 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
 
     def _cluster_all_rows(self, session: FitSession, mapped: RidgeMap, rows: Samples, start: Means) -> Means:
         """Passes over all rows, from the means of the sample."""
-        engine, means, weights = session.engine, start.means, session.weights
-        if self.algorithm == "mini-batch":
-            means = mini_batches(engine, rows, mapped, start, weights)
-            session.record({"stage": "mini-batch"})
-        limits = int(self.max_iter), float(self.tol)
-        passes = lloyd(lambda sweep: engine.run(sweep, rows, "all rows"), mapped, means, weights, *limits)
+        engine, weights, limits = session.engine, session.weights, (int(self.max_iter), float(self.tol))
+        passes = lloyd(
+            lambda sweep: engine.run(sweep, rows, "all rows"), mapped, start.means, weights, *limits
+        )
         for found in passes:
             session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
         return found

@@ -161,13 +161,6 @@ class MaximumMarginClustering(StreamedClusterer):
         "n_nodes": Interval(2, integer=True),
     }
     fitted_names: ClassVar[tuple[str, ...]] = ("objective", "n_clusters", "candidate", "kernel", "report")
-    removed: ClassVar[Mapping[str, str]] = {
-        "loss": 'kernel="graph" leaves the hinge loss out, and "rbf" or "linear" take it alone',
-        "min_share": "min_cluster_size has the fewest rows of a cluster",
-        "max_clusters": "n_clusters=(2, 12) is a range of their number",
-        "size_tolerance": "UnsupervisedRLS has it, with cluster_sizes",
-        "n_refits": "predict_proba gives the probabilities of each row",
-    }
 
     def fit(
         self,

@@ -94,7 +94,6 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     "scale": Scale(),
     **dict.fromkeys(("continuation", "centre"), Choice((True, False))),
     "init": Choice(INITS),
-    "algorithm": Choice(("full", "mini-batch")),
     "search": Choice(("shaking", "steepest", "stochastic")),
     "schedule": Choice(("mixed", "paper")),
     "shrink_threshold": Interval(0.0),

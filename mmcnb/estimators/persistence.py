@@ -5,7 +5,6 @@ and nothing in it decides where a fit or a prediction runs.
 """
 
 import os
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,68 +16,24 @@ from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.model import Model, check_shapes, n_clusters_of, read_model, write_model
 from mmcnb.samples._arrays import check_feature_names
 
-GONE = ("IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")  # classes of 0.2
-PLAIN = (str, int, float, bool, type(None))  # a RandomState is not kept
-WRITTEN_BY_FORMAT_2 = {"memory_limit", "n_jobs", "verbose"}  # and not read
-
-
-def _is_a(*types: type) -> Callable[[Any], bool]:
-    return lambda value: type(value) in types
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_size(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < np.inf
-
-
-def _is_list_of(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(is_one, value))
-
-
-def _is_history(value: Any) -> bool:
-    """Columns of one length, of numbers and text."""
-    are_plain = _is_list_of(lambda cell: isinstance(cell, PLAIN))
-    is_table = isinstance(value, dict) and all(map(are_plain, value.values()))
-    return is_table and len({len(column) for column in value.values()}) <= 1
-
-
-def _is_trust(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(value.get(name)) is str for name in ("level", "reason"))
-
-
-def _is_layer(value: Any) -> bool:
-    numbers = ("n_clusters", "persistence", "J", "smallest", "agreement")
-    is_plain = isinstance(value, dict) and all(type(value.get(name)) in (int, float) for name in numbers)
-    return is_plain and type(value.get("taken")) is bool
-
-
-_is_number, _is_text = _is_a(int, float), _is_a(str)  # an objective may be infinite
-
-
-FITTED_VALUES: Mapping[str, Callable[[Any], bool]] = {  # of the attributes in a file
-    **dict.fromkeys(("alpha", "inertia", "objective", "rho"), _is_number),
-    **dict.fromkeys(("kernel", "candidate"), _is_text),
-    **dict.fromkeys(("n_clusters", "n_features_in"), lambda value: _is_count(value) and bool(value)),
-    "converged": _is_a(bool),
-    "gamma": lambda value: value is None or _is_size(value),
-    "kernel_names": _is_list_of(_is_text),
-    "n_iter": _is_count,
-    "report": _is_a(dict),
-    "history": _is_history,
+NUMBER, NOTHING = (int, float), type(None)
+PLAIN = (*NUMBER, str, bool, NOTHING)  # a RandomState is not kept
+LAYER = dict.fromkeys(("n_clusters", "persistence", "J", "smallest", "agreement"), NUMBER)
+KINDS: dict[str, Any] = {  # of what a header and its report contain; a list is of values of one kind
+    "class kernel candidate": (str,),
+    "parameters model report history": (dict,),
+    "n_features_in n_clusters n_iter": (int,),
+    "alpha inertia objective rho": NUMBER,
+    "gamma": (*NUMBER, NOTHING),
+    "converged": (bool,),
+    "number trust": (dict, NOTHING),
+    "kernel_names warnings": [(str,)],
+    "sizes": [NUMBER],
+    "pseudo_centres": [(int,)],
+    "classes": [PLAIN],
+    "layers": [LAYER | {"taken": (bool,)}],
 }
-REPORTED: Mapping[str, Callable[[Any], bool]] = {  # of the entries of a report that are read again
-    "sizes": _is_list_of(_is_size),
-    "classes": _is_list_of(lambda label: isinstance(label, PLAIN)),
-    "eigenvalues": _is_list_of(_is_number),
-    "pseudo_centres": _is_list_of(_is_count),
-    "warnings": _is_list_of(_is_text),
-    "number": _is_a(type(None), dict),
-    "layers": _is_list_of(_is_layer),
-    "trust": lambda value: value is None or _is_trust(value),
-}
+KIND_OF = {name: kind for names, kind in KINDS.items() for name in names.split()}
 
 
 def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -149,62 +104,37 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = read_model(path)
     try:
-        _check_readable(path, header, arrays)
-        name, parameters = _upgraded(header)
-        return _restore(path, _estimator(path, name, parameters), header, arrays)
-    except (KeyError, TypeError, AttributeError) as error:
+        _check_kinds(path, header)
+        _check_kinds(path, header.get("report", {}))
+        parameters = header["parameters"]
+        if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
+            parameters["alpha"] = header["alpha"]
+        if parameters.get("algorithm") == "full":  # of 0.2: the one of k-means that is left
+            del parameters["algorithm"]
+        return _restore(path, _estimator(path, header["class"], parameters), header, arrays)
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
-
-
-def _check_readable(path: Any, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse models of 0.2 on the graph, and those of its front door, which has other scores today."""
-    name = header["class"]
-    is_front_door = name == "MaximumMarginClustering" and "loss" in header["parameters"]
-    if is_front_door or "graph_coordinates" in arrays:
-        raise InputError(
-            f"{path} contains a {name} of mmcnb 0.2 that this version cannot read; fit again with "
-            "MaximumMarginClustering, or install mmcnb 0.2 to use this file."
-        )
-
-
-def _upgraded(header: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Class and parameters, those of format 2 by the names of today."""
-    name, parameters = header["class"], dict(header["parameters"])
-    if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
-        parameters["alpha"] = header["alpha"]
-    if header["format"] > 2:
-        return name, parameters
-    parameters = {key: value for key, value in parameters.items() if key not in WRITTEN_BY_FORMAT_2}
-    if name == "SparseKernelMMC":
-        many = {key: parameters.pop(key, None) for key in ("n_clusters", "cluster_sizes", "size_tolerance")}
-        if many["n_clusters"] not in (2, None):
-            for key in ("threshold", "basis", "balance", "init", "min_share"):
-                parameters.pop(key, None)
-            return "CrammerSingerMMC", parameters | many
-        if parameters.get("basis") == "own":
-            return "OwnBasisMMC", parameters
-    return name, parameters
 
 
 def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     """An estimator of a known class, each parameter one that it has and of a value that it may have."""
     import mmcnb
 
-    if name in GONE:
-        raise InputError(
-            f"{path} contains a {name}, which mmcnb no longer has; install mmcnb 0.2 to use this file, or "
-            "fit SparseKernelMMC in its place."
-        )
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
     is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
     if not is_known:
-        raise InputError(f"{path} holds a {name}, which this version does not know; upgrade mmcnb.")
+        raise InputError(
+            f"{path} contains a {name}, which this version does not have; fit again, or use the version that "
+            "wrote it."
+        )
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:
             raise InputError(
-                f"{path} gives {name} the parameter {key!r}, which no model file holds; do not trust this "
-                "file, and fit again to write it anew."
+                f"{path} gives {name} the parameter {key!r}, which no model of this version has; fit again, "
+                "and do not trust this file unless an earlier version wrote it."
             )
         if key == "random_state" and not isinstance(value, int | None):
             raise InputError(f"{path} has random_state={value!r}, which is no seed; fit again.")
@@ -219,7 +149,7 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
 def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     import pandas as pd
 
-    n_features = estimator.n_features_in_ = _checked(path, "n_features_in", header["n_features_in"])
+    n_features = estimator.n_features_in_ = header["n_features_in"]
     try:
         estimator.model_ = Model.restore(arrays, header["model"])
         check_shapes(estimator.model_, n_features)
@@ -231,35 +161,35 @@ def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str
         names = check_feature_names(names, n_features, f"{path}")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     for name in estimator.fitted_names:
-        setattr(estimator, f"{name}_", _checked(path, name, header[name]))
-    if "report" in estimator.fitted_names:
-        _check_report(path, estimator.report_, n_clusters_of(estimator.model_))
-        estimator.report_ = Report(estimator.report_)
-    estimator.history_ = pd.DataFrame(_checked(path, "history", header["history"]))
+        setattr(estimator, f"{name}_", header[name])
+    estimator.report_ = Report(estimator.report_)
+    estimator.history_ = pd.DataFrame(header["history"])
     _check_counts(path, estimator)
     return estimator
 
 
-def _checked(path: Any, name: str, value: Any) -> Any:
-    """A fitted attribute of a value that it may have."""
-    if not FITTED_VALUES[name](value):
-        raise _no_such(path, f"{name}={value!r}")
-    return value
+def _check_kinds(path: Any, fields: dict[str, Any]) -> None:
+    """Refuse fields that are of another kind than a fit writes."""
+    for name, value in fields.items():
+        if name in KIND_OF and not _is_of(KIND_OF[name], value):
+            raise _no_such(path, f"{name}={value!r}")
 
 
-def _check_report(path: Any, report: dict[str, Any], n_clusters: int) -> None:
-    """Refuse entries of a report that are read again and that no fit has written."""
-    for name, is_one in REPORTED.items():
-        if name in report and not is_one(report[name]):
-            raise _no_such(path, f"{name}={report[name]!r} in its report")
-    for name in ("sizes", "classes"):
-        if len(report.get(name) or [None] * n_clusters) != n_clusters:
-            raise _no_such(path, f"{len(report[name])} {name} for {n_clusters} clusters")
+def _is_of(kind: Any, value: Any) -> bool:
+    """Whether a value has one of some types, or is a list or a dict of such values."""
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_is_of(kind[0], one) for one in value)
+    if isinstance(kind, dict):
+        return isinstance(value, dict) and all(_is_of(one, value.get(name)) for name, one in kind.items())
+    return type(value) in kind
 
 
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
-    found = n_clusters_of(estimator.model_)
+    found, report = n_clusters_of(estimator.model_), estimator.report_
+    for name in ("sizes", "classes"):
+        if report.get(name) and len(report[name]) != found:
+            raise _no_such(path, f"{len(report[name])} {name} for {found} clusters")
     # A classifier may take a number of clusters that its rule does not keep.
     for name in ("n_clusters_", "n_clusters") if is_clusterer(estimator) else ("n_clusters_",):
         wanted = getattr(estimator, name, None)

@@ -21,7 +21,7 @@ from mmcnb.samples.derived import ScaledSamples, Scaling
 from mmcnb.samples.encoding import Encoding
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 
-FORMAT, OLDEST = 3, 2  # of model files: the format written, and the oldest that can be read
+FORMAT = 3  # of model files, the only one that can be read
 FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
@@ -220,9 +220,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise InputError(
             f"{path} is no model of mmcnb, or it is damaged; fit again to write it anew."
         ) from error
-    if version not in range(OLDEST, FORMAT + 1):
+    if version != FORMAT:
         raise InputError(
-            f"{path} has model format {version}, and this version reads {OLDEST} to {FORMAT}; "
+            f"{path} has model format {version}, and this version reads {FORMAT}; "
             "read it with the version that wrote it."
         )
     return header, arrays

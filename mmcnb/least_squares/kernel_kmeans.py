@@ -1,4 +1,4 @@
-"""Kernel k-means: Lloyd's passes and mini-batches in landmark coordinates, and pseudo-centres.
+"""Kernel k-means: Lloyd's passes in landmark coordinates, and pseudo-centres.
 
 In the coordinates z(x) = κ(x) M - c of landmark features k-means is exact, as each z is an explicit vector,
 and a nearest mean is a largest score: z·m_h - |m_h|²/2. A pass keeps k (p + 1) numbers, nothing of size n.
@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.passes import WeightedPass
-from mmcnb.engine.run import Engine
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.all_rows import LabelSumsPass
-from mmcnb.samples import GROUP_ROWS, Samples
-from mmcnb.samples.derived import DerivedSamples
 
 
 @dataclass(frozen=True)
@@ -119,61 +116,6 @@ def lloyd(
         if still:
             return
         means, before = renewed, inertia
-
-
-class RowRange(DerivedSamples):
-    """Some neighbouring rows, from the first of a group on; passes over them run in this process."""
-
-    def __init__(self, base: Samples, start: int, stop: int) -> None:
-        super().__init__(base)
-        self.first, self.n_samples, self.is_reopenable = start, stop - start, False
-
-    @property
-    def root(self) -> Samples:
-        """The range itself: a pass over it is no read of all rows."""
-        return self
-
-    def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop of the range in fixed blocks."""
-        yield from self.base.blocks(self.first + start, self.first + stop)
-
-
-def mini_batches(
-    engine: Engine, rows: Samples, mapped: RidgeMap, started: Means, weights: np.ndarray | None
-) -> np.ndarray:
-    """One pass in which the means move after every group of rows, in the order of the rows.
-
-    A mean is that of the rows that it won so far, those of the sample among them, so that it moves less
-    and less (Sculley, 2010). The groups are those of every pass, so the answer has the same bits however
-    the rows are chunked and whoever computes.
-
-    Parameters
-    ----------
-    engine : Engine
-        Runs the passes over groups.
-    rows : Samples
-        Features of the rows.
-    mapped : RidgeMap
-        From features to z.
-    started : Means
-        Means of a sample, with their sums and sizes.
-    weights : ndarray of shape (n,) or None
-        Sample weights.
-
-    Returns
-    -------
-    ndarray of shape (k, r)
-        The means.
-    """
-    means, row_sums, sizes = started.means, started.row_sums, started.sizes
-    engine.traffic.count(rows)
-    for first in range(0, rows.n_samples, GROUP_ROWS):
-        batch = RowRange(rows, first, min(first + GROUP_ROWS, rows.n_samples))
-        own = None if weights is None else weights[first : first + batch.n_samples]
-        sums, won, *_ = engine.run(LabelSumsPass(own, mapped.scores(means)), batch)
-        row_sums, sizes = row_sums + sums, sizes + won
-        means = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
-    return means
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
-from mmcnb._numba import in_lower_triangle
 from mmcnb.errors import InputError, shown
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples._arrays import plain_values
@@ -79,8 +79,9 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool =
         A -= means
         A -= (means - means.mean())[:, None]
     A.flat[:: A.shape[0] + 1] += ridge
-    # Without the GIL: another thread chooses landmarks meanwhile.
-    failed = in_lower_triangle("dpotrf")(A) or in_lower_triangle("dpotri")(A)
+    A, failed = dpotrf(A, lower=True, clean=False, overwrite_a=True)
+    if not failed:
+        A, failed = dpotri(A, lower=True, overwrite_c=True)
     if failed or not np.isfinite(A.diagonal()).all():
         raise InputError("The kernel matrix plus ridge is not positive definite: take a larger alpha.")
     R = A.T  # C-ordered: its upper triangle holds the inverse

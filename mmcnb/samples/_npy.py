@@ -1,11 +1,10 @@
-"""NumPy's files: rows of .npy files, of memory maps, and of .npz files that are unpacked first.
+"""NumPy's files: rows of .npy files, of memory maps, and of .npz files, whose arrays are read whole.
 
-Files are read plainly and not mapped, as mapped pages count as resident memory.
+Other files are read plainly and not mapped, as mapped pages count as resident memory.
 """
 
 import math
 import os
-import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,13 +12,16 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
+from mmcnb._config import format_bytes
+from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
 from mmcnb.samples._files import file_identity, open_file
 from mmcnb.samples._inventory import REMEDY
-from mmcnb.samples._stored import SlicedRows, StoredCSRSamples
+from mmcnb.samples._stored import SlicedRows
 from mmcnb.samples.matrix import CSRBlock
 
 STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
@@ -110,20 +112,15 @@ class RawArray(NamedTuple):
                     raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
         return out.T if self.by_columns else out.reshape(-1, *self.shape[1:])
 
-    def read_all(self) -> np.ndarray:
-        """The array, of whatever shape."""
-        flat = self._replace(shape=(math.prod(self.shape),), by_columns=False)
-        return flat.read(0, flat.shape[0]).reshape(self.shape)
-
 
 class _RawRows(SlicedRows):
     """Rows of an array in a file, by pieces of a few pages, or of whole blocks if columns lie together."""
 
-    def __init__(self, array: RawArray, lookahead: int = 0) -> None:
+    def __init__(self, array: RawArray) -> None:
         n_rows = max(1, PIECE_BYTES // max(1, math.prod(array.shape[1:]) * array.dtype.itemsize))
         power = 1 << n_rows.bit_length() - 1  # so that no piece lies in two blocks
         length = BLOCK_ROWS if array.by_columns else min(power, BLOCK_ROWS)
-        super().__init__("", array, length, lookahead=lookahead)
+        super().__init__("", array, length)
 
     def load(self, start: int, stop: int) -> np.ndarray:
         """Read whole pieces."""
@@ -135,12 +132,12 @@ class NpySamples(ChunkedSamples):
 
     is_reopenable = True
 
-    def __init__(self, array: RawArray, name: str | None = None) -> None:
-        self._describe(name or array.path, array.shape, array.dtype)
+    def __init__(self, array: RawArray, element: None = None) -> None:
+        self._describe(array.path, array.shape, array.dtype)
         if Path(array.path).stat().st_size < array.offset + math.prod(array.shape) * array.dtype.itemsize:
             raise DamagedStoreError(f"{array.path} is shorter than its header says: {REMEDY}.")
         self._array, self.path, rows = array, array.path, _RawRows(array)
-        self.opening = NpySamples, array, name
+        self.opening = NpySamples, array, element
         self._set_rows(rows, rows.chunk_length)
 
     def identity(self) -> str:
@@ -180,18 +177,25 @@ def open_memmap(array: np.memmap) -> Samples:
 # -- .npz files ----------------------------------------------------------------------------------
 
 
-class _CSRArrays(StoredCSRSamples):
-    """Sparse rows whose parts lie in files."""
+def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
+    """An array of an archive, whose header claims what the member has.
 
-    def __init__(self, name: str, shape: tuple[int, ...], parts: list[RawArray]) -> None:
-        data, indices, indptr = parts
-        self._describe(name, shape, data.dtype)
-        matrix.check_index_dtypes(name, indices=indices, indptr=indptr)
-        self._set_parts(_RawRows(data), _RawRows(indices), _RawRows(indptr, lookahead=1))
+    Raises
+    ------
+    ValueError
+        It claims another size, or contains objects.
+    """
+    with archive.open(member) as packed:
+        shape, _, dtype = read_header(packed)
+        claimed, n_bytes = math.prod(shape) * dtype.itemsize, archive.getinfo(member).file_size
+        if packed.tell() + claimed != n_bytes:
+            raise ValueError(f"its header claims {claimed:,} bytes and it has {n_bytes:,}")
+    with archive.open(member) as packed:  # again: the checksum is of the whole member
+        return np.lib.format.read_array(packed, allow_pickle=False)
 
 
-def unpack_npz(path: Path, folder: Path) -> tuple[Samples, np.ndarray | None]:
-    """The rows of a .npz file and their class labels, unpacked to a folder.
+def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
+    """The rows of a .npz file and their class labels, in memory.
 
     The file has the arrays ``X`` and perhaps ``y``, or a CSR matrix of ``scipy.sparse.save_npz``. A single
     array needs no name.
@@ -199,7 +203,7 @@ def unpack_npz(path: Path, folder: Path) -> tuple[Samples, np.ndarray | None]:
     Raises
     ------
     InputError
-        The file is damaged, or has no such arrays.
+        The file is damaged, has no such arrays, or needs more memory than is free.
     """
     name = str(path)
     with worded(f"{path} cannot be read as .npz", "save it again with numpy"), open_file(path) as file:
@@ -210,43 +214,33 @@ def unpack_npz(path: Path, folder: Path) -> tuple[Samples, np.ndarray | None]:
             raise InputError(f"{name} contains {', '.join(members)} but no array X: save the rows as X.")
         wanted = {"y", *(SPARSE_PARTS if is_sparse else {"X"} if "X" in members else members)}
         parts = sorted(wanted & set(members))  # no others: their bytes may be many
-        arrays = {part: _unpacked(archive, members[part], folder / str(n)) for n, part in enumerate(parts)}
-        samples: Samples = _sparse_rows(arrays, name) if is_sparse else NpySamples(arrays[parts[0]], name)
+        n_bytes, free = sum(archive.getinfo(members[part]).file_size for part in parts), available_memory()
+        if n_bytes > (free or np.inf):
+            fault = f"{name} needs {format_bytes(n_bytes)} of memory and {format_bytes(free)} are free"
+            raise InputError(f"{fault}: save it as .npy, which is read in pieces.")
+        arrays = {part: read_member(archive, members[part]) for part in parts}
+        samples = in_memory(_csr(arrays, name) if is_sparse else arrays[parts[0]], name)
         return samples, _labels(arrays["y"], samples) if "y" in arrays else None
 
 
-def _unpacked(archive: zipfile.ZipFile, member: str, path: Path) -> RawArray:
-    """An array of an archive as a file of its own."""
-    with archive.open(member) as packed, path.open("wb") as file:
-        shape, by_columns, dtype = read_header(packed)
-        n_bytes, claimed = archive.getinfo(member).file_size, math.prod(shape) * dtype.itemsize
-        if packed.tell() + claimed != n_bytes:
-            raise ValueError(f"its header claims {claimed:,} bytes and it has {n_bytes:,}")
-        shutil.copyfileobj(packed, file)
-    return RawArray(str(path), 0, shape, dtype, by_columns and len(shape) > 1)
-
-
-def _sparse_rows(arrays: dict[str, RawArray], name: str) -> Samples:
-    form: Any = arrays["format"].read_all().item() if "format" in arrays else b"csr"
+def _csr(arrays: dict[str, np.ndarray], name: str) -> scipy.sparse.csr_array:
+    form: Any = arrays["format"].item() if "format" in arrays else b"csr"
     form = form.decode() if isinstance(form, bytes) else str(form)
     if form != "csr" or not {*arrays, "format"} >= SPARSE_PARTS:
         fault = f"{name} contains a sparse matrix as {form}, whose rows lie apart"
         raise InputError(f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr()).")
-    shape = tuple(map(int, arrays["shape"].read_all()))
-    parts = [arrays[part] for part in ("data", "indices", "indptr")]
-    if any(len(part.shape) != 1 for part in parts):
-        raise ValueError("a part of its sparse matrix is no 1-D array")
-    return _CSRArrays(name, shape, parts)
+    matrix.check_index_dtypes(name, indices=arrays["indices"], indptr=arrays["indptr"])
+    shape = tuple(map(int, arrays["shape"]))
+    return scipy.sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
 
 
-def _labels(y: RawArray, samples: Samples) -> np.ndarray:
+def _labels(y: np.ndarray, samples: Samples) -> np.ndarray:
     matrix.check_dtype(y.dtype, f"y of {samples.name}")
     if y.shape != (samples.n_samples,):
         n = samples.n_samples
         raise InputError(f"{samples.name}: y has shape {y.shape}, but X has {n} rows: save one label a row.")
-    values = y.read_all()
     with np.errstate(invalid="ignore"):
-        labels = values.astype(np.int64)
-    if not np.array_equal(labels, values):
+        labels = y.astype(np.int64)
+    if not np.array_equal(labels, y):
         raise InputError(f"{samples.name}: y has numbers that are not whole: class labels must be integers.")
     return labels

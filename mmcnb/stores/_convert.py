@@ -15,13 +15,13 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples._base import Samples
 from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
-from mmcnb.samples._npy import Blocks, Rows, step_rows, unpack_npz
+from mmcnb.samples._npy import Blocks, Rows, read_npz, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
 from mmcnb.stores._labels import array_beside, class_names, open_class_labels, open_index
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
-from mmcnb.stores.atomic import AtomicOutput, scratch_folder
+from mmcnb.stores.atomic import AtomicOutput
 
 
 @dataclass
@@ -138,9 +138,8 @@ def convert(
         rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
         write(_Stream(rows, True, text_dtype, n_features))
     elif form == "numpy":
-        with scratch_folder(target.parent, "unpacked") as folder:
-            samples, y = unpack_npz(Path(source), folder)
-            write(_stream_of(samples, dtype, y))
+        samples, y = read_npz(Path(source))
+        write(_stream_of(samples, dtype, y))
     else:
         write(_store_stream(open_samples(source, element), dtype))
     return {}

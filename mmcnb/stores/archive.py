@@ -14,7 +14,7 @@ import numpy as np
 
 from mmcnb.samples._files import open_file
 from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._npy import read_header
+from mmcnb.samples._npy import read_member
 from mmcnb.stores.atomic import atomic_write
 
 DAMAGE = (BadZipFile, EOFError, OSError, MemoryError, RuntimeError, ValueError, LookupError, TypeError)
@@ -64,7 +64,7 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     try:
         with file, ZipFile(file) as members:
             _check_members(members, Path(path).stat().st_size)
-            arrays = {name.removesuffix(".npy"): _read_array(members, name) for name in members.namelist()}
+            arrays = {name.removesuffix(".npy"): read_member(members, name) for name in members.namelist()}
         header = dict(json.loads(arrays.pop("header").tobytes()))
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
             raise BadZipFile("an array is missing")
@@ -80,11 +80,3 @@ def _check_members(members: ZipFile, n_bytes: int) -> None:
         raise BadZipFile("a member is compressed")
     if sum(member.file_size for member in listed) > n_bytes or len(set(members.namelist())) != len(listed):
         raise BadZipFile("members lie in one another")
-
-
-def _read_array(members: ZipFile, name: str) -> np.ndarray:
-    """An array whose header claims what it contains; the checksum of a member is compared at its end."""
-    with members.open(name) as file:
-        shape, by_columns, dtype = read_header(file)
-        array = np.frombuffer(bytearray(file.read()), dtype)
-    return array.reshape(shape, order="F" if by_columns else "C")

@@ -533,7 +533,7 @@ class Page(HTMLParser):
 
 
 def _try_names(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]]:
-    name, place = rng.choice(MARKUP[:3] + MARKUP[4:]), rng.choice(["notebook", "study", "plot"])
+    name, place = rng.choice(MARKUP[:3] + MARKUP[4:]), rng.choice(["notebook", "study"])
 
     def ask() -> str:
         if place == "notebook":
@@ -542,10 +542,8 @@ def _try_names(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
             header["feature_names_in"] = [name, *"abc"]
             write_model(folder / "model", header, arrays)
             Page(str(mmcnb.load(folder / "model")._repr_html_()))
-        elif place == "study":
-            _study(name, folder)
         else:
-            _plot(name, folder)
+            _study(name, folder)
         return "text"
 
     return f"{place}, {name!r}", ask
@@ -558,17 +556,6 @@ def _study(name: str, folder: Path) -> None:
     rows = [row for seed in range(2) for row in frames.run(name, name, {"balanced_error": 0.1}, seed)]
     frames.write(folder, "mnist", rows + frames.failed(name, name, name))
     Page(write_report(folder).read_text(encoding="utf-8"))
-
-
-def _plot(name: str, folder: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from mmcnb.plotting._style import set_title
-
-    figure = Figure()
-    set_title(figure.subplots(), name)
-    figure.savefig(folder / "figure.svg")
-    Page((folder / "figure.svg").read_text(encoding="utf-8"))
 
 
 KINDS: dict[str, Callable[[random.Random, Path], tuple[str, Callable[[], Any]]]] = {

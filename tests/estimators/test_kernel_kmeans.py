@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.features.kernel import Kernel
+from mmcnb.features.model import read_model, write_model
 from mmcnb.least_squares.partition import canonical_labels
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
@@ -22,7 +23,6 @@ N = 2 * GROUP_ROWS + 3001  # three groups of blocks, so that workers share them
 QUICK = {"n_clusters": 4, "n_init": 2, "sample_size": 300, "n_landmarks": 12, "max_iter": 4, "n_jobs": 1}
 CASES = {
     "full": {},
-    "mini-batch": {"algorithm": "mini-batch"},
     "scaled": {"scale": "standard", "kernel": "poly", "degree": 2, "gamma": 0.1},
 }
 cases = pytest.mark.parametrize("case", CASES)
@@ -183,9 +183,8 @@ def facts(model):
     return *arrays, model.inertia_, model.report_, told
 
 
-# Full passes are weighted with the scaled rows.
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "weighted"), [("full", False), ("mini-batch", True), ("scaled", True)])
+@pytest.mark.parametrize(("case", "weighted"), [("full", False), ("scaled", True)])
 def test_storages_threads_and_clusters_give_the_same_bits(dense, stores, dask_client, case, weighted):
     omega = np.random.default_rng(1).integers(0, 4, N).astype(float) if weighted else None
     expected = facts(fitted(case, dense, omega))
@@ -218,8 +217,7 @@ def test_the_place_of_the_features_decides_the_reads_and_no_bit(stores, dense, k
         keep_columns_in(store)
         model = fitted(case, stores["ours"], n_jobs=2)
         assert facts(model) == expected, store
-        passes = model.n_iter_ + (case == "mini-batch")
-        assert model.history_["reads"].iloc[-1] == (1 + passes if store == "recompute" else 2), store
+        assert model.history_["reads"].iloc[-1] == (1 + model.n_iter_ if store == "recompute" else 2), store
 
 
 @pytest.mark.slow
@@ -245,6 +243,21 @@ def test_a_file_gives_the_model_back(tmp_path):
     assert (again.pseudo_centres_ == model.pseudo_centres_).all()
 
 
+def test_a_model_of_0_2_may_name_the_algorithm_that_is_left(tmp_path):
+    X, _ = groups(300)
+    model = mmcnb.KernelKMeans(4, random_state=0).fit(X)
+    model.save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    for algorithm in ("full", "mini-batch"):
+        header["parameters"]["algorithm"] = algorithm
+        write_model(tmp_path / algorithm, header, arrays)
+    assert mmcnb.load(tmp_path / "full").predict(X).tobytes() == model.labels_.tobytes()
+    with pytest.raises(
+        InputError, match=r"^[^\n]*the parameter 'algorithm', which no [^\n]*; fit again[^\n]*\.$"
+    ):
+        mmcnb.load(tmp_path / "mini-batch")
+
+
 def test_a_fit_without_labels_knows_its_pseudo_centres():
     X, _ = groups(300)
     model = mmcnb.KernelKMeans(4, random_state=0)
@@ -264,7 +277,6 @@ BAD = {
     "n_init": 0,
     "max_iter": 0,
     "tol": -1e-3,
-    "algorithm": "elkan",
     "sample_size": 1,
     "scale": "robust",
     "degree": 0,

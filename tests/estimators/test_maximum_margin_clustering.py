@@ -589,17 +589,6 @@ def test_sparse_directions_of_which_some_are_empty_are_clustered():
 # -- odd input, and input that cannot be used --------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("loss", "hinge"), ("min_share", None), ("n_refits", 2), ("max_clusters", 5), ("size_tolerance", 0.1)],
-)
-def test_parameters_of_earlier_versions_are_refused_with_their_remedy(name, value):
-    sentence = rf"^{name} is no longer a parameter of Maximum[^\n]*: [^\n]*\.$"
-    with pytest.raises(InputError, match=sentence) as error:
-        front_door(**{name: value})
-    assert str(error.value).count(". ") == 0
-
-
 SENTENCES = {
     "unknown kernel": ({"kernel": "poly"}, r"kernel='poly' is unknown; choose one of 'auto', 'graph', 'rbf'"),
     "unknown metric": ({"metric": "manhattan"}, r"metric='manhattan' is unknown"),

@@ -1,20 +1,13 @@
-"""What a model file says is believed as little as other input, and old files are still read."""
+"""What a model file says is believed as little as other input."""
 
-import json
 import socket
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.features.model import FORMAT, read_model, write_model
+from mmcnb.features.model import read_model, write_model
 from tests.estimators.conftest import make, make_blobs
-
-OLD = Path(__file__).parent / "format2"
-EXPECTED = json.loads((OLD / "expected.json").read_text())
-GONE = ("iterative_svr", "label_generation_mmc", "sdp_mmc", "sparse_kernel_mmc_own")
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +44,12 @@ def listener():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [2, FORMAT])
 @pytest.mark.parametrize("place", ["parameters", "header"])
-def test_a_model_file_decides_nothing_about_whom_we_connect_to(
-    model_file, tmp_path, listener, version, place
-):
+def test_a_model_file_decides_nothing_about_whom_we_connect_to(model_file, tmp_path, listener, place):
     address, came = listener
 
     def change(header):
         (header["parameters"] if place == "parameters" else header)["engine"] = address
-        header["format"] = version
 
     path = rewritten(model_file, tmp_path / "hostile", change)
     if place == "parameters":
@@ -100,9 +89,9 @@ def test_how_a_fit_was_run_is_not_in_its_file(model_file):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"checkpoint": "/somewhere"}, "the parameter 'checkpoint', which no model file holds"),
-        ({"memory_limit": "1GiB"}, "the parameter 'memory_limit', which no model file holds"),
-        ({"colour": "red"}, "the parameter 'colour', which no model file holds"),
+        ({"checkpoint": "/somewhere"}, "the parameter 'checkpoint', which no model of this version has"),
+        ({"memory_limit": "1GiB"}, "the parameter 'memory_limit', which no model of this version has"),
+        ({"colour": "red"}, "the parameter 'colour', which no model of this version has"),
         ({"C": -1.0}, r"holds a parameter that cannot be: C=-1\.0 is out of range"),
         ({"kernel": "__import__"}, "holds a parameter that cannot be: kernel='__import__' is unknown"),
         ({"n_init": [1]}, r"holds a parameter that cannot be: n_init=\[1\] is out of range"),
@@ -128,30 +117,5 @@ def test_fitted_attributes_have_their_types(model_file, tmp_path, name, value):
 @pytest.mark.parametrize("name", ["BaseEstimator", "OwnBasis", "load"])
 def test_other_classes_are_refused(model_file, tmp_path, name):
     path = rewritten(model_file, tmp_path / "odd", lambda header: header.update({"class": name}))
-    with pytest.raises(InputError, match=rf"^[^\n]*odd holds a {name}, which this version does not know"):
+    with pytest.raises(InputError, match=rf"^[^\n]*odd contains a {name}, which this version does not have;"):
         mmcnb.load(path)
-
-
-@pytest.mark.parametrize("name", GONE)
-def test_models_of_format_2_whose_class_is_gone_are_refused(name):
-    with pytest.raises(InputError, match=rf"^[^\n]*{name}\.model contains [^\n]*install mmcnb 0\.2[^\n]*\.$"):
-        mmcnb.load(OLD / f"{name}.model")
-
-
-@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - set(GONE)))
-def test_models_of_format_2_are_read_and_decide_the_same(name, tmp_path):
-    model = mmcnb.load(OLD / f"{name}.model")
-    renamed = {"sparse_kernel_mmc_of_3": "CrammerSingerMMC"}
-    assert type(model).__name__ == renamed.get(name, EXPECTED[name]["class"])
-    rows = np.array(EXPECTED[name]["rows"])
-    np.testing.assert_allclose(model.decision_function(rows), EXPECTED[name]["decisions"], atol=1e-6)
-    model.save(tmp_path / "again")
-    again = mmcnb.load(tmp_path / "again")
-    assert read_model(tmp_path / "again")[0]["format"] == FORMAT
-    assert again.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
-    assert again.get_params() == model.get_params()
-
-
-def test_parameters_of_three_clusters_are_taken_over():
-    model = mmcnb.load(OLD / "sparse_kernel_mmc_of_3.model")
-    assert (model.n_clusters, model.cluster_sizes, model.size_tolerance) == (3, [0.3, 0.3, 0.4], 0.2)

@@ -1,4 +1,4 @@
-"""Kernel k-means: Lloyd's passes, mini-batches, pseudo-centres, and representatives."""
+"""Kernel k-means: Lloyd's passes, pseudo-centres, and representatives."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,10 @@ from sklearn.cluster import KMeans
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.nystroem import RidgeMap, landmark_values
-from mmcnb.least_squares.kernel_kmeans import lloyd, mini_batches, pseudo_centre_pass
+from mmcnb.least_squares.kernel_kmeans import lloyd, pseudo_centre_pass
 from mmcnb.least_squares.partition import canonical_labels
-from mmcnb.samples import GROUP_ROWS, open_samples
+from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import row_shares
-from tests import reference
 
 LINEAR, RBF = Kernel("linear"), Kernel("rbf", 0.3)
 
@@ -116,29 +115,6 @@ def test_a_cluster_without_rows_keeps_its_mean_and_comes_last():
     assert last.sizes[2] == 0 < last.sizes[:2].min()
     np.testing.assert_array_equal(last.means[2], far)
     assert last.converged
-
-
-# -- mini-batches ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_mini_batches_move_the_means_after_every_group_of_rows(weighted):
-    n = GROUP_ROWS + 5000
-    X, k = groups(n).astype("f4"), 4
-    weights = np.random.default_rng(0).integers(0, 3, n).astype(float) if weighted else None
-    (*_, started), _, mapped = passes(X[:500], RBF, X[:20], np.arange(k))
-    rows = KernelSamples(open_samples(X), RBF.against(X[:20]))
-    with ThreadEngine(1) as one, ThreadEngine(2) as two:
-        means = mini_batches(one, rows, mapped, started, weights)
-        assert mini_batches(two, rows, mapped, started, weights).tobytes() == means.tobytes()
-    F, omega = rows.block(0, n).astype(float), np.ones(n) if weights is None else weights
-    sums, sizes, expected = started.row_sums, started.sizes, started.means
-    for part in (slice(0, GROUP_ROWS), slice(GROUP_ROWS, n)):
-        labels = mapped.scores(expected).label(F[part])
-        more, won = reference.cluster_row_sums(F[part], labels, k, omega[part])
-        sums, sizes = sums + more, sizes + won
-        expected = sums / sizes[:, None] @ mapped.matrix - mapped.centre
-    np.testing.assert_allclose(means, expected, rtol=1e-6, atol=1e-8)
 
 
 # -- pseudo-centres and representatives ------------------------------------------------------------

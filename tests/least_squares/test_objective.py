@@ -1,12 +1,9 @@
-import ctypes
 import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.linalg import lapack
 
-from mmcnb._numba import in_lower_triangle
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.nystroem import principal_features
@@ -62,30 +59,6 @@ def test_smoother_is_its_formula_and_symmetric(centre):
     assert R.flags.c_contiguous
     if centre:
         np.testing.assert_allclose(R.sum(axis=0), 0, atol=1e-12)
-
-
-@pytest.mark.parametrize("m", [1, 40, 333])
-def test_factors_and_inverses_without_the_gil_are_those_of_scipy(m):
-    rows = np.random.default_rng(0).normal(size=(m, m))
-    A = np.asfortranarray(rows @ rows.T + m * np.eye(m))
-    factor, _ = lapack.dpotrf(A, lower=True, clean=False)
-    inverse, _ = lapack.dpotri(factor, lower=True)
-    assert in_lower_triangle("dpotrf")(A) == 0
-    np.testing.assert_array_equal(A, factor)
-    assert in_lower_triangle("dpotri")(A) == 0
-    np.testing.assert_array_equal(A, inverse)
-
-
-@pytest.mark.parametrize(
-    "A", [np.eye(3, dtype=np.float32, order="F"), np.ones((3, 2)), np.ones((4, 4))[:, ::2]]
-)
-def test_matrices_of_another_kind_never_reach_lapack(A):
-    with pytest.raises(ctypes.ArgumentError):
-        in_lower_triangle("dpotrf")(A)
-
-
-def test_a_matrix_that_is_not_positive_definite_has_no_factor():
-    assert in_lower_triangle("dpotrf")(-np.eye(3, order="F")) == 1
 
 
 def test_smoother_of_equal_rows_is_nothing():

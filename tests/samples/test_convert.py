@@ -282,15 +282,26 @@ def test_sparse_npz(csr, tmp_path, compressed, layout):
     assert np.array_equal(dense(tmp_path / "a.zarr"), csr.toarray())
 
 
-def test_of_an_npz_only_the_arrays_of_rows_are_unpacked(rng, tmp_path, monkeypatch):
+def test_of_an_npz_only_the_arrays_of_rows_are_read(rng, tmp_path, monkeypatch):
     X = rng.standard_normal((40, 3))
     np.savez_compressed(tmp_path / "a.npz", X=X, other=np.zeros(2**20), y=np.arange(40))
-    unpacked = []
-    real = npy_module._unpacked
-    monkeypatch.setattr(npy_module, "_unpacked", lambda *given: unpacked.append(given[1]) or real(*given))
+    read = []
+    real = npy_module.read_member
+    monkeypatch.setattr(npy_module, "read_member", lambda *given: read.append(given[1]) or real(*given))
     convert(tmp_path / "a.npz", tmp_path / "a.zarr")
-    assert sorted(unpacked) == ["X.npy", "y.npy"]
+    assert sorted(read) == ["X.npy", "y.npy"]
     assert np.array_equal(dense(tmp_path / "a.zarr"), X)
+
+
+def test_an_npz_that_needs_more_memory_than_is_free_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((2**14, 8)))
+    monkeypatch.setattr(npy_module, "available_memory", lambda: 2**20)
+    monkeypatch.setattr(npy_module, "read_member", None)
+    with pytest.raises(
+        InputError, match=r"^[^\n]*a\.npz needs 1[^\n]*MiB of memory[^\n]*: save it as \.npy[^\n]*\.$"
+    ):
+        convert(tmp_path / "a.npz", tmp_path / "a.zarr")
+    assert not (tmp_path / "a.zarr").exists()
 
 
 @pytest.mark.parametrize("more", [-1, 1, 2**20])
