@@ -44,6 +44,10 @@ class SDPMMC:
     triples : bool, default=False
         Whether M also meets the constraints L1 and L2 on triples of rows; of at most 60, which take minutes.
 
+    Notes
+    -----
+    Differs from the paper: THESIS-3, THESIS-4; see docs/differences.
+
     Examples
     --------
     >>> from benchmarks.baselines import SDPMMC
