@@ -13,7 +13,7 @@ from benchmarks import baselines
 from benchmarks.__main__ import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
-COLUMNS = ["id", "paper", "place", "the paper", "mmcnb", "why", "shown by", "of"]
+COLUMNS = ["id", "paper", "place", "the paper", "mmcnb", "why", "shown by", "concerns"]
 STUDIES_ALONE = "studies"  # of rows that are about no method
 
 
@@ -24,7 +24,7 @@ def read_table(name):
 
 HEADER, *ROWS = read_table("differences.csv")
 DIFFERENCES = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
-METHODS = sorted({name for row in DIFFERENCES for name in row["of"].split()} - {STUDIES_ALONE})
+METHODS = sorted({name for row in DIFFERENCES for name in row["concerns"].split()} - {STUDIES_ALONE})
 # What is no method of a paper, or of none that is implemented here.
 OTHERS = {"MaximumMarginClustering", "GowerMedoids"}
 
@@ -53,7 +53,7 @@ def test_a_method_names_its_differences(method):
     shown = getattr(mmcnb, method, None) or getattr(baselines, method)
     notes = " ".join(inspect.getdoc(shown).partition("\nNotes\n-----\n")[2].split())
     said = re.search(r"Differs from the paper: ([^;]+); see docs/differences\.", notes)
-    expected = [row["id"] for row in DIFFERENCES if method in row["of"].split()]
+    expected = [row["id"] for row in DIFFERENCES if method in row["concerns"].split()]
     assert said is not None
     assert said[1].split(", ") == expected
 

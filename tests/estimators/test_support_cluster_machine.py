@@ -85,7 +85,7 @@ def test_the_error_by_representatives_is_bounded_by_that_of_the_kernel_matrix(ga
     Neither optimum, a of Q and b of Q~, goes up towards the other, so (b - a)'(Q a - Q~ b) >= 0. Hence
     l |b - a|² <= (b - a)'(Q - Q~) b, and |b - a| <= e |b|/l. And as b is the optimum of G~, its value G(b) is
     above G(a) by at most the two changes from G to G~, e (|a|² + |b|²)/2. With m multipliers above 0 and at
-    most C, |.|² <= m C². The paper has m and m² in place of the roots and of m, so its bounds are wider.
+    most C, |.|² <= m C². The paper's bounds, as its text reads, have m and m² there, and so follow.
     """
     rng, n = np.random.default_rng(2), 80  # in six columns, so that rows lie well apart
     rows, y = rng.standard_normal((n, 6)), np.repeat(np.int8([1, -1]), n // 2)
