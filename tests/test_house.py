@@ -1,6 +1,7 @@
 """Rules of the house that a tool we use does not check already."""
 
 import ast
+import csv
 import importlib
 import inspect
 import re
@@ -110,6 +111,14 @@ def test_what_is_imported_is_declared_and_the_reverse():
     assert core - named == set()
     # Zarr reaches addresses through fsspec, and AnnData objects are made by their users.
     assert optional - named - {"anndata", "fsspec"} == set()
+
+
+def test_each_dependency_has_its_reason():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    with (ROOT / "docs" / "dependencies.csv").open(newline="", encoding="utf-8") as file:
+        reasons = {row["library"]: row["why"] for row in csv.DictReader(file)}
+    assert reasons.keys() == {re.match(r"[\w-]+", one)[0] for one in declared}
+    assert all(len(reason.split()) > 2 for reason in reasons.values())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -50,6 +50,10 @@ def graph_kernel_kmeans(K: Any, start: np.ndarray, max_iter: int = 100) -> Graph
     A sparse matrix need not be positive semidefinite. A negative least eigenvalue is subtracted from the
     diagonal (Dhillon, Guan and Kulis, 2007), so that the association never falls and the rounds end.
 
+    Notes
+    -----
+    Differs from the paper: SCM-5; see docs/differences.
+
     Examples
     --------
     >>> import numpy as np

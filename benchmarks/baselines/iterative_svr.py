@@ -39,6 +39,10 @@ class IterativeSVR:
     random_state : int or None, default=None
         Seed.
 
+    Notes
+    -----
+    Differs from the paper: SKMMC-22; see docs/differences.
+
     Examples
     --------
     >>> from benchmarks.baselines import IterativeSVR

@@ -36,6 +36,10 @@ class LabelGenerationMMC:
     max_iter : int, default=100
         Most rounds.
 
+    Notes
+    -----
+    Differs from the paper: SKMMC-23; see docs/differences.
+
     Examples
     --------
     >>> from benchmarks.baselines import LabelGenerationMMC

@@ -75,7 +75,7 @@ def _routine() -> dict[str, Any]:
     from mmcnb.engine.plan import RowShape
 
     X = np.random.default_rng(0).normal(size=(1000, 8))
-    if not np.allclose(kernels.squared_norms(X), (X**2).sum(axis=1)):
+    if not np.allclose(kernels.unchecked.squared_norms(X), (X**2).sum(axis=1)):
         raise InputError("a compiled routine does not agree with NumPy; reinstall mmcnb, numba and llvmlite.")
     wanted = mmcnb.MaximumMarginClustering(2).plan(RowShape(1000, 2)).compile_seconds
     later = f'about {wanted:.0f} s, once; "mmcnb doctor --warm" does it now' if wanted else "none is left"

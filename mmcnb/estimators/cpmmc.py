@@ -62,6 +62,11 @@ class CPMMC(StreamedClusterer):
     SparseKernelMMC : With a kernel.
     MaximumMarginClustering : Clusters of any shape.
 
+    Notes
+    -----
+    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-5, SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19;
+    see docs/differences.
+
     References
     ----------
     J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 1.

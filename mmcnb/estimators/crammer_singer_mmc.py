@@ -80,6 +80,10 @@ class CrammerSingerMMC(StreamedClusterer):
     UnsupervisedRLS : Any number of clusters by least squares alone.
     SparseKernelMMC : Two clusters, of any sizes.
 
+    Notes
+    -----
+    Differs from the paper: MCPMMC-1, MCPMMC-2; see docs/differences.
+
     References
     ----------
     K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines.

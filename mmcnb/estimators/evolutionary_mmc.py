@@ -101,6 +101,10 @@ class EvolutionaryMMC(StreamedClusterer):
     --------
     UnsupervisedRLS : The same loss by local search, for any number of clusters; mostly finds lower losses.
 
+    Notes
+    -----
+    Differs from the paper: EVO-1, EVO-2, EVO-3, EVO-4; see docs/differences.
+
     References
     ----------
     F. Gieseke, T. Pahikkala and O. Kramer, Fast evolutionary maximum margin clustering, Alg. 1,

@@ -84,6 +84,11 @@ class KernelCPMMC(StreamedClusterer):
     labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
         As in `SparseKernelMMC`.
 
+    Notes
+    -----
+    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-9, SKMMC-10, SKMMC-11,
+    SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19; see docs/differences.
+
     References
     ----------
     J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 2.

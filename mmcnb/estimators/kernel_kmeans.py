@@ -97,6 +97,8 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     A cluster that loses all its rows keeps its mean, and may win rows again; if it ends empty the fit
     warns.
 
+    Differs from the paper: SCM-4; see docs/differences.
+
     References
     ----------
     J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets using support

@@ -123,6 +123,11 @@ class MultipleKernelClustering(StreamedClusterer):
     --------
     SparseKernelMMC : One kernel, its bandwidth chosen among several.
 
+    Notes
+    -----
+    Differs from the paper: MKC-1, MKC-2, MKC-3, MKC-5, MKC-7, MKC-8, THESIS-1, THESIS-2; see
+    docs/differences.
+
     References
     ----------
     B. Zhao, J. T. Kwok and C. Zhang, Multiple kernel clustering, SDM 2009.

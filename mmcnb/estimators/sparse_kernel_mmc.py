@@ -96,6 +96,12 @@ class SparseKernelMMC(StreamedClusterer):
     CrammerSingerMMC : Any number of clusters by scores with the widest margin.
     UnsupervisedRLS : Any number of clusters by least squares.
 
+    Notes
+    -----
+    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-6, SKMMC-7, SKMMC-8,
+    SKMMC-9, SKMMC-10, SKMMC-11, SKMMC-12, SKMMC-13, SKMMC-14, SKMMC-15, SKMMC-16, SKMMC-17, SKMMC-18,
+    SKMMC-19; see docs/differences.
+
     References
     ----------
     J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 3, App. A-C.

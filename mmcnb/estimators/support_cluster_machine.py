@@ -109,6 +109,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     fewer rows is the minority. Rows that are not dropped are kept in memory once they are 65,536 or fewer, or
     have 2^25 values or fewer.
 
+    Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4; see docs/differences.
+
     References
     ----------
     J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets using support

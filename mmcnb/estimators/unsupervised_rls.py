@@ -105,6 +105,10 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     --------
     SparseKernelMMC : Two clusters by the hinge loss; better if one cluster is small.
 
+    Notes
+    -----
+    Differs from the paper: RLS-2, RLS-3, RLS-4; see docs/differences.
+
     References
     ----------
     T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class regularized least-squares

@@ -1,7 +1,7 @@
 """The papers' peers: their programs are those of other solvers, and their bounds bound."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import cvxpy
 import numpy as np
@@ -15,7 +15,7 @@ import mmcnb
 from benchmarks.baselines import SDPMMC, IterativeSVR, LabelGenerationMMC, ball_graph, graph_kernel_kmeans
 from benchmarks.baselines.graph_kmeans import least_eigenvalue
 from benchmarks.baselines.label_generation import LabelSearch, balanced_labels_of, generate_labels, mix_labels
-from benchmarks.baselines.sdp import solve_label_matrix
+from benchmarks.baselines.sdp import solve_label_matrix, solve_with_triples, violated_triples
 from benchmarks.baselines.svm import Problem, balanced_threshold
 
 RELAXED = [SDPMMC, LabelGenerationMMC]
@@ -342,7 +342,21 @@ def test_a_weight_of_two_is_the_row_given_twice(solve):
 # -- SDP ---------------------------------------------------------------------------------------
 
 
-def printed(one):
+def triples_of(n):
+    return np.array(list(combinations(range(n), 3)))
+
+
+def transitive(M):
+    """L1 and L2 as printed: m_ik >= m_ij + m_jk - 1, and m_jk >= -m_ij - m_ik - 1."""
+    constraints = []
+    for i, j, k in triples_of(M.shape[0]):
+        for a, b, c in ((i, j, k), (j, i, k), (i, k, j)):
+            constraints.append(M[a, c] >= M[a, b] + M[b, c] - 1)
+        constraints.append(M[j, k] >= -M[i, j] - M[i, k] - 1)
+    return constraints
+
+
+def printed(one, triples=False):
     """The program as it is printed, over two."""
     n, s, u = len(one.bounds), one.shares, one.bounds
     M, delta = cvxpy.Variable((n, n), PSD=True), cvxpy.Variable()
@@ -351,6 +365,7 @@ def printed(one):
     corner = cvxpy.reshape(delta - 2 * u @ nu, (1, 1), order="C")
     block = cvxpy.bmat([[cvxpy.multiply(one.gram, M), border], [border.T, corner]])
     constraints = [cvxpy.diag(M) == 1, (block + block.T) / 2 >> 0, s @ M @ s <= one.balance**2]
+    constraints += transitive(M) if triples else []
     program = cvxpy.Problem(cvxpy.Minimize(delta), constraints)
     program.solve(solver="CLARABEL")
     return program.value / 2
@@ -378,6 +393,45 @@ def test_the_optimum_bounds_the_objective_of_all_labels(seed, balance):
         one = problem(8, C, balance, seed, gap=0.7)
         best = min(one.svm(y)[1] for y in all_labels(one))
         assert 0 < solve_label_matrix(one).value <= best * (1 + 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize(("C", "balance", "weights"), [(1.0, 0.4, None), (5.0, 0.1, some_weights(9))])
+def test_the_optimum_with_triples_is_that_of_the_printed_form(C, balance, weights):
+    one = problem(9, C, balance, seed=2, gap=0.5, weights=weights)
+    found, expected = solve_with_triples(one, rise=0.0), printed(one, triples=True)
+    assert found.value == pytest.approx(expected, rel=1e-4)
+    assert found.value > solve_label_matrix(one).value * 1.001
+    assert len(violated_triples(found.matrix, triples_of(9))) == 0
+
+
+@pytest.mark.parametrize("n", [8, 16])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_the_bound_with_triples_is_not_looser_and_still_a_bound(n, C):
+    for seed in range(3):
+        one = problem(n, C, seed=seed, gap=0.5)
+        found = solve_with_triples(one).value
+        assert found >= solve_label_matrix(one).value * (1 - 2e-6)
+        labels = all_labels(one) if n == 8 else [np.repeat([1.0, -1.0], n // 2)]
+        assert found <= min(one.svm(y)[1] for y in labels) * (1 + 1e-6)
+
+
+def test_no_labels_violate_a_constraint_on_triples_and_each_violation_is_found():
+    y = np.where(np.random.default_rng(0).standard_normal(7) > 0, 1.0, -1.0)
+    assert len(violated_triples(np.outer(y, y), triples_of(7))) == 0
+    M = np.eye(4)
+    M[0, 1] = M[1, 0] = M[1, 2] = M[2, 1] = 0.9  # so rows 0 and 2 should be alike
+    M[0, 2] = M[2, 0] = 0.5
+    (v,) = violated_triples(M, triples_of(4))
+    assert v @ M @ v == pytest.approx(3 + 2 * (0.5 - 0.9 - 0.9))
+
+
+def test_triples_of_many_rows_are_refused_in_one_sentence():
+    rows = make_blobs(61, random_state=0)[0]
+    with pytest.raises(mmcnb.InputError, match="takes at most 60 rows, not 61; give fewer"):
+        SDPMMC(triples=True).fit(rows)
+    model = SDPMMC(triples=True).fit(rows[:12])
+    assert SDPMMC().fit(rows[:12]).relaxed_ * (1 - 2e-6) <= model.relaxed_ <= model.objective_ * (1 + 1e-9)
 
 
 # -- kernel k-means on a graph -----------------------------------------------------------------

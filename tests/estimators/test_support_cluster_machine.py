@@ -76,6 +76,43 @@ def test_representatives_with_weights_have_the_optimum_of_duplicates(kernel):
     np.testing.assert_allclose(f[0], f[1], atol=1e-2)
 
 
+@pytest.mark.parametrize("n_clusters", [20, 60, 78])
+@pytest.mark.parametrize("C", [0.3, 5.0])
+@pytest.mark.parametrize("gamma", [0.2, 1.0])
+def test_the_error_by_representatives_is_bounded_by_that_of_the_kernel_matrix(gamma, C, n_clusters):
+    """Theorem 3: let e = |Q - Q~| in the Frobenius norm, and l the least eigenvalue of Q.
+
+    Neither optimum, a of Q and b of Q~, goes up towards the other, so (b - a)'(Q a - Q~ b) >= 0. Hence
+    l |b - a|² <= (b - a)'(Q - Q~) b, and |b - a| <= e |b|/l. And as b is the optimum of G~, its value G(b) is
+    above G(a) by at most the two changes from G to G~, e (|a|² + |b|²)/2. With m multipliers above 0 and at
+    most C, |.|² <= m C². The paper's bounds, as its text reads, have m and m² there, and so follow.
+    """
+    rng, n = np.random.default_rng(2), 80  # in six columns, so that rows lie well apart
+    rows, y = rng.standard_normal((n, 6)), np.repeat(np.int8([1, -1]), n // 2)
+    rows[: n // 2] += 1.0
+    labels = mmcnb.KernelKMeans(n_clusters, gamma=gamma, n_landmarks=n, random_state=0).fit_predict(rows)
+    groups = np.unique(np.c_[labels, y], axis=0, return_inverse=True)[1].ravel()  # none of both classes
+    stands = np.array([np.flatnonzero(groups == group)[0] for group in range(groups.max() + 1)])
+    sizes, kernel = np.bincount(groups), Kernel("rbf", gamma)
+    exact = train(kernel, C, [Part(np.arange(n), rows, y, np.ones(n))])
+    machine = train(kernel, C, [Part(stands, rows[stands], y[stands], sizes.astype(float))])
+    a, b, of_groups = np.zeros(n), np.zeros(n), np.zeros(n)
+    a[exact.numbers], of_groups[machine.numbers] = np.abs(exact.coef), np.abs(machine.coef)
+    b = of_groups[stands][groups] / sizes[groups]  # equal shares are an optimum of Q~ by Theorem 2
+    Q = np.outer(y, y) * kernel(rows, rows)
+    changed = Q - np.outer(y, y) * kernel(rows[stands][groups], rows[stands][groups])
+    error, least = np.linalg.norm(changed), np.linalg.eigvalsh(Q)[0]
+    value_a, value_b = (0.5 * one @ Q @ one - one.sum() for one in (a, b))
+    assert least > 0
+    assert error > 0
+    precision = 1e-3 * C  # to which LIBSVM solves both
+    assert np.linalg.norm(b - a) <= np.sqrt((b > 0).sum()) * C * error / least + precision / least
+    assert -precision * n <= value_b - value_a <= ((a > 0).sum() + (b > 0).sum()) * C**2 * error / 2
+    # The inequalities from which both bounds follow are closer.
+    assert least * (b - a) @ (b - a) <= (b - a) @ changed @ b + precision * n
+    assert value_b - value_a <= (b @ changed @ b - a @ changed @ a) / 2 + precision * n
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 0.5, 1: 4.0}])
 def test_where_every_row_represents_itself_it_is_the_support_vector_machine(kernel, class_weight):

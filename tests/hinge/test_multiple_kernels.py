@@ -184,3 +184,43 @@ def test_planes_over_the_same_rows_are_the_same_planes(engine, kind):
     assert len(again.generators) == len(planes.generators) > 1
     np.testing.assert_array_equal(again.centred, planes.centred)
     np.testing.assert_array_equal(again.coefs, planes.coefs)
+
+
+# -- the number of cutting planes ------------------------------------------------------------
+
+
+def spread(parts, clusters):
+    """The largest fourth root of Σ_k |Ψ_k|⁴ over all planes Ψ, squared."""
+    fourth = sum((part**2).sum(axis=1) ** 2 for part in parts)
+    return float(np.sqrt(fourth.max())) * (1 if clusters == 2 else 2)
+
+
+@pytest.mark.parametrize("clusters", [2, 3])
+@pytest.mark.parametrize(
+    ("n", "C", "eta"), [(24, 3.0, 0.03), (96, 0.5, 0.3), (96, 3.0, 0.003), (96, 20.0, 0.03)]
+)
+def test_planes_are_at_most_a_multiple_of_C_over_the_squared_tolerance(engine, clusters, n, C, eta):
+    """A plane that is violated by v raises the optimum, which is at most C, by min(v²/24 R, C v/2) or more.
+
+    So there are at most 1 + C max(24 R/eta², 2/(C eta)) planes, for any number of rows and features: Lemma
+    3.2 of Zhao, Kwok and Zhang, with R the square of the largest norm N of a plane, N(Ψ)⁴ = Σ_k |Ψ_k|⁴. The
+    dual of the SOCP is s'λ - 1/2 N(Σ λ_p Ψ_p)². At its optimum a step h towards the new plane, which takes
+    the share h/C of all other multipliers, has a slope of at least v. The square of a norm of fourth powers
+    is 3-smooth, and the step is at most 2 h R^(1/2) long. So it gains h v - 6 R h² or more, which is largest
+    at h = v/12 R, or at C if that is less.
+    """
+    if clusters == 2:
+        X, y = two_groups(n)
+        (planes, parts), labels = make(engine, X, KERNELS), given(y)
+    else:
+        X, y = three_groups(n)
+        (planes, parts), labels = make_clusters(engine, X, KERNELS), GivenLabels(y)
+    rows, R = [], spread(parts, clusters)
+    found = planes.cutting_plane(labels, FORM, C, eta, rows.append, SweepBudget())
+    assert found.status == "converged"
+    values, violations = (np.array([row[name] for row in rows]) for name in ("objective", "violation"))
+    least = np.minimum(violations**2 / (24 * R), C * violations / 2)[:-1]
+    assert (violations[:-1] > eta).all()
+    assert (np.diff(values) >= least - 1e-6 * C).all()
+    assert values[-1] <= C * (1 + 1e-6)
+    assert len(rows) <= 1 + C * max(24 * R / eta**2, 2 / (C * eta))
