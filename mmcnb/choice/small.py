@@ -9,7 +9,8 @@ from mmcnb.choice.candidates import Candidate
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import Number, dimension, real_merges
 from mmcnb.graph.communities import by_first, merge_tree
-from mmcnb.graph.neighbours import LEAST_DISTANCE, SCALE_NEIGHBOUR, NodeGraph, node_graph
+from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
+from mmcnb.graph.vote import log_distances
 
 
 def small_clusters(
@@ -51,9 +52,11 @@ def small_clusters(
     """
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
-    usual = _log_scales(graph)
+    usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
     deviation = 1.4826 * np.median(np.abs(usual - np.median(usual)))
-    is_dense = _log_scales(whole) <= np.median(usual) + deviations * deviation
+    is_dense = (
+        log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0) <= np.median(usual) + deviations * deviation
+    )
     dense = np.flatnonzero(is_dense[whole.node_of])
     inner = whole
     if dense.size < sample.shape[0]:
@@ -64,12 +67,6 @@ def small_clusters(
     found = np.zeros(sample.shape[0], np.int64)
     found[dense] = np.where(is_small, is_small.cumsum(), 0)[groups]
     return found
-
-
-def _log_scales(graph: NodeGraph) -> np.ndarray:
-    """Logarithm of the distance to the seventh neighbour of each node."""
-    scales = graph.distances[:, min(SCALE_NEIGHBOUR, graph.distances.shape[1]) - 1]
-    return np.asarray(np.log(np.maximum(scales, LEAST_DISTANCE)))
 
 
 def set_apart(graph: NodeGraph, one: Candidate, small: np.ndarray) -> Candidate:

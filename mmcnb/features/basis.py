@@ -197,8 +197,19 @@ def estimated(
     n, n_iter, mse = samples.n_samples, 0, None
     basis, beta = np.empty((0, samples.n_features)), np.empty(0)
     whole = None if tol is None else _squared_norm(engine, samples, z, kernel)
+
+    def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
+        """The two sums of (46): of the rows, less those of the basis so far."""
+        total, weight = engine.run(FixedPointPass(z, kernel, b[None]), samples, "basis vector")
+        of_basis = n * beta * kernel(basis, b[None])[:, 0]
+        return np.asarray(total).ravel() - of_basis @ basis, float(weight - of_basis.sum())
+
+    def mean_of(count: int) -> np.ndarray:
+        rows = np.unique(random_state.randint(n, size=count))
+        return to_dense(as_matrix(samples.gather(rows))).mean(axis=0, dtype=np.float64)
+
     while len(basis) < n_basis and (mse is None or tol is None or mse > tol):
-        b, steps = _fixed_point(engine, samples, z, kernel, basis, beta, random_state, delta)
+        b, steps = _fixed_point(sums, mean_of, delta / (2 * kernel.gamma), VANISHED * n)
         basis, n_iter = np.vstack([basis, b]), n_iter + steps
         products = engine.run(ProjectionPass(z, kernel, basis), samples, "coefficients")[0] / n
         between = kernel(basis, basis)
@@ -207,36 +218,24 @@ def estimated(
     return BasisEstimate(basis, beta, mse, n_iter)
 
 
-def _fixed_point(
-    engine: Engine,
-    samples: Samples,
-    z: np.ndarray,
-    kernel: Kernel,
-    basis: np.ndarray,
-    beta: np.ndarray,
-    random_state: np.random.RandomState,
-    delta: float,
-) -> tuple[np.ndarray, int]:
-    """The point where one Gaussian bump is most like the residual, eq. (46), and the number of steps.
+def _fixed_point(sums: Any, mean_of: Any, least_step: float, vanished: float) -> tuple[np.ndarray, int]:
+    """The point where one Gaussian bump is most like the residual, and the number of steps.
 
     Signs in z are mixed, so that the denominator can vanish: then there is another start. Steps are capped,
     and the best point of all is taken.
     """
-    n, steps, best, highest = samples.n_samples, 0, np.zeros(samples.n_features), -1.0
+    steps, highest = 0, -1.0
     for start in range(MOST_STARTS):
-        rows = np.unique(random_state.randint(n, size=1 if start else AVERAGED_ROWS))
-        b = to_dense(as_matrix(samples.gather(rows))).mean(axis=0, dtype=np.float64)
+        b = mean_of(1 if start else AVERAGED_ROWS)
         for _ in range(MOST_STEPS):
+            total, weight = sums(b)
             steps += 1
-            total, weight = engine.run(FixedPointPass(z, kernel, b[None]), samples, "basis vector")
-            of_basis = n * beta * kernel(basis, b[None])[:, 0]
-            total, weight = np.asarray(total).ravel() - of_basis @ basis, weight - of_basis.sum()
             if abs(weight) > highest:
                 best, highest = b, abs(weight)
-            if abs(weight) < VANISHED * n:
+            if abs(weight) < vanished:
                 break
             moved, b = float(((total / weight - b) ** 2).sum()), total / weight
-            if moved <= delta / (2 * kernel.gamma):
+            if moved <= least_step:
                 return best, steps
     return best, steps
 

@@ -193,7 +193,7 @@ def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) 
     return offsets
 
 
-def log_distances(distances: np.ndarray, beyond: np.ndarray, is_own: Any = False) -> np.ndarray:
+def log_distances(distances: np.ndarray, beyond: Any, is_own: Any = False) -> np.ndarray:
     """Logarithm of the distance to the tenth node in all columns, but for the node that a row belongs to."""
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
     tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)

@@ -44,26 +44,23 @@ class OwnBasisWorkingSet(WorkingSet):
         Draws the starts of the fixed points: the same for all, so that labels can settle.
     """
 
+    evaluations = 0  # of the kernel, in units of the number of rows
+
     def __init__(
         self, engine: Engine, samples: Samples, kernel: Kernel, weights: np.ndarray | None, seed: int
     ) -> None:
         self.engine, self.samples, self.kernel, self.weights = engine, samples, kernel, weights
-        self.seed, self.labels, self.n_evaluations = seed, None, 0
+        self.seed, self.labels = seed, None
         n = samples.n_samples
         self.counts = np.ones(n) if weights is None else weights * (n / weights.sum())
         self.mean = self._estimate(self.counts)
         self._restart()
 
-    @property
-    def evaluations(self) -> int:
-        """Kernel evaluations so far, in units of the number of rows."""
-        return self.n_evaluations
-
     def _estimate(self, z: np.ndarray) -> BasisEstimate:
         """The basis of 1/n Σ z_i φ(x_i)."""
         random_state = np.random.RandomState(self.seed)
         found = estimated(self.engine, self.samples, z, self.kernel, random_state)
-        self.n_evaluations += found.n_iter + len(found.basis)
+        self.evaluations += found.n_iter + len(found.basis)
         return found
 
     def _restart(self) -> None:
@@ -174,9 +171,8 @@ def _end_of(
 ) -> CCCPResult:
     """Where a start ends; at the first C, if the labels cannot be separated there either."""
     others = config.eta, config.limits, record
+    bare = replace(objective, total_variance=0.0)
     state = continuation(working_set, labels, objective, config.path, *others)
-    if state is None:
-        bare = replace(objective, total_variance=0.0)
-        state = continuation(working_set, labels, bare, config.path[:1], *others)
+    state = state or continuation(working_set, labels, bare, config.path[:1], *others)
     assert state is not None
     return state
