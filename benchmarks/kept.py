@@ -107,12 +107,12 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
     if len(here):  # other sets and methods of the study stand in other tables
         absent = {*printed["method"]} - {*here["method"]}
         rows = rows[rows["dataset"].isin(here["dataset"]) & ~rows["method"].isin(absent)]
-    at = ["" if len(here) else _point(study, row) for row in rows.itertuples()]
+    at = dict.fromkeys(rows.index, "") if len(here) else points_of(study, source.part, rows)
     scale, command = study.header.get("scale", "full"), command_of(study, source.part)
     return pd.DataFrame(
         {
             **{name: rows[name] for name in ("dataset", "protocol", "method")},
-            **{"paper": source.paper, "table": source.table, "metric": source.metric, "at": at},
+            **{"paper": source.paper, "table": source.table, "metric": source.metric, "at": pd.Series(at)},
             "value": rows[source.statistic],
             "sd": rows["sd"] if source.statistic == "mean" else np.nan,
             "setting": [f"{scale}; {told}" for told in _settings(rows)],
@@ -121,10 +121,16 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
     )
 
 
-def _point(study: Study, row: Any) -> str:
-    """A place on the horizontal axis of a curve."""
-    swept = study.view.sweeps.get(row.part, "")
-    return f"{swept}={row.x:g}" if swept and pd.notna(row.x) else f"{row.n:.0f} rows"
+def points_of(study: Study, part: str, rows: pd.DataFrame) -> dict[Any, str]:
+    """The places of a curve's points: the swept parameter, and the rows if a data set has several sizes."""
+    swept = study.view.sweeps.get(part, "")
+    sized = not swept or rows.groupby("dataset")["n"].nunique().max() > 1
+    return {
+        row.Index: ", ".join(
+            ([f"{swept}={row.x:g}"] if swept else []) + ([f"{row.n:.0f} rows"] if sized else [])
+        )
+        for row in rows.itertuples()
+    }
 
 
 def _settings(rows: pd.DataFrame) -> Iterator[str]:

@@ -63,12 +63,13 @@ VIEWS = {
     "adult": View(("SKMMC",), ("SKMMC",), by_rows=True),
     "usps": View(("SKMMC",), ("SKMMC",), by_rows=True),
     "eta": View(("SKMMC",), sweeps={"": "eta"}),
-    "evolutionary": View(("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error"),
+    "evolutionary": View(("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error", {"restarts": "restarts"}),
     "rls": View(("UMC-RLS", "mixed shaking", "UnsupervisedRLS"), ("UMC-RLS",), "ari"),
     "mkc": View(
         ("MKC", "MKC of a sample"),
         ("MKC", "MKC thesis"),
-        sweeps={"speed, eta": "eta", "speed, kernels": "kernels"},
+        sweeps={"speed, eta": "eta", "speed, kernels": "kernels"}
+        | {"curves, accuracy": "round", "curves, violation": "step", "curves, time": "eta"},
     ),
     "scm": View(("SCM",), metric="average_precision", sweeps={"spaces": "clusters", "rounds": "rounds"}),
     "peers": View(metric="ari"),

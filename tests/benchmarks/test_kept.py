@@ -96,6 +96,16 @@ def test_points_of_a_curve_are_kept_apart(tmp_path):
     assert errors["at"].tolist() == [f"eta={eta:g}" for eta in (0.01, 0.03, 0.1, 0.3, 1)]
 
 
+def test_points_name_their_rows_if_a_set_has_several_sizes(tmp_path):
+    rows = []
+    for n in (100, 200):
+        rows += run("ringnorm", "MKC", {"ari": 0.5}, 0, "paper", n=n, part="curves, time", eta=0.1, rows=n)
+    rows += run("iris", "MKC", {"accuracy": 0.5}, 0, "paper", part="curves, accuracy", round=1)
+    found = figures(tmp_path, "mkc", rows).reset_index()
+    assert found["at"].tolist() == ["round=1", "eta=0.1, 100 rows", "eta=0.1, 200 rows"]
+    assert set(found["command"]) == {"python -m benchmarks mkc --part curves"}
+
+
 def one(setting, value, dataset="heart"):
     return pd.DataFrame(
         [dict.fromkeys(COLUMNS, "") | {"dataset": dataset, "setting": setting, "value": value}]
