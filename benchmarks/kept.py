@@ -34,7 +34,8 @@ DIGITS = {"ari": 2, "largest_ari": 2, "rand": 3}  # as printed; of other rates 4
 def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     """Add the figures of the studies in a folder to those that are kept.
 
-    A new figure takes the place of an old one, but a quick run never that of a full one.
+    A new figure takes the place of an old one, but that of a quick run never one of a full run. Runs of fewer
+    rows are quick ones too.
 
     Parameters
     ----------
@@ -51,14 +52,16 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     Raises
     ------
     InputError
-        If the folder has no frame of a paper's study, or one is damaged.
+        If the folder has no frame of a paper's study, or one is damaged, without journal, or of a smoke run.
     """
     written = []
     for name in STUDIES:
         if (path := folder / f"{name}.parquet").exists():
-            kept = target / f"{name}.csv"
+            kept, study = target / f"{name}.csv", read(path)
+            if study.header.get("scale", "smoke") == "smoke":
+                raise InputError(f"{path} has no journal, or is a smoke run, whose figures mean nothing.")
             old = [read_kept(kept)] if kept.exists() else []
-            write_table(merged([*old, figures_of(read(path))]), kept)
+            write_table(merged([*old, figures_of(study)]), kept)
             written.append(kept)
     if not written:
         studies = ", ".join(STUDIES)
@@ -67,10 +70,11 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
 
 
 def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """One row a figure: the last that is no quick run, or the last."""
+    """The last of equal figures; none of a quick run if a full one has the figure or points of the curve."""
     rows = pd.concat(frames, ignore_index=True)[COLUMNS]
     full = rows["setting"].str.startswith("full")
-    return rows.loc[full.sort_values(kind="stable").index].drop_duplicates(POINT, keep="last").sort_index()
+    known = full.groupby([rows[name] for name in POINT if name != "at"]).transform("any")
+    return rows[full | ~known].drop_duplicates(POINT, keep="last")
 
 
 def figures_of(study: Study) -> pd.DataFrame:
@@ -108,7 +112,7 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
         absent = {*printed["method"]} - {*here["method"]}
         rows = rows[rows["dataset"].isin(here["dataset"]) & ~rows["method"].isin(absent)]
     at = dict.fromkeys(rows.index, "") if len(here) else points_of(study, source.part, rows)
-    scale, command = study.header.get("scale", "full"), command_of(study, source.part)
+    scale = "quick" if study.header.get("rows") else study.header["scale"]
     return pd.DataFrame(
         {
             **{name: rows[name] for name in ("dataset", "protocol", "method")},
@@ -116,7 +120,7 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
             "value": rows[source.statistic],
             "sd": rows["sd"] if source.statistic == "mean" else np.nan,
             "setting": [f"{scale}; {told}" for told in _settings(rows)],
-            "command": command,
+            "command": command_of(study, source.part),
         }
     )
 
@@ -159,9 +163,9 @@ def command_of(study: Study, part: str) -> str:
     section = part.partition(",")[0]
     words = ["python -m benchmarks", study.name]
     words += [f"--part {section}"] if section in getattr(module, "SECTIONS", ()) else []
-    scale, rows = study.header.get("scale", "full"), study.header.get("rows")
-    words += [f"--{scale}"] if scale != "full" else []
-    return " ".join(words + ([f"--rows {rows}"] if rows and scale != "smoke" else []))
+    words += ["--quick"] if study.header["scale"] == "quick" else []
+    words += [f"--rows {study.header['rows']}"] if study.header["rows"] else []
+    return " ".join(words)
 
 
 # -- beside the published figures --------------------------------------------------------------

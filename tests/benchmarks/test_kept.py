@@ -16,6 +16,7 @@ from benchmarks.papers import DOCS, write_pages
 from benchmarks.published import figure, published, read_csv, table_figures
 from benchmarks.report.summary import read
 from benchmarks.run import Options
+from mmcnb import InputError
 from tests.benchmarks import frames
 from tests.benchmarks.frames import run, write
 
@@ -126,6 +127,12 @@ def test_a_new_figure_takes_the_place_of_an_old_one_but_a_quick_one_never_of_a_f
     assert dict(zip(rows["dataset"], rows["value"], strict=True)) == {"heart": expected, "liver": 3}
 
 
+def test_a_curve_of_a_full_run_has_no_points_of_a_quick_one():
+    quick = [one("quick; a", 1).assign(at=f"{n} rows") for n in (100, 200)]
+    rows = merged([*quick, one("full; a", 2).assign(at="1000 rows")])
+    assert rows["at"].tolist() == ["1000 rows"]
+
+
 def test_keeping_twice_changes_nothing(tmp_path):
     write(tmp_path, "mnist", frames.mnist())
     (path,) = keep(tmp_path, tmp_path / "results")
@@ -133,6 +140,25 @@ def test_keeping_twice_changes_nothing(tmp_path):
     keep(tmp_path, tmp_path / "results")
     assert path.read_text() == first
     assert list(results(tmp_path / "results").columns) == COLUMNS
+
+
+@pytest.mark.parametrize("scale", ["smoke", None])
+def test_figures_of_a_smoke_run_or_of_an_unknown_scale_are_refused(scale, tmp_path):
+    write(tmp_path, "mnist", frames.mnist(), scale=scale)
+    if scale is None:
+        (tmp_path / "mnist.jsonl").unlink()
+    with pytest.raises(InputError, match="smoke run"):
+        keep(tmp_path, tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_run_of_fewer_rows_is_quick(tmp_path):
+    write(tmp_path, "mnist", frames.mnist())
+    journal = tmp_path / "mnist.jsonl"
+    journal.write_text(journal.read_text().replace("null", "2000"))
+    found = figures_of(read(tmp_path / "mnist.parquet"))
+    assert set(found["command"]) == {"python -m benchmarks mnist --rows 2000"}
+    assert found["setting"].str.startswith("quick; ").all()
 
 
 def test_nothing_to_keep_is_told_in_one_sentence(tmp_path, capsys):
