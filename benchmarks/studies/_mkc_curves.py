@@ -46,12 +46,12 @@ def violations(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Accuracy of a fit and its seconds, or its violation at one cutting plane."""
+    """Accuracy of a fit and its seconds, or its violation at one cutting plane and the seconds until then."""
     name, rows = run.dataset, run.settings["rows"]
     data = models.load_set(name, rows)
     if run.part == BY_STEP:
-        violation = violations_of(name, rows, run.settings["round"])[run.parameters["step"] - 1]
-        return protocol.facts(data.X) | {"violation": violation}
+        violation, seconds = steps_of(name, rows, run.settings["round"])[run.parameters["step"] - 1]
+        return protocol.facts(data.X) | {"violation": violation, "seconds": seconds}
     given = (
         {"max_rounds": run.parameters["round"]} if run.part == BY_ROUND else {"eta": run.parameters["eta"]}
     )
@@ -60,10 +60,11 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def violations_of(name: str, rows: int | None, rounds: int) -> list[float]:
-    """How far the next constraint is violated, at each cutting plane of all rounds; of the last fit kept."""
+def steps_of(name: str, rows: int | None, rounds: int) -> list[tuple[float, float]]:
+    """Violation of the next constraint, and seconds so far, at each cutting plane of the kept fit."""
     model = protocol.fit(as_published(name, rows, max_rounds=rounds), models.load_set(name, rows).X)
-    return [float(value) for value in model.history_["violation"].clip(lower=0)]
+    steps = model.history_[["violation", "seconds"]].clip(lower=0)
+    return [(float(violation), float(seconds)) for violation, seconds in steps.to_numpy()]
 
 
 def as_published(name: str, rows: int | None, **given: Any) -> Any:
