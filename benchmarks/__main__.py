@@ -44,6 +44,7 @@ STUDIES = (
     "profile",
 )
 SMOKE_ROWS = 200
+COMMANDS = "'report', 'keep' (in benchmarks/results), 'published' (comparison), 'papers' (docs/papers.md)"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -98,8 +99,10 @@ def _main(arguments: list[str] | None) -> int:
         return 0
     if name == "report":
         return _guarded(name, lambda: _report(options.out, figures))
+    if name in KEPT:
+        return _guarded(name, partial(KEPT[name], options.out))
     if name not in (*STUDIES, "all"):
-        known = f"{', '.join(STUDIES)}, or all, report, list"
+        known = f"{', '.join(STUDIES)}, or all, report, keep, published, papers, list"
         print(f"error: there is no study called {name!r}; choose one of {known}.", file=sys.stderr)
         return 2
     warn_if_busy()
@@ -126,6 +129,34 @@ def _report(folder: Path, figures: Path | None) -> int:
 
     print(write_report(folder, figures))
     return 0
+
+
+def _keep(folder: Path) -> int:
+    """Add the papers' figures of the frames in a folder to those that are kept."""
+    from benchmarks.kept import keep
+
+    for path in keep(folder):
+        print(path)
+    return 0
+
+
+def _published(_: Path) -> int:
+    """Compare the kept figures with the published ones."""
+    from benchmarks.kept import summary
+
+    print(summary())
+    return 0
+
+
+def _papers(_: Path) -> int:
+    """Write the page of the papers' figures."""
+    from benchmarks.papers import write_pages
+
+    print(write_pages())
+    return 0
+
+
+KEPT = {"keep": _keep, "published": _published, "papers": _papers}
 
 
 def module_of(name: str) -> str:
@@ -235,7 +266,13 @@ def _positive(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
     add = parser.add_argument
-    add("study", metavar="STUDY", nargs="?", default="list", help="a study, 'all', 'report', or 'list'")
+    add(
+        "study",
+        metavar="STUDY",
+        nargs="?",
+        default="list",
+        help="a study, 'all', 'list', or one of: " + COMMANDS,
+    )
     add("--quick", action="store_true", help="fewer rows if a study is long")
     add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
     add("--retry", action="store_true", help="compute failed runs again")

@@ -10,9 +10,11 @@ import json
 import math
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import date
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -204,7 +206,8 @@ class Journal:
     def _append(self, run: Run, outcome: Record) -> None:
         """Record a run, and wait until the disk has it: a process that is killed loses at most this line."""
         values = {"parameters": dict(run.parameters), "settings": dict(run.settings), "code": self.code}
-        told = {"versions": versions() | {"jobs": self.options.jobs}}
+        today = date.today().isoformat()
+        told = {"versions": versions() | {"jobs": self.options.jobs, "commit": commit(), "date": today}}
         record = dict(zip(KEYS, run.identity, strict=True)) | values | outcome | told
         with self._locked() as file:
             lines = [record] if self._lines else [self._header(), record]
@@ -320,6 +323,16 @@ def versions() -> dict[str, Any]:
     libraries = {name: version(name) for name in LIBRARIES}
     machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
     return {"mmcnb": mmcnb.__version__, **libraries, **machine}
+
+
+@cache
+def commit() -> str:
+    """The commit of the checkout, with "-dirty" if files differ from it; "" outside of one."""
+    words = ("git", "describe", "--always", "--dirty", "--exclude=*")
+    with suppress(OSError, subprocess.SubprocessError):
+        folder = Path(__file__).parent
+        return subprocess.run(words, cwd=folder, capture_output=True, check=True, text=True).stdout.strip()
+    return ""
 
 
 def say(text: str) -> None:

@@ -1,7 +1,8 @@
 """The figures that the papers published, in the units and under the names of the studies.
 
 Each paper is a CSV file with a column for the table or figure in which a number stands. Rates are shares
-(2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs.
+(2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs. ``sources.csv`` says which
+study measures which table or curve, and ``reasons.csv`` why a figure of a table has no run.
 """
 
 from functools import cache
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-__all__ = ["EVO", "MKC", "RLS", "SKMMC", "THESIS", "figure", "published"]
+__all__ = ["EVO", "MKC", "RLS", "SKMMC", "THESIS", "figure", "published", "read_csv", "table_figures"]
 
 SKMMC, MKC, THESIS, EVO, RLS = "SKMMC", "MKC", "MKC thesis", "EvoMMC", "UMC-RLS"
 PAPERS = ("skmmc", "evommc", "umc_rls", "mkc", "mkc_thesis")
@@ -62,14 +63,28 @@ def figure(paper: str, dataset: str, method: str, metric: str, table: str | None
     return _figures().get((paper, dataset, method, metric, table), float("nan"))
 
 
+def table_figures() -> pd.DataFrame:
+    """The figures of methods in tables: neither facts of the data nor what the texts say of curves.
+
+    Examples
+    --------
+    >>> from benchmarks.published import table_figures
+    >>> len(table_figures())
+    711
+    """
+    frame = _frame()
+    return frame[(frame["method"] != "") & frame["table"].str.startswith("Tab")].reset_index(drop=True)
+
+
 @cache
 def _frame() -> pd.DataFrame:
-    papers, notes = pd.concat(map(_read, PAPERS), ignore_index=True), _read("notes")
+    papers, notes = pd.concat(map(read_csv, PAPERS), ignore_index=True), read_csv("notes")
     frame = papers.merge(notes, how="left", on=["paper", "table", "metric"])
     return frame.fillna({"method": "", "note": ""})[list(COLUMNS)]
 
 
-def _read(name: str) -> pd.DataFrame:
+def read_csv(name: str) -> pd.DataFrame:
+    """One of the files beside this module, by its name without ".csv"."""
     path = Path(__file__).with_name(f"{name}.csv")
     return pd.read_csv(path, float_precision="round_trip", encoding="utf-8")
 

@@ -63,12 +63,13 @@ VIEWS = {
     "adult": View(("SKMMC",), ("SKMMC",), by_rows=True),
     "usps": View(("SKMMC",), ("SKMMC",), by_rows=True),
     "eta": View(("SKMMC",), sweeps={"": "eta"}),
-    "evolutionary": View(("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error"),
+    "evolutionary": View(("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error", {"restarts": "restarts"}),
     "rls": View(("UMC-RLS", "mixed shaking", "UnsupervisedRLS"), ("UMC-RLS",), "ari"),
     "mkc": View(
         ("MKC", "MKC of a sample"),
         ("MKC", "MKC thesis"),
-        sweeps={"speed, eta": "eta", "speed, kernels": "kernels"},
+        sweeps={"speed, eta": "eta", "speed, kernels": "kernels"}
+        | {"curves, accuracy": "round", "curves, violation": "step", "curves, time": "eta"},
     ),
     "scm": View(("SCM",), metric="average_precision", sweeps={"spaces": "clusters", "rounds": "rounds"}),
     "peers": View(metric="ari"),
@@ -219,16 +220,8 @@ def summarise(study: Study) -> pd.DataFrame:
         rows if it has several; and to sort by: whether a method is ours, order of the methods and rank
         of the protocols. The order of the rows does not depend on the frame's.
     """
-    view, values = study.view, study.values.copy()
-    split = [
-        _split(text, view.sweeps.get(part, "")) for part, text in values[["part", "parameters"]].to_numpy()
-    ]
-    values[["x", "rest"]] = pd.DataFrame(split, index=values.index)
-    kept = [
-        _best(group, view) if group["protocol"].iloc[0] == PAPER else _set_apart(group)
-        for _, group in values.groupby(GROUP, dropna=False)
-    ]
-    groups = pd.concat(kept).groupby([*GROUP, "metric"], dropna=False)["value"]
+    view = study.view
+    groups = chosen(study).groupby([*GROUP, "metric"], dropna=False)["value"]
     table = groups.agg(mean="mean", sd="std", count="count").reset_index()
     table = pd.concat([table, _published(table, view)], ignore_index=True)
     places = {method: place_of(method, view) for method in table["method"]}
@@ -239,6 +232,31 @@ def summarise(study: Study) -> pd.DataFrame:
     table["name"] = table["dataset"] + table["n"].map(", {:,.0f} rows".format).where(several, "")
     keys = ["part", "n", "dataset", "order", "rank", "protocol", "x", "metric"]
     return table.sort_values(keys, ignore_index=True)
+
+
+def chosen(study: Study) -> pd.DataFrame:
+    """Values at the parameters that count, by the paper's protocol those of the best mean.
+
+    Parameters
+    ----------
+    study : Study
+        From `read`, with runs.
+
+    Returns
+    -------
+    DataFrame
+        Rows of ``study.values`` with x (the swept parameter, or NaN) and rest (the others, as JSON text).
+    """
+    view, values = study.view, study.values.copy()
+    split = [
+        _split(text, view.sweeps.get(part, "")) for part, text in values[["part", "parameters"]].to_numpy()
+    ]
+    values[["x", "rest"]] = pd.DataFrame(split, index=values.index)
+    kept = [
+        _best(group, view) if group["protocol"].iloc[0] == PAPER else _set_apart(group)
+        for _, group in values.groupby(GROUP, dropna=False)
+    ]
+    return pd.concat(kept)
 
 
 def _split(text: str, swept: str) -> tuple[float, str]:

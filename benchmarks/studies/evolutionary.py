@@ -1,6 +1,6 @@
 """Evolution of labels: its error beside the published one, local search and k-means; its time against rows.
 
-``python -m benchmarks evolutionary [--quick] [--seeds N] [--part NAME ...]`` has three sections:
+``python -m benchmarks evolutionary [--quick] [--seeds N] [--part NAME ...]`` has four sections:
 
 tables  Tables 1 and 2 of Gieseke et al. on four pairs of digits, ionosphere and four pairs of MNIST.
         Label-free are `EvolutionaryMMC` (EvoMMC), the same with landmarks (FastEvoMMC), `UnsupervisedRLS`
@@ -13,10 +13,14 @@ tables  Tables 1 and 2 of Gieseke et al. on four pairs of digits, ionosphere and
 pairs   the mean of Table 1 over all 45 pairs of digits, one seed
 growth  its Fig. 1: seconds against rows, of a run and of a generation, beside a fitness computed anew in
         O(n²)
+restarts
+        its Fig. 2: the least error of some runs by the paper's protocol against their number, at the best
+        point of the grid; means of ten repeats
 
 ``--quick`` leaves out MNIST, and takes three sets, two pairs and a few points of the grid.
 """
 
+import json
 import time
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -32,7 +36,7 @@ from benchmarks.methods import EVOLUTION, KMEANS, LEAST_SQUARES, estimator
 from benchmarks.protocol import LABEL_FREE, MNIST_PAIRS, PAPER, Data
 from benchmarks.published import EVO as EVO_PAPER
 from benchmarks.published import figure
-from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
+from benchmarks.run import OK, Options, Run, Runs, Section, as_json, frame_of_runs
 from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
 from mmcnb import kernels
 from mmcnb.datasets import make_block
@@ -49,6 +53,7 @@ MANY = 10**7  # generations: an evolution ends when it stalls
 MOST_LANDMARKS = 200  # of FastEvoMMC by default
 SIZES, QUICK_SIZES = (250, 500, 1000, 2000, 4000), (100, 200, 400)
 GENERATIONS = 100_000
+RESTARTS, QUICK_RESTARTS = (1, 2, 3, 5, 10, 20), (1, 2, 5)
 NAIVE_SECONDS, QUICK_NAIVE_SECONDS = 1.0, 0.1
 MOST_SLOPES = {EVO: 1.2, FAST: 1.2}
 
@@ -239,8 +244,63 @@ def tables_of_growth(frame: pd.DataFrame) -> Result:
     return Result({name: table for name, table in found.items() if len(table)}, goals)
 
 
+# -- restarts ----------------------------------------------------------------------------------
+
+
+@frame_of_runs
+def grid_of_restarts(options: Options) -> Runs:
+    """Evolution by the paper's protocol at each point of the grid: the runs of the section "tables"."""
+    runs = grid((SETS, SETS[::2], SETS[-1:]), options)
+    runs = runs[(runs["protocol"] == PAPER) & runs["method"].isin([EVO, FAST])]
+    yield from (Run(**row) for row in runs.assign(part="tables").to_dict("records"))
+
+
+@frame_of_runs
+def restarts(frame: pd.DataFrame, options: Options) -> Runs:
+    """Each number of restarts at the best point of the grid."""
+    numbers = options.pick(RESTARTS, QUICK_RESTARTS, QUICK_RESTARTS[:2])
+    for row in table_of(frame).itertuples():
+        settings = {
+            "rows": options.rows_of(str(row.dataset)),
+            "restarts": max(numbers),
+            "rows a landmark": 10,
+        }
+        for seed, most in product(options.repeats(RUNS, QUICK_RUNS), numbers):
+            given = {"restarts": most, **json.loads(row.parameters)}
+            yield Run(str(row.dataset), row.method, seed, given, PAPER, "restarts", settings)
+
+
+def compute_restarts(run: Run) -> dict[str, Any]:
+    """The least error of the first runs of a repeat, as the classes tell, and the seconds of these runs."""
+    if run.part == "tables":
+        return compute(run)
+    data, first = run.data, run.parameters["restarts"]
+    point = {name: value for name, value in run.parameters.items() if name != "restarts"}
+    errors, seconds = repeated(as_json(run._replace(parameters=point)._asdict()))
+    return protocol.facts(data.X) | {"error": min(errors[:first]), "seconds": sum(seconds[:first])}
+
+
+@lru_cache(maxsize=1)
+def repeated(text: str) -> tuple[list[float], list[float]]:
+    """Errors and seconds of all runs of a repeat, which its numbers of restarts share."""
+    run = Run(**json.loads(text))
+    data, count = run.data, run.settings["restarts"]
+    seeds = range(count * run.seed, count * (run.seed + 1))
+    given = as_published(run, data)
+    fits = [fitted(data, run.method, random_state=seed, **given) for seed in seeds]
+    return [fit["error"] for fit in fits], [fit["seconds"] for fit in fits]
+
+
+def tables_of_restarts(frame: pd.DataFrame) -> Result:
+    """Fig. 2: the error against the number of restarts."""
+    keys = ["dataset", "method", "restarts"]
+    table = over_seeds(frame[frame["part"] == "restarts"], keys, "error")
+    return Result({"evolutionary-restarts": table[[*keys, "error", "error sd", "runs", "seconds"]]})
+
+
 SECTIONS = {
     "tables": Section(partial(grid, ((*SETS, *MNIST_PAIRS), SETS[::2], SETS[-1:])), compute, tables),
     "pairs": Section(partial(grid, (PAIRS, PAIRS[:2], PAIRS[:1]), one_seed=True), compute, tables_of_pairs),
     "growth": Section(grid_of_growth, grown, tables_of_growth),
+    "restarts": Section(grid_of_restarts, compute_restarts, tables_of_restarts, (restarts,)),
 }

@@ -32,7 +32,8 @@ def test_no_two_runs_are_alike_and_both_protocols_are_there(section, given, tmp_
         for row in evolutionary.SECTIONS[section].grid(Options(tmp_path, **given)).to_dict("records")
     ]
     assert len({run.identity for run in runs}) == len(runs)
-    assert {run.protocol for run in runs} == ({PAPER} if section == "growth" else {LABEL_FREE, PAPER})
+    alone = section in ("growth", "restarts")
+    assert {run.protocol for run in runs} == ({PAPER} if alone else {LABEL_FREE, PAPER})
 
 
 def test_evolution_gets_the_rows_and_runs_that_the_paper_gives_it(tmp_path):
@@ -108,3 +109,43 @@ def test_slopes_are_those_of_a_run_and_of_a_generation():
     ]
     np.testing.assert_allclose(slopes["slope"], [2, 1, 2])
     assert [goal.figure for goal in result.goals] == pytest.approx([1])
+
+
+def test_restarts_take_the_best_point_and_every_number(tmp_path):
+    frame = wide(
+        dataset="ionosphere",
+        protocol=PAPER,
+        method="EvoMMC",
+        parameters=['{"ridge": 2.0, "width": 1.0}', '{"ridge": 2.0, "width": 3.0}'],
+        error=[0.25, 0.125],
+    )
+    runs = evolutionary.restarts(frame, Options(tmp_path, seeds=2))
+    assert {point["width"] for point in runs["parameters"]} == {3.0}
+    assert [point["restarts"] for point in runs["parameters"]] == 2 * list(evolutionary.RESTARTS)
+    assert runs["seed"].tolist() == [0] * 6 + [1] * 6
+
+
+def test_the_error_of_some_restarts_is_the_least_of_their_runs(blobs):
+    point = {"width": 1.0, "ridge": 200.0}
+    settings = {"rows": None, "runs": 1, "rows a landmark": 10}
+    alone = [
+        evolutionary.compute(Run("blobs", "FastEvoMMC", seed, point, PAPER, settings=settings))["error"]
+        for seed in range(4, 8)
+    ]
+    evolutionary.repeated.cache_clear()
+    shared = {"rows": None, "restarts": 4, "rows a landmark": 10}
+    for most in (1, 2, 4):
+        run = Run("blobs", "FastEvoMMC", 1, {"restarts": most} | point, PAPER, "restarts", shared)
+        assert evolutionary.compute_restarts(run)["error"] == min(alone[:most])
+
+
+def test_restarts_are_shown_as_means_over_the_repeats():
+    frame = wide(
+        dataset="ionosphere",
+        part="restarts",
+        method="EvoMMC",
+        restarts=[1, 1, 2],
+        error=[0.25, 0.75, 0.125],
+    )
+    table = evolutionary.tables_of_restarts(frame).tables["evolutionary-restarts"]
+    assert table[["restarts", "error", "runs"]].to_numpy().tolist() == [[1, 0.5, 2], [2, 0.125, 1]]

@@ -13,7 +13,7 @@ from benchmarks.protocol import LABEL_FREE, PAPER, Data, known_balance
 from benchmarks.published import MKC as MKC_PAPER
 from benchmarks.published import THESIS, figure
 from benchmarks.run import Options, Run
-from benchmarks.studies import _mkc_models, mkc
+from benchmarks.studies import _mkc_curves, _mkc_models, mkc
 from benchmarks.studies._mkc_models import (
     FLIPS,
     FORMS,
@@ -274,3 +274,56 @@ def test_goals_are_a_point_below_what_was_published_and_the_best_kernel_alone(da
     assert (beside.bound, alone.bound) == (bound, 94.0)
     assert beside.reached == (bound <= 94.5)
     assert alone.reached
+
+
+# Curves
+
+
+@pytest.fixture
+def curves(monkeypatch, tmp_path):
+    """The section "curves" of the study, on a few rows of rings, as the journal has it."""
+    data = Data("ionosphere", *make_block("rings", 0, 60, 2, random_state=0))
+    monkeypatch.setattr(_mkc_models, "load_set", lambda name, rows: data)
+    monkeypatch.setattr(_mkc_models, "sigma0_of", lambda name, rows: distance_range(data.X))
+    _mkc_curves.steps_of.cache_clear()
+    options = Options(tmp_path, quick=True, smoke=True, rows=60)
+    with Journal("mkc", options, "a") as journal:
+        by_round = journal.results(_mkc_curves.grid(options), _mkc_curves.compute)
+        by_step = journal.results(_mkc_curves.violations(by_round, options), _mkc_curves.compute)
+    return pd.concat([by_round, by_step])
+
+
+def test_curves_have_each_round_and_each_cutting_plane(curves):
+    assert set(curves["status"]) == {"ok"}
+    accuracy, time, violation = (
+        curves[curves["part"] == part].dropna(axis=1, how="all")
+        for part in (_mkc_curves.BY_ROUND, _mkc_curves.OF_TIME, _mkc_curves.BY_STEP)
+    )
+    assert accuracy["round"].tolist() == [1, 2]
+    assert accuracy["accuracy"].between(0.5, 1).all()
+    assert violation["step"].tolist() == list(range(1, int(accuracy["steps"].iloc[-1]) + 1))
+    assert (violation["violation"] >= 0).all()
+    assert violation["violation"].iloc[-1] <= 0.01 < violation["violation"].max(), "it ends within eta"
+    assert violation["seconds"].is_monotonic_increasing
+    assert time[["rows", "eta"]].to_numpy().tolist() == [[60, 0.1], [60, 0.01]]
+
+
+def test_curves_are_shown_with_a_line_for_each_point(curves):
+    found = mkc.SECTIONS["curves"].tables(curves).tables
+    assert list(found) == ["mkc-curves-accuracy", "mkc-curves-time", "mkc-curves-violation"]
+    assert list(found["mkc-curves-accuracy"].columns) == ["round", "ionosphere"]
+    assert list(found["mkc-curves-time"].columns) == ["rows", "0.1", "0.01"]
+    assert len(found["mkc-curves-violation"]) == (curves["part"] == _mkc_curves.BY_STEP).sum()
+
+
+def test_fits_of_the_curves_have_one_kernel_of_each_kind_and_the_form_of_the_thesis(curves):
+    model = _mkc_curves.as_published("ionosphere", None, max_rounds=3)
+    assert [kernel if isinstance(kernel, str) else kernel[0] for kernel in model.kernels] == [
+        *("linear", "poly", "rbf")
+    ]
+    assert (model.threshold, model.continuation, model.basis, model.max_rounds) == (
+        "fixed",
+        False,
+        "exact",
+        3,
+    )

@@ -1,0 +1,266 @@
+"""Kept figures: ``results/STUDY.csv`` has those of the papers' tables and curves that a study measured.
+
+``python -m benchmarks keep --out DIR`` adds the runs of the studies in a folder, and ``python -m benchmarks
+published`` compares what is kept with the papers. ``published/sources.csv`` says which study measures which
+table or curve, and ``published/reasons.csv`` why a published figure has no run.
+"""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.protocol import PAPER
+from benchmarks.published import read_csv, table_figures
+from benchmarks.report.summary import GROUP, Study, chosen, direction, read
+from benchmarks.tables import write_table
+from mmcnb import InputError
+
+FOLDER = Path(__file__).with_name("results")
+STUDIES = ("small", "mnist", "adult", "usps", "eta", "rls", "evolutionary", "mkc", "scm")
+KEY = ["paper", "table", "dataset", "method", "metric"]
+POINT = [*KEY, "protocol", "at"]  # of one kept figure
+COLUMNS = [*POINT, "value", "sd", "published", "setting", "command", "commit", "date"]
+DIGITS = {"ari": 2, "largest_ari": 2, "rand": 3}  # as printed; of other rates 4
+
+
+# -- keeping -----------------------------------------------------------------------------------
+
+
+def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
+    """Add the figures of the studies in a folder to those that are kept.
+
+    A new figure takes the place of an old one, but that of a quick run never one of a full run. Runs of fewer
+    rows are quick ones too.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with the frames of the studies.
+    target : Path, default=FOLDER
+        Folder of the kept figures.
+
+    Returns
+    -------
+    list of Path
+        The files that were written, one a study.
+
+    Raises
+    ------
+    InputError
+        If the folder has no frame of a paper's study, or one is damaged, without journal, or of a smoke run.
+    """
+    written = []
+    for name in STUDIES:
+        if (path := folder / f"{name}.parquet").exists():
+            kept, study = target / f"{name}.csv", read(path)
+            if study.header.get("scale", "smoke") == "smoke":
+                raise InputError(f"{path} has no journal, or is a smoke run, whose figures mean nothing.")
+            old = [read_kept(kept)] if kept.exists() else []
+            write_table(merged([*old, figures_of(study)]), kept)
+            written.append(kept)
+    if not written:
+        studies = ", ".join(STUDIES)
+        raise InputError(f"there is no frame (STUDY.parquet) of {studies} in {folder}; run one first.")
+    return written
+
+
+def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The last of equal figures; none of a quick run if a full one has the figure or points of the curve."""
+    rows = pd.concat(frames, ignore_index=True)[COLUMNS]
+    full = rows["setting"].str.startswith("full")
+    known = full.groupby([rows[name] for name in POINT if name != "at"]).transform("any")
+    return rows[full | ~known].drop_duplicates(POINT, keep="last")
+
+
+def figures_of(study: Study) -> pd.DataFrame:
+    """The figures of the papers' tables and curves that a study has, in the columns of a kept file."""
+    values = with_pairs(chosen(study)) if study.runs else study.values.assign(x=np.nan, rest="{}")
+    groups = values.groupby([*GROUP, "rest", "metric"], dropna=False)["value"]
+    measured = groups.agg(mean="mean", sd="std", max="max", runs="count").reset_index()
+    sources = read_csv("sources").fillna({"part": ""}).query("study == @study.name")
+    found = [_of_source(measured, study, source) for source in sources.itertuples()]
+    rows = pd.concat(found, ignore_index=True)
+    printed = table_figures()[[*KEY, "value"]].rename(columns={"value": "published"})
+    rows = rows.merge(printed, how="left", on=KEY)
+    rows.loc[rows["protocol"] != PAPER, "published"] = np.nan
+    facts = {name: study.versions.get(name, "") for name in ("commit", "date")}
+    return rows.assign(**facts).round({"value": 6, "sd": 6})[COLUMNS]
+
+
+def with_pairs(values: pd.DataFrame) -> pd.DataFrame:
+    """The section "pairs" as means over its data sets, under the name of the published mean."""
+    pairs = values[values["part"] == "pairs"]
+    pairs = pairs.assign(prefix=[name.rpartition("-")[0] for name in pairs["dataset"]], x=np.nan, rest="{}")
+    keys = ["prefix", "part", "protocol", "method", "x", "rest", "metric"]
+    means = pairs.groupby(keys, dropna=False)[["value", "n"]].mean().reset_index()
+    counts = pairs.groupby("prefix")["dataset"].nunique()
+    means["dataset"] = [f"{name}, {counts[name]} pairs" for name in means["prefix"]]
+    return pd.concat([values[values["part"] != "pairs"], means[means.columns.drop("prefix")]])
+
+
+def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFrame:
+    """The rows of one line of the sources: those of a table, or the points of a curve."""
+    rows = measured[(measured["part"] == source.part) & (measured["metric"] == source.measure)]
+    printed = table_figures().query("paper == @source.paper")
+    here = printed[printed["table"] == source.table]
+    if len(here):  # other sets and methods of the study stand in other tables
+        absent = {*printed["method"]} - {*here["method"]}
+        rows = rows[rows["dataset"].isin(here["dataset"]) & ~rows["method"].isin(absent)]
+    at = dict.fromkeys(rows.index, "") if len(here) else points_of(study, source.part, rows)
+    scale = "quick" if study.header.get("rows") else study.header["scale"]
+    return pd.DataFrame(
+        {
+            **{name: rows[name] for name in ("dataset", "protocol", "method")},
+            **{"paper": source.paper, "table": source.table, "metric": source.metric, "at": pd.Series(at)},
+            "value": rows[source.statistic],
+            "sd": rows["sd"] if source.statistic == "mean" else np.nan,
+            "setting": [f"{scale}; {told}" for told in _settings(rows)],
+            "command": command_of(study, source.part),
+        }
+    )
+
+
+def points_of(study: Study, part: str, rows: pd.DataFrame) -> dict[Any, str]:
+    """The places of a curve's points: the swept parameter, and the rows if a data set has several sizes."""
+    swept = study.view.sweeps.get(part, "")
+    sized = not swept or rows.groupby("dataset")["n"].nunique().max() > 1
+    return {
+        row.Index: ", ".join(
+            ([f"{swept}={row.x:g}"] if swept else []) + ([f"{row.n:.0f} rows"] if sized else [])
+        )
+        for row in rows.itertuples()
+    }
+
+
+def _settings(rows: pd.DataFrame) -> Iterator[str]:
+    """Parameters, runs and rows of each figure, for people."""
+    for row in rows.itertuples():
+        given = read_parameters(row.rest)
+        runs = f"{row.runs:.0f} {'run' if row.runs == 1 else 'runs'}"
+        yield "; ".join([*given, runs, f"{row.n:.0f} rows"])
+
+
+def read_parameters(text: str) -> list[str]:
+    """Parameters in JSON as texts for people.
+
+    Examples
+    --------
+    >>> from benchmarks.kept import read_parameters
+    >>> read_parameters('{"width": 0.5, "starts": "mixed"}')
+    ['width=0.5', 'starts=mixed']
+    """
+    return [f"{name}={value}" for name, value in json.loads(text).items()]
+
+
+def command_of(study: Study, part: str) -> str:
+    """The command that runs a section of a study again."""
+    module = import_module(f"benchmarks.studies.{study.name}")
+    section = part.partition(",")[0]
+    words = ["python -m benchmarks", study.name]
+    words += [f"--part {section}"] if section in getattr(module, "SECTIONS", ()) else []
+    words += ["--quick"] if study.header["scale"] == "quick" else []
+    words += [f"--rows {study.header['rows']}"] if study.header["rows"] else []
+    return " ".join(words)
+
+
+# -- beside the published figures --------------------------------------------------------------
+
+
+def results(folder: Path = FOLDER) -> pd.DataFrame:
+    """All kept figures, in `COLUMNS`; empty if there are none."""
+    found = [read_kept(path) for path in sorted(folder.glob("*.csv"))]
+    return pd.concat(found or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
+
+
+def read_kept(path: Path) -> pd.DataFrame:
+    """One kept file; texts that are empty stay empty."""
+    numbers: dict[str, Any] = dict.fromkeys(("value", "sd", "published"), float)
+    texts: dict[str, Any] = dict.fromkeys({*COLUMNS} - {*numbers}, str)
+    return pd.read_csv(
+        path, dtype=numbers | texts, keep_default_na=False, na_values=dict.fromkeys(numbers, "")
+    )
+
+
+def compared(folder: Path = FOLDER) -> pd.DataFrame:
+    """Every published figure of a table, with our run beside it or the reason why there is none.
+
+    Parameters
+    ----------
+    folder : Path, default=FOLDER
+        Folder of the kept figures.
+
+    Returns
+    -------
+    DataFrame
+        Paper, table, dataset, method, metric, value and sd as published; ours, our sd, setting, command,
+        commit and date (NaN without a run); reason ("" with a run); and excess: how much worse ours is than
+        published beyond the larger deviation, at most 0 if it is as good, NaN of seconds and counts.
+
+    Examples
+    --------
+    >>> from benchmarks.kept import compared
+    >>> frame = compared()
+    >>> len(frame), bool((frame["ours"].notna() != (frame["reason"] != "")).all())
+    (711, True)
+    """
+    runs = (
+        results(folder).query("protocol == @PAPER and at == ''").drop(columns=["protocol", "at", "published"])
+    )
+    frame = table_figures().merge(runs.rename(columns={"value": "ours", "sd": "our sd"}), how="left", on=KEY)
+    reasons = read_csv("reasons").fillna("")
+    frame["reason"] = [reason_of(row, reasons) if pd.isna(row.ours) else "" for row in frame.itertuples()]
+    return frame.assign(excess=[_excess(row) for row in frame.to_dict("records")])
+
+
+def reason_of(row: Any, reasons: pd.DataFrame) -> str:
+    """The first reason whose names are those of a figure; "" if there is none. An empty name fits all."""
+    for reason in reasons.itertuples():
+        if all(getattr(reason, name) in ("", getattr(row, name)) for name in KEY):
+            return str(reason.reason)
+    return ""
+
+
+def _excess(row: dict[str, Any]) -> float:
+    """How much worse ours is than published beyond the larger deviation, to the digits that are printed."""
+    sign = direction(row["metric"])
+    if row["metric"] == "seconds" or not sign:
+        return float("nan")
+    within = np.nanmax([row["sd"], row["our sd"], 0.0])
+    digits = DIGITS.get(row["metric"], 4)
+    return float(np.round(sign * (row["value"] - np.round(row["ours"], digits)) - within, digits))
+
+
+def summary(folder: Path = FOLDER) -> str:
+    """How many published figures have a kept run, how many are as good, and each that is worse, as text."""
+    frame = compared(folder)
+    ran = frame[frame["ours"].notna()]
+    judged = ran.dropna(subset="excess")
+    good, quick = judged["excess"] <= 0, ran["setting"].str.startswith("quick")
+    lines = [
+        f"{_share(len(ran), len(frame))} published figures of tables have a kept run, "
+        f"{quick.sum()} a quick one.",
+        f"{_share(good.sum(), len(judged))} errors and scores of these are as good as published, or better, "
+        "within the larger deviation.",
+    ]
+    worse = judged[~good].sort_values("excess", ascending=False, kind="stable")
+    lines += [
+        "",
+        "Worse, by excess:",
+        *(_line(row) + f", {row.excess:.4g} beyond" for row in worse.itertuples()),
+    ]
+    lines += ["", "Seconds and counts, which depend on the machine and the stopping rule:"]
+    return "\n".join([*lines, *(_line(row) for row in ran[ran["excess"].isna()].itertuples())])
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({part / max(whole, 1):.0%})"
+
+
+def _line(row: Any) -> str:
+    names = f"{row.paper} {row.table}: {row.dataset}, {row.method}, {row.metric}"
+    return f"{names}: {row.ours:.4g} beside {row.value:.4g} ({row.setting})"
