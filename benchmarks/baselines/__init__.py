@@ -4,6 +4,7 @@ from benchmarks.baselines.gower import GowerMedoids, gower_distances
 from benchmarks.baselines.graph_kmeans import ball_graph, graph_kernel_kmeans
 from benchmarks.baselines.iterative_svr import IterativeSVR
 from benchmarks.baselines.label_generation import LabelGenerationMMC
+from benchmarks.baselines.linear_label_generation import LinearLabelGenerationMMC
 from benchmarks.baselines.sdp import SDPMMC
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "GowerMedoids",
     "IterativeSVR",
     "LabelGenerationMMC",
+    "LinearLabelGenerationMMC",
     "ball_graph",
     "gower_distances",
     "graph_kernel_kmeans",
