@@ -36,7 +36,6 @@ MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
 # sigma in units of the root mean squared distance of two rows: the paper's five.
 PAPER_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 BALANCES = (0.03, 0.1, 0.3, 0.4)  # of two clusters, in the papers' grids
-PATH = ["stage", "start", "gamma", "C", "round"]  # common to one round of CCCP
 WARM_UP_ROWS = 400
 POLL_SECONDS = 0.02
 SCAN_THREADS = (1, 2, 4, 8)
@@ -392,19 +391,6 @@ def sweeps_of(model: Any) -> dict[str, int]:
     """How often a fit read and swept its rows; nothing if no step of it sweeps, as on the graph."""
     last = model.history_.tail(1).to_dict("records")
     return {name: int(last[0][name]) for name in ("reads", "sweeps")} if last else {}
-
-
-def rounds_of(model: Any) -> dict[str, int]:
-    """Rounds of a fit, as SKMMC's tables count its iterations; nothing for a method without.
-
-    They are rounds of CCCP, over all starts and values of C, or of a baseline that labels its rows anew.
-    """
-    if type(model).__module__.startswith("benchmarks.baselines."):
-        return {"rounds": model.n_iter_} if hasattr(model, "n_iter_") else {}
-    history = getattr(model, "history_", None)
-    if history is None or not {*PATH} <= set(history.columns):
-        return {}
-    return {"rounds": history.groupby(PATH, dropna=False).ngroups}
 
 
 def weights_of(model: Any) -> str:

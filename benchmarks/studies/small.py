@@ -35,6 +35,7 @@ from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, Data
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure, published
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
+from benchmarks.studies._skmmc import rounds_of
 from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
 from mmcnb.metrics import balanced_clustering_error
 
@@ -184,7 +185,7 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
     compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
     worked = time.process_time()
     measures = protocol.timed(model, data.X) | {CPU: time.process_time() - worked}
-    return protocol.clustering(data.y, model.labels_) | measures | compiled | protocol.rounds_of(model)
+    return protocol.clustering(data.y, model.labels_) | measures | compiled | rounds_of(model)
 
 
 # -- tables ------------------------------------------------------------------------------------
