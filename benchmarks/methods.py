@@ -14,7 +14,7 @@ from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
-SKMMC, SKMMC2, SDP = "SKMMC", "SKMMCv2", "MMC"
+SKMMC, SKMMC2, SDP, GMMC = "SKMMC", "SKMMCv2", "MMC", "GMMC"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
 FRONT_DOOR = "MaximumMarginClustering"
 GRAPH, MARGIN = f"{FRONT_DOOR}, graph", f"{FRONT_DOOR}, rbf"
@@ -157,6 +157,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     SVR: lambda k, given: baselines.IterativeSVR(**given),
     CPMMC: lambda k, given: mmcnb.CPMMC(**given),
     LGMMC: _label_generation,
+    GMMC: lambda k, given: baselines.GeneralisedMMC(**_without_seed(given)),
     SDP: lambda k, given: baselines.SDPMMC(**_without_seed(given)),
     SKMMC: _hinge,
     SKMMC2: lambda k, given: mmcnb.SparseKernelMMC(threshold="fixed", **given),

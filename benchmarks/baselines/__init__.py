@@ -1,5 +1,6 @@
 """Peers of the papers, and of mixed tables, in memory: they are compared with mmcnb and are no part of it."""
 
+from benchmarks.baselines.generalised_mmc import GeneralisedMMC
 from benchmarks.baselines.gower import GowerMedoids, gower_distances
 from benchmarks.baselines.graph_kmeans import ball_graph, graph_kernel_kmeans
 from benchmarks.baselines.iterative_svr import IterativeSVR
@@ -9,6 +10,7 @@ from benchmarks.baselines.sdp import SDPMMC
 
 __all__ = [
     "SDPMMC",
+    "GeneralisedMMC",
     "GowerMedoids",
     "IterativeSVR",
     "LabelGenerationMMC",

@@ -1,8 +1,8 @@
 """The figures that the papers published, in the units and under the names of the studies.
 
 Each paper is a CSV file with a column for the table or figure in which a number stands. Rates are shares
-(2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs, and ``no_run.csv``
-why some figures have no run of ours beside them; `coverage` counts those that have one.
+(2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs, and `coverage` counts the
+figures that have a run of ours beside them.
 """
 
 from functools import cache
@@ -24,8 +24,7 @@ def published() -> pd.DataFrame:
     -------
     DataFrame
         One row a number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC", "MKC thesis"), table,
-        dataset, method ("" for a fact of the data), metric, value, sd (NaN if none is printed), note, which
-        begins with "no run: " and the reason if no study has a run beside the figure.
+        dataset, method ("" for a fact of the data), metric, value, sd (NaN if none is printed), note.
 
     Examples
     --------
@@ -68,9 +67,7 @@ def figure(paper: str, dataset: str, method: str, metric: str, table: str | None
 def _frame() -> pd.DataFrame:
     papers, notes = pd.concat(map(_read, PAPERS), ignore_index=True), _read("notes")
     frame = papers.merge(notes, how="left", on=["paper", "table", "metric"])
-    frame = frame.merge(_read("no_run"), how="left", on=["paper", "table", "method"])
-    frame["note"] = frame[["reason", "note"]].apply(lambda told: "; ".join(told.dropna()), axis=1)
-    return frame.fillna({"method": ""})[list(COLUMNS)]
+    return frame.fillna({"method": "", "note": ""})[list(COLUMNS)]
 
 
 def _read(name: str) -> pd.DataFrame:

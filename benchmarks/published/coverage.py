@@ -15,9 +15,8 @@ from benchmarks.published import EVO, MKC, RLS, SKMMC, THESIS, published
 from benchmarks.run import OK, Options, Section, as_json
 from benchmarks.studies import evolutionary
 
-__all__ = ["NO_RUN", "coverage"]
+__all__ = ["coverage"]
 
-NO_RUN = "no run: "
 SECTIONS = {  # studies and their sections that fill a table
     (SKMMC, "Tab. II"): [("small", "")],
     (SKMMC, "Tab. III"): [("small", "")],
@@ -40,14 +39,13 @@ def coverage() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rows of `published`; "run" says whether a study has a run beside the figure. If none has, "note"
-        begins with the reason.
+        Rows of `published`; "run" says whether a study has a run beside the figure.
 
     Examples
     --------
     >>> from benchmarks.published.coverage import coverage
     >>> frame = coverage()
-    >>> len(frame), bool(frame.loc[frame["method"] == "UMC-RLS", "run"].all())
+    >>> len(frame), bool(frame["run"].all())
     (711, True)
     """
     frame = published()
@@ -97,6 +95,4 @@ def _by_table(frame: pd.DataFrame) -> pd.DataFrame:
 if __name__ == "__main__":
     figures = coverage()
     print(_by_table(figures).to_string(index=False))
-    for note, rows in figures[~figures["run"]].groupby("note", sort=False):
-        print(f"{len(rows)} without: {note}")
     print(f"{figures['run'].sum()} of the {len(figures)} figures have a run.")

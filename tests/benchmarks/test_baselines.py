@@ -14,12 +14,14 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import mmcnb
 from benchmarks.baselines import (
     SDPMMC,
+    GeneralisedMMC,
     IterativeSVR,
     LabelGenerationMMC,
     LinearLabelGenerationMMC,
     ball_graph,
     graph_kernel_kmeans,
 )
+from benchmarks.baselines.generalised_mmc import inverse_without_offset, largest_multipliers
 from benchmarks.baselines.graph_kmeans import least_eigenvalue
 from benchmarks.baselines.label_generation import LabelSearch, balanced_labels_of, generate_labels, mix_labels
 from benchmarks.baselines.linear_label_generation import CentredColumns, mix_columns
@@ -444,6 +446,50 @@ def test_the_optimum_bounds_the_objective_of_all_labels(seed, balance):
         one = problem(8, C, balance, seed, gap=0.7)
         best = min(one.svm(y)[1] for y in all_labels(one))
         assert 0 < solve_label_matrix(one).value <= best * (1 + 1e-6)
+
+
+# -- GMMC --------------------------------------------------------------------------------------
+
+
+def some_inverse(n=8, seed=0):
+    one = problem(n, seed=seed)
+    return inverse_without_offset(one.gram + np.eye(n)) + 1.0
+
+
+def test_the_offset_is_minimised_out():
+    rng = np.random.default_rng(0)
+    K, z = rbf_kernel(rng.standard_normal((6, 2))), rng.standard_normal(6)
+    inverse = np.linalg.inv(K)
+    values = [(z - b) @ inverse @ (z - b) for b in np.linspace(-5, 5, 20_001)]
+    assert z @ inverse_without_offset(K) @ z == pytest.approx(min(values), rel=1e-4)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_multipliers_are_those_of_cvxpy(seed, C):
+    A = some_inverse(seed=seed)
+    multipliers = cvxpy.Variable(8)
+    inside = [A - cvxpy.diag(multipliers) >> 0, multipliers >= 0, multipliers <= C]
+    program = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(multipliers)), inside)
+    program.solve(solver="CLARABEL")
+    found = largest_multipliers(A, C)
+    assert found.sum() == pytest.approx(program.value, rel=1e-3)
+    assert np.linalg.eigvalsh(A - np.diag(found))[0] >= -1e-9
+    assert ((found >= 0) & (found <= C)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sum_of_the_multipliers_bounds_the_objective_of_all_labels(seed):
+    A = some_inverse(seed=seed)
+    labels = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=7)])
+    least = np.einsum("ti,ij,tj->t", labels, A, labels).min()
+    assert 0 < largest_multipliers(A, 1e3).sum() <= least
+
+
+def test_the_scores_part_two_groups_and_keep_the_balance(X):
+    rows, y = make_blobs(80, centers=2, cluster_std=0.5, random_state=1)
+    np.testing.assert_array_equal(GeneralisedMMC().fit(rows).labels_, y != y[0])
+    assert np.bincount(GeneralisedMMC(balance=0.1).fit(X).labels_).min() >= 0.45 * len(X) - 1
 
 
 # -- kernel k-means on a graph -----------------------------------------------------------------

@@ -55,10 +55,11 @@ def test_peers_run_where_the_paper_has_their_figures(tmp_path):
     runs = runs[runs["protocol"] == PAPER].groupby("dataset")["method"].unique()
     for name, methods in runs.items():
         assert {"IterSVR", "CPMMC"} <= set(methods)
-        assert ("MMC" in methods) == np.isfinite(figure(EVO, name, "MMC", "error"))
+        for method in ("MMC", "GMMC"):
+            assert (method in methods) == np.isfinite(figure(EVO, name, method, "error"))
 
 
-@pytest.mark.parametrize("method", ["IterSVR", "CPMMC", "MMC"])
+@pytest.mark.parametrize("method", ["IterSVR", "CPMMC", "MMC", "GMMC"])
 def test_peers_find_blobs_at_the_first_point_of_their_grid(method, blobs):
     point = evolutionary.PEER_GRIDS[method][0]
     run = Run("blobs", method, 0, point, PAPER, settings={"rows": None, "runs": 1})
