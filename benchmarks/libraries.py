@@ -136,11 +136,11 @@ def at_count(find: Callable[[float], Any], k: int) -> np.ndarray:
 
 
 def _mixture(k: int, given: Mapping[str, Any]) -> DenseClusterer:
-    """Full covariances, which need few columns, in float64."""
+    """Full covariances in float64; they need few columns, so principal ``axes`` take the place of many."""
     from sklearn.mixture import GaussianMixture
 
-    model = GaussianMixture(k, **given)
-    return DenseClusterer(lambda X: model.fit_predict(X.astype(np.float64)), AXES)
+    model = GaussianMixture(k, **{name: given[name] for name in given if name != "axes"})
+    return DenseClusterer(lambda X: model.fit_predict(X.astype(np.float64)), given.get("axes", AXES))
 
 
 def _evoc(k: int, given: Mapping[str, Any]) -> DenseClusterer:

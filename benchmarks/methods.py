@@ -14,7 +14,7 @@ from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 
 KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
-SKMMC, SKMMC2 = "SKMMC", "SKMMCv2"
+SKMMC, SKMMC2, SDP, GMMC = "SKMMC", "SKMMCv2", "MMC", "GMMC"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
 FRONT_DOOR = "MaximumMarginClustering"
 GRAPH, MARGIN = f"{FRONT_DOOR}, graph", f"{FRONT_DOOR}, rbf"
@@ -141,15 +141,24 @@ def _hinge(k: int, given: Given) -> Any:
 
 
 def _label_generation(k: int, given: Given) -> Any:
-    """It draws nothing, and so takes no seed."""
-    taken = {name: value for name, value in given.items() if name != "random_state"}
-    return baselines.LabelGenerationMMC(**taken)
+    """On the kernel matrix or, with a linear kernel, on the columns."""
+    taken = _without_seed(given)
+    if taken.get("kernel") != "linear":
+        return baselines.LabelGenerationMMC(**taken)
+    return baselines.LinearLabelGenerationMMC(**{name: taken[name] for name in taken if name != "kernel"})
+
+
+def _without_seed(given: Given) -> dict[str, Any]:
+    """The parameters of a method that draws nothing."""
+    return {name: value for name, value in given.items() if name != "random_state"}
 
 
 METHODS: dict[str, Callable[[int, Given], Any]] = {
     SVR: lambda k, given: baselines.IterativeSVR(**given),
     CPMMC: lambda k, given: mmcnb.CPMMC(**given),
     LGMMC: _label_generation,
+    GMMC: lambda k, given: baselines.GeneralisedMMC(**_without_seed(given)),
+    SDP: lambda k, given: baselines.SDPMMC(**_without_seed(given)),
     SKMMC: _hinge,
     SKMMC2: lambda k, given: mmcnb.SparseKernelMMC(threshold="fixed", **given),
     LEAST_SQUARES: lambda k, given: mmcnb.UnsupervisedRLS(k, **given),

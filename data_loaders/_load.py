@@ -24,7 +24,7 @@ SYNTHETIC_FEATURES = 2
 
 
 def names() -> list[str]:
-    """Names of the data sets, without the pairs of digits that the papers do not use.
+    """Names of the data sets, without the pairs of digits and letters that the papers do not use.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def load(
     Parameters
     ----------
     name : str
-        One of `names`, or two digits such as ``"optdigits-3v8"``.
+        One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and ``"letter-AvB"``.
     rows : int or None, default=None
         Number of rows: of a real set, a random draw without replacement, kept in order; a smaller draw
         with the same seed is part of a larger one. None is all rows, and 100,000 of a synthetic set.
@@ -111,7 +111,7 @@ def write(
     Parameters
     ----------
     name : str
-        One of `names`, or two digits such as ``"optdigits-3v8"``.
+        One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and ``"letter-AvB"``.
     path : str or path-like
         The store to write; it appears when it is whole.
     rows : int or None, default=None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from string import ascii_uppercase, digits
 
 from mmcnb import InputError
 
@@ -27,8 +29,8 @@ _MODULES = (
 )
 DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}
 SYNTHETIC = ("rings", "moons", "blobs")
-_PAIR = re.compile(r"(?P<name>.+)-(?P<first>\d)v(?P<second>\d)")
-PAPER_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
+_PAIR = re.compile(r"(?P<name>.+)-(?P<first>[0-9A-Z])v(?P<second>[0-9A-Z])")
+PAPER_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9", "letter-AvB")
 
 
 def module_of(name: str) -> str:
@@ -45,12 +47,13 @@ def module_of(name: str) -> str:
 
 
 def find_dataset(name: str) -> DataSet:
-    """Find a data set, or two digits of one.
+    """Find a data set, or two digits or capitals of one.
 
     Parameters
     ----------
     name : str
-        A name of the registry, or that of a set of ten digits followed by two of them: ``mnist-1v7``.
+        A name of the registry, or that of a set of ten digits or of 26 capitals followed by two of them:
+        ``mnist-1v7``, ``letter-AvB``.
 
     Returns
     -------
@@ -71,11 +74,17 @@ def find_dataset(name: str) -> DataSet:
     if name in DATASETS:
         return DATASETS[name]
     pair = _PAIR.fullmatch(name)
-    if pair and set(getattr(DATASETS.get(pair["name"]), "class_counts", ())) == set(range(10)):
-        first, second = int(pair["first"]), int(pair["second"])
-        if first != second:
-            return DATASETS[pair["name"]].pair(first, second)
+    if pair and pair["name"] in DATASETS:
+        whole, places = DATASETS[pair["name"]], [*map(_symbols_of(pair["name"]).find, pair.group(2, 3))]
+        if min(places) >= 0 and places[0] != places[1]:
+            return replace(whole.pair(*places), name=name)
     raise InputError(
         f"there is no data set called {name!r}; choose one of {', '.join((*DATASETS, *SYNTHETIC))}, or two "
-        "digits such as mnist-1v7 or optdigits-3v8."
+        "digits or capitals such as mnist-1v7 or letter-AvB."
     )
+
+
+def _symbols_of(name: str) -> str:
+    """The digits or capitals that the classes of a set number from 0; "" if they are something else."""
+    classes = set(DATASETS[name].class_counts)
+    return next((text for text in (digits, ascii_uppercase) if classes == set(range(len(text)))), "")

@@ -1,16 +1,20 @@
 """Peers of the papers, and of mixed tables, in memory: they are compared with mmcnb and are no part of it."""
 
+from benchmarks.baselines.generalised_mmc import GeneralisedMMC
 from benchmarks.baselines.gower import GowerMedoids, gower_distances
 from benchmarks.baselines.graph_kmeans import ball_graph, graph_kernel_kmeans
 from benchmarks.baselines.iterative_svr import IterativeSVR
 from benchmarks.baselines.label_generation import LabelGenerationMMC
+from benchmarks.baselines.linear_label_generation import LinearLabelGenerationMMC
 from benchmarks.baselines.sdp import SDPMMC
 
 __all__ = [
     "SDPMMC",
+    "GeneralisedMMC",
     "GowerMedoids",
     "IterativeSVR",
     "LabelGenerationMMC",
+    "LinearLabelGenerationMMC",
     "ball_graph",
     "gower_distances",
     "graph_kernel_kmeans",

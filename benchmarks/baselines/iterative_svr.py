@@ -76,7 +76,8 @@ class IterativeSVR:
         shares = weights / weights.sum()
         svm, y = self._machine(sample, weights), self._start(sample, weights, random_state.randint(2**31 - 1))
         decide = svm.decision_function if self.loss == "hinge" else svm.predict
-        for _ in range(self.max_rounds):
+        for number in range(1, self.max_rounds + 1):
+            self.n_iter_ = number
             svm.fit(sample, y, sample_weight=weights)
             f = decide(sample)
             threshold = balanced_threshold(f, shares, self.balance)

@@ -62,7 +62,7 @@ class LabelGenerationMMC:
         """Find the clusters of up to about a thousand rows; the time grows with the cube of the rows."""
         problem = centred_problem(self, X, sample_weight)
         with threadpool_limits(1, "blas"):
-            labels, mixture, self.bound_ = generate_labels(problem, self.tol, self.max_iter)
+            labels, mixture, self.bound_, self.n_iter_ = generate_labels(problem, self.tol, self.max_iter)
             tried = [_rounded(problem, labels, mixture), *labels]
             machines = [problem.svm(one) for one in tried]
         best = int(np.argmin([value for _, value in machines]))
@@ -72,8 +72,8 @@ class LabelGenerationMMC:
         return self
 
 
-def generate_labels(problem: Problem, tol: float, max_iter: int) -> tuple[np.ndarray, "Mixture", float]:
-    """Labellings of shape (t, n), their mixture, and a lower bound as far as the search sees."""
+def generate_labels(problem: Problem, tol: float, max_iter: int) -> tuple[np.ndarray, "Mixture", float, int]:
+    """Labellings of shape (t, n), their mixture, a lower bound as far as the search sees, and the rounds."""
     search = LabelSearch(problem)
     labels, bound = search.best(problem.bounds, search.axes)[0][:1], -np.inf
     for number in range(1, max_iter + 1):
@@ -86,7 +86,7 @@ def generate_labels(problem: Problem, tol: float, max_iter: int) -> tuple[np.nda
         if mixture.value + mixture.gap - bound <= tol * mixture.value or len(new) == 0 or number == max_iter:
             break
         labels = np.r_[labels, new]
-    return labels, mixture, bound
+    return labels, mixture, bound, number
 
 
 def _rounded(problem: Problem, labels: np.ndarray, mixture: "Mixture") -> np.ndarray:

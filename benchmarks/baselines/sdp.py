@@ -246,7 +246,7 @@ class _Dual:
         while True:
             gradient, hessian = self.derivatives(x)
             gradient += weight * self.gain
-            direction = _solve(hessian, gradient)
+            direction = solve_scaled(hessian, gradient)
             decrement = float(gradient @ direction)
             if decrement < close or before / 2 < decrement < 1e-2:  # rounding ends the ascent
                 return x, True
@@ -258,7 +258,7 @@ class _Dual:
             x = x + length * direction
 
 
-def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+def solve_scaled(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve with a positive definite matrix, whose diagonal is raised if rounding asks for it."""
     scale = 1 / np.sqrt(np.diag(matrix))
     matrix *= scale[:, None] * scale

@@ -2,7 +2,8 @@
 
 Each paper is a CSV file with a column for the table or figure in which a number stands. Rates are shares
 (2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs. ``sources.csv`` says which
-study measures which table or curve, and ``reasons.csv`` why a figure of a table has no run.
+study measures which table or curve, and ``reasons.csv`` why a figure of a table has no run. `coverage` counts
+the figures that have a run of ours beside them.
 """
 
 from functools import cache

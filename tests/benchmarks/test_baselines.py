@@ -12,9 +12,19 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import mmcnb
-from benchmarks.baselines import SDPMMC, IterativeSVR, LabelGenerationMMC, ball_graph, graph_kernel_kmeans
+from benchmarks.baselines import (
+    SDPMMC,
+    GeneralisedMMC,
+    IterativeSVR,
+    LabelGenerationMMC,
+    LinearLabelGenerationMMC,
+    ball_graph,
+    graph_kernel_kmeans,
+)
+from benchmarks.baselines.generalised_mmc import inverse_without_offset, largest_multipliers
 from benchmarks.baselines.graph_kmeans import least_eigenvalue
 from benchmarks.baselines.label_generation import LabelSearch, balanced_labels_of, generate_labels, mix_labels
+from benchmarks.baselines.linear_label_generation import CentredColumns, mix_columns
 from benchmarks.baselines.sdp import solve_label_matrix, solve_with_triples, violated_triples
 from benchmarks.baselines.svm import Problem, balanced_threshold
 
@@ -290,7 +300,7 @@ def test_the_planes_come_to_the_optimum_over_all_labellings(C, balance):
     one = problem(C=C, balance=balance)
     labels = all_labels(one)
     optimum = mix_labels(one, labels).value
-    _, mixture, bound = generate_labels(one, 1e-6, 100)
+    _, mixture, bound, _ = generate_labels(one, 1e-6, 100)
     assert mixture.value == pytest.approx(optimum, rel=2e-6)
     assert bound <= optimum * (1 + 1e-7)
     assert mixture.value <= min(one.svm(y)[1] for y in labels) * (1 + 1e-6)
@@ -300,7 +310,7 @@ def test_the_planes_come_to_the_optimum_over_all_labellings(C, balance):
 def test_two_tight_groups_leave_no_gap():
     """Equal rows within each group: the mixture is one labelling, and so is M."""
     one, y = tight()
-    labels, mixture, _ = generate_labels(one, 1e-2, 100)
+    labels, mixture, *_ = generate_labels(one, 1e-2, 100)
     assert mixture.value == pytest.approx(one.svm(y)[1], rel=1e-3)
     assert abs(labels[mixture.weights.argmax()] @ y) == 10
     found = solve_label_matrix(one)
@@ -311,7 +321,7 @@ def test_two_tight_groups_leave_no_gap():
 def test_more_rounds_lower_the_value_and_raise_the_bound():
     one = problem(60)
     found = [generate_labels(one, 1e-3, rounds) for rounds in (1, 2, 4, 100)]
-    values, bounds = np.array([mixture.value for _, mixture, _ in found]), [bound for *_, bound in found]
+    values, bounds = np.array([mixture.value for _, mixture, *_ in found]), [bound for *_, bound, _ in found]
     assert (np.diff(values) <= 1e-5 * values[:-1]).all()
     assert (np.diff(bounds) >= 0).all()
     assert values[-1] - bounds[-1] <= 1e-3 * values[-1] < values[0] - bounds[0]
@@ -337,6 +347,64 @@ def test_a_weight_of_two_is_the_row_given_twice(solve):
     weights = some_weights(12, seed=5)
     one = problem(12, balance=0.9, weights=weights)
     assert solve(one).value == pytest.approx(solve(repeated(one, weights)).value, rel=1e-5)
+
+
+# -- LG-MMC with a linear kernel ---------------------------------------------------------------
+
+
+def some_columns(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([-1.0, 1.0], [n // 3, n - n // 3])
+    X = rng.standard_normal((n, 4)) * [1.0, 2.0, 0.5, 1.0]
+    X[:, 1] += 3 * y
+    return CentredColumns(X), y
+
+
+def test_one_labelling_on_columns_is_the_machine_of_its_labels():
+    """Multipliers and objective are those of the dual, and the machine is that of scikit-learn."""
+    columns, y = some_columns()
+    found = mix_columns(columns, y[:, None], 2.0)
+    rows = (columns.X - columns.mean) / columns.length
+    alpha = found.multipliers
+    w = rows.T @ (alpha * y)
+    assert alpha.sum() - 0.5 * (w @ w + alpha @ alpha / 2.0) == pytest.approx(found.value, rel=1e-3)
+    peer = LinearSVC(C=1.0, fit_intercept=False, tol=1e-8, max_iter=10**6).fit(rows, y)
+    np.testing.assert_allclose(found.scores, y * (rows @ peer.coef_[0]), atol=5e-3)
+
+
+def test_more_labellings_on_columns_never_raise_the_value():
+    columns, y = some_columns()
+    labels = np.c_[y, np.sign(np.random.default_rng(1).standard_normal((60, 4)))]
+    values = [mix_columns(columns, labels[:, :count], 1.0).value for count in range(1, 6)]
+    assert (np.diff(values) <= 5e-3 * values[0]).all()
+    weights = mix_columns(columns, labels, 1.0).weights
+    assert weights.sum() == pytest.approx(1)
+    assert weights.argmax() == 0
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_sparse_columns_lead_to_the_clusters_of_dense_ones(C):
+    X, y = make_blobs(300, centers=2, n_features=5, cluster_std=0.5, random_state=0)
+    X[np.abs(X) < 1] = 0
+    dense, sparse = (LinearLabelGenerationMMC(C=C).fit(rows) for rows in (X, scipy.sparse.csr_array(X)))
+    np.testing.assert_array_equal(dense.labels_, y != y[0])
+    np.testing.assert_array_equal(sparse.labels_, dense.labels_)
+    assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-3)
+    assert dense.n_iter_ >= 1
+
+
+def test_units_of_the_columns_do_not_matter_to_the_linear_form():
+    X, _ = make_blobs(100, centers=2, n_features=3, random_state=1)
+    one, other = (LinearLabelGenerationMMC().fit(scale * X) for scale in (1.0, 1e4))
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.2, 0.8])
+def test_linear_clusters_have_their_least_share(balance):
+    X = np.random.default_rng(1).standard_normal((101, 3)) ** 3
+    labels = LinearLabelGenerationMMC(balance=balance).fit(X).labels_
+    assert np.bincount(labels, minlength=2).min() >= (1 - balance) / 2 * 101 - 1
 
 
 # -- SDP ---------------------------------------------------------------------------------------
@@ -432,6 +500,50 @@ def test_triples_of_many_rows_are_refused_in_one_sentence():
         SDPMMC(triples=True).fit(rows)
     model = SDPMMC(triples=True).fit(rows[:12])
     assert SDPMMC().fit(rows[:12]).relaxed_ * (1 - 2e-6) <= model.relaxed_ <= model.objective_ * (1 + 1e-9)
+
+
+# -- GMMC --------------------------------------------------------------------------------------
+
+
+def some_inverse(n=8, seed=0):
+    one = problem(n, seed=seed)
+    return inverse_without_offset(one.gram + np.eye(n)) + 1.0
+
+
+def test_the_offset_is_minimised_out():
+    rng = np.random.default_rng(0)
+    K, z = rbf_kernel(rng.standard_normal((6, 2))), rng.standard_normal(6)
+    inverse = np.linalg.inv(K)
+    values = [(z - b) @ inverse @ (z - b) for b in np.linspace(-5, 5, 20_001)]
+    assert z @ inverse_without_offset(K) @ z == pytest.approx(min(values), rel=1e-4)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_multipliers_are_those_of_cvxpy(seed, C):
+    A = some_inverse(seed=seed)
+    multipliers = cvxpy.Variable(8)
+    inside = [A - cvxpy.diag(multipliers) >> 0, multipliers >= 0, multipliers <= C]
+    program = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(multipliers)), inside)
+    program.solve(solver="CLARABEL")
+    found = largest_multipliers(A, C)
+    assert found.sum() == pytest.approx(program.value, rel=1e-3)
+    assert np.linalg.eigvalsh(A - np.diag(found))[0] >= -1e-9
+    assert ((found >= 0) & (found <= C)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sum_of_the_multipliers_bounds_the_objective_of_all_labels(seed):
+    A = some_inverse(seed=seed)
+    labels = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=7)])
+    least = np.einsum("ti,ij,tj->t", labels, A, labels).min()
+    assert 0 < largest_multipliers(A, 1e3).sum() <= least
+
+
+def test_the_scores_part_two_groups_and_keep_the_balance(X):
+    rows, y = make_blobs(80, centers=2, cluster_std=0.5, random_state=1)
+    np.testing.assert_array_equal(GeneralisedMMC().fit(rows).labels_, y != y[0])
+    assert np.bincount(GeneralisedMMC(balance=0.1).fit(X).labels_).min() >= 0.45 * len(X) - 1
 
 
 # -- kernel k-means on a graph -----------------------------------------------------------------

@@ -51,6 +51,38 @@ def test_evolution_gets_the_rows_and_runs_that_the_paper_gives_it(tmp_path):
     assert given("ionosphere", "EvoMMC") == (None, 10, 10)
 
 
+def test_peers_run_where_the_paper_has_their_figures(tmp_path):
+    runs = evolutionary.grid(3 * (evolutionary.SETS,), Options(tmp_path))
+    runs = runs[runs["protocol"] == PAPER].groupby("dataset")["method"].unique()
+    for name, methods in runs.items():
+        assert {"IterSVR", "CPMMC"} <= set(methods)
+        for method in ("MMC", "GMMC"):
+            assert (method in methods) == np.isfinite(figure(EVO, name, method, "error"))
+
+
+@pytest.mark.parametrize("method", ["IterSVR", "CPMMC", "MMC", "GMMC"])
+def test_peers_find_blobs_at_the_first_point_of_their_grid(method, blobs):
+    point = evolutionary.PEER_GRIDS[method][0]
+    run = Run("blobs", method, 0, point, PAPER, settings={"rows": None, "runs": 1})
+    assert evolutionary.compute(run)["error"] == 0
+
+
+def test_the_pairs_of_mnist_run_only_if_they_are_asked_for(tmp_path):
+    usual = evolutionary.usual_sections(Options(tmp_path))
+    assert set(evolutionary.SECTIONS) - set(usual) == {"mnist"}
+
+
+@pytest.mark.parametrize("method", ["fitness in O(n²)", "SVM as fitness"])
+def test_a_slow_fitness_prefers_the_blobs(method):
+    X, R, _, alpha = evolutionary._matrices(40)
+    y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+    fitness = evolutionary.SLOW[method](X, R, alpha)
+    y = max((y, np.where(X[:, 1] > np.median(X[:, 1]), 1.0, -1.0)), key=lambda one: one @ R @ one)
+    worse = y.copy()
+    worse[[np.argmax(y), np.argmin(y)]] *= -1
+    assert fitness(y) < fitness(worse)
+
+
 @pytest.mark.parametrize("method", ["k-means", "EvoMMC", "FastEvoMMC"])
 def test_of_some_runs_the_one_of_least_error_counts(method, blobs):
     point = {} if method == "k-means" else {"width": 1.0, "ridge": 200.0}
@@ -82,6 +114,9 @@ def test_the_mean_over_the_pairs_is_published_for_all_of_them_alone():
     assert (every["dataset"], every["error"]) == ("optdigits-tes, 45 pairs", 0.25)
     assert every["published error"] == figure(EVO, "optdigits-tes, 45 pairs", "EvoMMC", "error")
     assert np.isnan(mean(evolutionary.PAIRS[:2])["published error"])
+    frame = wide(dataset=list(evolutionary.MNIST_ALL), protocol=PAPER, method="k-means", error=0.25)
+    table = evolutionary.tables_of_pairs(frame).tables["evolutionary-mnist"]
+    assert table["published error"].tolist() == [0.1079]
 
 
 def test_goals_are_the_published_errors_and_local_search_has_that_of_evolution():

@@ -6,6 +6,8 @@ import pytest
 
 import data_loaders
 from benchmarks.published import COLUMNS, EVO, MKC, RLS, SKMMC, THESIS, figure, published
+from benchmarks.published.coverage import _runs_of, coverage
+from benchmarks.studies import small
 
 KEY = ["paper", "table", "dataset", "method", "metric"]
 
@@ -118,3 +120,25 @@ def test_an_imbalance_is_that_of_the_classes():
     for name in ("heart", "haberman", "german", "mnist-3v8", "a9a"):
         counts = list(facts[name].values())
         assert abs(counts[0] - counts[1]) / sum(counts) == pytest.approx(frame[name], abs=6e-5)
+
+
+def test_every_figure_of_a_table_has_a_run_in_the_grids():
+    frame = coverage()
+    assert frame.groupby("paper")["run"].agg(["size", "sum"]).to_numpy().tolist() == [
+        [87, 87],
+        [160, 160],
+        [25, 25],
+        [329, 329],
+        [110, 110],
+    ]
+
+
+def test_a_figure_without_its_run_is_found_out(monkeypatch):
+    """The count follows the grids: a study that leaves a set out leaves its figures without a run."""
+    _runs_of.cache_clear()
+    monkeypatch.setattr(small, "SETS", small.SETS[1:])
+    frame = coverage()
+    _runs_of.cache_clear()
+    lost = frame[~frame["run"] & (frame["paper"] == SKMMC)]
+    assert set(lost["dataset"]) == {"echocardiogram"}
+    assert len(lost) == 7 + 7 + 5

@@ -1,10 +1,12 @@
 """The study of least squares clusters: its searches, its data, and how it chooses."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.protocol import LABEL_FREE, PAPER
+from benchmarks.protocol import LABEL_FREE, PAPER, Data
 from benchmarks.published import RLS, figure
 from benchmarks.run import Options, Run
 from benchmarks.studies import rls
@@ -91,3 +93,37 @@ def test_defaults_are_judged_by_ari_and_with_a_bandwidth_by_the_error():
     goals = rls.tables_of_defaults(frame).goals
     assert [goal.reached for goal in goals] == [True, False]
     assert [goal.bound for goal in goals] == [TASKS[names[0]].least, 100 * TASKS[names[-1]].most]
+
+
+def test_peers_run_where_the_paper_has_their_figures(tmp_path):
+    runs = rls.grid(Options(tmp_path))
+    runs = runs[runs["protocol"] == PAPER].groupby("dataset")["method"].unique()
+    assert set(runs.index) == set(rls.SETS)
+    for name in set(rls.SETS) - {"optdigits-tes"}:
+        assert "GMM" in runs[name]
+        assert ("CPMMC" in runs[name]) == np.isfinite(figure(RLS, name, "CPMMC", "ari"))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_mixtures_and_cpmmc_find_blobs(k, monkeypatch):
+    data = Data("blobs", *make_block("blobs", 0, 90, 8, n_clusters=k, random_state=0))
+    monkeypatch.setattr(rls, "load_set", lambda name, rows: data)
+    monkeypatch.setitem(rls.SETS, "blobs", k)
+    rls._distances.cache_clear()
+    for method, point in (("GMM", {"axes": None}), ("CPMMC", {"width": 0.4, "ridge": 2.0**-1})):
+        seeds = range(1 if method == "GMM" else 4)  # a random start may end elsewhere
+        runs = [Run("blobs", method, seed, point, PAPER, settings={"rows": None}) for seed in seeds]
+        assert max(rls.compute(run)["ari"] for run in runs) > 0.9
+    rls._distances.cache_clear()
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif("MMCNB_DATA_DIR" not in os.environ, reason="MMCNB_DATA_DIR does not name the real data")
+@pytest.mark.parametrize(
+    ("name", "rows", "shape"),
+    [("coil", None, (1440, 1024)), ("coil 5-8", None, (288, 1024)), ("letter", 500, (500, 16))],
+)
+def test_a_set_has_the_classes_of_the_paper(name, rows, shape):
+    data = rls.load_set(name, rows)
+    assert (data.name, data.X.shape) == (name, shape)
+    assert len(np.unique(data.y)) == rls.SETS[name]

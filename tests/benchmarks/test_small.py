@@ -10,9 +10,12 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import run_study
+from benchmarks.baselines import LinearLabelGenerationMMC
 from benchmarks.journal import Journal
 from benchmarks.methods import CUT, KMEANS, LGMMC, SKMMC, SKMMC2
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, Data, NoData
+from benchmarks.published import SKMMC as SKMMC_PAPER
+from benchmarks.published import figure
 from benchmarks.run import Options, Run
 from benchmarks.studies import small
 from benchmarks.studies.small import COINS, METHODS, as_published, coin_flips, label_free
@@ -86,6 +89,15 @@ def test_each_method_finds_two_blobs_by_both_protocols(method, two_blobs):
         assert row["n"] == 60
         assert row["seconds"] >= 0
         assert row["cpu_seconds"] >= 0
+        assert row.get("rounds", 0) >= 1 or method in (KMEANS, CUT)
+
+
+def test_label_generation_is_linear_above_a_thousand_rows(monkeypatch):
+    runs = [run for run in runs_of("spambase", OPTIONS, monkeypatch) if run.method == LGMMC]
+    assert {run.protocol for run in runs} == {PAPER}
+    models = [as_published(LGMMC, FOUR, 0, run.parameters) for run in runs]
+    assert all(isinstance(model, LinearLabelGenerationMMC) for model in models)
+    assert [model.C for model in models] == list(small.LINEAR_WEIGHTS)
 
 
 def test_the_second_form_has_a_fixed_threshold():
@@ -136,7 +148,7 @@ def test_facts_are_shares(two_blobs):
 
 
 def found_of(run, error):
-    found = {"n": 9, "d": 2, "seconds": 1.0, "cpu_seconds": 2.0, "peak_mib": 1.0}
+    found = {"n": 9, "d": 2, "seconds": 1.0, "cpu_seconds": 2.0, "peak_mib": 1.0, "rounds": 7}
     if run.part == small.FACTS:
         return found | {"imbalance": 0.5, "sparsity": 0.9}
     return found | {"mean_error": 0.44, ERROR: error(run)}
@@ -179,6 +191,9 @@ def test_published_figures_and_both_protocols_stand_together(tmp_path, monkeypat
     times = tables["small-table3"].set_index(["dataset", "protocol"])
     assert times.loc[("spectf", "published"), LGMMC] == 1.39
     assert times.loc[("spectf", PAPER), LGMMC] == 2
+    rounds = tables["small-iterations"].set_index(["dataset", "protocol"])
+    assert rounds.loc[("spectf", "published"), SKMMC] == figure(SKMMC_PAPER, "spectf", SKMMC, "iterations")
+    assert rounds.loc[("spectf", PAPER), SKMMC] == 7
 
 
 def test_goals_stand_for_the_sets_that_are_there(tmp_path, monkeypatch):

@@ -172,11 +172,15 @@ def test_the_papers_grid_is_the_papers(tmp_path):
     }
 
 
-def test_label_generation_is_left_to_few_rows(tmp_path):
-    methods = {
-        rows: {run.method for run in runs_of("a9a", rows, Options(tmp_path))} for rows in (1000, 1001, None)
-    }
-    assert [LGMMC in found for found in methods.values()] == [True, False, False]
+def test_label_generation_has_a_kernel_matrix_on_few_rows_and_columns_on_more(tmp_path):
+    def given(name, rows):
+        runs = [run for run in runs_of(name, rows, Options(tmp_path)) if run.method == LGMMC]
+        return {(run.protocol, run.parameters.get("kernel", "rbf")) for run in runs}
+
+    linear = (PAPER, "linear")
+    assert given("a9a", 1000) == {(LABEL_FREE, "rbf"), linear}
+    assert given("a9a", 1001) == given("a9a", None) == {linear}
+    assert given("usps-extended", None) == set()
 
 
 def test_sizes_are_those_of_the_figures(tmp_path):

@@ -99,12 +99,19 @@ def test_the_thesis_pairs_are_there():
     assert find_dataset("usps-train-0v1").n_samples == 1194 + 1005
 
 
+def test_capitals_can_be_taken_in_pairs():
+    pair = find_dataset("letter-DvB")
+    assert (pair.name, pair.class_counts) == ("letter-DvB", {1: 766, 3: 805})
+    assert find_dataset("letter-AvB").n_samples == 1555
+
+
 def test_pen_digits_can_be_taken_in_pairs():
     assert find_dataset("pendigits-3v8").class_counts == {3: 719 + 336, 8: 719 + 336}
 
 
 @pytest.mark.parametrize(
-    "name", ["mnits", "mnist-1v1", "pixraw10p-0v1", "mnist-1v", "a9a-1v7", "iris-1v2", ""]
+    "name",
+    ["mnits", "mnist-1v1", "pixraw10p-0v1", "mnist-1v", "a9a-1v7", "iris-1v2", "letter-0v1", "mnist-AvB", ""],
 )
 def test_an_unknown_name_is_answered_with_the_names(name):
     with pytest.raises(
