@@ -39,6 +39,10 @@ class LinearLabelGenerationMMC:
     max_iter : int, default=10
         Most rounds.
 
+    Notes
+    -----
+    Differs from the paper: SKMMC-23; see docs/differences.
+
     Examples
     --------
     >>> from benchmarks.baselines import LinearLabelGenerationMMC

@@ -348,7 +348,7 @@ def repeated(text: str) -> tuple[list[float], list[float]]:
     run = Run(**json.loads(text))
     data, count = run.data, run.settings["restarts"]
     seeds = range(count * run.seed, count * (run.seed + 1))
-    given = as_published(run, data)
+    given = at_point(run, data)
     fits = [fitted(data, run.method, random_state=seed, **given) for seed in seeds]
     return [fit["error"] for fit in fits], [fit["seconds"] for fit in fits]
 
