@@ -35,7 +35,7 @@ from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, Data
 from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.published import figure, published
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
-from benchmarks.studies._skmmc import rounds_of
+from benchmarks.studies._skmmc import LINEAR_LGMMC, rounds_of
 from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
 from mmcnb.metrics import balanced_clustering_error
 
@@ -46,7 +46,6 @@ BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS = tuple(range(21)), (0, 20), (0,)  # l
 RUNS = {KMEANS: 20, SVR: 20}  # at each point of the paper's grid; of the others 1
 FREE_RUNS = {LGMMC: 1}  # it draws nothing; of the others 3
 MOST_LGMMC_ROWS = 1000  # of its kernel matrix; above, LG-MMC is linear
-LINEAR_WEIGHTS = (0.01, 0.1, 1.0)  # C of linear LG-MMC
 MOST_SEARCHED_ROWS = 700  # of LG-MMC at all widths; above, one width takes minutes
 MOST_EXACT_ROWS = 500
 CHOICES = 20  # of coin flips
@@ -107,7 +106,7 @@ def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
         return [{}]
     widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[1:3])
     if method == LGMMC and _rows(name) > MOST_LGMMC_ROWS:
-        return [{"kernel": "linear", "C": weight} for weight in LINEAR_WEIGHTS]
+        return list(LINEAR_LGMMC)
     if method == LGMMC and _rows(name) > MOST_SEARCHED_ROWS:
         widths = (0.5,)
     points = [{}] if method == CPMMC else [{"width": width} for width in widths]
