@@ -508,8 +508,6 @@ class MaximumMarginClustering(StreamedClusterer):
             return session, graph, small
         rows = self._model(session).scaled(session.samples)
         far, weights = far_rows(session.engine, rows, session.weights, graph)
-        if far is None:
-            return session, graph, small
         sample = stack([session.sample, far])
         found = small_clusters(sample, graph, seed, session.engine.each)
         if not found.any():

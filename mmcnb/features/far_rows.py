@@ -74,24 +74,18 @@ def far_rows(
     weights : ndarray of shape (n,) or None
         Sample weights.
     graph : NodeGraph
-        The nodes.
+        The nodes, with a `NodeSearch`.
 
     Returns
     -------
-    sample : ndarray or csr_array of shape (m, d), or None
-        At most so many rows as a fifth of the nodes, in their order; None if all rows are nodes.
+    sample : ndarray or csr_array of shape (m, d)
+        At most so many rows as a fifth of the nodes, in their order; none if all rows are nodes.
     weights : ndarray of shape (m,) or None
         Their weights.
     """
-    if samples.n_samples > MOST_ROWS:
-        part = EveryNthGroup(samples, -(-samples.n_samples // MOST_ROWS))
-        weights = None if weights is None else weights[part.numbers(np.arange(part.n_samples))]
-        samples = part
-    search, count = graph.search, int(np.ceil(FAR_SHARE * graph.n_nodes))
-    if isinstance(search, NodeSearch):
-        search = replace(search, n_probes=1)
-    _, rows = engine.run(FarRowsPass(weights, graph.axes, search, count), samples, "far rows")
-    if rows.size == 0:
-        return None, None
-    rows = np.sort(rows)
-    return draw_sample(engine, samples, rows)[0], None if weights is None else weights[rows]
+    part = EveryNthGroup(samples, -(-samples.n_samples // MOST_ROWS))
+    weights = None if weights is None else weights[part.numbers(np.arange(part.n_samples))]
+    nodes: Any = graph.search
+    given = weights, graph.axes, replace(nodes, n_probes=1), int(np.ceil(FAR_SHARE * graph.n_nodes))
+    rows = np.sort(engine.run(FarRowsPass(*given), part, "far rows")[1])
+    return draw_sample(engine, part, rows)[0], None if weights is None else weights[rows]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
+from mmcnb.engine.session import FitResult, FitSession, Record, tag
 from mmcnb.features.basis import BasisEstimate, estimated
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
@@ -20,8 +20,9 @@ from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, WorkingSet
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.two_clusters import separation, small_cluster
+from mmcnb.hinge.two_clusters import result_of, separation
 from mmcnb.samples import Samples
+from mmcnb.samples.matrix import with_short_indices
 
 
 class OwnBasisWorkingSet(WorkingSet):
@@ -74,10 +75,8 @@ class OwnBasisWorkingSet(WorkingSet):
         features = KernelSamples(self.samples, self.kernel.against(basis), np.float64)
         mean = self.kernel(basis, self.mean.basis) @ self.mean.beta
         weight = self.samples.n_samples if self.weights is None else self.weights.sum()
-        self.training_set, self.basis = (
-            TrainingSet(self.engine, features, None, self.weights, True, basis, (mean, 1.0)),
-            basis,
-        )
+        given = self.engine, features, None, self.weights, True, basis, (mean, 1.0)
+        self.training_set, self.basis = TrainingSet(*given), basis
         self.training_set.total_weight = float(weight)
         self.centred = self.coefs @ self.kernel(basis, basis)
 
@@ -134,20 +133,16 @@ def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) 
         for number, start in enumerate(_starts(session, samples, config, random_state))
     ]
     state = max(ends, key=lambda end: (end.solution.C, end.solution.score))
-    solution, total = state.solution, working_set.training_set.total_weight
+    solution, training_set = state.solution, state.training_set
+    _, statistics, _ = training_set.most_violated(state.labels, state.boundary, solution.quadratic.rho)
     random = solve_random(working_set, coin_flip(n, random_state), objective, config.path[-1])
     separated, warnings = separation(solution, random)
-    used, share = np.flatnonzero(state.boundary.coef), solution.statistics.positive
+    used, basis = np.flatnonzero(state.boundary.coef), np.asarray(training_set.basis)
     rule = Hyperplane(state.boundary.coef[used], state.boundary.offset)
-    basis: Any = state.training_set.basis
     model = Model(rule, kernel, basis[used], session.scaling, "float64")
-    values = {"rho": solution.quadratic.rho, "objective": solution.value(solution.statistics.hinge)}
-    values |= {"converged": state.status == "converged", "gamma": kernel.gamma}
     report = {**separated, "gamma": kernel.gamma, "kernel_evaluations": working_set.evaluations}
-    sizes = {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])}
-    small = small_cluster(share)
-    features = model.features(session.samples)
-    return FitResult(model, features, values, report, sizes, warnings=warnings + small, quiet=small)
+    result = result_of(session, model, state, statistics, {"gamma": kernel.gamma}, report)
+    return replace(result, warnings=[*warnings, *result.warnings])
 
 
 def _starts(
@@ -156,12 +151,13 @@ def _starts(
     """Labels by k-means of the sample, or coin flips; of mixed starts the first is k-means."""
     from sklearn.cluster import KMeans
 
+    sample = with_short_indices(session.sample)
     for number in range(config.n_init):
         if config.init == "random" or (config.init == "mixed" and number > 0):
             yield coin_flip(samples.n_samples, random_state)
             continue
         fitted = KMeans(2, n_init=1, random_state=random_state)
-        low, high = fitted.fit(session.sample, sample_weight=session.sample_weights).cluster_centers_
+        low, high = fitted.fit(sample, sample_weight=session.sample_weights).cluster_centers_
         between = Hyperplane((high - low).astype(np.float64), float(low @ low - high @ high) / 2)
         yield GivenLabels(signs(np.concatenate(session.engine.run(DecisionPass(between), samples, "start"))))
 

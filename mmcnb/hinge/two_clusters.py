@@ -14,6 +14,7 @@ from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, SampleWorkingSet, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
 from mmcnb.hinge.sample_search import CLEAN_SCORE, KernelFeatures, RestartResult, SearchConfig, search_sample
+from mmcnb.hinge.training_set import ConstraintStatistics
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
@@ -146,35 +147,41 @@ def fit_two_clusters(
         labels = RuleLabels(state.boundary)
         _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
     separated, warnings = separation(solution, restart.random_solution())
-    share = statistics.positive
-    above_cut, small = _above_cut(restart), small_cluster(share)
-    weights = session.weights
+    above_cut = _above_cut(restart)
     steps = [restart.state.quantile_steps, 0 if state is restart.state else state.quantile_steps]
-    total = session.samples.n_samples if weights is None else float(weights.sum())
-    return FitResult(
-        model,
-        state.training_set.features if session.has_more_rows else model.features(session.samples),
-        {
-            "rho": solution.quadratic.rho,
-            "objective": solution.value(statistics.hinge),
-            "converged": state.status == "converged",
-            **(attributes or {"gamma": restart.gamma}),
-        },
-        {
-            **separated,
-            "score": restart.leave_one_out,
-            "gamma": restart.gamma,
-            "widths": [] if restart.gamma is None else [one.width for one in restarts],
-            "kernel_evaluations": int(restart.working_set.evaluations),
-            "quantile_steps": sum(steps),
-        },
-        {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])},
-        warnings=warnings + above_cut + _disagreements(restarts) + small,
-        quiet=above_cut + small,
-    )
+    report = {
+        **separated,
+        "score": restart.leave_one_out,
+        "gamma": restart.gamma,
+        "widths": [] if restart.gamma is None else [one.width for one in restarts],
+        "kernel_evaluations": int(restart.working_set.evaluations),
+        "quantile_steps": sum(steps),
+    }
+    result = result_of(session, model, state, statistics, attributes or {"gamma": restart.gamma}, report)
+    features = state.training_set.features if session.has_more_rows else result.features
+    warnings = [*warnings, *above_cut, *_disagreements(restarts), *result.warnings]
+    return replace(result, features=features, warnings=warnings, quiet=[*above_cut, *result.quiet])
 
 
 # -- the result --------------------------------------------------------------------------------
+
+
+def result_of(
+    session: FitSession,
+    model: Model,
+    state: CCCPResult,
+    statistics: ConstraintStatistics,
+    values: dict[str, Any],
+    report: dict[str, Any],
+) -> FitResult:
+    """The result of a model, by the statistics of its boundary; a small cluster has a quiet warning."""
+    solution, share = state.solution, statistics.positive
+    total = session.samples.n_samples if session.weights is None else float(session.weights.sum())
+    attributes = {"rho": solution.quadratic.rho, "objective": solution.value(statistics.hinge)}
+    attributes |= {"converged": state.status == "converged"} | values
+    sizes = {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])}
+    features, small = model.features(session.samples), _small_cluster(share)
+    return FitResult(model, features, attributes, report, sizes, warnings=small, quiet=small)
 
 
 def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[dict[str, Any], list[str]]:
@@ -197,8 +204,7 @@ def _above_cut(restart: RestartResult) -> list[str]:
     return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
 
 
-def small_cluster(share: float) -> list[str]:
-    """A warning if one of two clusters has few rows."""
+def _small_cluster(share: float) -> list[str]:
     least = min(share, 1 - share)
     return [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
 

@@ -103,7 +103,8 @@ def test_nothing_is_drawn_if_all_rows_are_nodes():
     X, _ = rows_of()
     graph = node_graph(X, None, np.random.RandomState(0))
     with ThreadEngine(1) as engine:
-        assert far_rows(engine, open_samples(np.vstack([X, X])), None, graph) == (None, None)
+        sample, weights = far_rows(engine, open_samples(np.vstack([X, X])), None, graph)
+    assert (sample.shape, weights) == ((0, 4), None)
 
 
 def test_one_cell_suffices_to_find_rows_far_from_all():
