@@ -46,7 +46,7 @@ TESTS = {
     "mmcnb.kernels.sizes": f"tests/kernels/test_sizes.py {TWINS}",
     "mmcnb.kernels.cutting_plane": f"tests/kernels/test_sweeps.py tests/kernels/test_subproblem.py {TWINS}",
     "mmcnb.hinge.cutting_plane": "tests/hinge/test_cutting_plane.py tests/hinge/test_working_set.py "
-    "tests/hinge/test_cccp.py tests/hinge/test_growing.py",
+    "tests/hinge/test_cccp.py tests/hinge/test_own_basis.py",
     "mmcnb.hinge.qp": "tests/hinge/test_qp.py tests/hinge/test_socp.py",
     "mmcnb.least_squares.partition": "tests/least_squares",
     "mmcnb.graph.neighbours": "tests/graph/test_neighbours.py",
