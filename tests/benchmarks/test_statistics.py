@@ -11,6 +11,7 @@ from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, PAPER_WIDTHS, clusteri
 from benchmarks.run import Options, Run
 from benchmarks.studies import adult, engine, eta, mnist, peers, small, usps
 from benchmarks.studies._skmmc import (
+    OWN_BASIS,
     WIDTHS_BETWEEN,
     excess_of,
     growth_goals,
@@ -160,7 +161,8 @@ def test_the_papers_grid_is_the_papers(tmp_path):
         method: {run.parameters["width"] for run in runs if run.method == method and run.protocol == PAPER}
         for method in {run.method for run in runs if "width" in run.parameters}
     }
-    assert widths == {SKMMC: set(PAPER_WIDTHS), "SKMMC, widths between": set(WIDTHS_BETWEEN)}
+    of_paper = dict.fromkeys((SKMMC, OWN_BASIS), set(PAPER_WIDTHS))
+    assert widths == of_paper | {"SKMMC, widths between": set(WIDTHS_BETWEEN)}
     kmeans = [run for run in runs if run.method == KMEANS and run.protocol == PAPER]
     assert len(kmeans) == 20
     assert {run.parameters["n_init"] for run in kmeans} == {1}
