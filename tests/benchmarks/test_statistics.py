@@ -161,7 +161,7 @@ def test_the_papers_grid_is_the_papers(tmp_path):
         method: {run.parameters["width"] for run in runs if run.method == method and run.protocol == PAPER}
         for method in {run.method for run in runs if "width" in run.parameters}
     }
-    of_paper = dict.fromkeys((SKMMC, OWN_BASIS), set(PAPER_WIDTHS))
+    of_paper = {key: set(PAPER_WIDTHS) for key in (SKMMC, OWN_BASIS)}
     assert widths == of_paper | {"SKMMC, widths between": set(WIDTHS_BETWEEN)}
     kmeans = [run for run in runs if run.method == KMEANS and run.protocol == PAPER]
     assert len(kmeans) == 20
