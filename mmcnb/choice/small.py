@@ -53,11 +53,9 @@ def small_clusters(
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
     usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    deviation = 1.4826 * np.median(np.abs(usual - np.median(usual)))
-    is_dense = (
-        log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0) <= np.median(usual) + deviations * deviation
-    )
-    dense = np.flatnonzero(is_dense[whole.node_of])
+    most = np.median(usual) + deviations * 1.4826 * np.median(np.abs(usual - np.median(usual)))
+    scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
+    dense = np.flatnonzero((scales <= most)[whole.node_of])
     inner = whole
     if dense.size < sample.shape[0]:
         inner = node_graph(sample[dense], None, np.random.RandomState(seed), each)

@@ -93,7 +93,8 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
         return
     from mmcnb._progress import fit_progress
 
-    passes = 2 + plan.needs.likely_sweeps  # the first one draws the sample, the last one labels the rows
+    # The first one draws the sample, the last one labels the rows.
+    passes = 2 + plan.needs.extra_reads + plan.needs.likely_sweeps
     with fit_progress(plan.stages, plan.rows.n_samples * passes) as engine.stages:
         yield engine.stages.enter
 

@@ -668,8 +668,8 @@ class MaximumMarginClustering(StreamedClusterer):
         """The nodes and their graph, and the candidate that needs most beside them."""
         k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
-        is_drawn_again = p < rows.n_samples and not self._number_is_given
-        drawn, copies = (int((1 + FAR_SHARE) * p), 4.0) if is_drawn_again else (p, 2.0)
+        extra = 2 if p < rows.n_samples and not self._number_is_given else 0  # reads for far rows
+        drawn, copies = (int((1 + FAR_SHARE) * p), 4.0) if extra else (p, 2.0)
         of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
         nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
         nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
@@ -677,7 +677,7 @@ class MaximumMarginClustering(StreamedClusterer):
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))
             return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
-        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=2 * is_drawn_again, routines=GRAPH_ROUTINES)
+        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, extra_reads=extra, routines=GRAPH_ROUTINES)
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(rows, most, self._function, p)

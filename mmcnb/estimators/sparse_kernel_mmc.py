@@ -1,5 +1,6 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -148,8 +149,9 @@ class SparseKernelMMC(StreamedClusterer):
             raise InputError("basis='paper' has no landmarks; leave out landmarks and n_landmarks.")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        drawn = self.sample_size or SAMPLE_ROWS
-        return needs_of_landmarks(rows, drawn, self.n_landmarks, self.landmarks)
+        needs = needs_of_landmarks(rows, self.sample_size or SAMPLE_ROWS, self.n_landmarks, self.landmarks)
+        of_rows = 64.0 * rows.n_samples if self.basis == "paper" else 0.0  # z, f, and a byte for each plane
+        return replace(needs, sample_bytes=needs.sample_bytes + of_rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))

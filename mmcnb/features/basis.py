@@ -160,7 +160,7 @@ def estimate_basis(
     >>> found.basis.round(0) + 0.0, found.beta.round(1)
     (array([[3., 0.]]), array([0.8]))
     """
-    samples, z = open_samples(X, element), plain_values(coefficients, "coefficients")
+    samples, z = open_samples(X, element), plain_values(coefficients, "coefficients").astype(np.float64)
     Interval(0.0, open_low=True).check("gamma", gamma)
     Interval(0.0, open_low=True).check("delta", delta)
     Interval(0.0, optional=True).check("tol", tol)
@@ -168,7 +168,6 @@ def estimate_basis(
     if z.shape != (samples.n_samples,):
         fault = f"coefficients has the shape {z.shape} for {samples.n_samples} rows"
         raise InputError(f"{fault}; give one number a row.")
-    z = z.astype(np.float64)
     if not np.isfinite(z).all() or not z.any():
         raise InputError("coefficients has values that are not finite, or zeros alone; give finite ones.")
     state = generator(random_state)
@@ -178,7 +177,7 @@ def estimate_basis(
         given = {"gamma": gamma, "n_basis": n_basis, "delta": delta, "tol": tol, "random_state": seed}
         rows = {"the rows": {"digest": samples.digest}, "the coefficients": {"digest": fingerprint(z)}}
         record = Checkpoint(checkpoint, given | rows | environment())
-    with open_engine(engine, n_jobs) as runs, record as kept:
+    with open_engine(engine, n_jobs, show_progress=None) as runs, record as kept:
         passes = runs if kept is None else CheckpointEngine(runs, kept)
         return estimated(passes, samples, z, Kernel("rbf", float(gamma)), state, n_basis, delta, tol)
 

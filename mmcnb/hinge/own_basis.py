@@ -59,8 +59,7 @@ class OwnBasisWorkingSet(WorkingSet):
 
     def _estimate(self, z: np.ndarray) -> BasisEstimate:
         """The basis of 1/n Σ z_i φ(x_i)."""
-        random_state = np.random.RandomState(self.seed)
-        found = estimated(self.engine, self.samples, z, self.kernel, random_state)
+        found = estimated(self.engine, self.samples, z, self.kernel, np.random.RandomState(self.seed))
         self.evaluations += found.n_iter + len(found.basis)
         return found
 

@@ -116,6 +116,20 @@ def test_kernel_columns_of_all_candidates_are_work_that_ends_before_the_sweeps()
     assert parse_bytes(least_that_works(error)) - much.peak < MIB
 
 
+def test_extra_reads_are_read_and_take_time():
+    plain, again = (plan_rows(10**6, 20, 100, "1GiB", extra_reads=extra) for extra in (0, 2))
+    assert again.reads == plain.reads + 2
+    assert again.bytes > plain.bytes
+    assert again.pass_seconds > plain.pass_seconds
+
+
+def test_the_front_door_plans_the_reads_of_a_second_draw():
+    rows = RowShape(10**6, 20)
+    found, given = (mmcnb.MaximumMarginClustering(k).plan(rows) for k in (None, 5))
+    assert (found.reads, given.reads) == (4, 2)
+    assert mmcnb.MaximumMarginClustering().plan(RowShape(1000, 20)).reads == 2
+
+
 def test_stores_are_compared_by_the_likely_sweeps():
     usual, sooner = (plan_rows(10**4, 20, 100, "1GiB", likely_sweeps=likely) for likely in (20, 2))
     assert sooner.seconds < usual.seconds
