@@ -26,7 +26,7 @@ HEADER, *ROWS = read_table("differences.csv")
 DIFFERENCES = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
 METHODS = sorted({name for row in DIFFERENCES for name in row["concerns"].split()} - {STUDIES_ALONE})
 # What is no method of these papers.
-OTHERS = {"MaximumMarginClustering", "GowerMedoids", "GeneralisedMMC"}
+OTHERS = {"MaximumMarginClustering", "GowerMedoids"}
 
 
 def test_the_table_is_whole():

@@ -37,6 +37,10 @@ class GeneralisedMMC:
     weight : float, default=1e4
         w, the weight of the squared mean score; with a small one all scores are equal.
 
+    Notes
+    -----
+    Differs from the paper: GMMC-1; see docs/differences.
+
     Examples
     --------
     >>> from benchmarks.baselines import GeneralisedMMC
