@@ -2,7 +2,8 @@
 
 ``python -m benchmarks keep --out DIR`` adds the runs of the studies in a folder, and ``python -m benchmarks
 published`` compares what is kept with the papers. ``published/sources.csv`` says which study measures which
-table or curve, and ``published/reasons.csv`` why a published figure has no run.
+table or curve, ``published/reasons.csv`` why a published figure has no run, and ``published/worse.csv`` why a
+figure of a full run is worse.
 """
 
 import json
@@ -25,7 +26,8 @@ STUDIES = ("small", "mnist", "adult", "usps", "eta", "rls", "evolutionary", "mkc
 KEY = ["paper", "table", "dataset", "method", "metric"]
 POINT = [*KEY, "protocol", "at"]  # of one kept figure
 COLUMNS = [*POINT, "value", "sd", "published", "setting", "command", "commit", "date"]
-DIGITS = {"ari": 2, "largest_ari": 2, "rand": 3}  # as printed; of other rates 4
+LARGEST = "largest_ari"
+DIGITS = {"ari": 2, LARGEST: 2, "rand": 3}  # as printed; of other rates 4
 
 
 # -- keeping -----------------------------------------------------------------------------------
@@ -118,7 +120,7 @@ def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFram
             **{name: rows[name] for name in ("dataset", "protocol", "method")},
             **{"paper": source.paper, "table": source.table, "metric": source.metric, "at": pd.Series(at)},
             "value": rows[source.statistic],
-            "sd": rows["sd"] if source.statistic == "mean" else np.nan,
+            "sd": rows["sd"],
             "setting": [f"{scale}; {told}" for told in _settings(rows)],
             "command": command_of(study, source.part),
         }
@@ -198,23 +200,27 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     -------
     DataFrame
         Paper, table, dataset, method, metric, value and sd as published; ours, our sd, setting, command,
-        commit and date (NaN without a run); reason ("" with a run); and excess: how much worse ours is than
-        published beyond the larger deviation, at most 0 if it is as good, NaN of seconds and counts.
+        commit and date (NaN without a run); excess: how much worse ours is than published beyond the larger
+        deviation, at most 0 if it is as good, NaN of seconds and counts; and reason: why there is no run, or
+        why ours is worse, else "".
 
     Examples
     --------
     >>> from benchmarks.kept import compared
     >>> frame = compared()
-    >>> len(frame), bool((frame["ours"].notna() != (frame["reason"] != "")).all())
+    >>> len(frame), bool((frame["reason"] != "")[frame["ours"].isna()].all())
     (711, True)
     """
     runs = (
         results(folder).query("protocol == @PAPER and at == ''").drop(columns=["protocol", "at", "published"])
     )
     frame = table_figures().merge(runs.rename(columns={"value": "ours", "sd": "our sd"}), how="left", on=KEY)
-    reasons = read_csv("reasons").fillna("")
-    frame["reason"] = [reason_of(row, reasons) if pd.isna(row.ours) else "" for row in frame.itertuples()]
-    return frame.assign(excess=[_excess(row) for row in frame.to_dict("records")])
+    frame["excess"] = [_excess(row) for row in frame.to_dict("records")]
+    absent, worse = (read_csv(name).fillna("") for name in ("reasons", "worse"))
+    listed = np.select([frame["ours"].isna(), frame["excess"] > 0], [1, 2])
+    tables = (None, absent, worse)
+    rows = zip(frame.itertuples(), listed, strict=True)
+    return frame.assign(reason=["" if not which else reason_of(row, tables[which]) for row, which in rows])
 
 
 def reason_of(row: Any, reasons: pd.DataFrame) -> str:
@@ -251,7 +257,7 @@ def summary(folder: Path = FOLDER) -> str:
     lines += [
         "",
         "Worse, by excess:",
-        *(_line(row) + f", {row.excess:.4g} beyond" for row in worse.itertuples()),
+        *(_line(row) + f", {row.excess:.4g} beyond; {row.reason}".rstrip("; ") for row in worse.itertuples()),
     ]
     lines += ["", "Seconds and counts, which depend on the machine and the stopping rule:"]
     return "\n".join([*lines, *(_line(row) for row in ran[ran["excess"].isna()].itertuples())])

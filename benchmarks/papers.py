@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.journal import whole_file
-from benchmarks.kept import FOLDER, compared
+from benchmarks.kept import FOLDER, LARGEST, compared
 from benchmarks.report.tables import MISSING, cell, label
 from benchmarks.tables import write_table
 
@@ -49,7 +49,10 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The figures of one paper for people: published, ours, and how ours came about or why it is missing."""
     printed = _cells(rows, "value", "sd")
     ours = _cells(rows, "ours", "our sd")
-    how = [row.reason or f"{row.setting}: `{row.command}`" for row in rows.itertuples()]
+    runs = [
+        f"{row.setting}: `{row.command}`" if row.command == row.command else "" for row in rows.itertuples()
+    ]
+    how = [". ".join(filter(None, pair)) for pair in zip(runs, rows["reason"], strict=True)]
     names = {"table": "table", "dataset": "data set", "method": "method"}
     measures = rows["metric"].map(label)
     return (
@@ -58,5 +61,6 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(rows: pd.DataFrame, value: str, sd: str) -> list[str]:
-    given = zip(rows["metric"], rows[value], rows[sd], strict=True)
+    spread = rows[sd].where(rows["metric"] != LARGEST)  # no deviation of a largest value, but of its runs
+    given = zip(rows["metric"], rows[value], spread, strict=True)
     return [MISSING if pd.isna(mean) else cell(metric, mean, spread, nan) for metric, mean, spread in given]

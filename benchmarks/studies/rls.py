@@ -6,10 +6,11 @@ tables   Tables I and II of Pahikkala et al. on COIL and its objects 1-4 and 5-8
          four classes of letter, two moons, 500 rows of USPS 1-4 and of 5-8; and on optdigits.
          The paper's protocol has its three searches as published: stochastic descent, steepest descent and
          shaking (kernel not centred, no bound on sizes, one start). "mixed shaking" is our local search with
-         the best J of eight starts. Ridge and bandwidth are chosen over the paper's grid by the classes, as the
-         mean of ten runs; mixed shaking (three runs) and CPMMC have a fifth of its points. Beside them are k-means of one start, spectral clustering, and
-         Gaussian mixtures with full covariances of all columns. CPMMC has as many clusters, a Gaussian kernel,
-         C of 1 over the ridge, and the last C at once; as in the paper not on all of COIL.
+         the best J of eight starts. Ridge and bandwidth are chosen over the paper's grid by the classes, as
+         the mean of ten runs; mixed shaking (three runs) and CPMMC have a fifth of its points. Beside them
+         are k-means of one start, spectral clustering, and Gaussian mixtures with full covariances of all
+         columns. CPMMC has as many clusters, a Gaussian kernel, C of 1 over the ridge, and the last C at
+         once; as in the paper not on all of COIL.
          Two clusters have l = 10 and a random start; for more, `MultipleKernelClustering` holds the sizes
          within a tenth of equal ones, and starts from a local search. Label-free are `UnsupervisedRLS` by
          default and k-means of ten starts.
