@@ -130,7 +130,7 @@ class SlicedRows(ChunkedRows):
     name : str
         Tells the chunks of arrays apart that share ``edges``.
     array : object
-        It has a shape, a dtype, and gives its values by slices.
+        It has a shape, a dtype, and ``read(start, stop)``, if no subclass loads its chunks.
     chunk_length : int
         Rows of a chunk.
     edges : EdgeChunks or None, default=None
@@ -151,6 +151,10 @@ class SlicedRows(ChunkedRows):
         """First position of the chunk that contains a position, and the one after its last."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
+
+    def load(self, start: int, stop: int) -> np.ndarray:
+        """Decode whole chunks."""
+        return self._array.read(start, stop)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Values at ``start <= position < stop``; a pass in row order decodes each chunk once."""
