@@ -7,7 +7,7 @@ wins. Where no partition is below the cut, the lowest leave-one-out score wins.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -115,21 +115,6 @@ def _rows(training_set: TrainingSet) -> Any:
 # -- starts ------------------------------------------------------------------------------------
 
 
-class Start(NamedTuple):
-    """Labels to start from.
-
-    Parameters
-    ----------
-    labels : Labels
-        Labels -1 or +1.
-    warm : bool, default=False
-        Whether they come from least squares: then the path skips the first C, where all starts meet.
-    """
-
-    labels: Labels
-    warm: bool = False
-
-
 def starting_labels(
     init: str,
     n_init: int,
@@ -137,7 +122,7 @@ def starting_labels(
     random_state: np.random.RandomState,
     weights: np.ndarray | None = None,
     partitions: Sequence[GivenLabels] = (),
-) -> Iterator[Start]:
+) -> Iterator[tuple[Labels, bool]]:
     """Starting labels of a sample.
 
     Parameters
@@ -158,8 +143,10 @@ def starting_labels(
 
     Yields
     ------
-    Start
-        Labels -1 or +1, and whether they are one of the given partitions.
+    labels : Labels
+        Labels -1 or +1.
+    warm : bool
+        Whether they are one of the given partitions: then the path skips the first C, where all starts meet.
 
     Examples
     --------
@@ -174,13 +161,13 @@ def starting_labels(
     directions = nystroem.principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
     for kind in kinds:
         if isinstance(kind, GivenLabels):
-            yield Start(kind, warm=True)
+            yield kind, True
         elif kind == "k-means":
-            yield Start(_kmeans_labels(z, random_state, weights))
+            yield _kmeans_labels(z, random_state, weights), False
         elif kind == "coin" or kind >= directions.shape[1]:
-            yield Start(coin_flip(z.shape[0], random_state))
+            yield coin_flip(z.shape[0], random_state), False
         else:
-            yield Start(_signed(directions[:, kind] >= 0, random_state))
+            yield _signed(directions[:, kind] >= 0, random_state), False
 
 
 def least_squares_labels(
