@@ -410,6 +410,7 @@ def search_bandwidth(
     Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
     objective, random_state = config.objective(candidate), np.random.RandomState(config.seed)
+    record = tag(record, gamma=getattr(candidate.kernel, "gamma", np.nan))  # of one kernel alone
     limits, known = config.limits, (candidate.weights, partitions)
     starts = starting_labels(config.init, config.n_init, candidate.z, random_state, *known)
     first, early, rest = pieces_of(config.path)
@@ -419,7 +420,7 @@ def search_bandwidth(
     seen = set[tuple[int, bytes]]()  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
-        tagged = _tag(record, number, candidate.kernel)
+        tagged = tag(record, stage="sample", start=number)
         for piece, path in enumerate(warm_pieces if warm else (first, early, rest)):
             if not path:
                 continue
@@ -440,7 +441,7 @@ def search_bandwidth(
             restart = RestartResult(candidate, config, objective, working_set, state, number, tuple(scores))
             if restart.is_better_than(best, WARM_LEAD if warm else TIE):
                 best = restart
-    return best and _settled(best, _tag(record, best.start, candidate.kernel))
+    return best and _settled(best, tag(record, stage="sample", start=best.start))
 
 
 def _settled(restart: RestartResult, record: Record) -> RestartResult:
@@ -467,11 +468,6 @@ def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, 
     first = path[:-1][:1]
     passed = path[1:-1].index(WARM_C) + 1 if WARM_C in path[1:-1] else 0
     return first, path[1 : 1 + passed], path[len(first) + passed :]
-
-
-def _tag(record: Record, start: int, kernel: Any) -> Record:
-    gamma = kernel.gamma if isinstance(kernel, Kernel) else np.nan
-    return tag(record, stage="sample", start=start, gamma=gamma)
 
 
 def search_sample(
