@@ -23,9 +23,6 @@ from mmcnb.least_squares import objective
 from mmcnb.least_squares.objective import Bounds, Partition, mean_objective
 
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
-MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
-    (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
-)
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
 MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 TIE = 1e-6  # of J: smaller differences are rounding
@@ -181,7 +178,9 @@ def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
     if schedule == "paper":
         # Amplitude, decay and rounds: Pahikkala et al., eq. (11) with s = 20.
         return 1.0, 0.5, 21
-    return MIXED_SCHEDULES[2 * (number % 3) + number // 2 % 2]
+    # Measured by `python -m benchmarks rls`.
+    amplitude, (decay, rounds) = (1.0, 0.5, 0.25)[number % 3], ((0.5, 21), (0.8, 41))[number // 2 % 2]
+    return amplitude, decay, rounds
 
 
 def best_partition(partitions: Iterable[Partition]) -> Partition:
