@@ -10,7 +10,6 @@ follow it.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -248,16 +247,16 @@ def local_search(
     labelings = list(enumerate(partition_starts(config.n_init, m, shares, random_state, given)))
     starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
 
-    def attempt(start: tuple[int, np.ndarray, np.ndarray], record: Record = ignore) -> Partition:
+    def attempt(start: tuple[int, np.ndarray, np.ndarray]) -> Partition:
         ends = _ends(R, config, start, targets, bounds)
         return best_partition(Partition(end, mean_objective(R, end, k), start[0]) for end in ends)
 
-    run = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
-    found = list(run(starts[:SCANNING_STARTS]))
+    each = engine.each if engine else map
+    found = list(each(attempt, starts[:SCANNING_STARTS]))
     if scan:  # the other starts keep to the proportion that the first ones found best
         larger = max(np.bincount(best_partition(found).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
-    found += run(starts[SCANNING_STARTS:])
+    found += each(attempt, starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]
 
