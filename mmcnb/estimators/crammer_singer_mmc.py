@@ -1,7 +1,6 @@
 """Maximum margin clustering into any number of clusters, by scores with the widest margin."""
 
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
@@ -118,7 +117,7 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"min_share": OPTIONAL_SHARE})
+    constraints: ClassVar = {"min_share": OPTIONAL_SHARE}
     fitted_names = MARGIN_FITTED
 
     def _check_parameters(self) -> None:

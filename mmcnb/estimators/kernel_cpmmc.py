@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import Tags
@@ -118,7 +118,7 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"kernel": KernelName((*KERNELS, PRECOMPUTED))})
+    constraints: ClassVar = {"kernel": KernelName((*KERNELS, PRECOMPUTED))}
     fitted_names = MARGIN_FITTED
 
     def __sklearn_tags__(self) -> Tags:

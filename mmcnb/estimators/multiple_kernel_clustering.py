@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -161,7 +160,7 @@ class MultipleKernelClustering(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    constraints = MappingProxyType({"basis": Choice(("landmarks", "exact"))})
+    constraints: ClassVar = {"basis": Choice(("landmarks", "exact"))}
     fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
 
     @property

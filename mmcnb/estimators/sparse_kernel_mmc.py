@@ -1,8 +1,7 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from mmcnb._constraints import Choice
 from mmcnb.engine.passes import SAMPLE_ROWS
@@ -136,7 +135,7 @@ class SparseKernelMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"basis": Choice(("landmarks", "paper"))})
+    constraints: ClassVar = {"basis": Choice(("landmarks", "paper"))}
     fitted_names = MARGIN_FITTED
 
     def _check_parameters(self) -> None:

@@ -3,8 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -143,7 +142,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"C": POSITIVE, "n_clusters": Interval(1, integer=True, optional=True)})
+    constraints: ClassVar = {"C": POSITIVE, "n_clusters": Interval(1, integer=True, optional=True)}
     fitted_names = ("gamma", "report")
 
     @property

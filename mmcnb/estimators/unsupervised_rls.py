@@ -1,8 +1,7 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
 from dataclasses import fields, replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -143,7 +142,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)})
+    constraints: ClassVar = {"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)}
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
