@@ -49,7 +49,7 @@ from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
 FITTED = ("objective", "gamma", "converged", "report")
 MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
-LIMITS = ("max_passes", "max_rounds", "max_iter")  # parameters that end a fit
+LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # parameters that end a fit
 logger = logging.getLogger("mmcnb")
 
 
@@ -98,6 +98,7 @@ class Estimator(FittedAttributes, BaseEstimator):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {}
     fitted_names: ClassVar[tuple[str, ...]] = FITTED
+    unsettled: ClassVar[str] = "the fit did not converge within"  # a limit of `LIMITS`
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -466,7 +467,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
-            told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
+            limit = next(name for name in LIMITS if hasattr(self, name))
+            told = {f"{self.unsettled} {limit}={getattr(self, limit)}; raise it.": ConvergenceWarning} | told
         told |= dict.fromkeys([*session.treatment.sentinels, *session.samples.notes], ClusterWarning)
         told |= advice(self, session)
         report = rescaled({**per_cluster, **result.report}, session.weight_unit)
@@ -476,14 +478,6 @@ class StreamedClusterer(ClusterMixin, Estimator):
             logger.info(sentence)
             if sentence not in result.quiet:
                 warnings.warn(sentence, category, stacklevel=4)
-
-    @property
-    def _unsettled(self) -> str:
-        """The sentence of a fit that did not converge, if its method gives none."""
-        limit = next((name for name in LIMITS if hasattr(self, name)), None)
-        if limit is None:
-            return "the fit did not converge; try another random_state."
-        return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."
 
 
 def read_input(

@@ -136,6 +136,8 @@ class EvolutionaryMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
+    unsettled = "the best evolution was stopped at"
+
     def _needs(self, rows: RowShape) -> FitNeeds:
         sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)
         size, seconds = min(sample, self.n_landmarks or PLANNED_LANDMARKS), partition_seconds(sample, 2)
@@ -190,7 +192,6 @@ class EvolutionaryMMC(StreamedClusterer):
             },
             warnings=warnings,
             quiet=[sentence for sentence in warnings if sentence != ONE_CLUSTER],
-            unsettled=f"the best evolution was stopped at max_generations={self.max_generations}; raise it.",
         )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:

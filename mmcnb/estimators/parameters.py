@@ -27,11 +27,8 @@ BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
 
 
-@dataclass(frozen=True)
-class KernelName:
+class KernelName(Choice):
     """One of some kernel functions."""
-
-    choices: tuple[str, ...] = KERNELS
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError for other values, and for a kernel matrix if a sample of its rows would not do."""
@@ -42,7 +39,7 @@ class KernelName:
             )
         if isinstance(value, str) and value == "graph" and value not in self.choices:
             raise InputError(f"{name}={value!r} is not for this method; use MaximumMarginClustering.")
-        Choice(self.choices).check(name, value)
+        super().check(name, value)
 
 
 class Scale:
@@ -82,7 +79,7 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
     "sample_size": Interval(2, integer=True, optional=True),
     "landmarks": Parsed(check_landmarks),
-    "kernel": KernelName(),
+    "kernel": KernelName(KERNELS),
     "gamma": IntervalOr(POSITIVE, GAMMA_NAMES),
     "coef0": Interval(-np.inf),
     "C": Interval(1.0, open_low=True),
