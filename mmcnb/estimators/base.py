@@ -47,8 +47,6 @@ from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
-FITTED = ("objective", "gamma", "converged", "report")
-MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
 LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # parameters that end a fit
 logger = logging.getLogger("mmcnb")
 
@@ -97,7 +95,7 @@ class Estimator(FittedAttributes, BaseEstimator):
     engine: Any = None
 
     constraints: ClassVar[Mapping[str, Constraint]] = {}
-    fitted_names: ClassVar[tuple[str, ...]] = FITTED
+    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "rho", "gamma", "converged", "report")
     unsettled: ClassVar[str] = "the fit did not converge within"  # a limit of `LIMITS`
 
     def __sklearn_tags__(self) -> Tags:

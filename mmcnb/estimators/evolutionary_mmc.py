@@ -136,6 +136,7 @@ class EvolutionaryMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
+    fitted_names = ("objective", "gamma", "converged", "report")
     unsettled = "the best evolution was stopped at"
 
     def _needs(self, rows: RowShape) -> FitNeeds:

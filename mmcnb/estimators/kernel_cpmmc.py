@@ -12,7 +12,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, values_of
 from mmcnb.features.base_kernels import check_gram
 from mmcnb.features.kernel import Kernel
@@ -119,7 +119,6 @@ class KernelCPMMC(StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar = {"kernel": KernelName((*KERNELS, PRECOMPUTED))}
-    fitted_names = MARGIN_FITTED
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.nystroem import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.sample_search import INITS
+from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
@@ -135,6 +136,8 @@ def check_parameters(estimator: Any) -> None:
     for name, value in parameters.items():
         if name in constraints:
             constraints[name].check(name, value)
+    if "size_tolerance" in parameters:
+        target_shares(estimator.cluster_sizes, estimator.n_clusters)
     if parameters.get("threshold") != "adaptive":
         return
     most = greatest_balance(estimator.C)

@@ -8,7 +8,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer, estimator
 from mmcnb.estimators.parameters import SEARCH, values_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.own_basis import fit_on_own_basis
@@ -136,7 +136,6 @@ class SparseKernelMMC(StreamedClusterer):
     coef0: float = 1.0
 
     constraints: ClassVar = {"basis": Choice(("landmarks", "paper"))}
-    fitted_names = MARGIN_FITTED
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -14,7 +14,6 @@ from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
-from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import LANDMARKS, SearchSettings, fit_least_squares, search_needs
 from mmcnb.samples import GROUP_ROWS
@@ -166,10 +165,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     @property
     def _n_features_out(self) -> int:
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        target_shares(self.cluster_sizes, self.n_clusters)
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
