@@ -9,10 +9,9 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mmcnb._config import check_verbose, generator, parse_bytes
+from mmcnb._config import check_verbose, generator, n_threads, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
-from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.kernel import KERNELS, Kernel
@@ -75,7 +74,7 @@ class NumberOrRange:
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
 SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
 SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states its own
-    **dict.fromkeys(("n_clusters", "n_components", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
+    **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
     **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
     "sample_size": Interval(2, integer=True, optional=True),
