@@ -38,7 +38,6 @@ from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
 from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
-from mmcnb.estimators.parameters import estimator as estimator
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass

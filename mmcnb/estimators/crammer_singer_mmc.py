@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config

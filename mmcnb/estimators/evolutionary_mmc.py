@@ -9,8 +9,8 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import default_kernel, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs

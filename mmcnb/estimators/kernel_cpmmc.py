@@ -12,8 +12,8 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, estimator, values_of
 from mmcnb.features.base_kernels import check_gram
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model

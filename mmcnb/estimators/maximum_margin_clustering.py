@@ -21,8 +21,8 @@ from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
-from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
-from mmcnb.estimators.parameters import KernelName, NumberOrRange
+from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
+from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model

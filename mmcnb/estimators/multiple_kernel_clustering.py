@@ -11,8 +11,8 @@ from mmcnb._constraints import Choice
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,

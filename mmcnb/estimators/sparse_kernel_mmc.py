@@ -8,8 +8,8 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.own_basis import fit_on_own_basis
 from mmcnb.hinge.sample_search import search_config

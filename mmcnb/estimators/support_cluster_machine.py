@@ -16,9 +16,9 @@ from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag
 from mmcnb.errors import InputError, one_line
-from mmcnb.estimators.base import Estimator, estimator, read_input
+from mmcnb.estimators.base import Estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
-from mmcnb.estimators.parameters import POSITIVE, default_kernel, values_of
+from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane

@@ -8,9 +8,9 @@ import numpy as np
 from mmcnb._constraints import Interval
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
