@@ -430,8 +430,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         **shared: Any,
     ) -> FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it; ``shared`` is added as it is."""
-        size = self._needs(plan.rows).sample_size
-        rows = sample_rows(samples.n_samples, size, weights, random_state)
+        rows = sample_rows(samples.n_samples, plan.needs.sample_size, weights, random_state)
         if known is not None:
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
