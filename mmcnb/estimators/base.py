@@ -36,11 +36,11 @@ from mmcnb.engine.session import (
 )
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
-from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows
+from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass
+from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
@@ -234,7 +234,10 @@ class Estimator(FittedAttributes, BaseEstimator):
         if X is not None:
             features, rule = self._features(X, element)
             with self._open_engine(self.n_jobs) as engine:
-                return table_of_rows(self, engine, X, features, rule)
+                blocks = engine.run(TablePass(rule), features, "labels")
+            names = index_of(X, features.root)
+            names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
+            return pd.DataFrame(columns_of(self, blocks), index=names)
         if not hasattr(self, "labels_"):
             raise InputError("this model holds no labels of the rows of its fit; give to_frame the rows, X.")
         return pd.DataFrame({"cluster": self.labels_})
