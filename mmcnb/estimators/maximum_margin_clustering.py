@@ -1,7 +1,6 @@
 """Maximum margin clustering: the partition with the widest gap between its clusters, of a few candidates."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
+from mmcnb._constraints import Choice, Interval, IntervalOr
 from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, TREE, Candidate, candidates, makers, with_known
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
@@ -22,8 +21,8 @@ from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
-from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
-from mmcnb.estimators.parameters import KernelName, NumberOrRange
+from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
+from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model
@@ -152,7 +151,7 @@ class MaximumMarginClustering(StreamedClusterer):
     n_nodes: int = N_NODES
     scale: Any = "auto"
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
+    constraints: ClassVar = {
         "n_clusters": NumberOrRange(),
         "kernel": KernelName(("auto", "graph", *ALONE)),
         "metric": Choice(("euclidean", "cosine")),
@@ -160,7 +159,7 @@ class MaximumMarginClustering(StreamedClusterer):
         "noise": IntervalOr(Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True),
         "n_nodes": Interval(2, integer=True),
     }
-    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "n_clusters", "candidate", "kernel", "report")
+    fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
 
     def fit(
         self,

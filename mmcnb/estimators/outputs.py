@@ -101,16 +101,6 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
     return write_and_note
 
 
-def table_of_rows(estimator: Any, engine: Engine, X: Any, features: Samples, rule: Any) -> Any:
-    """Cluster and margin of rows in the features of a rule, as a pandas frame."""
-    import pandas as pd
-
-    blocks = engine.run(TablePass(rule), features, "labels")
-    names = index_of(X, features.root)
-    names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
-    return pd.DataFrame(columns_of(estimator, blocks), index=names)
-
-
 def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The columns of some blocks of rows; those of a classifier name the class."""
     columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}

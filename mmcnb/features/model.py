@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from mmcnb.errors import InputError
 from mmcnb.features.directions import UnitSamples
@@ -15,6 +15,7 @@ from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSample
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
 from mmcnb.features.rules import Hyperplane, Scores, Shares
+from mmcnb.graph.sparse_nodes import csr_of, csr_parts
 from mmcnb.graph.vote import Vote
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
@@ -124,7 +125,7 @@ class Model:
         arrays = {
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
-            **_basis_arrays(self.basis),
+            **(csr_parts(self.basis, "basis_") if issparse(self.basis) else {"basis": self.basis}),
             **({} if self.scaling is None else vars(self.scaling)),
             "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
             "ridge_centre": None if self.ridge is None else self.ridge.centre,
@@ -150,7 +151,7 @@ class Model:
             If an array or the kernel is what no model has; the message begins with its name.
         """
         check_arrays(arrays)
-        coef, offset = arrays["coef"], arrays["offset"]
+        coef, offset, basis = arrays["coef"], arrays["offset"], arrays.get("basis")
         kernel = header["kernel"] or None
         if kernel is not None:
             kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(kernel)
@@ -158,7 +159,7 @@ class Model:
         return cls(
             of_many(coef, offset) if offset.ndim else Hyperplane(coef, float(offset)),
             kernel,
-            _basis_of(arrays),
+            csr_of(arrays, "basis is no sparse matrix", "basis_") if "basis_shape" in arrays else basis,
             _scaling_of(arrays),
             header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
@@ -176,29 +177,6 @@ def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
     if "mean" not in arrays:
         return None
     return Scaling(arrays["mean"], arrays["deviation"], arrays.get("units"))
-
-
-SPARSE_BASIS = ("basis_data", "basis_indices", "basis_indptr")
-
-
-def _basis_arrays(basis: Any) -> dict[str, Any]:
-    """The arrays of a basis, dense or CSR."""
-    if not issparse(basis):
-        return {"basis": basis}
-    parts = dict(zip(SPARSE_BASIS, (basis.data, basis.indices, basis.indptr), strict=True))
-    return {**parts, "basis_shape": np.array(basis.shape)}
-
-
-def _basis_of(arrays: Mapping[str, np.ndarray]) -> Any:
-    """The basis of some arrays; None where they hold none."""
-    if "basis_shape" not in arrays:
-        return arrays.get("basis")
-    try:
-        basis = csr_array(tuple(arrays[name] for name in SPARSE_BASIS), shape=tuple(arrays["basis_shape"]))
-        basis.check_format(full_check=True)
-    except (ValueError, OverflowError) as error:
-        raise InputError("basis is no sparse matrix") from error
-    return basis
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

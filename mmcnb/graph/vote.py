@@ -54,11 +54,7 @@ class Vote:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
-        return self.shares(*self.nearest(rows, self.n_neighbors), dtype)
-
-    def nearest(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and distances of the nodes nearest to dense or CSR rows."""
-        return self.search.nearest(self.axes(rows), min(count, self.sizes.size))
+        return self.shares(*self.search.nearest(self.axes(rows), self.n_neighbors), dtype)
 
     def shares(self, numbers: np.ndarray, distances: np.ndarray, dtype: Any) -> np.ndarray:
         """Shares of rows with these nearest nodes."""
