@@ -33,7 +33,8 @@ from mmcnb.stores.atomic import atomic_write
 
 logger = logging.getLogger("mmcnb")
 FORMAT = 3
-RUN, LOCK, PASSES, PART = "run.json", "lock", "passes", ".part"
+RUN, LOCK, PASSES = "run.json", "lock", "passes"
+PART = ".part"  # of files being written: one writer at a time, so that one name serves and is written over
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 REMEDY = "give checkpoint another folder, or delete this one"
@@ -144,7 +145,7 @@ class Checkpoint:
         run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
         with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with atomic_write(self.folder / RUN, part=part_of(self.folder / RUN)) as file:
+            with atomic_write(self.folder / RUN, part=self.folder / (RUN + PART)) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
 
     @contextmanager
@@ -400,7 +401,7 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
     arrays: list[np.ndarray] = []
     header = {"pass": mark, "total": _encode(total, arrays)}
     _check_numbers(arrays)
-    write_archive(path, header, {str(k): array for k, array in enumerate(arrays)}, part_of(path))
+    write_archive(path, header, {str(k): array for k, array in enumerate(arrays)}, Path(f"{path}{PART}"))
 
 
 def read_entry(path: Path) -> tuple[str, Any]:
@@ -436,11 +437,6 @@ def read_entry(path: Path) -> tuple[str, Any]:
 def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
     if any(array.dtype.kind not in "biuf" for array in arrays):
         raise ValueError("an array of a total contains numbers alone")
-
-
-def part_of(path: Path) -> Path:
-    """The file to write meanwhile: one writer at a time, so that one name serves and is written over."""
-    return path.with_name(path.name + PART)
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
