@@ -378,9 +378,7 @@ def _connect(address: str) -> Any:
         cluster = LocalCluster(
             n_workers=int(local[1]),
             threads_per_worker=1,
-            processes=True,
             dashboard_address=":0",
-            worker_dashboard_address=None,
             silence_logs=logging.CRITICAL,  # what a worker has to say is raised here
         )
         return Client(cluster, set_as_default=False)
