@@ -225,7 +225,6 @@ class _Sweep:
         """Send what is not there yet, or not any more."""
         self.engine.assign(self.starts)
         self.engine.forget_lost()
-        self.data = self.engine.samples_data(self.samples)
         if self.pass_ is None or not is_there(self.pass_):
             self.pass_ = self.engine.send(self.pickled, "pass")
 
@@ -265,7 +264,7 @@ class _Sweep:
                 own,
                 [[self.engine.values(values, start, worker) for values in self.values] for start in own],
                 opened=self.engine.samples_opened(self.samples, worker),
-                samples=self.data,
+                samples=self.engine.samples_data(self.samples),
                 pass_=self.pass_,
                 key="mmcnb-group",
                 workers=[worker],
