@@ -94,10 +94,10 @@ class DaskEngine(Engine):
     # -- what the workers have ---------------------------------------------------------------
 
     def send(self, data: bytes, name: str) -> Any:
-        """A future of some bytes."""
+        """A future of some bytes: those of a task that Dask can run again, unless they are many."""
         if len(data) > GRAPH_BYTES:
             return self._scatter(data)
-        return self.client.submit(same, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
+        return self.client.submit(bytes, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
 
     def samples_data(self, samples: Samples) -> Any:
         """The samples, pickled."""
@@ -500,8 +500,3 @@ def group_total(
         total = total_of_group(PassUnpickler(pass_, values, start).load(), rows, start)
     stop = min(start + GROUP_ROWS, rows.n_samples)
     return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
-
-
-def same(data: bytes) -> bytes:
-    """The bytes, as the result of a task that Dask can run again."""
-    return data
