@@ -72,18 +72,16 @@ class Checkpoint:
         with ExitStack() as stack:
             with self._writing():
                 self.folder.mkdir(exist_ok=True)
-                self._lock = FileLock(self.folder / LOCK)  # goes when its process does
-                stack.enter_context(self._lock.acquire(blocking=False))
+                # The lock goes when its process does.
+                stack.enter_context(FileLock(self.folder / LOCK).acquire(blocking=False))
             self._open()
-            stack.pop_all()
+            self._locked = stack.pop_all()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        try:
+        with self._locked:
             if error is None:
                 self._write_run(finished=True)
-        finally:
-            self._lock.release()
         if error is not None and is_interrupt(error):
             error.add_note(
                 f"The fit was stopped; what it had found is kept: fit again with checkpoint={self.name!r} "
