@@ -131,9 +131,8 @@ class Checkpoint:
         if run is None:
             self._write_run(finished=False)
             return
-        differing = list(differences(run["identity"], self.identity))
-        if differing:
-            raise InputError(f"checkpoint {self.name} is of another fit: {', '.join(differing)}; {REMEDY}.")
+        if differing := ", ".join(differences(run["identity"], self.identity)):
+            raise InputError(f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}.")
         self.identity, self.seed = run["identity"], run["seed"]  # 3 as it was written, where 3.0 is given
         logger.info(
             "resuming from %s, where %d passes are recorded.", self.name, recorded_passes(self.folder)
