@@ -13,7 +13,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
-from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
+from mmcnb.stores._label_table import TableWriter, is_table, names_of
 
 
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -73,7 +73,7 @@ def rows_output(
         yield None, lambda *_: None
     elif is_table(out):
         names = index_of(X, rows.root)
-        with TableWriter(out, rows.n_samples, names, str(getattr(names, "name", None) or INDEX)) as table:
+        with TableWriter(out, rows.n_samples, names) as table:
 
             def write_table(estimator: Any, engine: Engine, features: Samples, rule: Any, *_: Any) -> None:
                 for group in engine.stream(TablePass(rule), features, "labels"):
