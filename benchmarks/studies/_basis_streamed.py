@@ -47,7 +47,7 @@ def compute(run: Run) -> dict[str, Any]:
 def estimate(X: Any) -> dict[str, Any]:
     """The basis vector of a sum of rows with signs, a third of them -1, as texts of its bits."""
     z = np.random.default_rng(0).choice([1.0, 1.0, -1.0], mmcnb.open_samples(X).n_samples)
-    given = {"gamma": GAMMA, "random_state": 0}
+    given: dict[str, Any] = {"gamma": GAMMA, "random_state": 0}
     mmcnb.estimate_basis(np.eye(2, FEATURES), np.ones(2), **given)  # compiles
     started = time.perf_counter()
     found = mmcnb.estimate_basis(X, z, **given)
