@@ -21,7 +21,7 @@ import pandas as pd
 import mmcnb
 from benchmarks.halves import half_of
 from benchmarks.methods import FRONT_DOOR
-from benchmarks.protocol import facts
+from benchmarks.protocol import facts, fit
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.studies._sets import rows_of_set
 from benchmarks.tables import Result, goals_of
@@ -75,7 +75,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 def fitted(X: Any, seed: int, **like: Any) -> Any:
     """The default, fitted."""
-    return mmcnb.MaximumMarginClustering(random_state=seed).fit(X, **like)
+    return fit(mmcnb.MaximumMarginClustering(random_state=seed), X, **like)
 
 
 def tables(frame: pd.DataFrame) -> Result:

@@ -68,12 +68,12 @@ def number_like(
         common = np.histogram2d(one, other, bins, weights=own)[0]
         numbers = matched(common)
         count = max(a, int(numbers.max()) + 1)
-        estimator.model_ = renumbered(model, numbers, count)
-        features, rule = estimator.model_.labelling(samples)
-        sweep: Any = SizesPass(weights, rule, kept=kept)
-        sizes, _, found = engine.run(sweep, features, "labels")
+        new: Any = renumbered(model, numbers, count)
+        features, rule = new.labelling(samples)
+        sizes, _, found = engine.run(SizesPass(weights, rule, kept=kept), features, "labels")
     table, after = np.zeros((count, count)), whole_numbers((unit * sizes).tolist())
     table[:a, numbers] = common
     told = changes(table, [*before, *[0] * (count - a)], after)
+    estimator.model_ = new
     estimator.report_ |= {"sizes": after, "changes": told}
     return found

@@ -181,3 +181,16 @@ def test_bad_input_is_one_sentence(model, X, like, words):
     with pytest.raises(mmcnb.InputError, match=words) as error:
         front_door().fit(X, like=model if like is None else like)
     assert "\n" not in str(error.value)
+
+
+def test_a_fit_that_stops_at_the_new_numbers_has_those_of_its_rows(model, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    other = front_door(random_state=4)
+    with monkeypatch.context() as patch:
+        patch.setattr("mmcnb.estimators.like.SizesPass", stop)
+        with pytest.raises(KeyboardInterrupt):
+            other.fit(OLD[::-1], like=model)
+    np.testing.assert_array_equal(other.labels_, other.predict(OLD[::-1]))
+    assert "changes" not in other.report_
