@@ -42,6 +42,7 @@ STUDIES = (
     "number",
     "no-structure",
     "profile",
+    "like",
 )
 SMOKE_ROWS = 200
 COMMANDS = "'report', 'keep' (in benchmarks/results), 'published' (comparison), 'papers' (docs/papers.md)"

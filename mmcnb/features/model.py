@@ -170,6 +170,37 @@ class Model:
         )
 
 
+def renumbered(model: Any, numbers: np.ndarray, count: int) -> Model:
+    """A model whose clusters have other numbers; no row gets one that is left over.
+
+    Parameters
+    ----------
+    model : Model
+        Its rule has a score for each cluster.
+    numbers : ndarray of shape (k,), int64
+        Number of each cluster.
+    count : int
+        How many numbers there are, at least k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.model import Model, renumbered
+    >>> from mmcnb.features.rules import Scores
+    >>> model = renumbered(Model(Scores(np.array([[1.0, -1.0]]), np.zeros(2))), np.array([2, 0]), 3)
+    >>> model.rule.label(np.array([[5.0], [-5.0]]))
+    array([2, 0], dtype=int32)
+    """
+    rule, k = model.rule, numbers.size
+    order = np.argsort(np.append(numbers, np.setdiff1d(np.arange(count), numbers)))
+    if isinstance(rule, Shares):  # the further columns are 0
+        shares = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))
+        return replace(model, rule=shares.ordered(order), graph=replace(model.graph, n_features=count))
+    never = np.full(count - k, float(np.finfo(np.float32).max))
+    scores = Scores(np.pad(rule.coef, ((0, 0), (0, count - k))), np.append(rule.offset, never))
+    return replace(model, rule=scores.ordered(order))
+
+
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
     """The scaling of some arrays; None where they hold none."""
     if ("mean" in arrays) != ("deviation" in arrays):

@@ -118,7 +118,7 @@ class Vote:
         search = (SparseSearch if "indptr" in given else NodeSearch).restore(given, axes.n_axes)
         labels, sizes, offsets, found = (given[name] for name in ("labels", "sizes", "offsets", "search"))
         p = search.nodes.shape[0]
-        check_fits("search", bool((found >= 1).all() and (found[1:] <= p).all()))
+        check_fits("search", bool((found >= 1).all() and found[1] <= p))
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
         check_fits("offsets", offsets.shape == (p,))
