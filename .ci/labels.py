@@ -56,7 +56,6 @@ MOST_ROWS = {
     "CPMMC": 3000,
     "UnsupervisedRLS": 3000,
     "KernelKMeans": 3000,
-    "SupportClusterMachine": 3000,
     "MultipleKernelClustering": 2000,
     "IterativeSVR": 2000,
     "EvolutionaryMMC": 1000,
@@ -101,13 +100,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"n_clusters": 3},
     ],
     "KernelKMeans": [*COMMON, {"sample_size": 150}, {"n_clusters": 3}],
-    "SupportClusterMachine": [
-        *COMMON,
-        {"C": 3.0},
-        {"clustered": "both"},
-        {"representative": "pseudo-centre"},
-        {"class_weight": None},
-    ],
     "IterativeSVR": [*COMMON, {"C": 3.0}, {"loss": "hinge"}, {"init": "random"}, {"sample_size": 150}],
     "LabelGenerationMMC": [*COMMON, {"C": 3.0}],
     "SDPMMC": [*COMMON, {"C": 3.0}],
@@ -164,7 +156,7 @@ def other_jobs() -> Iterator[Job]:
             rows = min(MOST_ROWS.get(estimator, 3000), ROWS[data])
             for variant in variants:
                 yield Job(estimator, data, rows, 0, {**defaults, **variant})
-            if estimator != "SupportClusterMachine" and data == WEIGHTED:
+            if data == WEIGHTED:
                 yield Job(estimator, data, rows, 0, defaults, "weighted")
     for data, rows in STORED.items():
         for estimator in STREAMED:
@@ -212,19 +204,17 @@ def digest(job: Job, folder: str) -> str:
 
     import data_loaders
 
-    X, y = f"{folder}/{job.data}.zarr", None
+    X = f"{folder}/{job.data}.zarr"
     if job.how != "stored":
-        X, y = data_loaders.load(job.data, rows=job.rows, random_state=0)
+        X, _ = data_loaders.load(job.data, rows=job.rows, random_state=0)
     options = {}
     if job.how == "weighted":
         options["sample_weight"] = np.random.RandomState(0).uniform(0.5, 2.0, job.rows)
     try:
-        supervised = job.estimator == "SupportClusterMachine"
-        model = made(job).fit(X, y if supervised else None, **options)
-        labels = model.predict(X) if supervised else model.labels_
+        model = made(job).fit(X, **options)
     except ValueError as error:  # an input that the estimator refuses
         return f"refused with {type(error).__name__}"
-    hashed = hashlib.sha256(np.asarray(labels, dtype=np.int32).tobytes())
+    hashed = hashlib.sha256(np.asarray(model.labels_, dtype=np.int32).tobytes())
     return f"{hashed.hexdigest()[:24]} {float(getattr(model, 'objective_', 0.0))!r}"
 
 

@@ -59,39 +59,6 @@ def views() -> Picture:
     return Picture(bars.figure)
 
 
-def rare() -> Picture:
-    """A rare ring inside a common one: two rounds of a support cluster machine, and SVC on all rows."""
-    import matplotlib.pyplot as plt
-    from sklearn.svm import SVC
-
-    X, y = make_circles((4000, 80), noise=0.2, factor=0.4, random_state=0)  # 1 is the inner ring
-    first, second = (
-        mmcnb.SupportClusterMachine(n_clusters=40, max_rounds=rounds, random_state=0).fit(X, y)
-        for rounds in (1, 2)
-    )
-    whole = SVC(gamma=first.gamma_, class_weight="balanced").fit(X, y)
-    figure, panels = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
-    every, near = np.ones(len(y), bool), np.abs(first.decision_function(X)) <= first.shrink_threshold
-    _draw_svm(panels[0], X, y, every, first, first.model_.basis, "round 1")
-    _draw_svm(panels[1], X, y, near, second, second.model_.basis, "round 2")
-    _draw_svm(panels[2], X, y, every, whole, whole.support_vectors_, "SVC on all rows")
-    return Picture(figure)
-
-
-def _draw_svm(
-    ax: Any, X: np.ndarray, y: np.ndarray, active: np.ndarray, model: Any, vectors: np.ndarray, name: str
-) -> None:
-    """Rows, inactive ones paler, support vectors ringed, and the lines at which f is -1, 0 and 1."""
-    common = y == 0
-    for rows, colour in ((common & ~active, "0.88"), (common & active, "0.6"), (~common, "tab:orange")):
-        ax.scatter(*X[rows].T, s=5, color=colour, linewidths=0)
-    ax.scatter(*vectors.T, s=22, facecolors="none", edgecolors="black", linewidths=0.5)
-    grid = np.stack(np.meshgrid(*[np.linspace(-1.8, 1.8, 200)] * 2), axis=-1)
-    f = model.decision_function(grid.reshape(-1, 2)).reshape(grid.shape[:2])
-    ax.contour(*np.moveaxis(grid, -1, 0), f, [-1, 0, 1], colors="tab:blue", linestyles=["--", "-", "--"])
-    ax.set(title=f"{name}: {len(vectors):,} support vectors", aspect="equal", xticks=[], yticks=[])
-
-
 def main(folder: Path) -> None:
     """Draw every figure.
 
@@ -101,7 +68,7 @@ def main(folder: Path) -> None:
         Folder of the figures.
     """
     pictures = {"digits": digits, "layers-of-digits": layers_of_digits, "shaking": shaking, "views": views}
-    for name, draw in {**pictures, "rare": rare}.items():
+    for name, draw in pictures.items():
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 
 

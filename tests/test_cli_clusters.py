@@ -235,11 +235,12 @@ def test_values_are_written_as_in_python_and_names_bare(text, value):
     assert value_of(text) == value
 
 
-def test_the_method_that_is_no_clusterer_says_what_it_is_for(capsys):
+def test_a_method_that_is_none_is_answered_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
         main(["fit", "rows.zarr", "--model", "m", "--method", "support-cluster-machine"])
     told = capsys.readouterr().err
-    assert "is a classifier, which needs the class of each row; use mmcnb.SupportClusterMachine" in told
+    assert "'support-cluster-machine'" in told
+    assert all(method in told for method in METHODS)
     assert told.count("\n") == 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mmcnb
-from benchmarks import baselines
+from benchmarks import baselines, support_cluster_machine
 from benchmarks.__main__ import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +27,7 @@ DIFFERENCES = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
 METHODS = sorted({name for row in DIFFERENCES for name in row["concerns"].split()} - {STUDIES_ALONE})
 # What is no method of these papers.
 OTHERS = {"MaximumMarginClustering", "GowerMedoids"}
+HOMES = (mmcnb, baselines, support_cluster_machine)
 
 
 def test_the_table_is_whole():
@@ -50,7 +51,7 @@ def test_what_shows_a_difference_is_there(row):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_names_its_differences(method):
-    shown = getattr(mmcnb, method, None) or getattr(baselines, method)
+    shown = next(getattr(home, method) for home in HOMES if hasattr(home, method))
     notes = " ".join(inspect.getdoc(shown).partition("\nNotes\n-----\n")[2].split())
     said = re.search(r"Differs from the paper: ([^;]+); see docs/differences\.", notes)
     expected = [row["id"] for row in DIFFERENCES if method in row["concerns"].split()]
@@ -60,5 +61,5 @@ def test_a_method_names_its_differences(method):
 
 def test_each_method_of_a_paper_is_in_the_table():
     estimators = {name for name in mmcnb.__all__ if hasattr(getattr(mmcnb, name), "fit")}
-    peers = {name for name in baselines.__all__ if name[0].isupper()}
+    peers = {name for home in HOMES[1:] for name in home.__all__ if name[0].isupper()}
     assert (estimators | peers) - set(METHODS) == OTHERS

@@ -368,7 +368,7 @@ def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_pa
     X, _ = make_block("blobs", 0, 300, 4, 19, n_clusters=10)
     figures.main(tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["digits.png", "layers-of-digits.png", "rare.png", "shaking.png", "views.png"]
+    assert made == ["digits.png", "layers-of-digits.png", "shaking.png", "views.png"]
     assert all((DOCS / "pictures" / name).exists() for name in made)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-import mmcnb
+from benchmarks.support_cluster_machine import SupportClusterMachine
 from mmcnb.samples import open_samples
 from mmcnb.stores import open_class_labels
 
@@ -65,7 +65,7 @@ def machine(fit: Fit) -> Any:
     given = {"random_state": fit.seed, "class_weight": weight}
     if fit.method in OURS:
         gamma, clustered = fit.gamma or "auto", "both" if fit.method == SCM_BOTH else "negatives"
-        return mmcnb.SupportClusterMachine(gamma=gamma, C=fit.C, clustered=clustered, **given)
+        return SupportClusterMachine(gamma=gamma, C=fit.C, clustered=clustered, **given)
     if fit.method == NYSTROEM:
         features = Nystroem(gamma=fit.gamma, n_components=COMPONENTS, random_state=fit.seed)
         return make_pipeline(features, SGDClassifier(**given))

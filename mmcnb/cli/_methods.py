@@ -21,14 +21,6 @@ OPTIONS = (
 )
 
 
-def method_name(text: str) -> str:
-    """Read the name of a method; the classifier is none."""
-    if text == "support-cluster-machine":
-        reason = "a classifier, which needs the class of each row"
-        raise argparse.ArgumentTypeError(f"{text} is {reason}; use mmcnb.SupportClusterMachine from Python")
-    return text
-
-
 def value_of(text: str) -> Any:
     """Read a value as Python writes it; other text stays text, or becomes a list if it has commas.
 
@@ -67,7 +59,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     """Add ``--method``, ``--set`` and the options of the default method."""
     parser.add_argument("-h", "--help", action=MethodHelp, nargs=0, help="show this message, and stop")
     help_ = f'how rows are clustered (default: {DEFAULT}); "--method M --help" lists the parameters of M'
-    parser.add_argument("--method", type=method_name, choices=METHODS, default=DEFAULT, help=help_)
+    parser.add_argument("--method", choices=METHODS, default=DEFAULT, help=help_)
     help_ = "a parameter of the method: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; repeatable"
     parser.add_argument("--set", action="append", type=setting, default=[], metavar="NAME=VALUE", help=help_)
     of_default = parser.add_argument_group("parameters with an option of their own")

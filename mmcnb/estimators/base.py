@@ -186,8 +186,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster (or class); or one score for each, whose largest
-            gives it.
+            f(x) = w·φ(x) + b, whose sign gives the cluster; or one score for each, whose largest gives it.
         """
         features, rule = self._features(X, element)
         return self._run(DecisionPass(rule), features, "labels")
@@ -209,7 +208,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         Returns
         -------
         DataFrame of shape (n_samples, 1 or 2)
-            ``cluster`` (int32; of a classifier ``class``) and ``margin`` (float64). The index is that of a
+            ``cluster`` (int32) and ``margin`` (float64). The index is that of a
             pandas frame, the ``obs_names`` of an AnnData object, the index that a store keeps beside its
             rows, or the row numbers.
 
@@ -237,7 +236,7 @@ class Estimator(FittedAttributes, BaseEstimator):
                 blocks = engine.run(TablePass(rule), features, "labels")
             names = index_of(X, features.root)
             names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
-            return pd.DataFrame(columns_of(self, blocks), index=names)
+            return pd.DataFrame(columns_of(blocks), index=names)
         if not hasattr(self, "labels_"):
             raise InputError("this model holds no labels of the rows of its fit; give to_frame the rows, X.")
         return pd.DataFrame({"cluster": self.labels_})

@@ -75,9 +75,9 @@ def rows_output(
         names = index_of(X, rows.root)
         with TableWriter(out, rows.n_samples, names) as table:
 
-            def write_table(estimator: Any, engine: Engine, features: Samples, rule: Any, *_: Any) -> None:
+            def write_table(_: Any, engine: Engine, features: Samples, rule: Any, *__: Any) -> None:
                 for group in engine.stream(TablePass(rule), features, "labels"):
-                    table.append(columns_of(estimator, group))
+                    table.append(columns_of(group))
 
             yield None, write_table
     else:
@@ -101,11 +101,9 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
     return write_and_note
 
 
-def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The columns of some blocks of rows; those of a classifier name the class."""
-    columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    classes = getattr(estimator, "classes_", None)
-    return columns if classes is None else {"class": classes[columns.pop("cluster")]} | columns
+def columns_of(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The columns of some blocks of rows."""
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
 def index_of(X: Any, samples: Samples) -> Any:

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_clusterer
+from sklearn.base import BaseEstimator
 
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError
@@ -30,7 +30,6 @@ KINDS: dict[str, Any] = {  # of what a header and its report contain; a list is 
     "kernel_names warnings": [(str,)],
     "sizes": [NUMBER],
     "pseudo_centres": [(int,)],
-    "classes": [PLAIN],
     "layers": [LAYER | {"taken": (bool,)}],
     "changes": [{"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}],
 }
@@ -188,12 +187,10 @@ def _is_of(kind: Any, value: Any) -> bool:
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
     found, report = n_clusters_of(estimator.model_), estimator.report_
-    for name in ("sizes", "classes"):
-        if report.get(name) and len(report[name]) != found:
-            raise _no_such(path, f"{len(report[name])} {name} for {found} clusters")
+    if report.get("sizes") and len(report["sizes"]) != found:
+        raise _no_such(path, f"{len(report['sizes'])} sizes for {found} clusters")
     used = np.count_nonzero(report.get("sizes") or np.ones(found))  # a number of an earlier model may be free
-    # A classifier may take a number of clusters that its rule does not keep.
-    for name in ("n_clusters_", "n_clusters") if is_clusterer(estimator) else ("n_clusters_",):
+    for name in ("n_clusters_", "n_clusters"):
         wanted = getattr(estimator, name, None)
         if type(wanted) is int and not used <= wanted <= found:
             raise _no_such(path, f"{name}={wanted} for a rule of {found} clusters")

@@ -199,44 +199,6 @@ class KernelSamples(DerivedSamples):
         return self.basis_map.block(rows, self.dtype)
 
 
-class ExpansionMap:
-    """Expansions of rows x over a basis, sum_j K(x, b_j) c_j; only a tile of kernel values is in memory.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel function.
-    basis : ndarray of shape (p, d)
-        Basis vectors.
-    coef : ndarray of shape (p,) or (p, k)
-        Coefficients of each expansion.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.features.kernel import ExpansionMap, Kernel
-    >>> expansion = ExpansionMap(Kernel("linear"), np.eye(2), np.array([1.0, -1.0]))
-    >>> expansion.block(np.array([[3.0, 1.0], [2.0, 2.0]]), np.float64)
-    array([[2.],
-           [0.]])
-    """
-
-    def __init__(self, kernel: Kernel, basis: np.ndarray, coef: np.ndarray) -> None:
-        self.kernel, self.basis = kernel, basis
-        self.coef = np.ascontiguousarray(coef.reshape(basis.shape[0], -1), np.float64)
-        self.n_features: int = self.coef.shape[1]
-        tiles = [slice(start, start + 1024) for start in range(0, basis.shape[0], 1024)]
-        self._tiles = [(kernel.against(basis[tile]), self.coef[tile]) for tile in tiles]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ExpansionMap, (self.kernel, self.basis, self.coef)
-
-    def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """The expansions, of shape (rows, k)."""
-        total: Any = sum(tile.block(rows, np.float64) @ coef for tile, coef in self._tiles)
-        return total.astype(dtype, copy=False)
-
-
 def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
     """Kernel values between all rows of a dense or CSR sample, float64."""
     from sklearn.metrics.pairwise import pairwise_kernels

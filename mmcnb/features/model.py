@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from mmcnb.errors import InputError
 from mmcnb.features.directions import UnitSamples
-from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSamples, MultipleKernels
+from mmcnb.features.kernel import FeatureMap, Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
 from mmcnb.features.rules import Hyperplane, Scores, Shares
@@ -107,18 +107,6 @@ class Model:
         columns = NodeColumns(self.rule, self._map, self.graph, self.feature_dtype)
         rule = NodeRule(np.zeros(n_clusters_of(self)), self.graph.threshold, **layer)
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
-
-    def decisions(self, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
-        """The rows as expansions over a basis of any size, and the rule on these.
-
-        Only a model of one kernel has them.
-        """
-        assert isinstance(self.kernel, Kernel)
-        assert self.basis is not None
-        expansions = ExpansionMap(self.kernel, self.basis, self.rule.coef)
-        ones = np.eye(expansions.n_features)
-        rule = replace(self.rule, coef=ones[0] if self.rule.coef.ndim == 1 else ones)
-        return KernelSamples(self.scaled(samples), expansions, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""

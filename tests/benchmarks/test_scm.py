@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from sklearn.svm import SVC as Machine
 
-import mmcnb
 from benchmarks.__main__ import run_study
 from benchmarks.journal import Journal
 from benchmarks.protocol import LABEL_FREE, PAPER, Data
@@ -39,6 +38,7 @@ from benchmarks.studies.scm import (
     thinned,
     write_task,
 )
+from benchmarks.support_cluster_machine import SupportClusterMachine
 from mmcnb.samples import open_samples
 from mmcnb.stores import open_class_labels
 
@@ -118,7 +118,7 @@ def test_other_methods_take_all_rows_or_a_sample():
 @pytest.mark.parametrize("clustered", ["negatives", "both"])
 def test_rows_trained_on_bound_the_support_vectors(clustered):
     X, y = load_task(RINGS, 4000, False).train[1:]
-    model = mmcnb.SupportClusterMachine(n_clusters=30, clustered=clustered, max_rounds=2, random_state=0)
+    model = SupportClusterMachine(n_clusters=30, clustered=clustered, max_rounds=2, random_state=0)
     rows = trained_rows(model.fit(X, y))
     assert model.report_["support_vectors"] <= rows <= 30 + 30 + (30 if clustered == "both" else y.sum())
 

@@ -114,7 +114,7 @@ def test_fitted_attributes_have_their_types(model_file, tmp_path, name, value):
         mmcnb.load(path)
 
 
-@pytest.mark.parametrize("name", ["BaseEstimator", "OwnBasis", "load"])
+@pytest.mark.parametrize("name", ["BaseEstimator", "OwnBasis", "SupportClusterMachine", "load"])
 def test_other_classes_are_refused(model_file, tmp_path, name):
     path = rewritten(model_file, tmp_path / "odd", lambda header: header.update({"class": name}))
     with pytest.raises(InputError, match=rf"^[^\n]*odd contains a {name}, which this version does not have;"):

@@ -63,14 +63,6 @@ def test_without_rows_the_frame_has_the_labels_of_the_fit(X, two, tmp_path):
         mmcnb.load(tmp_path / "model").to_frame()
 
 
-def test_a_classifier_names_the_class(X):
-    y = np.where(X[:, 0] > 1, "far", "near")
-    model = mmcnb.SupportClusterMachine(n_clusters=20, random_state=0).fit(X, y)
-    frame = model.to_frame(X)
-    assert frame.columns.tolist() == ["class", "margin"]
-    np.testing.assert_array_equal(frame["class"], model.predict(X))
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet", "CSV"])
 @pytest.mark.parametrize("form", ["memory", "store", "sparse"])
 def test_a_table_has_the_figures_of_the_frame(ending, form, X, two, tmp_path):

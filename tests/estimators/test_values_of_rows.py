@@ -77,8 +77,6 @@ def test_weights_and_known_labels_are_numbers(X, kind):
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("kind", NO_VALUES)
 def test_classes_are_one_value_a_row(X, kind, tmp_path):
-    model = mmcnb.SupportClusterMachine(random_state=0, n_jobs=1)
-    assert "y " in sentence(lambda v: model.fit(X, v), NO_VALUES[kind]())
     given = np.arange(N) % 2
     assert "y_true" in sentence(lambda v: balanced_clustering_error(v, given), NO_VALUES[kind]())
     assert "labels" in sentence(lambda v: mmcnb.partition_score(X, v), NO_VALUES[kind]())
@@ -110,14 +108,6 @@ def test_weights_of_any_form_are_the_same(X, one):
     expected = make("CPMMC").fit(X, sample_weight=weights)
     model = make("CPMMC").fit(X, sample_weight=one(weights))
     assert (model.objective_, model.labels_.tobytes()) == (expected.objective_, expected.labels_.tobytes())
-
-
-def test_scores_take_weights_and_name_other_classes(X):
-    y = (X[:, 0] > 0).astype(int)
-    model = mmcnb.SupportClusterMachine(random_state=0, n_jobs=1).fit(X, y)
-    assert model.score(X, y, np.arange(1.0, N + 1)) == 1.0
-    assert "classes_" in sentence(lambda v: model.score(X, v), y.astype(str))
-    assert "sample_weight" in sentence(lambda v: model.score(X, y, v), -np.ones(N))
 
 
 ROWS = {

@@ -25,7 +25,6 @@ from mmcnb.stores import (
 )
 from mmcnb.stores import _write as writers
 from mmcnb.stores._labels import read_column
-from mmcnb.stores.classes import read_classes
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +117,6 @@ def test_rows(store, exchange, how):
         ("y", lambda store: read_column(store / "y", "sample_weight")),
         ("y", describe_store),
         ("y", lambda store: convert(store, store.with_name("copy.zarr"))),
-        ("y", lambda store: read_classes(store / "y", store, open_samples(store))),
         ("index", open_index),
         ("index", lambda store: convert(store, store.with_name("copy.zarr"))),
     ],

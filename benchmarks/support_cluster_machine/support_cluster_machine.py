@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,25 +10,66 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._constraints import Interval
+from benchmarks.support_cluster_machine.classes import (
+    check_class_weight,
+    check_counts,
+    read_classes,
+    weight_of_rows,
+)
+from benchmarks.support_cluster_machine.expansions import expanded
+from benchmarks.support_cluster_machine.shrinking import (
+    LANDMARKS,
+    PASSES,
+    ROWS_A_CLUSTER,
+    Shrinking,
+    model_of,
+)
+from mmcnb import KernelKMeans
+from mmcnb._constraints import Choice, Interval
 from mmcnb.columns.columns import treat
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag
 from mmcnb.errors import InputError, one_line
 from mmcnb.estimators.base import Estimator, read_input
-from mmcnb.estimators.kernel_kmeans import KernelKMeans
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane
-from mmcnb.hinge.shrinking import LANDMARKS, PASSES, ROWS_A_CLUSTER, Shrinking, model_of
+from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import with_short_indices
-from mmcnb.stores.classes import check_class_weight, check_counts, read_classes, weight_of_rows
 
 LEVELS = {"balance": 1.0, "miss-rate": 0.1}  # `python -m benchmarks scm`
+
+
+@dataclass(frozen=True)
+class NamedRule:
+    """A rule that names the class of a row in tables.
+
+    Parameters
+    ----------
+    rule : Hyperplane or Scores
+        Gives the number of the class of a row.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    """
+
+    rule: Hyperplane | Scores
+    classes: np.ndarray
+
+    def decide(self, rows: Any) -> np.ndarray:
+        """Decision values of a block of features."""
+        return self.rule.decide(rows)
+
+    def label(self, rows: Any) -> np.ndarray:
+        """Number of the class of each row (int32)."""
+        return self.rule.label(rows)
+
+    def table(self, rows: Any) -> dict[str, np.ndarray]:
+        """Class and margin of each row."""
+        values = self.decide(rows)
+        return {"class": self.classes[clusters_of(values)], "margin": margins_of(values)}
 
 
 @estimator
@@ -108,6 +149,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     fewer rows is the minority. Rows that are not dropped are kept in memory once they are 65,536 or fewer, or
     have 2^25 values or fewer.
 
+    The class is no part of mmcnb, so `mmcnb.load` reads no model of it. Pickle keeps one.
+
     Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4; see docs/differences.
 
     References
@@ -117,10 +160,10 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
     Examples
     --------
-    >>> import mmcnb
+    >>> from benchmarks.support_cluster_machine import SupportClusterMachine
     >>> from sklearn.datasets import make_blobs
     >>> X, y = make_blobs([20, 2000], centers=[[0, 0], [4, 4]], random_state=0)
-    >>> model = mmcnb.SupportClusterMachine(random_state=0).fit(X, y)
+    >>> model = SupportClusterMachine(random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.history_["negatives"].is_monotonic_decreasing
@@ -142,8 +185,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar = {"C": POSITIVE, "n_clusters": Interval(1, integer=True, optional=True)}
-    fitted_names = ("gamma", "report")
+    constraints: ClassVar = {
+        "C": POSITIVE,
+        "n_clusters": Interval(1, integer=True, optional=True),
+        "shrink_threshold": Interval(0.0),
+        "stop": Choice(("balance", "miss-rate")),
+        "representative": Choice(("member", "pseudo-centre")),
+        "clustered": Choice(("negatives", "both")),
+    }
 
     @property
     def classes_(self) -> np.ndarray:
@@ -265,10 +314,26 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         except (TypeError, ValueError) as error:
             raise InputError(f"y has values beside classes_ ({one_line(error)}); give classes.") from error
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Refuse to write a model file, as `mmcnb.load` reads none of this class.
+
+        Parameters
+        ----------
+        path : path
+            Nothing is written there.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise InputError(f"{type(self).__name__} is not written to {path}; keep the model with pickle.")
+
     def _features(self, X: Any, element: str | None = None, **_: Any) -> tuple[Samples, Any]:
         """The rows as expansions over all support vectors."""
         check_is_fitted(self, "model_")
-        return self.model_.decisions(read_input(self, X, reset=False, element=element))
+        rows, rule = expanded(self.model_, read_input(self, X, reset=False, element=element))
+        return rows, NamedRule(rule, self.classes_)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

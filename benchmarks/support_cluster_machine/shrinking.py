@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.support_cluster_machine.expansions import expanded
 from mmcnb.engine.passes import draw_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record
@@ -185,7 +186,7 @@ class Shrinking:
         return svm, "max_rounds"
 
     def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
-        expansions, rule = model_of([svm], self.kernel, None).decisions(samples)
+        expansions, rule = expanded(model_of([svm], self.kernel, None), samples)
         sweep = DecisionPass(Sides(rule, self.shrink_threshold))
         return np.concatenate(self.engine.run(sweep, expansions, "rows near the boundary"))
 

@@ -5,6 +5,7 @@ import pickle
 
 import dask.array
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import zarr
@@ -12,23 +13,28 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mmcnb
-from mmcnb.features.kernel import ExpansionMap, Kernel
-from mmcnb.hinge import shrinking
-from mmcnb.hinge.shrinking import Part, drawn_members, train
+from benchmarks.support_cluster_machine import SupportClusterMachine, shrinking
+from benchmarks.support_cluster_machine.classes import read_classes
+from benchmarks.support_cluster_machine.expansions import ExpansionMap
+from benchmarks.support_cluster_machine.shrinking import Part, drawn_members, train
+from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.features.kernel import Kernel
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
-
-pytestmark = pytest.mark.slow
+from tests.estimators.conftest import make_blobs
+from tests.estimators.test_raw_columns import WISHES, front_door, raw
+from tests.estimators.test_values_of_rows import NO_VALUES
+from tests.samples.test_exchanged import CHUNK, MATCH, stale, swap, write
 
 GAMMA = 0.5
 
 
-@parametrize_with_checks([mmcnb.SupportClusterMachine()])
+@parametrize_with_checks([SupportClusterMachine()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def make(**parameters):
-    return mmcnb.SupportClusterMachine(**{"random_state": 0, "gamma": GAMMA} | parameters)
+    return SupportClusterMachine(**{"random_state": 0, "gamma": GAMMA} | parameters)
 
 
 def rare(n=3000, n_positive=60, d=3, seed=0):
@@ -310,7 +316,6 @@ def bits(model, X):
     return plane.coef.tobytes(), np.asarray(plane.offset).tobytes(), model.decision_function(X).tobytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("held", [100, 65_536])
 @pytest.mark.parametrize("parameters", [{}, {"scale": "standard"}, {"classes": 3}])
 def test_dense_storages_and_threads_give_the_same_bits(tmp_path, monkeypatch, held, parameters):
@@ -356,15 +361,14 @@ def test_csr_storages_and_threads_give_the_same_bits_and_agree_with_dense(tmp_pa
     assert np.mean(make(**fit).fit(X, y).predict(X) == model.predict(X)) > 0.98
 
 
-def test_labels_go_to_a_store_and_models_to_a_file(tmp_path, three):
+def test_labels_go_to_a_store_and_models_to_a_pickle(tmp_path, three):
     X, y = three
     names = np.array(["a", "b", "c"])[y]
     model = make(n_clusters=50).fit(X, names)
     assert model.predict(X, out=tmp_path / "labels.zarr") is None
     written = zarr.open_array(tmp_path / "labels.zarr", mode="r")[:]
     np.testing.assert_array_equal(model.classes_[written], model.predict(X))
-    model.save(tmp_path / "scm.model")
-    again = mmcnb.load(tmp_path / "scm.model")
+    again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.classes_, model.classes_)
     assert again.score(X, names) == model.score(X, names)
@@ -386,6 +390,42 @@ def test_rows_given_many_times_are_fewer_clusters():
     y[:190] = 0
     model = make(n_clusters=50, class_weight="balanced").fit(X, y)
     assert model.history_["representatives"].max() <= 6
+
+
+# -- columns, tables and scores -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", WISHES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_raw_columns_are_scaled_as_those_of_clusterers(scale, n_classes):
+    X, y = raw(300)
+    y = np.minimum(y, n_classes - 1)
+    model = SupportClusterMachine(scale=WISHES[scale], random_state=0).fit(X, y)
+    assert (model.predict(X) == y).mean() > 0.95
+    expected = front_door(scale=WISHES[scale]).fit(X).model_.scaling
+    for array in ("mean", "deviation", "units"):
+        np.testing.assert_array_equal(getattr(model.model_.scaling, array), getattr(expected, array))
+
+
+def test_frames_and_tables_name_the_class(tmp_path, three):
+    X, y = three
+    model = make(n_clusters=50).fit(X, np.array(["a", "b", "c"])[y])
+    frame, ordered = model.to_frame(X), np.sort(model.decision_function(X))
+    assert frame.columns.tolist() == ["class", "margin"]
+    np.testing.assert_array_equal(frame["class"], model.predict(X))
+    np.testing.assert_array_equal(frame["margin"], ordered[:, -1] - ordered[:, -2])
+    model.predict(X, out=tmp_path / "classes.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "classes.csv")[["class", "margin"]], frame)
+
+
+def test_scores_take_weights_and_name_other_classes():
+    X = make_blobs(40)
+    y = (X[:, 0] > 0).astype(int)
+    model = SupportClusterMachine(random_state=0, n_jobs=1).fit(X, y)
+    assert model.score(X, y, np.arange(1.0, 41)) == 1.0
+    for labels, weights, name in ((y.astype(str), None, "classes_"), (y, -np.ones(40), "sample_weight")):
+        with pytest.raises(InputError, match=rf"^[^\n]*{name}[^\n]*\.$"):
+            model.score(X, labels, weights)
 
 
 # -- bad input -------------------------------------------------------------------------------------
@@ -438,3 +478,26 @@ def test_bad_classes_are_one_sentence(data, tmp_path):
         with pytest.raises(ValueError, match=r"^[^\n]*\.$") as refused:
             make().fit(rows, labels)
         assert sentence in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", NO_VALUES)
+def test_what_is_no_class_a_row_is_one_sentence(kind):
+    with pytest.raises(InputError, match=r"^[^\n]*y [^\n]*$"):
+        SupportClusterMachine(random_state=0, n_jobs=1).fit(make_blobs(40), NO_VALUES[kind]())
+
+
+@pytest.mark.parametrize("exchange", [swap, stale])
+def test_classes_that_are_not_what_was_written_are_refused(tmp_path, monkeypatch, exchange):
+    monkeypatch.setattr("mmcnb.stores._write.LABEL_CHUNK_ROWS", CHUNK)
+    write(tmp_path / "other.zarr", "dense", 1)
+    store = write(tmp_path / "rows.zarr", "dense", 0)
+    exchange(store, "y")
+    with pytest.raises(DamagedStoreError, match=MATCH):
+        read_classes(store / "y", store, mmcnb.open_samples(store))
+
+
+def test_no_file_is_written_that_cannot_be_read(tmp_path, data):
+    with pytest.raises(InputError, match=r"^SupportClusterMachine is not written [^\n]*with pickle\.$"):
+        make().fit(*data).save(tmp_path / "model")
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,75 @@
+"""Rows as expansions over support vectors, of which there may be very many."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.samples import Samples
+
+
+class ExpansionMap:
+    """Expansions of rows x over a basis, sum_j K(x, b_j) c_j; only a tile of kernel values is in memory.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel function.
+    basis : ndarray of shape (p, d)
+        Basis vectors.
+    coef : ndarray of shape (p,) or (p, k)
+        Coefficients of each expansion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.support_cluster_machine.expansions import ExpansionMap
+    >>> from mmcnb.features.kernel import Kernel
+    >>> expansion = ExpansionMap(Kernel("linear"), np.eye(2), np.array([1.0, -1.0]))
+    >>> expansion.block(np.array([[3.0, 1.0], [2.0, 2.0]]), np.float64)
+    array([[2.],
+           [0.]])
+    """
+
+    def __init__(self, kernel: Kernel, basis: np.ndarray, coef: np.ndarray) -> None:
+        self.kernel, self.basis = kernel, basis
+        self.coef = np.ascontiguousarray(coef.reshape(basis.shape[0], -1), np.float64)
+        self.n_features: int = self.coef.shape[1]
+        tiles = [slice(start, start + 1024) for start in range(0, basis.shape[0], 1024)]
+        self._tiles = [(kernel.against(basis[tile]), self.coef[tile]) for tile in tiles]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExpansionMap, (self.kernel, self.basis, self.coef)
+
+    def block(self, rows: Any, dtype: Any) -> np.ndarray:
+        """The expansions, of shape (rows, k)."""
+        total: Any = sum(tile.block(rows, np.float64) @ coef for tile, coef in self._tiles)
+        return total.astype(dtype, copy=False)
+
+
+def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
+    """The rows as expansions over the basis of a model of one kernel, and the rule on these.
+
+    Parameters
+    ----------
+    model : Model
+        Its basis may be of any size.
+    samples : Samples
+        The rows.
+
+    Returns
+    -------
+    rows : Samples
+        One column for each decision function.
+    rule : Hyperplane or Scores
+        The rule of the model on these columns.
+    """
+    assert isinstance(model.kernel, Kernel)
+    assert model.basis is not None
+    expansions = ExpansionMap(model.kernel, model.basis, model.rule.coef)
+    ones = np.eye(expansions.n_features)
+    rule = replace(model.rule, coef=ones[0] if model.rule.coef.ndim == 1 else ones)
+    return KernelSamples(model.scaled(samples), expansions, np.float64), rule
