@@ -22,7 +22,15 @@ from zarr.storage import LocalStore
 from mmcnb.errors import DamagedStoreError, InputError, one_line, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import EDGE_BYTES
-from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
+from mmcnb.samples._inventory import (
+    REMEDY,
+    Inventory,
+    check_chunk_file,
+    damaged_chunks,
+    decode_frame,
+    is_plain,
+    read_keys,
+)
 from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
@@ -266,8 +274,19 @@ class StoredArray(SlicedRows):
         for begin in range(0, len(firsts), step):
             some = firsts[begin : begin + step]
             keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
-            found = [read_chunk_file(Path(store.root, keys[0]))] if step == 1 else read_keys(store, keys)
+            found = [self._chunk_file(keys[0])] if step == 1 else read_keys(store, keys)
             yield from zip(some, keys, found, strict=True)
+
+    def _chunk_file(self, key: str) -> bytes | OSError | None:
+        """Bytes of a chunk; None if it is missing, and the error if it cannot be read."""
+        path = Path(self._array.store.root, key)
+        try:
+            check_chunk_file(path, 2 * self.chunk_length * self.row_bytes + 2**16)
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return error
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         try:
@@ -300,13 +319,3 @@ class StoredArray(SlicedRows):
             except Exception:
                 return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({one_line(error)})")
         return DamagedStoreError(f"{self._name} could not be read ({one_line(error)}): {REMEDY}.")
-
-
-def read_chunk_file(path: Path) -> bytes | OSError | None:
-    """Bytes of a chunk; None if it is missing, and the error if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return error
