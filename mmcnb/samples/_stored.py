@@ -271,22 +271,13 @@ class StoredArray(SlicedRows):
         """The same of chunks with files of their own, with the errors of those that cannot be read."""
         store, columns = self._array.store, [0] * (self._array.ndim - 1)
         step = 1 if type(store) is LocalStore else 8  # fetched side by side
+        most = 2 * self.chunk_length * self.row_bytes + 2**16  # codecs lengthen what they cannot shorten
         for begin in range(0, len(firsts), step):
             some = firsts[begin : begin + step]
             keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
-            found = [self._chunk_file(keys[0])] if step == 1 else read_keys(store, keys)
+            files = [Path(store.root, key) for key in keys] if step == 1 else []
+            found = [read_chunk_file(file, most) for file in files] or read_keys(store, keys)
             yield from zip(some, keys, found, strict=True)
-
-    def _chunk_file(self, key: str) -> bytes | OSError | None:
-        """Bytes of a chunk; None if it is missing, and the error if it cannot be read."""
-        path = Path(self._array.store.root, key)
-        try:
-            check_chunk_file(path, 2 * self.chunk_length * self.row_bytes + 2**16)
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            return error
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         try:
@@ -319,3 +310,14 @@ class StoredArray(SlicedRows):
             except Exception:
                 return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({one_line(error)})")
         return DamagedStoreError(f"{self._name} could not be read ({one_line(error)}): {REMEDY}.")
+
+
+def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
+    """Bytes of a chunk of at most so many; None if it is missing, and the error if it cannot be read."""
+    try:
+        check_chunk_file(path, most)
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error
