@@ -442,7 +442,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
         kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
         is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
         treatment = treat(self.scale, sample, moments, own, samples.sources, kept, is_part)
-        if getattr(self, "kernel", "linear") in ("linear", "rbf", "auto", "graph"):
+        knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") in ("poly", "precomputed")
+        if not knows_origin:
             treatment = centred(treatment)
         return FitSession(
             engine=engine,
