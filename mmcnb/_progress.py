@@ -51,9 +51,10 @@ class Lines:
 
     def say(self, line: str) -> None:
         """Print a line, unless another one came a short while ago."""
-        if time.perf_counter() - self.told >= LINE_SECONDS:
+        if sys.stderr is not None and time.perf_counter() - self.told >= LINE_SECONDS:
             self.told = time.perf_counter()
-            print(f"mmcnb: {line}", file=sys.stderr, flush=True)
+            with suppress(OSError):  # nobody reads it
+                print(f"mmcnb: {line}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -70,7 +71,8 @@ def shows_bars() -> bool:
     """Whether a bar can be seen: standard error is a terminal, or this is a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return sys.stderr.isatty() or (shell is not None and "IPKernelApp" in shell.config)
+    is_seen = sys.stderr is not None and sys.stderr.isatty()
+    return is_seen or (shell is not None and "IPKernelApp" in shell.config)
 
 
 @contextmanager

@@ -91,6 +91,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
+def plain(text: str) -> str:
+    """A text without characters that a terminal obeys: they are shown as escapes.
+
+    Examples
+    --------
+    >>> from mmcnb.errors import plain
+    >>> plain("a\x1b[2J b") == "a" + r"\x1b" + "[2J b"
+    True
+    """
+    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+
+
 def is_interrupt(error: BaseException | None) -> bool:
     """Whether an error is Ctrl-C.
 

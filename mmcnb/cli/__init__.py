@@ -7,6 +7,7 @@ Nothing heavy is imported before a verb runs, so that ``mmcnb --help`` is quick.
 import argparse
 import json
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -17,12 +18,13 @@ import mmcnb
 from mmcnb._progress import lines_elsewhere
 from mmcnb.cli import convert, demo, doctor, fit, info, plan, predict, score, verify
 from mmcnb.cli._signals import StopSignals
-from mmcnb.errors import is_interrupt
+from mmcnb.errors import is_interrupt, plain
 
 VERBS: dict[str, Any] = {
     verb.__name__.rpartition(".")[2]: verb
     for verb in (convert, info, verify, plan, fit, predict, score, demo, doctor)
 }
+WRITERS = ("convert", "fit", "predict")  # their outputs are in place when they report
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -31,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f'{self.prog}: {" ".join(message.split())}; see "{self.prog} --help".\n')
+        self.exit(BAD_INPUT, f'{self.prog}: {_sentence(message)}; see "{self.prog} --help".\n')
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -68,6 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit code: 0 done, 2 input that cannot be used, 130 interrupted.
     """
     arguments = argparse.Namespace()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as under a daemon
+            _silence(name)
     try:
         with StopSignals(for_good=argv is None) as signals:
             _, unknown = build_parser().parse_known_args(argv, arguments)
@@ -81,11 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report = verb.run(arguments)
             signals.done()
             as_json = (json.dumps(report, indent=2, default=_plain),) if arguments.json else ()
-            print(*(as_json or verb.lines(report)), sep="\n", flush=True)
-            return 0
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nobody is left to tell
-        return 1
+            return _printed(*map(plain, as_json or verb.lines(report)), is_all=arguments.verb not in WRITERS)
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
         code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
@@ -93,8 +94,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
             sys.unraisablehook = lambda unraisable: None  # of a loop that was only half made
-        print(f"mmcnb: {' '.join(sentence.split())}", file=sys.stderr)
+        _printed(f"mmcnb: {_sentence(sentence)}", file="stderr")
         return code
+
+
+def _printed(*lines: str, is_all: bool = True, file: str = "stdout") -> int:
+    """Print some lines; 1 if they are all that a command gives and cannot be printed, otherwise 0."""
+    try:
+        print(*lines, sep="\n", file=getattr(sys, file), flush=True)
+    except OSError:  # its reader went away, or the disk is full
+        _silence(file)  # otherwise Python complains again as it ends
+        return int(is_all)
+    return 0
+
+
+def _silence(file: str) -> None:
+    """Let a standard stream lead nowhere."""
+    setattr(sys, file, Path(os.devnull).open("w"))  # noqa: SIM115  it stays open
+
+
+def _sentence(text: object) -> str:
+    """A message on one line that no terminal obeys."""
+    return plain(" ".join(str(text).split()))
 
 
 def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
@@ -120,7 +141,7 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"mmcnb: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    _printed(f"mmcnb: warning: {_sentence(message)}", file="stderr")
 
 
 def _plain(value: Any) -> Any:

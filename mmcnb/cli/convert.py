@@ -7,6 +7,7 @@ from typing import Any
 
 from mmcnb.cli._common import OF_TABLES, add_options, add_table_options, listed
 from mmcnb.cli._common import table as described
+from mmcnb.errors import plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_columns(listing: list[dict[str, Any]]) -> None:
-    print("of the first rows:", *listed(listing), sep="\n", file=sys.stderr, flush=True)
+    print("of the first rows:", *map(plain, listed(listing)), sep="\n", file=sys.stderr, flush=True)
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:

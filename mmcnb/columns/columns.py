@@ -4,7 +4,7 @@ The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -237,6 +237,31 @@ def treat(
         return _as_they_are(columns, f"Columns were taken as they are: {kept or 'they share one unit'}.")
     scaling, listing = _scaling(columns, low, high, wishes)
     return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
+
+
+def centred(treatment: Treatment) -> Treatment:
+    """Columns centred if one lies so far from 0, beside its range, that rounding would decide.
+
+    Parameters
+    ----------
+    treatment : Treatment
+        Of rows whose clusters do not depend on the origin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.columns.columns import centred, treat
+    >>> centred(treat(None, np.array([[1e6], [1e6 + 2]]), None)).scaling
+    Scaling(mean=array([1000001.]), deviation=array([1.]), units=None)
+    """
+    if treatment.scaling is not None or treatment.columns is None:
+        return treatment
+    rows = treatment.columns.rows
+    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    middle = low + (high - low) / 2
+    if not ((np.abs(middle) > 30 * (high - low)) & (high > low)).any():
+        return treatment
+    return replace(treatment, scaling=Scaling(middle, np.ones(middle.size)))
 
 
 UNITS, KINDS = "their units differ", "their kinds differ"

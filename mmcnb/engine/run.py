@@ -24,6 +24,7 @@ from typing import Any, Protocol, Self, TypeVar
 from mmcnb._config import format_bytes, n_threads
 from mmcnb._machine import return_freed_memory
 from mmcnb._progress import Progress, Stages, progress
+from mmcnb.errors import InputError, is_interrupt
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
 
@@ -78,6 +79,26 @@ class Traffic:
     sweeps: int = 0
     bytes: int = 0
     resumed: bool = False
+
+    def __post_init__(self) -> None:
+        self._state = self._seen()
+
+    def _seen(self) -> Any:
+        """What tells a change of the files; of our own stores their checksums do."""
+        rows = self.watched
+        return None if rows is None or rows.checksummed else rows.root.state()
+
+    def check_unchanged(self, samples: Samples) -> None:
+        """Refuse rows whose files are no longer those of the first pass.
+
+        Raises
+        ------
+        InputError
+            Another program has written them.
+        """
+        if self._seen() != self._state:
+            fault = f"{samples.name} was changed by another program while it was read"
+            raise InputError(f"{fault}: run this again once nothing writes there.")
 
     def watches(self, samples: Samples) -> bool:
         """Whether samples are the watched rows, in whatever features."""
@@ -175,6 +196,7 @@ class Engine(ABC):
                 if bar is not None:
                     bar.update(GROUP_ROWS)
         if self.traffic.watches(samples):
+            self.traffic.check_unchanged(samples)
             logger.info(self.traffic.told(samples, time.perf_counter() - started))
 
     def _shown(self, samples: Samples, description: str) -> AbstractContextManager[Progress | None]:
@@ -292,9 +314,11 @@ class ThreadEngine(Engine):
         self._pool = ThreadPoolExecutor(self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True))
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
+        if isinstance(error, SystemError) and is_interrupt(error):  # as a compiled kernel words Ctrl-C
+            raise KeyboardInterrupt from None
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
         """The results for all items, in order; each item runs its passes in one thread."""

@@ -17,7 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
-from mmcnb.columns.columns import treat
+from mmcnb.columns.columns import centred, treat
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
@@ -441,6 +441,9 @@ class StreamedClusterer(ClusterMixin, Estimator):
         kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
         is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
         treatment = treat(self.scale, sample, moments, own, samples.sources, kept, is_part)
+        knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") in ("poly", "precomputed")
+        if not knows_origin:
+            treatment = centred(treatment)
         return FitSession(
             engine=engine,
             samples=samples,

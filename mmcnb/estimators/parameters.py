@@ -74,7 +74,8 @@ class NumberOrRange:
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
 SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
 SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states its own
-    **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
+    **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring"), COUNT),
+    "degree": Interval(1, 1000, integer=True),
     **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
     "sample_size": Interval(2, integer=True, optional=True),

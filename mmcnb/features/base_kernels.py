@@ -10,7 +10,10 @@ from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_di
 from mmcnb.features.kernel import KERNELS, CallableKernel, Kernel, MultipleKernels
 
 GAMMA: dict[str, Constraint] = {"gamma": IntervalOr(Interval(0, open_low=True), GAMMA_NAMES)}
-POLYNOMIAL: dict[str, Constraint] = {"degree": Interval(1, integer=True), "coef0": Interval(-LARGEST_NUMBER)}
+POLYNOMIAL: dict[str, Constraint] = {
+    "degree": Interval(1, 1000, integer=True),
+    "coef0": Interval(-LARGEST_NUMBER),
+}
 PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": GAMMA | POLYNOMIAL}
 BANDWIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
 

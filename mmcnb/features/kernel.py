@@ -110,7 +110,7 @@ class Kernel(OnBasis):
             value = getattr(kernel, name)
             if type(value) not in (int, float) or not np.isfinite(value) or value < least:
                 raise InputError(f"{name} of the kernel is {value!r}, which it never is")
-        if type(kernel.degree) is not int or not 1 <= kernel.degree <= 2**31 - 1:
+        if type(kernel.degree) is not int or not 1 <= kernel.degree <= 1000:
             raise InputError(f"degree of the kernel is {kernel.degree!r}, which it never is")
         return kernel
 

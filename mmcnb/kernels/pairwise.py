@@ -289,8 +289,8 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Gaussian kernel between the rows of a CSR block and the basis, exp(-gamma |x - b|²), into ``out``.
 
-    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if
-    (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps = 2^-24, summing errs by at most
+    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if they fit its range
+    and (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps = 2^-24, summing errs by at most
     n eps |x| |b|. Rounding b, x, gamma, the norms and their sum adds 8 eps, taken of gamma (|x|² + |b|²).
     The exponent then errs by at most 2^-14, and so does the kernel value, relatively; usually both err
     by a few 1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
@@ -325,12 +325,14 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     >>> out.round(4)
     array([[1.    , 0.3679]])
     """
-    x_norms, scaled_norms = gamma * _csr_norms(data, indptr), gamma * b_norms
+    norms, scaled_norms = _csr_norms(data, indptr), gamma * b_norms
+    x_norms = gamma * norms
     near_norms = np.full(x_norms.size, np.nan)
     if out.itemsize == 4:
-        largest = np.max(scaled_norms)
+        largest, longest = np.max(scaled_norms), np.max(b_norms)
         for i in range(x_norms.size):
-            if (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR:
+            in_range = 1e-30 <= norms[i] + longest <= 1e37  # products fit float32
+            if in_range and (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR:
                 near_norms[i], x_norms[i] = x_norms[i], np.nan
         _rbf_near_rows(data, indices, indptr, tiles, near_norms, scaled_norms, gamma, out)
     _rbf_far_rows(data, indices, indptr, B_T, x_norms, scaled_norms, gamma, out)

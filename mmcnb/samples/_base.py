@@ -131,6 +131,10 @@ class Samples(ABC):
         """Whether a pass would be served from rows computed before, without a read of the root."""
         return False
 
+    def state(self) -> Any:
+        """What tells a change of the files that the rows are read from; None if nothing can."""
+        return None
+
     @cached_property
     def digest(self) -> str:
         """blake2b of the numbers; the same for any storage, chunks and byte order."""
@@ -173,6 +177,10 @@ class ChunkedSamples(Samples):
         if not self.is_reopenable:
             raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
         return open_again, (*self.opening, self.identity())
+
+    def state(self) -> Any:
+        """The identity of rows that have a path."""
+        return self.identity() if self.path is not None and self.is_reopenable else None
 
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
 from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, edge_bytes
+from mmcnb.samples._files import files_below
 from mmcnb.samples._inventory import REMEDY, join
 from mmcnb.samples._stored import EdgeChunks, SlicedRows
 
@@ -55,6 +57,11 @@ class Element(ChunkedSamples):
     def identity(self) -> str:
         """A hash of the metadata of its arrays."""
         return self.storage.identity(self)
+
+    def state(self) -> Any:
+        """The identity, and sizes and times of chunks that have files of their own."""
+        places = {Path(self.path or "", getattr(array, "path", "")) for array in self.arrays}
+        return super().state(), {place: files_below(place) for place in places}
 
 
 class ArrayElement(Element):

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
@@ -73,6 +74,17 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
         fault = f"{path} has more than {DOCUMENT_BYTES:,} bytes, which no such file needs"
         raise InputError(f"{fault}: replace it.")
     return content
+
+
+def files_below(place: Path) -> set[tuple[str, int, int]]:
+    """Path, size and time of a file, or of all files below a folder; nothing of other places."""
+    found = set()
+    for path in (place, *place.rglob("*")):
+        with suppress(OSError):  # it went away meanwhile
+            status = path.stat()
+            if stat.S_ISREG(status.st_mode):
+                found.add((str(path), status.st_size, status.st_mtime_ns))
+    return found
 
 
 def file_identity(path: str | os.PathLike[str], *known: Any) -> str:

@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,6 +107,23 @@ class Inventory:
             missing += [key for key in keys if key not in found]
         if missing:
             raise damaged_chunks(self.name, missing, "missing")
+
+
+def check_chunk_file(path: Path, most: int) -> None:
+    """Refuse a file of a chunk that is longer than it can be, and a pipe or device in its place.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none.
+    OSError
+        It is not to be read.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    if status.st_size > most:
+        raise OSError(errno.EFBIG, f"it is longer than {most:,} bytes")
 
 
 def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) -> DamagedStoreError:

@@ -14,11 +14,11 @@ import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import StorePath, WrapperStore, ZipStore
+from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
-from mmcnb.errors import InputError
-from mmcnb.samples._inventory import ZARR_MARKS, content_size, damaged_chunks
+from mmcnb.errors import InputError, one_line
+from mmcnb.samples._inventory import ZARR_MARKS, check_chunk_file, content_size, damaged_chunks
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 CODECS = {  # of numcodecs, for Zarr 2
@@ -97,6 +97,13 @@ class LimitedStore(WrapperStore[Store]):
         """Bytes stored under a key; None if there are none."""
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
         most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
+        if isinstance(self._store, LocalStore):
+            try:
+                check_chunk_file(self._store.root / key, most)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise damaged_chunks(self._name, [key], f"damaged ({one_line(error)})") from error
         if isinstance(self._store, ZipStore):
             packed = self._store._zf.NameToInfo.get(key)
             if packed is not None and packed.file_size > most:

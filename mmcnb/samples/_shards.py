@@ -12,7 +12,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import damaged_chunks, is_plain, join
+from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, is_plain, join
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
@@ -70,7 +70,9 @@ def chunks_in_shards(
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
     """Stored bytes of chunks by their numbers in a shard; None if one was never written."""
     try:
-        with Path(array.store.root, key).open("rb") as file:
+        path, n_chunks = Path(array.store.root, key), array.shards[0] // array.chunks[0]
+        check_chunk_file(path, n_chunks * (_most(array) + 16) + CHECKSUM_BYTES)
+        with path.open("rb") as file:
             for place, n_bytes in _index(file, array)[numbers].tolist():
                 yield None if place == n_bytes == MISSING else _chunk(file, array, place, n_bytes)
     except FileNotFoundError:
@@ -90,10 +92,14 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
     return np.frombuffer(places, "<u8").reshape(-1, 2)
 
 
+def _most(array: Any) -> int:
+    """Bytes that a stored chunk may have: codecs lengthen those that they cannot shorten by a little."""
+    return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
+
+
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
     """Stored bytes of a chunk that is in the file, and is no longer than it can be."""
-    most = 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
-    if n_bytes > most:
+    if n_bytes > (most := _most(array)):
         raise ValueError(f"it is longer than {most:,} bytes")
     if place + n_bytes > file.seek(0, os.SEEK_END):
         raise ValueError("it ends within a chunk")

@@ -22,7 +22,15 @@ from zarr.storage import LocalStore
 from mmcnb.errors import DamagedStoreError, InputError, one_line, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import EDGE_BYTES
-from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
+from mmcnb.samples._inventory import (
+    REMEDY,
+    Inventory,
+    check_chunk_file,
+    damaged_chunks,
+    decode_frame,
+    is_plain,
+    read_keys,
+)
 from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
@@ -263,10 +271,12 @@ class StoredArray(SlicedRows):
         """The same of chunks with files of their own, with the errors of those that cannot be read."""
         store, columns = self._array.store, [0] * (self._array.ndim - 1)
         step = 1 if type(store) is LocalStore else 8  # fetched side by side
+        most = 2 * self.chunk_length * self.row_bytes + 2**16  # codecs lengthen what they cannot shorten
         for begin in range(0, len(firsts), step):
             some = firsts[begin : begin + step]
             keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
-            found = [read_chunk_file(Path(store.root, keys[0]))] if step == 1 else read_keys(store, keys)
+            files = [Path(store.root, key) for key in keys] if step == 1 else []
+            found = [read_chunk_file(file, most) for file in files] or read_keys(store, keys)
             yield from zip(some, keys, found, strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
@@ -302,9 +312,10 @@ class StoredArray(SlicedRows):
         return DamagedStoreError(f"{self._name} could not be read ({one_line(error)}): {REMEDY}.")
 
 
-def read_chunk_file(path: Path) -> bytes | OSError | None:
-    """Bytes of a chunk; None if it is missing, and the error if it cannot be read."""
+def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
+    """Bytes of a chunk of at most so many; None if it is missing, and the error if it cannot be read."""
     try:
+        check_chunk_file(path, most)
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import sys
+import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,7 +21,7 @@ from typing import IO, Any, Self
 
 from filelock import FileLock
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, one_line
 from mmcnb.samples._inventory import PathLike, is_store_folder
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
@@ -314,7 +315,8 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
         ``path``; the output that it is ``of``; ``owner``: its process works, is gone or is unknown; and
         ``done``: what became of it, or None.
     """
-    paths = sorted(path for path in Path(folder).iterdir() if path.name.startswith((PART, ".old-")))
+    marked = (path for path in Path(folder).iterdir() if path.name.startswith((PART, ".old-")))
+    paths = sorted(path for path in marked if not path.is_symlink())  # a link may lead anywhere
     return [found for path in paths if (found := _looked_at(path, clean))]
 
 
@@ -349,10 +351,14 @@ def _remove(process: int, folder: Path, lock: Any) -> None:
         return
     if sys.exc_info()[0] is not None:  # threads of Zarr, which end later, may still write there
         atexit.register(_looked_at, folder)
-    with ExitStack() as stack:
-        stack.callback(_unlock, folder, lock)
-        stack.callback(_clear, folder)  # again, if the first time was interrupted
-        _clear(folder)
+    try:
+        with ExitStack() as stack:
+            stack.callback(_unlock, folder, lock)
+            stack.callback(_clear, folder)  # again, if the first time was interrupted
+            _clear(folder)
+    except OSError as error:  # what became of the output is told by its own error, or by none
+        remedy = f"mmcnb doctor --clean {folder.parent} removes it"
+        warnings.warn(f"{folder} could not be removed ({one_line(error)}); {remedy}.", stacklevel=2)
 
 
 def _clear(folder: Path) -> bool:

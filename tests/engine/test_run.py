@@ -181,3 +181,11 @@ def test_each_pass_over_the_watched_rows_is_logged_with_its_bytes(caplog):
     (line,) = caplog.messages
     assert line.startswith("read 9,000 rows of ")
     assert "211 KiB" in line
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_inside_a_kernel_leaves_the_engine_as_an_interrupt(n_jobs):
+    with pytest.raises(KeyboardInterrupt), ThreadEngine(n_jobs):
+        raise SystemError("a kernel returned a result with an exception set") from KeyboardInterrupt()
+    with pytest.raises(SystemError, match="bad argument"), ThreadEngine(n_jobs):
+        raise SystemError("bad argument to internal function")

@@ -119,3 +119,22 @@ def test_other_classes_are_refused(model_file, tmp_path, name):
     path = rewritten(model_file, tmp_path / "odd", lambda header: header.update({"class": name}))
     with pytest.raises(InputError, match=rf"^[^\n]*odd contains a {name}, which this version does not have;"):
         mmcnb.load(path)
+
+
+@pytest.mark.parametrize("degree", [1001, 10**9, 10**15])
+def test_a_degree_that_would_take_for_ever_is_refused(tmp_path, degree):
+    X = make_blobs(60)
+    model = mmcnb.SparseKernelMMC(kernel="poly", degree=2, n_init=1, random_state=0).fit(X)
+    model.save(tmp_path / "model")
+
+    def change(header):
+        header["model"]["kernel"]["degree"] = header["parameters"]["degree"] = degree
+
+    path = rewritten(tmp_path / "model", tmp_path / "odd", change)
+    with pytest.raises(InputError, match="degree"):
+        mmcnb.load(path)
+    with pytest.raises(
+        InputError, match=r"degree=\d+ is out of range; give a whole number of at least 1 and"
+    ):
+        model.set_params(degree=degree).fit(X)
+    assert model.set_params(degree=1000).plan(X).threads >= 1  # the remedy

@@ -382,7 +382,7 @@ def test_shares_that_ask_for_more_rows_than_there_are_are_refused():
     assert target_shares([0.9, 0.05, 0.05], 3).sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("X", [np.full((20, 3), 0.1), 1e8 + noise(50), 1e200 * noise(50)])
+@pytest.mark.parametrize("X", [np.full((20, 3), 0.1), 1e200 * noise(50)])
 def test_rows_whose_distances_are_rounding_are_refused(X):
     for model in (mmcnb.UnsupervisedRLS(2, kernel="linear"), mmcnb.EvolutionaryMMC()):
         with pytest.raises(

@@ -484,3 +484,35 @@ def test_a_scratch_folder_goes_after_an_error_too(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert names(tmp_path) == []
+
+
+def test_what_cannot_be_removed_is_told_and_changes_no_success(tmp_path, monkeypatch):
+    path, clear, calls = tmp_path / "notes", atomic._clear, []
+
+    def failing(folder):
+        if path.exists():
+            calls.append(folder)
+            raise PermissionError(13, "Permission denied", str(folder))
+        return clear(folder)
+
+    monkeypatch.setattr(atomic, "_clear", failing)
+    with pytest.warns(UserWarning, match=r"could not be removed \(Permission denied\); mmcnb doctor --clean"):  # noqa: SIM117
+        with atomic_write(path) as file:
+            file.write(b"whole")
+    assert calls
+    assert path.read_bytes() == b"whole"
+    monkeypatch.undo()
+    [left] = leftovers(tmp_path, clean=True)  # the remedy
+    assert (left["owner"], left["done"], names(tmp_path)) == (GONE, "removed", ["notes"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on other systems")
+def test_a_link_that_is_named_like_a_leftover_is_left_alone(tmp_path):
+    for name in ("new", "old"):
+        (tmp_path / "mine" / name).mkdir(parents=True)
+        (tmp_path / "mine" / name / "thesis").write_text("years of work")
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / ".part-labels.zarr").symlink_to(tmp_path / "mine")
+    assert leftovers(tmp_path / "outputs", clean=True) == []
+    assert [read(tmp_path / "mine" / name / "thesis") for name in ("new", "old")] == ["years of work"] * 2
+    assert names(tmp_path / "outputs") == [".part-labels.zarr"]

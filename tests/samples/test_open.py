@@ -182,9 +182,9 @@ def test_gather_reads_each_chunk_once(X, rng, monkeypatch, tmp_path):
     read = []
     original = _stored.read_chunk_file
 
-    def counting(path):
+    def counting(path, most):
         read.append(int(path.parent.name))
-        return original(path)
+        return original(path, most)
 
     monkeypatch.setattr(_stored, "read_chunk_file", counting)
     rows = np.sort(rng.choice(9000, size=20, replace=False))

@@ -178,10 +178,10 @@ def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_j
     original = _stored.read_chunk_file
     lock = threading.Lock()
 
-    def counting(path):
+    def counting(path, most):
         with lock:
             read[path] += 1
-        return original(path)
+        return original(path, most)
 
     samples = open_samples(tmp_path / "a.zarr")
     monkeypatch.setattr(_stored, "read_chunk_file", counting)

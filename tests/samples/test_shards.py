@@ -156,5 +156,5 @@ def test_a_shard_that_cannot_be_read_is_one_sentence(tmp_path):
     shard = tmp_path / "a.zarr" / "c/1/0"
     shard.unlink()
     shard.mkdir()
-    with pytest.raises(InputError, match=r"chunk c/1/0 is damaged \(Is a directory"):
+    with pytest.raises(InputError, match=r"chunk c/1/0 is damaged \(it is no regular file"):
         open_samples(tmp_path / "a.zarr").block(0, ROWS)
