@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mmcnb._config import resolve_memory_limit
 from mmcnb._constraints import Constraint
 from mmcnb.columns.columns import treat
 from mmcnb.engine.checkpoint import CheckpointEngine
@@ -36,7 +37,7 @@ from mmcnb.engine.session import (
 )
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
-from mmcnb.estimators.outputs import in_report, rows_output, table_of_rows
+from mmcnb.estimators.outputs import in_report, index_of, rows_output, table_of_rows
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.parameters import estimator as estimator
 from mmcnb.estimators.persistence import save_estimator
@@ -347,6 +348,57 @@ class StreamedClusterer(ClusterMixin, Estimator):
         with connected(self.engine), rows_output(out, X, samples) as (kept, write):
             self._fit_samples(samples, sample_weight, write if out is None else in_report(write), kept)
         return self
+
+    def explain(self, X: Any, labels: Any = None, *, element: str | None = None) -> Any:
+        """Tell what sets the clusters of some rows apart: columns, typical rows, and a sentence each.
+
+        The rows are read once, in the units in which they were given. Means are of all rows, medians and
+        ranks of at most 20,000, drawn from each cluster with a fixed seed.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
+            Cluster of each row, as numbers or names, with -1 for noise; a path is of labels that `predict`
+            wrote. None is ``labels_`` if it has as many rows and the model labels the first 4,096 and the
+            last ones likewise; otherwise it is what `predict` gives, which takes one more read.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        Explanation
+            It prints as one sentence a cluster. It has the frames ``clusters``, ``columns``, ``rows`` and,
+            of sparse counts with names, ``words``, and methods ``to_frame()`` and ``to_dict()``.
+
+        Raises
+        ------
+        InputError
+            If the rows or the labels cannot be used; the message says why, and what to do.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import mmcnb
+        >>> X = pd.DataFrame({"age": [20.0, 21, 22, 70, 71, 72], "visits": [3.0, 1, 2, 2, 3, 1]})
+        >>> print(mmcnb.CPMMC(random_state=0).fit(X).explain(X))
+        Cluster 0 (50 %): age low (median 21, others 71).
+        Cluster 1 (50 %): age high (median 71, others 21).
+        """
+        from mmcnb.explanation.explanation import explain
+        from mmcnb.explanation.groups import given_labels, labels_of
+
+        check_is_fitted(self, "model_")
+        samples = read_input(self, X, reset=False, element=element)
+        with self._open_engine(self.n_jobs) as engine:
+            if labels is None:
+                given = labels_of(engine, self.model_, samples, getattr(self, "labels_", None))
+            else:
+                given = given_labels(labels, samples)
+            limit = resolve_memory_limit(self.memory_limit)
+            return explain(engine, samples, given, self.model_, index_of(X, samples.root), limit)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.

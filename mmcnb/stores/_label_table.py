@@ -13,7 +13,7 @@ from mmcnb.samples._elements import observation_names, plain_text
 from mmcnb.samples._files import check_file
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._zarr import stored_array
-from mmcnb.stores._labels import array_beside, read_column
+from mmcnb.stores._labels import array_beside, open_index, read_column
 from mmcnb.stores.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
@@ -200,6 +200,32 @@ def read_names(path: PathLike) -> np.ndarray | None:
         return None
     known, read = _opened(path)
     return np.asarray(read([INDEX])[INDEX].to_numpy()) if INDEX in known else None
+
+
+def labels_of_rows(path: PathLike, column: str | None, samples: Samples) -> np.ndarray:
+    """One label or class a row, of the rows of some samples.
+
+    Raises
+    ------
+    InputError
+        They are of another number of rows, or of rows with other names, or are no whole numbers.
+    """
+    values = read_values(path, column)
+    if len(values) != samples.n_samples:
+        fault = f"{path} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}"
+        raise InputError(f"{fault}; give one label a row, in the order of the rows.")
+    if values.dtype.kind == "f" and (values % 1).any():
+        example = values[values % 1 != 0][0]
+        raise InputError(f"{path} has labels such as {example:g}; give whole numbers or names.")
+    names, kept = read_names(path), open_index(samples)
+    if names is None or kept is None:
+        return values
+    other = names.astype("T") != kept.astype("T")  # as texts of any length
+    if other.any():
+        row = int(other.argmax())
+        fault = f"{path} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}"
+        raise InputError(f"{fault}; give the labels of these rows, in their order.")
+    return values
 
 
 def _opened(path: PathLike) -> tuple[list[str], Callable[[list[str]], Any]]:

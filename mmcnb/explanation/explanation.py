@@ -1,0 +1,121 @@
+"""What sets clusters apart: tables, and a sentence for each cluster."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from mmcnb.engine.passes import CombinedPass, GatherPass
+from mmcnb.engine.run import Engine
+from mmcnb.explanation.examples import nearest_clusters, seen_rows, table_of_rows
+from mmcnb.explanation.groups import Sample, drawn_rows, grouped, sizes_of_samples
+from mmcnb.explanation.sentences import sentences
+from mmcnb.explanation.summary import MomentsPass, table_of_columns, table_of_words
+from mmcnb.features.model import Model
+from mmcnb.samples import Samples
+from mmcnb.samples.matrix import stack
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """What sets the clusters of some rows apart.
+
+    It prints as one sentence a cluster, and shows these and `columns` in a notebook.
+
+    Attributes
+    ----------
+    clusters : DataFrame
+        A row for each cluster, noise (-1) first: "cluster", its number of "rows" and their "share", the
+        "nearest" other cluster, the mean "margin" of its rows to that one, and the "sentence".
+    columns : DataFrame
+        For each cluster at most 50 columns, those with the largest effects, and first those whose "auc" is
+        farthest from 0.5. "column" is the name, or the number of a column without one. "kind" is "number",
+        "date" (seconds since 1970), "flag" (0 or 1, so that means are shares) or "text": then the figures
+        are those of one "category", which a row has or not. Of all rows are "mean", "others_mean" and
+        "effect", the difference of the two in standard deviations of the column. Of a sample, weighted as
+        all rows, are "median", "others_median" and "auc": how often a row of the cluster has a larger value
+        than another row.
+    rows : DataFrame
+        For each cluster three rows of the sample of each "kind", with the "row" number and the "name", if
+        rows have names. "typical" ones have the least "score", the distance to the mean of the cluster; so
+        the first one is its medoid for squared distances. Those at the "edge" have the least margin to any
+        other cluster. "far" ones have the largest outlier score, if the model has nodes.
+    words : DataFrame or None
+        Of sparse rows without negative values whose columns have names, the ten columns that mark each
+        cluster: "cluster", "word" and "score". A score is the share in all words of the cluster, times
+        log(1 + words of a cluster on average / words of this name in all clusters).
+    """
+
+    clusters: Any
+    columns: Any
+    rows: Any
+    words: Any = None
+
+    def to_frame(self) -> Any:
+        """One row a cluster, `clusters`."""
+        return self.clusters
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tables as lists of rows that JSON can have; None in place of what is missing."""
+        tables = {name: table for name, table in vars(self).items() if table is not None}
+        plain = {name: table.astype(object).where(table.notna(), None) for name, table in tables.items()}
+        return {"words": None} | {name: table.to_dict("records") for name, table in plain.items()}
+
+    def __str__(self) -> str:
+        """One sentence a cluster, each on a line."""
+        return "\n".join(self.clusters["sentence"])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The sentences and the columns, with all names escaped."""
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.clusters["sentence"])
+        return f"<ul>{sentences}</ul>{self.columns.to_html(index=False, max_rows=30)}"
+
+
+def explain(
+    engine: Engine,
+    samples: Samples,
+    labels: np.ndarray,
+    model: Model,
+    index: Any,
+    memory_limit: int,
+    most_rows: int = 20_000,
+) -> Explanation:
+    """Explain the clusters of some rows.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        The rows, not scaled; they are read once.
+    labels : ndarray of shape (n_samples,)
+        Their clusters.
+    model : Model
+        Of the fit.
+    index : index, callable or None
+        Names of the rows.
+    memory_limit : int
+        Bytes; the sample takes a quarter of them at most.
+    most_rows : int, default=20_000
+        Rows of the sample.
+    """
+    import pandas as pd
+
+    groups = grouped(labels)
+    sizes = sizes_of_samples(groups.counts, min(most_rows, int(memory_limit / 4 / samples.row_bytes)))
+    rows = drawn_rows(groups, sizes)
+    both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
+    moments, parts = engine.run(both, samples, "explanation")
+    codes = groups.codes[rows]
+    sample = Sample(stack(parts), rows, codes, (groups.counts / sizes)[codes])
+    columns = table_of_columns(engine, samples, groups, moments, sample)
+    words = table_of_words(samples, groups, moments)
+    seen = seen_rows(engine, model, sample, groups)
+    share = groups.counts / groups.counts.sum()
+    clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts, "share": share})
+    clusters = pd.concat([clusters, nearest_clusters(seen, groups)], axis=1)
+    clusters["sentence"] = [*sentences(clusters, columns, words)]
+    return Explanation(clusters, columns, table_of_rows(seen, sample, groups, index), words)
