@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.explanation.examples import nearest_clusters, seen_rows, table_of_rows
 from mmcnb.explanation.groups import Sample, drawn_rows, grouped, sizes_of_samples
 from mmcnb.explanation.sentences import sentences
-from mmcnb.explanation.summary import MomentsPass, table_of_columns, table_of_words
+from mmcnb.explanation.summary import ColumnFigures, MomentsPass, columns_of_clusters, table_of_words
 from mmcnb.features.model import Model
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import stack
@@ -29,13 +30,14 @@ class Explanation:
         A row for each cluster, noise (-1) first: "cluster", its number of "rows" and their "share", the
         "nearest" other cluster, the mean "margin" of its rows to that one, and the "sentence".
     columns : DataFrame
-        For each cluster at most 50 columns, those with the largest effects, and first those whose "auc" is
-        farthest from 0.5. "column" is the name, or the number of a column without one. "kind" is "number",
-        "date" (seconds since 1970), "flag" (0 or 1, so that means are shares) or "text": then the figures
-        are those of one "category", which a row has or not. Of all rows are "mean", "others_mean" and
-        "effect", the difference of the two in standard deviations of the column. Of a sample, weighted as
-        all rows, are "median", "others_median" and "auc": how often a row of the cluster has a larger value
-        than another row.
+        For each cluster at most 50 columns, those with the largest effects; those that tell most come first.
+        "column" is the name, or the number of a column without one. "kind" is "number", "date" (seconds since
+        1970), "flag" (0 or 1, so that means are shares) or "text": then the figures are those of one
+        "category", which a row has or not. Of all rows are "mean", "others_mean" and "effect", the difference
+        of the two in standard deviations of the column. The others are of a sample, weighted as all rows:
+        "median" and "others_median"; "auc", how often a row of the cluster has a larger value than another
+        row; "near", how often it is nearer to the median of the cluster; "spread" and "others_spread", the
+        median distances from there.
     rows : DataFrame
         For each cluster three rows of the sample of each "kind", with the "row" number and the "name", if
         rows have names. "typical" ones have the least "score", the distance to the mean of the cluster; so
@@ -111,11 +113,12 @@ def explain(
     moments, parts = engine.run(both, samples, "explanation")
     codes = groups.codes[rows]
     sample = Sample(stack(parts), rows, codes, (groups.counts / sizes)[codes])
-    columns = table_of_columns(engine, samples, groups, moments, sample)
+    found = columns_of_clusters(engine, samples, groups, moments, sample)
+    columns = pd.DataFrame(chain.from_iterable(found), columns=ColumnFigures._fields)
     words = table_of_words(samples, groups, moments)
     seen = seen_rows(engine, model, sample, groups)
     share = groups.counts / groups.counts.sum()
     clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts, "share": share})
     clusters = pd.concat([clusters, nearest_clusters(seen, groups)], axis=1)
-    clusters["sentence"] = [*sentences(clusters, columns, words)]
+    clusters["sentence"] = [*sentences(clusters, found, words)]
     return Explanation(clusters, columns, table_of_rows(seen, sample, groups, index), words)

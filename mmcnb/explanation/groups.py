@@ -124,7 +124,7 @@ def grouped(labels: np.ndarray) -> Groups:
     for start in range(0, len(labels), GROUP_ROWS):
         part = slice(start, start + GROUP_ROWS)
         codes[part] = np.searchsorted(clusters, labels[part])
-    clusters = clusters.astype(np.int64) if clusters.dtype.kind in "fb" else clusters
+    clusters = clusters.astype(np.int64) if clusters.dtype.kind in "iufb" else clusters
     return Groups(clusters, sizes.to_numpy(), codes)
 
 

@@ -1,6 +1,6 @@
 """One plain sentence about each cluster."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,35 +70,46 @@ def phrase(row: Any) -> str:
         word = word if is_high else "rarely"
         value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
         return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
-    measure, values = "median", (row.median, row.others_median)
+    is_date, measure, values = row.kind == "date", "median", (row.median, row.others_median)
+    if row.near > abs(row.auc - 0.5) + 0.65:  # other rows are on both sides
+        unit = 86400 if is_date else 1
+        own, other = two_numbers(row.spread / unit, row.others_spread / unit)
+        middle, *_ = (two_dates if is_date else two_numbers)(*values)
+        return f"{name} near {middle} (half within {own}{' days' * is_date}, others within {other})"
     if row.median == row.others_median:  # as where most values are 0
         measure, values = "mean", (row.mean, row.others_mean)
-    is_date = row.kind == "date"
     one, other = (two_dates if is_date else two_numbers)(*values)
     low, high = ("early", "late") if is_date else ("low", "high")
     return f"{name} {high if is_high else low} ({measure} {one}, others {other})"
 
 
-def phrases(rows: Iterable[Any], most: int = 3, least: float = 0.15) -> str:
-    """Phrases for the first columns that matter, one for each column of a table."""
+def phrases(rows: Sequence[Any], most: int = 3, least: float = 0.15) -> str:
+    """Phrases for the columns that matter, one for each column of a table.
+
+    They have half of the strength of the first one, as the mark of one cluster makes that column low in
+    all the others.
+    """
     found: dict[Any, str] = {}
     for row in rows:
-        if abs(row.auc - 0.5) >= least and row.column not in found and len(found) < most:
+        is_told = row.column in found or len(found) == most
+        if not is_told and row.strength >= max(least, rows[0].strength / 2):
             found[row.column] = phrase(row)
     return ", ".join(found.values()) or "no single column sets it apart"
 
 
-def sentences(clusters: Any, columns: Any, words: Any, most_words: int = 5) -> Iterator[str]:
-    """One sentence for each row of the table of clusters, by the tables of columns and of words."""
-    n_clusters = (clusters["cluster"] != -1).sum()
+def sentences(
+    clusters: Any, columns: Sequence[Sequence[Any]], words: Any, most_words: int = 5
+) -> Iterator[str]:
+    """One sentence for each row of the table of clusters, by the columns of each cluster and the words."""
+    found = iter(columns)
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
         name = f"Cluster {name_of(cluster) if isinstance(cluster, str) else cluster}"
         if cluster == -1:
             name, said = "Noise", "rows of no cluster"
-        elif n_clusters == 1:
+        elif not columns:
             said = "there is no other cluster to set it apart from"
         elif words is None:
-            said = phrases(columns[columns["cluster"] == cluster].itertuples())
+            said = phrases(next(found))
         else:
             said = ", ".join(map(name_of, words["word"][words["cluster"] == cluster][:most_words]))
             said = f"much of {said}" if said else "all of its rows are empty"

@@ -1,7 +1,7 @@
 """Figures of clusters by column: means of all rows from one pass, and ranks of a sample."""
 
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,6 @@ from mmcnb.engine.run import Engine
 from mmcnb.explanation.groups import Groups, Sample
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix, to_dense
-
-COLUMNS = (
-    *("cluster", "column", "category", "kind", "effect", "auc"),
-    *("mean", "others_mean", "median", "others_median"),
-)
 
 
 class Moments(NamedTuple):
@@ -128,29 +123,57 @@ def median_of(values: np.ndarray, weights: np.ndarray) -> float:
     return float(values[np.minimum(places, values.size - 1)].mean())
 
 
-def table_of_columns(
-    engine: Engine, samples: Samples, groups: Groups, moments: Moments, sample: Sample, most: int = 50
-) -> Any:
-    """The columns with the largest effects in each cluster, first those whose ranks differ most."""
-    import pandas as pd
+class ColumnFigures(NamedTuple):
+    """A column in one cluster, beside all other rows; see `Explanation`."""
 
+    cluster: Any
+    column: Any
+    category: str
+    kind: str
+    effect: float
+    auc: float
+    near: float
+    mean: float
+    others_mean: float
+    median: float
+    others_median: float
+    spread: float
+    others_spread: float
+
+    @property
+    def strength(self) -> float:
+        """How far it tells the cluster from other rows, up to 0.5."""
+        return float(np.fmax(abs(self.auc - 0.5), self.near - 0.5))
+
+    @property
+    def order(self) -> tuple[float, ...]:
+        """Of the columns of two categories, which differ alike, the frequent one comes first."""
+        return -round(self.strength, 9), -round(abs(self.effect), 9), -self.effect
+
+
+def columns_of_clusters(
+    engine: Engine, samples: Samples, groups: Groups, moments: Moments, sample: Sample, most: int = 50
+) -> list[list[ColumnFigures]]:
+    """The columns with the largest effects in each cluster, first those that tell most."""
     others, effects = effects_of(moments)
     described = described_columns(samples)
 
-    def of_cluster(k: int) -> list[tuple[Any, ...]]:
-        chosen, found = np.argsort(-np.abs(effects[k]), kind="stable")[:most], []
-        for j, values in zip(chosen.tolist(), to_dense(sample.X[:, chosen], np.float64).T, strict=True):
-            auc, *medians = compared(values, sample.codes == k, sample.weights)
-            name, kind, category = described[j]
-            kind = "flag" if kind == "number" and np.isin(values, (0, 1)).all() else kind
-            means = moments.means[k, j], others[k, j]
-            found.append((groups.clusters[k], name, category, kind, effects[k, j], auc, *means, *medians))
-        # Of the columns of two categories, which differ alike, the frequent one comes first.
-        return sorted(found, key=lambda one: (-round(abs(one[5] - 0.5), 9), -round(abs(one[4]), 9), -one[4]))
+    def figures(k: int, j: int, values: np.ndarray) -> ColumnFigures:
+        (name, kind, category), inside = described[j], sample.codes == k
+        kind = "flag" if kind == "number" and np.isin(values, (0, 1)).all() else kind
+        auc, *medians = compared(values, inside, sample.weights)
+        far, *spreads = np.nan, np.nan, np.nan
+        if kind in ("number", "date"):
+            far, *spreads = compared(np.abs(values - medians[0]), inside, sample.weights)
+        own = groups.clusters[k], name, category, kind, float(effects[k, j]), auc, 1 - far
+        return ColumnFigures(*own, float(moments.means[k, j]), float(others[k, j]), *medians, *spreads)
 
-    compared_clusters = groups.known.tolist() if groups.known.size > 1 else []
-    found = chain.from_iterable(engine.each(of_cluster, compared_clusters))
-    return pd.DataFrame(found, columns=COLUMNS)
+    def of_cluster(k: int) -> list[ColumnFigures]:
+        chosen = np.argsort(-np.abs(effects[k]), kind="stable")[:most]
+        values = to_dense(sample.X[:, chosen], np.float64).T
+        return sorted(map(partial(figures, k), chosen.tolist(), values), key=lambda one: one.order)
+
+    return engine.each(of_cluster, groups.known.tolist() if groups.known.size > 1 else [])
 
 
 def table_of_words(samples: Samples, groups: Groups, moments: Moments, most: int = 10) -> Any:
