@@ -41,6 +41,7 @@ STUDIES = (
     "columns",
     "number",
     "no-structure",
+    "explain",
     "profile",
 )
 SMOKE_ROWS = 200

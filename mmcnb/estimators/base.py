@@ -393,6 +393,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         with self._open_engine(self.n_jobs) as engine:
+            engine.traffic = Traffic(samples)
             if labels is None:
                 given = labels_of(engine, self.model_, samples, getattr(self, "labels_", None))
             else:
