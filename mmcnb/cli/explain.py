@@ -19,12 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Explain the clusters."""
-    from mmcnb import load, open_samples
-    from mmcnb.tables.columns import options_of_fit
+    from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
-    samples = open_samples(arguments.store, arguments.element, options=options_of_fit(estimator))
-    return estimator.explain(samples, arguments.labels).to_dict()
+    return estimator.explain(arguments.store, arguments.labels, element=arguments.element).to_dict()
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:

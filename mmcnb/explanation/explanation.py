@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._config import LIBRARIES
+from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.examples import nearest_clusters, seen_rows, table_of_rows
@@ -100,20 +102,22 @@ def explain(
     index : index, callable or None
         Names of the rows.
     memory_limit : int
-        Bytes; the sample takes a quarter of them at most.
+        Bytes; the sample takes a twelfth of what the libraries leave.
     most_rows : int, default=20_000
         Rows of the sample.
     """
     import pandas as pd
 
     groups = grouped(labels)
-    sizes = sizes_of_samples(groups.counts, min(most_rows, int(memory_limit / 4 / samples.row_bytes)))
+    free = max(memory_limit - LIBRARIES, memory_limit / 4)  # a part of it, as gathered rows are copied
+    sizes = sizes_of_samples(groups.counts, min(most_rows, int(free / 12 / samples.row_bytes)))
     rows = drawn_rows(groups, sizes)
     both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(both, samples, "explanation")
     codes = groups.codes[rows]
     sample = Sample(stack(parts), rows, codes, (groups.counts / sizes)[codes])
     found = columns_of_clusters(engine, samples, groups, moments, sample)
+    return_freed_memory()  # of the pass, before the model needs its own
     columns = pd.DataFrame(chain.from_iterable(found), columns=ColumnFigures._fields)
     words = table_of_words(samples, groups, moments)
     seen = seen_rows(engine, model, sample, groups)

@@ -74,7 +74,9 @@ def squares_about(X: Any, centre: np.ndarray) -> np.ndarray:
     if not issparse(X):
         deviations = X - centre
         return np.einsum("ij,ij->j", deviations, deviations)
-    stored = np.bincount(X.indices, (X.data - centre[X.indices]) ** 2, X.shape[1])
+    deviations = centre[X.indices]
+    deviations -= X.data
+    stored = np.bincount(X.indices, np.square(deviations, out=deviations), X.shape[1])
     return stored + (X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])) * centre**2
 
 
