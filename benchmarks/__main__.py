@@ -43,6 +43,7 @@ STUDIES = (
     "no-structure",
     "explain",
     "profile",
+    "like",
 )
 SMOKE_ROWS = 200
 COMMANDS = "'report', 'keep' (in benchmarks/results), 'published' (comparison), 'papers' (docs/papers.md)"

@@ -202,12 +202,12 @@ def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, An
     return facts(store) | score(np.asarray(open_class_labels(store)), labels)
 
 
-def fit(estimator: Any, X: Any) -> Any:
+def fit(estimator: Any, X: Any, **options: Any) -> Any:
     """Fit without the warnings about the clusters found: the tables show how good they are."""
     with warnings.catch_warnings():
         for category in (mmcnb.ClusterWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
-        return estimator.fit(X)
+        return estimator.fit(X, **options)
 
 
 def timed(estimator: Any, X: Any) -> dict[str, float]:

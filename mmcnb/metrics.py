@@ -15,6 +15,8 @@ __all__ = [
     "matched_confusion",
 ]
 
+COUNTED_ROWS = 2**20  # at once
+
 
 def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Mean of the error rates of the classes, under the matching of clusters to classes that is best.
@@ -161,15 +163,23 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
 
 
 def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
-    """Count rows by class (axis 0) and cluster (axis 1)."""
+    """Count rows by class (axis 0) and cluster (axis 1), block by block."""
+    from scipy.sparse import coo_array, csr_array
+
     y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
         fault = f"y_true has {len(y_true)} rows and labels has {len(labels)}"
         raise InputError(f"{fault}; give one of each a row.")
     try:
-        return _agreement.contingency(y_true, labels)
+        classes, clusters = np.unique(y_true), np.unique(labels)
     except TypeError as error:  # of values without an order
         raise InputError("y_true or labels mixes texts and numbers; give classes of one type.") from error
+    counts = csr_array((classes.size, clusters.size), dtype=np.int64)
+    for start in range(0, len(y_true), COUNTED_ROWS):
+        block = slice(start, start + COUNTED_ROWS)
+        places = np.searchsorted(classes, y_true[block]), np.searchsorted(clusters, labels[block])
+        counts += coo_array((np.ones(len(places[0]), np.int64), places), counts.shape).tocsr()
+    return counts
 
 
 def _best_matching_sum(table: np.ndarray) -> float:

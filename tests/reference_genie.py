@@ -16,7 +16,7 @@ def genie(ends, weights, threshold, n_clusters):
         sizes = {label: sum(weights[labels == label]) for label in np.unique(labels)}
         left = [pair for pair in labels[ends].tolist() if pair[0] != pair[1]]
         if len(sizes) <= max(n_clusters, 1) or not left:
-            return np.array([list(sizes).index(label) for label in labels])
+            return labels
         x, y = left[0]
         if gini(sizes.values()) > threshold:
             least = min(sizes.values())

@@ -58,7 +58,7 @@ def test_the_rand_index_is_that_of_scikit_learn_at_any_size_of_blocks(case):
     expected = pytest.approx(adjusted_rand_score(y, labels), abs=1e-12)
     for rows in (1, 3, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("mmcnb._agreement.COUNTED_ROWS", rows)
+            patch.setattr("mmcnb.metrics.COUNTED_ROWS", rows)
             assert adjusted_rand_index(y, labels) == expected
             assert adjusted_rand_index(y.astype(str), labels) == expected
 

@@ -88,6 +88,7 @@ def runs_of(
     seeds: int = 3,
     dataset: str | None = None,
     starts: Mapping[str, Any] = COIN_FLIPS,
+    own_basis_runs: int | None = None,
 ) -> Runs:
     """k-means, CPMMC, LG-MMC (up to 40,000 rows) and SKMMC on one data set, by both protocols, turn by turn.
 
@@ -112,6 +113,8 @@ def runs_of(
         Name for the tables; None is `name`.
     starts : mapping, default=COIN_FLIPS
         Parameters of SKMMC by the paper's protocol, beside the width.
+    own_basis_runs : int or None, default=None
+        Repeats with the basis of the paper, each from other rows; None is `seeds`.
     """
     settings = {"name": name, "rows": rows}
     widths, between = options.pick(
@@ -128,6 +131,7 @@ def runs_of(
             yield run(CPMMC, PAPER, seed, **point, **AS_PUBLISHED)
         yield from (run(SKMMC, PAPER, seed, width=width, **starts) for width in widths)
         yield from (run(BETWEEN, PAPER, seed, width=width, **starts) for width in between)
+    for seed in options.repeats(own_basis_runs or seeds):
         yield from (run(OWN_BASIS, PAPER, seed, width=width, **AS_PRINTED) for width in widths)
     yield from (run(KMEANS, PAPER, seed, n_init=1) for seed in options.repeats(PAPER_RUNS, QUICK_RUNS))
     few = options.pick(MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS, QUICK_LGMMC_ROWS)

@@ -1,9 +1,12 @@
 """The basis: how many labels of the exact method landmarks and other bases reproduce, and their cost.
 
-``python -m benchmarks basis [--seeds N]`` fits `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it
-are `SparseKernelMMC` with 10, 20, 50, 100 and n landmarks and, for one seed, with the basis of the paper,
-at C = 2 and C = 10. Agreement is the share of rows with the same label; kernel evaluations are those of each
-row.
+``python -m benchmarks basis [--quick] [--seeds N] [--part NAME]`` has two sections:
+
+labels    `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it are `SparseKernelMMC` with 10, 20, 50,
+          100 and n landmarks and, for one seed, with the basis of the paper, at C = 2 and C = 10. Agreement
+          is the share of rows with the same label; kernel evaluations are those of each row
+streamed  `mmcnb.estimate_basis` of a Zarr store: of 10^7 x 32 (``--quick``: 10^6), peak memory and reads; and
+          of 10^5 rows, whether the basis has the same bits as in memory
 """
 
 from functools import lru_cache
@@ -16,7 +19,8 @@ import pandas as pd
 import mmcnb
 from benchmarks.methods import SKMMC, estimator
 from benchmarks.protocol import UCI, fit, load_once, scored, with_gamma
-from benchmarks.run import Options, Run, Runs, frame_of_runs
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies import _basis_streamed
 from benchmarks.tables import Result, goals_of
 
 SETS = tuple(name for name in UCI if name != "waveform-1v2")
@@ -74,3 +78,9 @@ def tables(frame: pd.DataFrame) -> Result:
     }
     goals = goals_of(figures, dict(zip(figures, (1.0, 0.99), strict=True)), "{}", "%", at_least=True)
     return Result({"basis": table.reset_index().sort_values("C", kind="stable")}, goals)
+
+
+SECTIONS = {
+    "labels": Section(grid, compute, tables),
+    "streamed": Section(_basis_streamed.grid, _basis_streamed.compute, _basis_streamed.tables),
+}

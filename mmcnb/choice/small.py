@@ -10,7 +10,7 @@ from mmcnb.choice.judge import judge
 from mmcnb.choice.number import Number, dimension, real_merges
 from mmcnb.graph.communities import by_first, merge_tree
 from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
-from mmcnb.graph.vote import log_distances
+from mmcnb.graph.vote import log_distances, noise_threshold
 
 
 def small_clusters(
@@ -53,7 +53,7 @@ def small_clusters(
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
     usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    most = np.median(usual) + deviations * 1.4826 * np.median(np.abs(usual - np.median(usual)))
+    most = noise_threshold(usual, graph.sizes, "auto", deviations)
     scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
     dense = np.flatnonzero((scales <= most)[whole.node_of])
     inner = whole

@@ -18,7 +18,7 @@ from mmcnb.errors import InputError
 OF_ALL = "n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"
 OF_SOME_METHODS = (
     *("sizes", "sample_sizes", "noise", "labels_seconds", "number", "layers", "trust", "scaling", "columns"),
-    *("gamma", "w_norm", "w_norm_random", "score", "gap"),
+    *("gamma", "w_norm", "w_norm_random", "score", "gap", "changes"),
 )
 
 
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "labels")
     of_layers = "write one more column of labels for each layer: the rows in more or fewer clusters"
     parser.add_argument("--layers", action="store_true", help=of_layers)
+    parser.add_argument("--like", metavar="MODEL", help="number the clusters as those of this model file")
     add_method(parser)
     add_table_options(parser, "label_column")
     add_options(parser, "memory-limit", "jobs", "dask")
@@ -50,18 +51,20 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         sources.append(arguments.checkpoint)
         # The outputs that are there are those of the command that is given again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
+    sources += [arguments.like] if arguments.like else []
     outputs = [] if arguments.model is None else [arguments.model]
     if not outputs and arguments.labels is None:
         raise InputError("nothing would be written; give --labels OUT.csv, or --model FILE, or both.")
-    _check_layers(arguments)
+    _check_method(arguments)
     with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
         return _fit(arguments, *asides if outputs else (None, *asides))
 
 
-def _check_layers(arguments: argparse.Namespace) -> None:
-    """Refuse layers that have no place or no tree."""
-    if arguments.layers and arguments.method != DEFAULT:
-        raise InputError(f"--layers is of {DEFAULT}, not of {arguments.method}; leave it out.")
+def _check_method(arguments: argparse.Namespace) -> None:
+    """Refuse layers that have no place or no tree, and numbers for another method."""
+    for option in ("layers", "like"):
+        if getattr(arguments, option) and arguments.method != DEFAULT:
+            raise InputError(f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out.")
     if arguments.layers and not str(arguments.labels).lower().endswith((".csv", ".parquet")):
         raise InputError("--layers writes columns of a table; give --labels OUT.csv or OUT.parquet.")
 
@@ -84,21 +87,26 @@ def _rows(arguments: argparse.Namespace) -> Any:
 def _fit(arguments: argparse.Namespace, model: str | None, labels: str | None = None) -> dict[str, Any]:
     from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
+    from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.errors import ClusterWarning
+    from mmcnb.estimators.like import number_like, read_like
     from mmcnb.stores._report import unchecked
 
     for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
         warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
-    samples = _rows(arguments)
+    samples, is_later = _rows(arguments), arguments.layers or arguments.like
+    earlier = read_like(load(arguments.like), arguments.store, arguments.element) if arguments.like else None
     if not samples.checksummed:
         warnings.warn(unchecked(samples.name), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock that stands still while something is compiled
-    estimator.fit_model(samples, out=None if arguments.layers else labels)
-    if arguments.layers:
-        estimator.predict(samples, out=labels, layer="all")
+    estimator.fit_model(samples, out=None if is_later else labels)
+    if earlier is not None:
+        number_like(estimator, samples, earlier)
+    if is_later and labels is not None:
+        estimator.predict(samples, out=labels, **{"layer": "all"} if arguments.layers else {})
     estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
     if model is not None:
         estimator.save(model)
@@ -135,6 +143,9 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     for one in report["layers"] or ():
         found = f"{one['n_clusters']} clusters, found at {one['persistence']} resolutions"
         yield "layer", f"{found}, the smallest of about {one['smallest']:,} rows{', taken' * one['taken']}"
+    for one in report["changes"] or ():
+        rows = f"{words(one['before'])} rows before and {words(one['after'])} now"
+        yield "cluster", f"{one['number']}: {one['change']}, {rows}"
     yield "trust", report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}"
     yield "gamma", report["gamma"] and words(report["gamma"])
     for number, name in enumerate(report["kernel_names"] or ()):
@@ -143,7 +154,7 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     if report["w_norm"] is not None:
         yield "|w|", f"{words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}"
     yield from (("warning", warning) for warning in report["warnings"])
-    of_labels = f", {report['labels_seconds']:.1f} to label all rows" if report["labels"] else ""
+    of_labels = f", {report['labels_seconds']:.1f} to label all rows" if report["labels_seconds"] else ""
     yield "seconds", f"{report['fit_seconds']:.1f} to fit{of_labels}"
     if report["compile_seconds"] >= 0.1:
         yield "compiling", f"{report['compile_seconds']:.1f} s, once; the next fit needs none"

@@ -33,7 +33,8 @@ from mmcnb.stores.atomic import atomic_write
 
 logger = logging.getLogger("mmcnb")
 FORMAT = 3
-RUN, LOCK, PASSES, PART = "run.json", "lock", "passes", ".part"
+RUN, LOCK, PASSES = "run.json", "lock", "passes"
+PART = ".part"  # of files being written: one writer at a time, so that one name serves and is written over
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 REMEDY = "give checkpoint another folder, or delete this one"
@@ -71,18 +72,16 @@ class Checkpoint:
         with ExitStack() as stack:
             with self._writing():
                 self.folder.mkdir(exist_ok=True)
-                self._lock = FileLock(self.folder / LOCK)  # goes when its process does
-                stack.enter_context(self._lock.acquire(blocking=False))
+                # The lock goes when its process does.
+                stack.enter_context(FileLock(self.folder / LOCK).acquire(blocking=False))
             self._open()
-            stack.pop_all()
+            self._locked = stack.pop_all()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        try:
+        with self._locked:
             if error is None:
                 self._write_run(finished=True)
-        finally:
-            self._lock.release()
         if error is not None and is_interrupt(error):
             error.add_note(
                 f"The fit was stopped; what it had found is kept: fit again with checkpoint={self.name!r} "
@@ -132,9 +131,8 @@ class Checkpoint:
         if run is None:
             self._write_run(finished=False)
             return
-        differing = list(differences(run["identity"], self.identity))
-        if differing:
-            raise InputError(f"checkpoint {self.name} is of another fit: {', '.join(differing)}; {REMEDY}.")
+        if differing := ", ".join(differences(run["identity"], self.identity)):
+            raise InputError(f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}.")
         self.identity, self.seed = run["identity"], run["seed"]  # 3 as it was written, where 3.0 is given
         logger.info(
             "resuming from %s, where %d passes are recorded.", self.name, recorded_passes(self.folder)
@@ -144,7 +142,7 @@ class Checkpoint:
         run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
         with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with atomic_write(self.folder / RUN, part=part_of(self.folder / RUN)) as file:
+            with atomic_write(self.folder / RUN, part=self.folder / (RUN + PART)) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
 
     @contextmanager
@@ -400,7 +398,7 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
     arrays: list[np.ndarray] = []
     header = {"pass": mark, "total": _encode(total, arrays)}
     _check_numbers(arrays)
-    write_archive(path, header, {str(k): array for k, array in enumerate(arrays)}, part_of(path))
+    write_archive(path, header, {str(k): array for k, array in enumerate(arrays)}, Path(f"{path}{PART}"))
 
 
 def read_entry(path: Path) -> tuple[str, Any]:
@@ -436,11 +434,6 @@ def read_entry(path: Path) -> tuple[str, Any]:
 def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
     if any(array.dtype.kind not in "biuf" for array in arrays):
         raise ValueError("an array of a total contains numbers alone")
-
-
-def part_of(path: Path) -> Path:
-    """The file to write meanwhile: one writer at a time, so that one name serves and is written over."""
-    return path.with_name(path.name + PART)
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:

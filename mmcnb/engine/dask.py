@@ -94,10 +94,10 @@ class DaskEngine(Engine):
     # -- what the workers have ---------------------------------------------------------------
 
     def send(self, data: bytes, name: str) -> Any:
-        """A future of some bytes."""
+        """A future of some bytes: those of a task that Dask can run again, unless they are many."""
         if len(data) > GRAPH_BYTES:
             return self._scatter(data)
-        return self.client.submit(same, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
+        return self.client.submit(bytes, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
 
     def samples_data(self, samples: Samples) -> Any:
         """The samples, pickled."""
@@ -225,7 +225,6 @@ class _Sweep:
         """Send what is not there yet, or not any more."""
         self.engine.assign(self.starts)
         self.engine.forget_lost()
-        self.data = self.engine.samples_data(self.samples)
         if self.pass_ is None or not is_there(self.pass_):
             self.pass_ = self.engine.send(self.pickled, "pass")
 
@@ -265,7 +264,7 @@ class _Sweep:
                 own,
                 [[self.engine.values(values, start, worker) for values in self.values] for start in own],
                 opened=self.engine.samples_opened(self.samples, worker),
-                samples=self.data,
+                samples=self.engine.samples_data(self.samples),
                 pass_=self.pass_,
                 key="mmcnb-group",
                 workers=[worker],
@@ -378,9 +377,7 @@ def _connect(address: str) -> Any:
         cluster = LocalCluster(
             n_workers=int(local[1]),
             threads_per_worker=1,
-            processes=True,
             dashboard_address=":0",
-            worker_dashboard_address=None,
             silence_logs=logging.CRITICAL,  # what a worker has to say is raised here
         )
         return Client(cluster, set_as_default=False)
@@ -503,8 +500,3 @@ def group_total(
         total = total_of_group(PassUnpickler(pass_, values, start).load(), rows, start)
     stop = min(start + GROUP_ROWS, rows.n_samples)
     return total, isinstance(rows, CachedSamples) and rows.has_cached(start, stop)
-
-
-def same(data: bytes) -> bytes:
-    """The bytes, as the result of a task that Dask can run again."""
-    return data

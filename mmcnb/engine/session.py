@@ -236,8 +236,6 @@ class FitResult:
         The warnings that are logged but not issued.
     kept_labels : list or None, default=None
         What was kept of the labels of all rows, by this rule.
-    unsettled : str, default=""
-        Why the fit did not converge and the remedy, in one sentence; empty leaves it to the base class.
     """
 
     model: Any
@@ -249,7 +247,6 @@ class FitResult:
     warnings: Sequence[str] = ()
     quiet: Sequence[str] = ()
     kept_labels: list[Any] | None = None
-    unsettled: str = ""
 
 
 class Report(dict[str, Any]):

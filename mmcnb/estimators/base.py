@@ -37,20 +37,17 @@ from mmcnb.engine.session import (
 )
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice, place_of_work
-from mmcnb.estimators.outputs import in_report, index_of, rows_output, table_of_rows
+from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
-from mmcnb.estimators.parameters import estimator as estimator
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass
+from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
-FITTED = ("objective", "gamma", "converged", "report")
-MARGIN_FITTED = ("objective", "rho", "gamma", "converged", "report")
-LIMITS = ("max_passes", "max_rounds", "max_iter")  # parameters that end a fit
+LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # parameters that end a fit
 logger = logging.getLogger("mmcnb")
 
 
@@ -98,7 +95,8 @@ class Estimator(FittedAttributes, BaseEstimator):
     engine: Any = None
 
     constraints: ClassVar[Mapping[str, Constraint]] = {}
-    fitted_names: ClassVar[tuple[str, ...]] = FITTED
+    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "rho", "gamma", "converged", "report")
+    unsettled: ClassVar[str] = "the fit did not converge within"  # a limit of `LIMITS`
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -237,7 +235,10 @@ class Estimator(FittedAttributes, BaseEstimator):
         if X is not None:
             features, rule = self._features(X, element)
             with self._open_engine(self.n_jobs) as engine:
-                return table_of_rows(self, engine, X, features, rule)
+                blocks = engine.run(TablePass(rule), features, "labels")
+            names = index_of(X, features.root)
+            names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
+            return pd.DataFrame(columns_of(self, blocks), index=names)
         if not hasattr(self, "labels_"):
             raise InputError("this model holds no labels of the rows of its fit; give to_frame the rows, X.")
         return pd.DataFrame({"cluster": self.labels_})
@@ -485,8 +486,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         **shared: Any,
     ) -> FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it; ``shared`` is added as it is."""
-        size = self._needs(plan.rows).sample_size
-        rows = sample_rows(samples.n_samples, size, weights, random_state)
+        rows = sample_rows(samples.n_samples, plan.needs.sample_size, weights, random_state)
         if known is not None:
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
@@ -519,7 +519,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
-            told = {result.unsettled or self._unsettled: ConvergenceWarning} | told
+            limit = next(name for name in LIMITS if hasattr(self, name))
+            told = {f"{self.unsettled} {limit}={getattr(self, limit)}; raise it.": ConvergenceWarning} | told
         told |= dict.fromkeys([*session.treatment.sentinels, *session.samples.notes], ClusterWarning)
         told |= advice(self, session)
         report = rescaled({**per_cluster, **result.report}, session.weight_unit)
@@ -529,14 +530,6 @@ class StreamedClusterer(ClusterMixin, Estimator):
             logger.info(sentence)
             if sentence not in result.quiet:
                 warnings.warn(sentence, category, stacklevel=4)
-
-    @property
-    def _unsettled(self) -> str:
-        """The sentence of a fit that did not converge, if its method gives none."""
-        limit = next((name for name in LIMITS if hasattr(self, name)), None)
-        if limit is None:
-            return "the fit did not converge; try another random_state."
-        return f"the fit did not converge within {limit}={getattr(self, limit)}; raise it."
 
 
 def read_input(

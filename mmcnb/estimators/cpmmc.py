@@ -7,8 +7,8 @@ import numpy as np
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import linear_features, search_config
@@ -93,8 +93,6 @@ class CPMMC(StreamedClusterer):
     scale: str | None = None
     eta: float = 0.01
     max_rounds: int = 30
-
-    fitted_names = MARGIN_FITTED
 
     @property
     def coef_(self) -> np.ndarray:

@@ -1,17 +1,15 @@
 """Maximum margin clustering into any number of clusters, by scores with the widest margin."""
 
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.least_squares.all_rows import check_matrices
-from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import LANDMARKS, SearchSettings
 
@@ -118,12 +116,7 @@ class CrammerSingerMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"min_share": OPTIONAL_SHARE})
-    fitted_names = MARGIN_FITTED
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        target_shares(self.cluster_sizes, self.n_clusters)
+    constraints: ClassVar = {"min_share": OPTIONAL_SHARE}
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         settings = self._settings()

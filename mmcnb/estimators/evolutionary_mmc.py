@@ -9,8 +9,8 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import default_kernel, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
@@ -136,6 +136,9 @@ class EvolutionaryMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
+    fitted_names = ("objective", "gamma", "converged", "report")
+    unsettled = "the best evolution was stopped at"
+
     def _needs(self, rows: RowShape) -> FitNeeds:
         sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)
         size, seconds = min(sample, self.n_landmarks or PLANNED_LANDMARKS), partition_seconds(sample, 2)
@@ -190,7 +193,6 @@ class EvolutionaryMMC(StreamedClusterer):
             },
             warnings=warnings,
             quiet=[sentence for sentence in warnings if sentence != ONE_CLUSTER],
-            unsettled=f"the best evolution was stopped at max_generations={self.max_generations}; raise it.",
         )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:

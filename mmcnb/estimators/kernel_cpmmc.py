@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import Tags
@@ -12,8 +12,8 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, estimator, values_of
 from mmcnb.features.base_kernels import check_gram
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
@@ -118,8 +118,7 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"kernel": KernelName((*KERNELS, PRECOMPUTED))})
-    fitted_names = MARGIN_FITTED
+    constraints: ClassVar = {"kernel": KernelName((*KERNELS, PRECOMPUTED))}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

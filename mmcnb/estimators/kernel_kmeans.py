@@ -8,9 +8,9 @@ import numpy as np
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
-from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import default_kernel, values_of
+from mmcnb.estimators.parameters import default_kernel, estimator, values_of
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values

@@ -1,7 +1,6 @@
 """Maximum margin clustering: the partition with the widest gap between its clusters, of a few candidates."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._config import format_bytes, resolve_memory_limit
-from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr
+from mmcnb._constraints import Choice, Interval, IntervalOr
 from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, TREE, Candidate, candidates, makers, with_known
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
@@ -22,11 +21,12 @@ from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
-from mmcnb.estimators.base import StreamedClusterer, estimator, label_rows, read_input
-from mmcnb.estimators.parameters import KernelName, NumberOrRange
+from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
+from mmcnb.estimators.like import number_like, read_like
+from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
-from mmcnb.features.model import Model
+from mmcnb.features.model import Model, n_clusters_of
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
@@ -91,9 +91,11 @@ class MaximumMarginClustering(StreamedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each, or as in ``like``; equal to
+        ``predict(X)``.
     n_clusters_ : int
-        Number of clusters, given or found; 1 without structure.
+        Number of clusters, given or found; 1 without structure. After ``fit(X, like=model)`` some numbers may
+        have no rows, and do not count.
     layers_ : DataFrame
         At most five partitions, by rising "n_clusters"; one of them is "taken", the others are cuts of the
         merge tree. "persistence" is at how many resolutions it was found, "smallest" about how many rows its
@@ -119,7 +121,9 @@ class MaximumMarginClustering(StreamedClusterer):
         why a candidate is missing. "number" says why this number was taken, and what is next best.
         "layers" are those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or "high"), the
         "reason", the "agreement", and the "columns" that make the clusters alone. "scaling" says why columns
-        were scaled, and "columns" how.
+        were scaled, and "columns" how. After a fit with ``like``, "changes" has a row for each number with
+        rows: the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the rows "before",
+        in the fit of ``like``, and "after".
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -152,7 +156,7 @@ class MaximumMarginClustering(StreamedClusterer):
     n_nodes: int = N_NODES
     scale: Any = "auto"
 
-    constraints: ClassVar[Mapping[str, Constraint]] = {
+    constraints: ClassVar = {
         "n_clusters": NumberOrRange(),
         "kernel": KernelName(("auto", "graph", *ALONE)),
         "metric": Choice(("euclidean", "cosine")),
@@ -160,7 +164,7 @@ class MaximumMarginClustering(StreamedClusterer):
         "noise": IntervalOr(Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True),
         "n_nodes": Interval(2, integer=True),
     }
-    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "n_clusters", "candidate", "kernel", "report")
+    fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
 
     def fit(
         self,
@@ -173,6 +177,7 @@ class MaximumMarginClustering(StreamedClusterer):
         cannot_link: Any = None,
         element: str | None = None,
         columns: Any = None,
+        like: Any = None,
     ) -> Self:
         """Find the clusters.
 
@@ -197,6 +202,9 @@ class MaximumMarginClustering(StreamedClusterer):
         columns : {None, "auto", "all"} or list of str or int, default=None
             Columns of a frame or a table to take, by name or number. None and "auto" leave out texts of many
             values, numbers of rows and empty columns; "all" takes these too.
+        like : estimator or None, default=None
+            A fitted clusterer of rows with the same columns. Clusters have its numbers if they match its own,
+            and the others have new ones. ``report_["changes"]`` lists them.
 
         Returns
         -------
@@ -206,7 +214,8 @@ class MaximumMarginClustering(StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows or a parameter are invalid, or what is known contradicts itself.
+            If the rows or a parameter are invalid, what is known contradicts itself, or ``like`` is no fitted
+            model of such rows.
 
         Examples
         --------
@@ -217,7 +226,11 @@ class MaximumMarginClustering(StreamedClusterer):
         >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X, partial_labels=known)
         >>> model.report_["candidates"][0]["broken"]
         0.0
+        >>> again = mmcnb.MaximumMarginClustering(random_state=1).fit(X[::-1], like=model)
+        >>> bool((again.labels_ == model.labels_[::-1]).all())
+        True
         """
+        earlier = None if like is None else read_like(like, X, element)
         samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
         self._check_parameters()
         given = partial_labels, must_link, cannot_link
@@ -227,6 +240,10 @@ class MaximumMarginClustering(StreamedClusterer):
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
+            if earlier is not None:
+                self.labels_ = np.concatenate(
+                    number_like(self, samples, earlier, sample_weight, KeptLabels())
+                )
             if self.noise is not None and self.model_.graph is None:  # all rows are equal
                 self.outlier_score_ = np.zeros(samples.n_samples, np.float32)
             elif self.noise is not None:
@@ -271,7 +288,7 @@ class MaximumMarginClustering(StreamedClusterer):
         """
         features, rule = self._features(X, element)
         sweep = DecisionPass(rule if isinstance(self.model_.rule, Shares) else Softmax(rule))
-        return self._streamed(sweep, features, out, self.n_clusters_, "probabilities", "float64")
+        return self._streamed(sweep, features, out, n_clusters_of(self.model_), "probabilities", "float64")
 
     def _streamed(
         self, sweep: DecisionPass, features: Samples, out: Any, width: int, name: str, dtype: str

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from mmcnb._constraints import Choice
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.estimators.base import StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.base_kernels import (
     base_kernels,
     check_base_kernels,
@@ -161,7 +160,7 @@ class MultipleKernelClustering(StreamedClusterer):
     eta: float = 0.01
     max_rounds: int = 30
 
-    constraints = MappingProxyType({"basis": Choice(("landmarks", "exact"))})
+    constraints: ClassVar = {"basis": Choice(("landmarks", "exact"))}
     fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
 
     @property

@@ -13,7 +13,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
-from mmcnb.stores._label_table import INDEX, TableWriter, is_table, names_of
+from mmcnb.stores._label_table import TableWriter, is_table, names_of
 
 
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -73,7 +73,7 @@ def rows_output(
         yield None, lambda *_: None
     elif is_table(out):
         names = index_of(X, rows.root)
-        with TableWriter(out, rows.n_samples, names, str(getattr(names, "name", None) or INDEX)) as table:
+        with TableWriter(out, rows.n_samples, names) as table:
 
             def write_table(estimator: Any, engine: Engine, features: Samples, rule: Any, *_: Any) -> None:
                 for group in engine.stream(TablePass(rule), features, "labels"):
@@ -99,16 +99,6 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
         estimator.report_["labels_seconds"] = times()[0] - started
 
     return write_and_note
-
-
-def table_of_rows(estimator: Any, engine: Engine, X: Any, features: Samples, rule: Any) -> Any:
-    """Cluster and margin of rows in the features of a rule, as a pandas frame."""
-    import pandas as pd
-
-    blocks = engine.run(TablePass(rule), features, "labels")
-    names = index_of(X, features.root)
-    names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
-    return pd.DataFrame(columns_of(estimator, blocks), index=names)
 
 
 def columns_of(estimator: Any, blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -9,16 +9,16 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mmcnb._config import check_verbose, generator, parse_bytes
+from mmcnb._config import check_verbose, generator, n_threads, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
-from mmcnb.engine.run import n_threads
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.nystroem import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.sample_search import INITS
+from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
@@ -27,11 +27,8 @@ BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
 
 
-@dataclass(frozen=True)
-class KernelName:
+class KernelName(Choice):
     """One of some kernel functions."""
-
-    choices: tuple[str, ...] = KERNELS
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError for other values, and for a kernel matrix if a sample of its rows would not do."""
@@ -42,7 +39,7 @@ class KernelName:
             )
         if isinstance(value, str) and value == "graph" and value not in self.choices:
             raise InputError(f"{name}={value!r} is not for this method; use MaximumMarginClustering.")
-        Choice(self.choices).check(name, value)
+        super().check(name, value)
 
 
 class Scale:
@@ -77,12 +74,12 @@ class NumberOrRange:
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
 SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
 SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states its own
-    **dict.fromkeys(("n_clusters", "n_components", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
+    **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring", "degree"), COUNT),
     **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
     "sample_size": Interval(2, integer=True, optional=True),
     "landmarks": Parsed(check_landmarks),
-    "kernel": KernelName(),
+    "kernel": KernelName(KERNELS),
     "gamma": IntervalOr(POSITIVE, GAMMA_NAMES),
     "coef0": Interval(-np.inf),
     "C": Interval(1.0, open_low=True),
@@ -138,6 +135,8 @@ def check_parameters(estimator: Any) -> None:
     for name, value in parameters.items():
         if name in constraints:
             constraints[name].check(name, value)
+    if "size_tolerance" in parameters:
+        target_shares(estimator.cluster_sizes, estimator.n_clusters)
     if parameters.get("threshold") != "adaptive":
         return
     most = greatest_balance(estimator.C)

@@ -1,16 +1,15 @@
 """Sparse kernel maximum margin clustering: two clusters in data of any size."""
 
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from mmcnb._constraints import Choice
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
-from mmcnb.estimators.base import MARGIN_FITTED, StreamedClusterer, estimator
-from mmcnb.estimators.parameters import SEARCH, values_of
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.own_basis import fit_on_own_basis
 from mmcnb.hinge.sample_search import search_config
@@ -136,8 +135,7 @@ class SparseKernelMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"basis": Choice(("landmarks", "paper"))})
-    fitted_names = MARGIN_FITTED
+    constraints: ClassVar = {"basis": Choice(("landmarks", "paper"))}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

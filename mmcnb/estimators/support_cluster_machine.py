@@ -3,8 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,9 +16,9 @@ from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag
 from mmcnb.errors import InputError, one_line
-from mmcnb.estimators.base import Estimator, estimator, read_input
+from mmcnb.estimators.base import Estimator, read_input
 from mmcnb.estimators.kernel_kmeans import KernelKMeans
-from mmcnb.estimators.parameters import POSITIVE, default_kernel, values_of
+from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane
@@ -143,7 +142,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"C": POSITIVE, "n_clusters": Interval(1, integer=True, optional=True)})
+    constraints: ClassVar = {"C": POSITIVE, "n_clusters": Interval(1, integer=True, optional=True)}
     fitted_names = ("gamma", "report")
 
     @property

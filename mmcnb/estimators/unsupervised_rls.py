@@ -1,21 +1,19 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
 from dataclasses import fields, replace
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mmcnb._constraints import Interval
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.estimators.base import StreamedClusterer, estimator
+from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, values_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import check_matrices
-from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import LANDMARKS, SearchSettings, fit_least_squares, search_needs
 from mmcnb.samples import GROUP_ROWS
@@ -143,7 +141,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints = MappingProxyType({"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)})
+    constraints: ClassVar = {"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)}
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
@@ -167,10 +165,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     @property
     def _n_features_out(self) -> int:
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        target_shares(self.cluster_sizes, self.n_clusters)
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """With a group of rows drawn, of many: labels that have settled on these leave one pass."""

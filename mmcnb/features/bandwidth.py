@@ -56,49 +56,12 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
     return distance
 
 
-def named_gamma(name: str, X: Any, weights: np.ndarray | None = None) -> float:
-    """The gamma that a name stands for.
-
-    Parameters
-    ----------
-    name : {"mean", "median", "scale"}
-        1/(2 mean squared distance), 1/(2 median squared distance), or scikit-learn's
-        1/(d variance of all values).
-    X : ndarray or CSR of shape (n, d)
-        Rows.
-    weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
-
-    Returns
-    -------
-    float
-        gamma of exp(-gamma |x - b|²).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.features.bandwidth import named_gamma
-    >>> named_gamma("mean", np.array([[0.0], [2.0]]))
-    0.25
-    """
-    if name == "mean":
-        return 1 / (2 * mean_squared_distance(X, weights))
-    if name == "scale":
-        mean, square = moments(X, weights)
-        return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    # Half a million distances are enough for a median.
-    rows = X[:: -(-X.shape[0] // 1000)]
-    distances = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
-    median = float(np.median(distances))
-    return 1 / (2 * median) if median > 0 else named_gamma("mean", X, weights)
-
-
 def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray | None = None) -> float:
     """The gamma of methods that try no bandwidths: a number, or a rule of thumb by its name.
 
-    "auto" of the Gaussian kernel is a sigma of 0.55 times the root mean squared distance between two rows.
+    "mean" is 1/(2 mean squared distance), "median" 1/(2 median squared distance), and "scale" scikit-learn's
+    1/(d variance of all values). "auto" of the Gaussian kernel is a sigma of 0.55 times the root mean squared
+    distance between two rows, and otherwise "scale".
 
     Raises
     ------
@@ -117,7 +80,17 @@ def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray |
         return float(gamma)
     if gamma == "auto" and kernel == "rbf":
         return 1 / (2 * DEFAULT_BANDWIDTH**2 * distance)
-    return named_gamma("scale" if gamma == "auto" else gamma, X, weights)
+    if gamma in ("auto", "scale"):
+        mean, square = moments(X, weights)
+        return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
+    if gamma == "median":
+        from sklearn.metrics.pairwise import euclidean_distances
+
+        # Half a million distances are enough for a median.
+        rows = X[:: -(-X.shape[0] // 1000)]
+        distances = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
+        distance = float(np.median(distances)) or distance
+    return 1 / (2 * distance)
 
 
 def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:

@@ -37,13 +37,7 @@ class OnBasis:
         return self.against(basis).block(rows, dtype)
 
     def against(self, basis: Any) -> FeatureMap:
-        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR.
-
-        Raises
-        ------
-        InputError
-            If a kernel has columns that the basis lacks.
-        """
+        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR."""
         return BasisMap(self, basis)
 
 
@@ -160,13 +154,11 @@ class BasisMap:
 
     def __init__(self, kernel: Any, basis: Any) -> None:
         self.kernel, self.basis = kernel, basis
-        kernels, (p, d) = getattr(kernel, "kernels", (kernel,)), basis.shape
+        kernels, p = getattr(kernel, "kernels", (kernel,)), basis.shape[0]
         self.n_features: int = p * len(kernels)
         # Kernels on the same columns share the selected rows and basis.
         self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
         for k, (one, columns) in enumerate(zip(kernels, getattr(kernel, "columns", (None,)), strict=True)):
-            if columns is not None and columns[-1] >= d:
-                raise InputError(f"kernel {k} wants column {columns[-1]} and there are {d}; count from 0.")
             key = None if columns is None else columns.tobytes()
             if key not in self._groups:
                 self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from mmcnb.errors import InputError
 from mmcnb.features.directions import UnitSamples
@@ -15,6 +15,7 @@ from mmcnb.features.kernel import ExpansionMap, FeatureMap, Kernel, KernelSample
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
 from mmcnb.features.rules import Hyperplane, Scores, Shares
+from mmcnb.graph.sparse_nodes import csr_of, csr_parts
 from mmcnb.graph.vote import Vote
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
@@ -124,7 +125,7 @@ class Model:
         arrays = {
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
-            **_basis_arrays(self.basis),
+            **(csr_parts(self.basis, "basis_") if issparse(self.basis) else {"basis": self.basis}),
             **({} if self.scaling is None else vars(self.scaling)),
             "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
             "ridge_centre": None if self.ridge is None else self.ridge.centre,
@@ -150,7 +151,7 @@ class Model:
             If an array or the kernel is what no model has; the message begins with its name.
         """
         check_arrays(arrays)
-        coef, offset = arrays["coef"], arrays["offset"]
+        coef, offset, basis = arrays["coef"], arrays["offset"], arrays.get("basis")
         kernel = header["kernel"] or None
         if kernel is not None:
             kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(kernel)
@@ -158,7 +159,7 @@ class Model:
         return cls(
             of_many(coef, offset) if offset.ndim else Hyperplane(coef, float(offset)),
             kernel,
-            _basis_of(arrays),
+            csr_of(arrays, "basis is no sparse matrix", "basis_") if "basis_shape" in arrays else basis,
             _scaling_of(arrays),
             header["feature_dtype"],
             RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
@@ -169,6 +170,37 @@ class Model:
         )
 
 
+def renumbered(model: Any, numbers: np.ndarray, count: int) -> Model:
+    """A model whose clusters have other numbers; no row gets one that is left over.
+
+    Parameters
+    ----------
+    model : Model
+        Its rule has a score for each cluster.
+    numbers : ndarray of shape (k,), int64
+        Number of each cluster.
+    count : int
+        How many numbers there are, at least k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.features.model import Model, renumbered
+    >>> from mmcnb.features.rules import Scores
+    >>> model = renumbered(Model(Scores(np.array([[1.0, -1.0]]), np.zeros(2))), np.array([2, 0]), 3)
+    >>> model.rule.label(np.array([[5.0], [-5.0]]))
+    array([2, 0], dtype=int32)
+    """
+    rule, k = model.rule, numbers.size
+    order = np.argsort(np.append(numbers, np.setdiff1d(np.arange(count), numbers)))
+    if isinstance(rule, Shares):  # the further columns are 0
+        shares = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))
+        return replace(model, rule=shares.ordered(order), graph=replace(model.graph, n_features=count))
+    never = np.full(count - k, float(np.finfo(np.float32).max))
+    scores = Scores(np.pad(rule.coef, ((0, 0), (0, count - k))), np.append(rule.offset, never))
+    return replace(model, rule=scores.ordered(order))
+
+
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
     """The scaling of some arrays; None where they hold none."""
     if ("mean" in arrays) != ("deviation" in arrays):
@@ -176,29 +208,6 @@ def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
     if "mean" not in arrays:
         return None
     return Scaling(arrays["mean"], arrays["deviation"], arrays.get("units"))
-
-
-SPARSE_BASIS = ("basis_data", "basis_indices", "basis_indptr")
-
-
-def _basis_arrays(basis: Any) -> dict[str, Any]:
-    """The arrays of a basis, dense or CSR."""
-    if not issparse(basis):
-        return {"basis": basis}
-    parts = dict(zip(SPARSE_BASIS, (basis.data, basis.indices, basis.indptr), strict=True))
-    return {**parts, "basis_shape": np.array(basis.shape)}
-
-
-def _basis_of(arrays: Mapping[str, np.ndarray]) -> Any:
-    """The basis of some arrays; None where they hold none."""
-    if "basis_shape" not in arrays:
-        return arrays.get("basis")
-    try:
-        basis = csr_array(tuple(arrays[name] for name in SPARSE_BASIS), shape=tuple(arrays["basis_shape"]))
-        basis.check_format(full_check=True)
-    except (ValueError, OverflowError) as error:
-        raise InputError("basis is no sparse matrix") from error
-    return basis
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -59,17 +59,6 @@ def _first_at(least, ends, parents, sizes, after, edge):
 
 
 @njit()
-def _numbered(parents):
-    """The clusters numbered by their roots, which are their first nodes."""
-    labels, count = np.empty_like(parents), 0
-    for node in range(parents.shape[0]):
-        root = _root(parents, node)
-        labels[node] = count if root == node else labels[root]
-        count += root == node
-    return labels
-
-
-@njit()
 def genie(ends, weights, threshold, n_clusters):
     """Clusters by the Genie linkage on a spanning tree.
 
@@ -91,7 +80,7 @@ def genie(ends, weights, threshold, n_clusters):
     Returns
     -------
     ndarray of shape (p,), int64
-        The cluster of each node, numbered by first nodes.
+        The first node of the cluster of each node.
 
     References
     ----------
@@ -104,9 +93,9 @@ def genie(ends, weights, threshold, n_clusters):
     >>> from mmcnb.graph._genie import genie
     >>> tree = np.array([[0, 1], [2, 3], [1, 2], [3, 4]])  # two pairs, and a node that lies far out
     >>> genie(tree, np.ones(5), 1.0, 2)
-    array([0, 0, 0, 0, 1])
+    array([0, 0, 0, 0, 4])
     >>> genie(tree, np.ones(5), 0.1, 2)
-    array([0, 0, 1, 1, 1])
+    array([0, 0, 2, 2, 2])
     """
     p, n_edges = weights.shape[0], ends.shape[0]
     parents, sizes, total = np.arange(p), weights.copy(), weights.sum()
@@ -133,4 +122,6 @@ def genie(ends, weights, threshold, n_clusters):
         sizes[min(x, y)] += sizes[max(x, y)]
         length = _count(values, counts, length, sizes[min(x, y)], 1)
         clusters -= 1
-    return _numbered(parents)
+    for node in range(p):
+        parents[node] = _root(parents, node)
+    return parents

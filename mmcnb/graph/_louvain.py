@@ -89,11 +89,8 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
 @njit()
 def _by_label(labels, k):
     """Nodes in the order of their labels."""
-    place, order = np.zeros(k + 1, np.int64), np.empty(labels.shape[0], np.int64)
-    for label in labels:
-        place[label + 1] += 1
-    for c in range(k):
-        place[c + 1] += place[c]
+    order, sizes = np.empty(labels.shape[0], np.int64), np.bincount(labels, minlength=k)
+    place = np.cumsum(sizes) - sizes
     for i in range(labels.shape[0]):
         order[place[labels[i]]] = i
         place[labels[i]] += 1
@@ -141,8 +138,7 @@ def aggregate(indptr, indices, weights, loops, labels, k):
     starts, inner = np.zeros(k + 1, np.int64), np.zeros(k)
     for i in range(labels.shape[0]):
         starts[labels[i] + 1] += indptr[i + 1] - indptr[i]  # the most that a row can take
-    for c in range(k):
-        starts[c + 1] += starts[c]
+    starts = np.cumsum(starts)
     ends, columns, sums = starts.copy(), np.empty(indices.shape[0], np.int64), np.empty(indices.shape[0])
     for j in _by_label(labels, k):  # the graph is symmetric: columns in order give rows in order
         b = labels[j]

@@ -72,5 +72,6 @@ def genie_at(tree: np.ndarray, sizes: np.ndarray, n_clusters: int, threshold: fl
     from mmcnb.graph import _genie  # loads numba
 
     relative = np.asarray(sizes, np.float64) / np.min(sizes)
-    labels = _genie.genie(tree, np.rint(relative / GRAIN) * GRAIN, float(threshold), int(n_clusters))
+    first = _genie.genie(tree, np.rint(relative / GRAIN) * GRAIN, float(threshold), int(n_clusters))
+    labels = np.unique(first, return_inverse=True)[1]
     return labels if labels.max() + 1 == n_clusters else None

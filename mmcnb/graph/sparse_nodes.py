@@ -12,6 +12,8 @@ from mmcnb.errors import InputError
 from mmcnb.graph.nodes import check_fits
 from mmcnb.samples.matrix import WORK_NUMBERS, as_matrix, to_dense
 
+CSR = "data", "indices", "indptr", "shape"  # names of the arrays of a matrix
+
 
 @dataclass(frozen=True)
 class AllColumns:
@@ -109,20 +111,36 @@ class SparseSearch:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the nodes, by name."""
-        nodes = self.nodes
-        parts = {"data": nodes.data, "indices": nodes.indices, "indptr": nodes.indptr}
-        return parts | {"shape": np.array(nodes.shape)}
+        return csr_parts(self.nodes)
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "SparseSearch":
         """The search of its `arrays`, of nodes of some columns."""
-        try:
-            parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
-            nodes = csr_array(parts, shape=tuple(arrays["shape"]), dtype=np.float64)
-            nodes.check_format(full_check=True)
-        except (ValueError, OverflowError, IndexError) as error:
-            raise InputError("graph_indptr does not fit the other arrays of the graph") from error
-        return cls(nodes)
+        nodes = csr_of(arrays, "graph_indptr does not fit the other arrays of the graph")
+        return cls(nodes.astype(np.float64, copy=False))
+
+
+def csr_parts(matrix: csr_array, prefix: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a CSR matrix, by name."""
+    arrays = matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)
+    return {f"{prefix}{name}": array for name, array in zip(CSR, arrays, strict=True)}
+
+
+def csr_of(arrays: Mapping[str, np.ndarray], fault: str, prefix: str = "") -> csr_array:
+    """The CSR matrix of its `csr_parts`, which may be damaged.
+
+    Raises
+    ------
+    InputError
+        They are no matrix: the fault, in words.
+    """
+    *parts, shape = (arrays[f"{prefix}{name}"] for name in CSR)
+    try:
+        matrix = csr_array(tuple(parts), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except (ValueError, OverflowError, IndexError) as error:
+        raise InputError(fault) from error
+    return matrix
 
 
 def _squares(rows: csr_array) -> np.ndarray:

@@ -54,11 +54,7 @@ class Vote:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
-        return self.shares(*self.nearest(rows, self.n_neighbors), dtype)
-
-    def nearest(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and distances of the nodes nearest to dense or CSR rows."""
-        return self.search.nearest(self.axes(rows), min(count, self.sizes.size))
+        return self.shares(*self.search.nearest(self.axes(rows), self.n_neighbors), dtype)
 
     def shares(self, numbers: np.ndarray, distances: np.ndarray, dtype: Any) -> np.ndarray:
         """Shares of rows with these nearest nodes."""
@@ -122,7 +118,7 @@ class Vote:
         search = (SparseSearch if "indptr" in given else NodeSearch).restore(given, axes.n_axes)
         labels, sizes, offsets, found = (given[name] for name in ("labels", "sizes", "offsets", "search"))
         p = search.nodes.shape[0]
-        check_fits("search", bool((found >= 1).all() and (found[1:] <= p).all()))
+        check_fits("search", bool((found >= 1).all() and found[1] <= p))
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
         check_fits("offsets", offsets.shape == (p,))

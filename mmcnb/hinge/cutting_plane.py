@@ -168,11 +168,6 @@ class WorkingSet:
         return flat, flat if coefs is centred else coefs.reshape(planes, -1)
 
     @property
-    def evaluations(self) -> int:
-        """Kernel evaluations so far, in units of the number of rows."""
-        return 0 if self.training_set.basis is None else self.training_set.features.n_features
-
-    @property
     def gram(self) -> np.ndarray:
         """Inner products of the cutting planes, of shape (planes, planes)."""
         product = self.centred @ self.coefs.T

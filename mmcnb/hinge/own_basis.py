@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, tag
+from mmcnb.engine.session import FitResult, FitSession, tag
 from mmcnb.features.basis import BasisEstimate, estimated
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
@@ -127,10 +127,14 @@ def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) 
     variance = 1 - float(mean.beta @ kernel(mean.basis, mean.basis) @ mean.beta)
     objective = Objective(config.threshold, config.balance, variance)
     record = tag(session.record, stage="all rows", gamma=kernel.gamma)
-    ends = [
-        _end_of(working_set, start, objective, config, tag(record, start=number))
-        for number, start in enumerate(_starts(session, samples, config, random_state))
-    ]
+    bare, ends = replace(objective, total_variance=0.0), list[CCCPResult]()
+    for number, start in enumerate(_starts(session, samples, config, random_state)):
+        given = config.eta, config.limits, tag(record, start=number)
+        end = continuation(working_set, start, objective, config.path, *given)
+        # Labels that not even the first C separates end there all the same.
+        end = end or continuation(working_set, start, bare, config.path[:1], *given)
+        assert end is not None
+        ends.append(end)
     state = max(ends, key=lambda end: (end.solution.C, end.solution.score))
     solution, training_set = state.solution, state.training_set
     _, statistics, _ = training_set.most_violated(state.labels, state.boundary, solution.quadratic.rho)
@@ -159,15 +163,3 @@ def _starts(
         low, high = fitted.fit(sample, sample_weight=session.sample_weights).cluster_centers_
         between = Hyperplane((high - low).astype(np.float64), float(low @ low - high @ high) / 2)
         yield GivenLabels(signs(np.concatenate(session.engine.run(DecisionPass(between), samples, "start"))))
-
-
-def _end_of(
-    working_set: WorkingSet, labels: Labels, objective: Objective, config: SearchConfig, record: Record
-) -> CCCPResult:
-    """Where a start ends; at the first C, if the labels cannot be separated there either."""
-    others = config.eta, config.limits, record
-    bare = replace(objective, total_variance=0.0)
-    state = continuation(working_set, labels, objective, config.path, *others)
-    state = state or continuation(working_set, labels, bare, config.path[:1], *others)
-    assert state is not None
-    return state

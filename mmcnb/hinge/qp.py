@@ -68,12 +68,7 @@ class PlaneSolution:
 
 
 def solve_planes(
-    gram: np.ndarray,
-    s: np.ndarray,
-    t: np.ndarray,
-    C: float,
-    balance: float = 0.0,
-    threshold: Threshold = "adaptive",
+    gram: np.ndarray, s: np.ndarray, t: np.ndarray, C: float, balance: float, threshold: Threshold
 ) -> PlaneSolution:
     """Solve the QP of the cutting planes.
 
@@ -85,9 +80,9 @@ def solve_planes(
         Mean of each plane's rows, and of its signed rows.
     C : float
         Bound of the multipliers.
-    balance : float, default=0.0
+    balance : float
         Bound l/n of the mean decision value, in units of rho.
-    threshold : {"adaptive", "fixed"}, default="adaptive"
+    threshold : {"adaptive", "fixed"}
         Whether rho is a variable (SKMMC) or 1 (SKMMCv2).
 
     Returns
@@ -104,7 +99,7 @@ def solve_planes(
     --------
     >>> import numpy as np
     >>> from mmcnb.hinge.qp import solve_planes
-    >>> solution = solve_planes(np.array([[4.0]]), np.ones(1), np.zeros(1), C=2.0)
+    >>> solution = solve_planes(np.array([[4.0]]), np.ones(1), np.zeros(1), 2.0, 0.0, "adaptive")
     >>> solution.multipliers.round(6), round(solution.rho, 6)
     (array([1.]), 4.0)
     """

@@ -7,7 +7,7 @@ wins. Where no partition is below the cut, the lowest leave-one-out score wins.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -115,21 +115,6 @@ def _rows(training_set: TrainingSet) -> Any:
 # -- starts ------------------------------------------------------------------------------------
 
 
-class Start(NamedTuple):
-    """Labels to start from.
-
-    Parameters
-    ----------
-    labels : Labels
-        Labels -1 or +1.
-    warm : bool, default=False
-        Whether they come from least squares: then the path skips the first C, where all starts meet.
-    """
-
-    labels: Labels
-    warm: bool = False
-
-
 def starting_labels(
     init: str,
     n_init: int,
@@ -137,7 +122,7 @@ def starting_labels(
     random_state: np.random.RandomState,
     weights: np.ndarray | None = None,
     partitions: Sequence[GivenLabels] = (),
-) -> Iterator[Start]:
+) -> Iterator[tuple[Labels, bool]]:
     """Starting labels of a sample.
 
     Parameters
@@ -158,8 +143,10 @@ def starting_labels(
 
     Yields
     ------
-    Start
-        Labels -1 or +1, and whether they are one of the given partitions.
+    labels : Labels
+        Labels -1 or +1.
+    warm : bool
+        Whether they are one of the given partitions: then the path skips the first C, where all starts meet.
 
     Examples
     --------
@@ -174,13 +161,13 @@ def starting_labels(
     directions = nystroem.principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
     for kind in kinds:
         if isinstance(kind, GivenLabels):
-            yield Start(kind, warm=True)
+            yield kind, True
         elif kind == "k-means":
-            yield Start(_kmeans_labels(z, random_state, weights))
+            yield _kmeans_labels(z, random_state, weights), False
         elif kind == "coin" or kind >= directions.shape[1]:
-            yield Start(coin_flip(z.shape[0], random_state))
+            yield coin_flip(z.shape[0], random_state), False
         else:
-            yield Start(_signed(directions[:, kind] >= 0, random_state))
+            yield _signed(directions[:, kind] >= 0, random_state), False
 
 
 def least_squares_labels(
@@ -423,6 +410,7 @@ def search_bandwidth(
     Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
     objective, random_state = config.objective(candidate), np.random.RandomState(config.seed)
+    record = tag(record, gamma=getattr(candidate.kernel, "gamma", np.nan))  # of one kernel alone
     limits, known = config.limits, (candidate.weights, partitions)
     starts = starting_labels(config.init, config.n_init, candidate.z, random_state, *known)
     first, early, rest = pieces_of(config.path)
@@ -432,7 +420,7 @@ def search_bandwidth(
     seen = set[tuple[int, bytes]]()  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
-        tagged = _tag(record, number, candidate.kernel)
+        tagged = tag(record, stage="sample", start=number)
         for piece, path in enumerate(warm_pieces if warm else (first, early, rest)):
             if not path:
                 continue
@@ -453,7 +441,7 @@ def search_bandwidth(
             restart = RestartResult(candidate, config, objective, working_set, state, number, tuple(scores))
             if restart.is_better_than(best, WARM_LEAD if warm else TIE):
                 best = restart
-    return best and _settled(best, _tag(record, best.start, candidate.kernel))
+    return best and _settled(best, tag(record, stage="sample", start=best.start))
 
 
 def _settled(restart: RestartResult, record: Record) -> RestartResult:
@@ -480,11 +468,6 @@ def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, 
     first = path[:-1][:1]
     passed = path[1:-1].index(WARM_C) + 1 if WARM_C in path[1:-1] else 0
     return first, path[1 : 1 + passed], path[len(first) + passed :]
-
-
-def _tag(record: Record, start: int, kernel: Any) -> Record:
-    gamma = kernel.gamma if isinstance(kernel, Kernel) else np.nan
-    return tag(record, stage="sample", start=start, gamma=gamma)
 
 
 def search_sample(

@@ -259,8 +259,7 @@ class TrainingSet:
             edges = np.linspace(low, high, BINS + 1)
             counts, *_ = self._sweep(HistogramPass(self.weights, hyperplane, edges))
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
-            k = int(np.searchsorted(below, share * self.total_weight * (1 - 1e-12), side="left"))
-            k = min(max(k, 1), BINS)
+            k = int(np.clip(np.searchsorted(below, share * self.total_weight * (1 - 1e-12)), 1, BINS))
             sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
             low, high = float(edges[k - 1]), float(edges[k])
             if high <= np.nextafter(low, np.inf):

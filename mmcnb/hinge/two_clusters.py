@@ -147,14 +147,14 @@ def fit_two_clusters(
         labels = RuleLabels(state.boundary)
         _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
     separated, warnings = separation(solution, restart.random_solution())
-    above_cut = _above_cut(restart)
+    above_cut, sample = _above_cut(restart), restart.training_set
     steps = [restart.state.quantile_steps, 0 if state is restart.state else state.quantile_steps]
     report = {
         **separated,
         "score": restart.leave_one_out,
         "gamma": restart.gamma,
         "widths": [] if restart.gamma is None else [one.width for one in restarts],
-        "kernel_evaluations": int(restart.working_set.evaluations),
+        "kernel_evaluations": 0 if sample.basis is None else sample.features.n_features,
         "quantile_steps": sum(steps),
     }
     result = result_of(session, model, state, statistics, attributes or {"gamma": restart.gamma}, report)

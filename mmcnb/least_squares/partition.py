@@ -10,7 +10,6 @@ follow it.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,6 @@ from mmcnb.least_squares import objective
 from mmcnb.least_squares.objective import Bounds, Partition, mean_objective
 
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
-MIXED_SCHEDULES = tuple(  # measured by `python -m benchmarks rls`
-    (amplitude, *rest) for amplitude in (1.0, 0.5, 0.25) for rest in ((0.5, 21), (0.8, 41))
-)
 SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
 MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 TIE = 1e-6  # of J: smaller differences are rounding
@@ -181,7 +177,9 @@ def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
     if schedule == "paper":
         # Amplitude, decay and rounds: Pahikkala et al., eq. (11) with s = 20.
         return 1.0, 0.5, 21
-    return MIXED_SCHEDULES[2 * (number % 3) + number // 2 % 2]
+    # Measured by `python -m benchmarks rls`.
+    amplitude, (decay, rounds) = (1.0, 0.5, 0.25)[number % 3], ((0.5, 21), (0.8, 41))[number // 2 % 2]
+    return amplitude, decay, rounds
 
 
 def best_partition(partitions: Iterable[Partition]) -> Partition:
@@ -249,16 +247,16 @@ def local_search(
     labelings = list(enumerate(partition_starts(config.n_init, m, shares, random_state, given)))
     starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
 
-    def attempt(start: tuple[int, np.ndarray, np.ndarray], record: Record = ignore) -> Partition:
+    def attempt(start: tuple[int, np.ndarray, np.ndarray]) -> Partition:
         ends = _ends(R, config, start, targets, bounds)
         return best_partition(Partition(end, mean_objective(R, end, k), start[0]) for end in ends)
 
-    run = partial(run_starts, engine, attempt) if engine else partial(map, attempt)
-    found = list(run(starts[:SCANNING_STARTS]))
+    each = engine.each if engine else map
+    found = list(each(attempt, starts[:SCANNING_STARTS]))
     if scan:  # the other starts keep to the proportion that the first ones found best
         larger = max(np.bincount(best_partition(found).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
-    found += run(starts[SCANNING_STARTS:])
+    found += each(attempt, starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
     return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]
 

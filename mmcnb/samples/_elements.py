@@ -9,9 +9,9 @@ import numpy as np
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples._arrays import check_feature_names
-from mmcnb.samples._base import ChunkedSamples, Samples
+from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, edge_bytes
 from mmcnb.samples._inventory import REMEDY, join
-from mmcnb.samples._stored import EdgeChunks, SlicedRows, StoredCSRSamples
+from mmcnb.samples._stored import EdgeChunks, SlicedRows
 
 
 class Element(ChunkedSamples):
@@ -66,8 +66,10 @@ class ArrayElement(Element):
         self._set_rows(rows, rows.chunk_length)
 
 
-class CSRElement(StoredCSRSamples, Element):
+class CSRElement(Element):
     """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
+
+    is_sparse = True
 
     def __init__(self, storage: Any, group: Any) -> None:
         name, attributes = describe(storage, group), storage.attributes(group)
@@ -83,7 +85,33 @@ class CSRElement(StoredCSRSamples, Element):
         self._set(storage, group, tuple(shape), parts["data"].dtype, list(parts.values()))
         matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
         edges = EdgeChunks(len(parts))
-        self._set_parts(*(storage.rows(array, edges, int(part == "indptr")) for part, array in parts.items()))
+        # The row pointers look one value ahead.
+        stored = [storage.rows(array, edges, int(part == "indptr")) for part, array in parts.items()]
+        self._data, self._indices, self._indptr = data, indices, indptr = stored
+        matrix.check_indptr_length(indptr.length, self.n_samples, data.length, indices.length, name)
+        ends = indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
+        matrix.check_indptr_ends(int(ends[0]), int(ends[1]), data.length, name)
+        n_bytes = sum(part.length * part.row_bytes for part in stored)
+        self.edge_bytes = edge_bytes([part.chunk_bytes for part in stored], n_bytes)
+        row_values = max(data.length / self.n_samples, 1e-9)
+        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
+        rows = min(data.chunk_length / row_values, self.n_samples)
+        self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
+
+    def _read(self, start: int, stop: int) -> matrix.CSRParts:
+        indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
+        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
+        first, last = int(indptr[0]), int(indptr[-1])
+        return self._data.read(first, last), self._indices.read(first, last), indptr - first
+
+    def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
+        around = np.union1d(rows, rows + 1)
+        pointers = self._indptr.gather(around).astype(np.int64)
+        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
+        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
+        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
+        positions, indptr = matrix.row_positions(starts, stops)
+        return self._data.gather(positions), self._indices.gather(positions), indptr
 
 
 class FrameElement(Element):

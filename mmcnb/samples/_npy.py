@@ -113,20 +113,6 @@ class RawArray(NamedTuple):
         return out.T if self.by_columns else out.reshape(-1, *self.shape[1:])
 
 
-class _RawRows(SlicedRows):
-    """Rows of an array in a file, by pieces of a few pages, or of whole blocks if columns lie together."""
-
-    def __init__(self, array: RawArray) -> None:
-        n_rows = max(1, PIECE_BYTES // max(1, math.prod(array.shape[1:]) * array.dtype.itemsize))
-        power = 1 << n_rows.bit_length() - 1  # so that no piece lies in two blocks
-        length = BLOCK_ROWS if array.by_columns else min(power, BLOCK_ROWS)
-        super().__init__("", array, length)
-
-    def load(self, start: int, stop: int) -> np.ndarray:
-        """Read whole pieces."""
-        return self._array.read(start, stop)
-
-
 class NpySamples(ChunkedSamples):
     """Rows of a file of raw numbers."""
 
@@ -136,9 +122,12 @@ class NpySamples(ChunkedSamples):
         self._describe(array.path, array.shape, array.dtype)
         if Path(array.path).stat().st_size < array.offset + math.prod(array.shape) * array.dtype.itemsize:
             raise DamagedStoreError(f"{array.path} is shorter than its header says: {REMEDY}.")
-        self._array, self.path, rows = array, array.path, _RawRows(array)
+        self._array, self.path = array, array.path
         self.opening = NpySamples, array, element
-        self._set_rows(rows, rows.chunk_length)
+        # Pieces of a few pages, of which none lies in two blocks; whole blocks if columns lie together.
+        n_rows = max(1, PIECE_BYTES // (self.n_features * array.dtype.itemsize))
+        length = BLOCK_ROWS if array.by_columns else min(1 << n_rows.bit_length() - 1, BLOCK_ROWS)
+        self._set_rows(SlicedRows("", array, length), length)
 
     def identity(self) -> str:
         """A hash of the place of the numbers, and of size and time of the file."""

@@ -21,7 +21,7 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import DamagedStoreError, InputError, one_line, worded
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, EDGE_BYTES, ChunkedSamples, edge_bytes
+from mmcnb.samples._base import EDGE_BYTES
 from mmcnb.samples._inventory import REMEDY, Inventory, damaged_chunks, decode_frame, is_plain, read_keys
 from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
@@ -130,7 +130,7 @@ class SlicedRows(ChunkedRows):
     name : str
         Tells the chunks of arrays apart that share ``edges``.
     array : object
-        It has a shape, a dtype, and gives its values by slices.
+        It has a shape, a dtype, and ``read(start, stop)``, if no subclass loads its chunks.
     chunk_length : int
         Rows of a chunk.
     edges : EdgeChunks or None, default=None
@@ -151,6 +151,10 @@ class SlicedRows(ChunkedRows):
         """First position of the chunk that contains a position, and the one after its last."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
+
+    def load(self, start: int, stop: int) -> np.ndarray:
+        """Decode whole chunks."""
+        return self._array.read(start, stop)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Values at ``start <= position < stop``; a pass in row order decodes each chunk once."""
@@ -306,38 +310,3 @@ def read_chunk_file(path: Path) -> bytes | OSError | None:
         return None
     except OSError as error:
         return error
-
-
-class StoredCSRSamples(ChunkedSamples):
-    """Rows of stored data, indices and row pointers, read by contiguous slices."""
-
-    is_sparse = True
-
-    def _set_parts(self, data: SlicedRows, indices: SlicedRows, indptr: SlicedRows) -> None:
-        """Take the parts; ``indptr`` looks one value ahead."""
-        self._data, self._indices, self._indptr = data, indices, indptr
-        matrix.check_indptr_length(indptr.length, self.n_samples, data.length, indices.length, self.name)
-        ends = indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
-        matrix.check_indptr_ends(int(ends[0]), int(ends[1]), data.length, self.name)
-        stored = data, indices, indptr
-        n_bytes = sum(part.length * part.row_bytes for part in stored)
-        self.edge_bytes = edge_bytes([part.chunk_bytes for part in stored], n_bytes)
-        row_values = max(data.length / self.n_samples, 1e-9)
-        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
-        rows = min(data.chunk_length / row_values, self.n_samples)
-        self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
-
-    def _read(self, start: int, stop: int) -> matrix.CSRParts:
-        indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
-        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
-        first, last = int(indptr[0]), int(indptr[-1])
-        return self._data.read(first, last), self._indices.read(first, last), indptr - first
-
-    def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
-        around = np.union1d(rows, rows + 1)
-        pointers = self._indptr.gather(around).astype(np.int64)
-        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
-        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
-        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
-        positions, indptr = matrix.row_positions(starts, stops)
-        return self._data.gather(positions), self._indices.gather(positions), indptr

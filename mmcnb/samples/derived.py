@@ -212,14 +212,11 @@ class CachedSamples(DerivedSamples):
             return self.base.block(start, stop)
         if self._file is not None:
             return self._read(start, stop)
-        if self.is_sparse:
-            first = numbers.start * BLOCK_ROWS
-            return slice_rows(stack_blocks([self._parts[k] for k in numbers]), start - first, stop - first)
-        parts = [
-            self._parts[group // GROUP_ROWS][max(start - group, 0) : stop - group]
-            for group in range(start // GROUP_ROWS * GROUP_ROWS, stop, GROUP_ROWS)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        size, parts = BLOCK_ROWS if self.is_sparse else GROUP_ROWS, []
+        for first in range(start // size * size, stop, size):
+            place = max(start - first, 0), min(stop - first, size)
+            parts.append(slice_rows(self._parts[first // size], *place))
+        return stack_blocks(parts)
 
     def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
         """A part of the cache, made once; None if it exceeds the capacity."""

@@ -106,8 +106,7 @@ class Encoding:
             encoding = cls(columns, tuple(options.items()), given["has_names"])
             plain = all(map(_is_plain, columns)) and type(encoding.has_names) is bool
             marks = options.pop("na_values", None) or ()
-            texts = [*options.values(), marks if isinstance(marks, str) else "", *marks]
-            plain &= all(text is None or type(text) is str for text in texts)
+            plain &= all(text is None or type(text) is str for text in (*options.values(), *marks))
         except (TypeError, KeyError, ValueError):
             plain = False
         if not plain or set(options) - set(TEXT_OPTIONS):

@@ -77,9 +77,8 @@ class TableWriter(AtomicOutput):
         Rows to come.
     index : sequence of length n_samples, callable or None, default=None
         Names of the rows, in the first column; a callable gives those from one row to another. None is their
-        numbers.
-    index_name : str, default="index"
-        Name of that column, unless another one has it; "row" if rows have numbers alone.
+        numbers. The column has the ``name`` of a pandas index, unless another one has it, or is "index"; it
+        is "row" if rows have numbers alone.
 
     Raises
     ------
@@ -100,11 +99,10 @@ class TableWriter(AtomicOutput):
     <BLANKLINE>
     """
 
-    def __init__(
-        self, path: PathLike, n_samples: int, index: RowNames | None = None, index_name: str = INDEX
-    ) -> None:
+    def __init__(self, path: PathLike, n_samples: int, index: RowNames | None = None) -> None:
         super().__init__(path)
-        self._expected, self._index, self._index_name = n_samples, index, index_name
+        self._expected, self._index = n_samples, index
+        self._index_name = str(getattr(index, "name", None) or INDEX)
         self._written = 0
         self._file: Any = None  # is made with the first rows, which say its columns
 

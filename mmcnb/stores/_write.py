@@ -151,27 +151,25 @@ class StoreWriter(AtomicOutput):
     n_features : int
         As far as columns are known.
     dtype : dtype
-    n_samples : int or None, default=None
+    overwrite : bool, default=False
+        Replace a store that is there.
+
+    Attributes
+    ----------
+    expected : int or None
         Number of rows to come, checked at the end.
-    attributes : dict or None, default=None
-        Further attributes of the store.
-    **output
-        As `AtomicOutput` takes them.
+    attributes : dict
+        Of the store and of its arrays, by path.
+    class_names, feature_names : list of str or None
+    sources : list of str or None
+        The columns of a table behind the columns.
     """
 
     encoding: tuple[str, str]  # AnnData's name of it, and its version
 
-    def __init__(
-        self,
-        path: PathLike,
-        n_features: int,
-        dtype: Any,
-        n_samples: int | None = None,
-        attributes: dict[str, Any] | None = None,
-        **output: Any,
-    ) -> None:
-        super().__init__(path, **output)
-        self.n_features, self._expected, self._dtype = int(n_features), n_samples, np.dtype(dtype)
+    def __init__(self, path: PathLike, n_features: int, dtype: Any, overwrite: bool = False) -> None:
+        super().__init__(path, overwrite)
+        self.n_features, self._dtype = int(n_features), np.dtype(dtype)
         matrix.check_dtype(self._dtype, f"the dtype to write {self.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
@@ -179,31 +177,32 @@ class StoreWriter(AtomicOutput):
         self._digest = ContentDigest(self._is_sparse, matrix.block_dtype(self._dtype))
         self._store = LocalStore(self.path)
         self._arrays: dict[str, ArrayWriter] = {}
-        self._attributes = {"": attributes or {}, "X": _encoded(*self.encoding)}
+        self.attributes: dict[str, Any] = {"X": _encoded(*self.encoding)}
         self._n_nonzero = 0
+        self.expected: int | None = None
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
-        self.sources: list[str] | None = None  # the columns of a table behind the columns
+        self.sources: list[str] | None = None
 
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
         n_samples, n_features, name = self._digest.n_samples, self.n_features, self.name
-        if self._expected not in (None, n_samples):
-            raise InputError(f"{name}: {n_samples} rows came, not {self._expected} as was said.")
+        if self.expected not in (None, n_samples):
+            raise InputError(f"{name}: {n_samples} rows came, not {self.expected} as was said.")
         matrix.check_shape((n_samples, n_features), name)
         sources = None if self.sources == self.feature_names else self.sources
         for key, names in (("feature_names", self.feature_names), ("table_columns", sources)):
             if (checked := check_feature_names(names, n_features, name)) is not None:
-                self._attributes["X"][key] = checked
+                self.attributes["X"][key] = checked
         if self._is_sparse:
-            self._attributes["X"]["shape"] = [n_samples, n_features]
+            self.attributes["X"]["shape"] = [n_samples, n_features]
         if self.class_names is not None and "y" in self._arrays:
-            self._attributes["y"] = {"class_names": self.class_names}
+            self.attributes["y"] = {"class_names": self.class_names}
         if "index" in self._arrays and (n_names := self._arrays["index"].n_rows) != n_samples:
             raise InputError(f"{name}: {n_names} names of rows came for {n_samples} rows: give one a row.")
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
-        for path, attributes in self._attributes.items():
+        for path, attributes in self.attributes.items():
             (root[path] if path else root).update_attributes(attributes)
         counts = {"n_samples": n_samples, "n_features": n_features, "n_nonzero": self._n_nonzero}
         digest = self._digest.hexdigest(n_features)
@@ -247,7 +246,7 @@ class StoreWriter(AtomicOutput):
         if "index" not in self._arrays:
             is_text = names.dtype.kind in "TUO"
             self._add("index", np.dtypes.StringDType() if is_text else np.int64, LABEL_CHUNK_ROWS)
-            self._attributes["index"] = _encoded("string-array" if is_text else "array", "0.2.0")
+            self.attributes["index"] = _encoded("string-array" if is_text else "array", "0.2.0")
         self._arrays["index"].append(names)
 
 
@@ -260,8 +259,8 @@ class DenseStoreWriter(StoreWriter):
 
     encoding = "array", "0.2.0"
 
-    def __init__(self, *store: Any, chunk_rows: int | None = None, **options: Any) -> None:
-        super().__init__(*store, **options)
+    def __init__(self, *store: Any, chunk_rows: int | None = None) -> None:
+        super().__init__(*store)
         row_bytes = max(1, self.n_features) * self._dtype.itemsize
         self._add("X", self._dtype, chunk_rows or chunk_rows_for(row_bytes), self.n_features)
 
@@ -291,8 +290,8 @@ class CSRStoreWriter(StoreWriter):
 
     encoding = "csr_matrix", "0.1.0"
 
-    def __init__(self, path: PathLike, n_features: int | None, *store: Any, **options: Any) -> None:
-        super().__init__(path, n_features or 0, *store, **options)
+    def __init__(self, path: PathLike, n_features: int | None, *store: Any) -> None:
+        super().__init__(path, n_features or 0, *store)
         if self._dtype not in (np.float32, np.float64):
             raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
         self._given = n_features  # None is one more than the largest index so far
@@ -388,8 +387,9 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    options: dict[str, Any] = {"chunk_rows": chunk_rows, "overwrite": overwrite}
-    return DenseStoreWriter(path, n_features, dtype, n_samples, attributes, **options)
+    writer = DenseStoreWriter(path, n_features, dtype, overwrite, chunk_rows=chunk_rows)
+    writer.expected, writer.attributes[""] = n_samples, attributes or {}
+    return writer
 
 
 def create_csr_store(
@@ -434,4 +434,6 @@ def create_csr_store(
     ...     open_samples(f"{folder}/small.zarr").n_features
     3
     """
-    return CSRStoreWriter(path, n_features, dtype, attributes=attributes, overwrite=overwrite)
+    writer = CSRStoreWriter(path, n_features, dtype, overwrite)
+    writer.attributes[""] = attributes or {}
+    return writer

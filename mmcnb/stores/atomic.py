@@ -68,15 +68,12 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     target = Path(path).absolute()
     with ExitStack() as stack:
         part = part or stack.enter_context(AtomicOutput(target, overwrite=True).begun()).path
-        try:
-            with part.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        stack.callback(part.unlink, missing_ok=True)
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
         if hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
             folder = os.open(target.parent, os.O_RDONLY)
             stack.callback(os.close, folder)

@@ -173,6 +173,34 @@ class TableOptions:
         whole = r"\d+" if self.thousands is None else rf"(\d{{1,3}}(\{self.thousands}\d{{3}})+|\d+)"
         return rf"(?i)^[-+]?(({whole}{point}?\d*|{point}\d+)(e[-+]?\d+)?|inf(inity)?|nan)$"
 
+    def parsed(self, texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
+        """Trimmed texts as numbers or flags, and which of them are none."""
+        good = pc.match_substring_regex(texts, FLAG if kind == pa.bool_() else self.number())
+        wrong = pc.fill_null(pc.invert(good), False)
+        values = pc.if_else(good, texts, None)
+        if kind == pa.bool_():
+            return values.cast(pa.bool_()), wrong
+        for mark, into in ((self.thousands, ""), (self.decimal, ".")):
+            values = pc.replace_substring(values, mark, into) if mark else values
+        return values.cast(pa.float64()), wrong
+
+    def number_hint(self, texts: pa.Array) -> str:
+        """Options with which all texts are numbers, or the only one is a mark of missing values."""
+        other = "," if self.decimal == "." else "."
+        ways = ("thousands", other), ("decimal", other), ("thousands", "'"), ("thousands", " ")
+        found = [
+            f"--{name} {mark!r}"
+            for name, mark in ways
+            if mark != self.thousands
+            and pc.all(pc.match_substring_regex(texts, replace(self, **{name: mark}).number())).as_py()
+        ]
+        if found:
+            return f"give {' or '.join(found)}, "
+        if len(pc.unique(texts)) > 1:
+            return ""
+        more = " and --missing drop" if self.missing == "refuse" else ""
+        return f"give --na-values {shlex.quote(texts[0].as_py())}{more} if it marks missing values, "
+
 
 NUMBERS_ALONE = TableOptions("all", missing="refuse", categories="refuse", dates="refuse")
 """Of rows for a model of plain numbers."""
@@ -523,36 +551,6 @@ def trimmed(texts: pa.Array, gaps: pa.Array) -> pa.Array:
     """Texts without spaces around them; null for the marks of missing values."""
     texts = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.is_in(texts, gaps), None, texts)
-
-
-def parsed(texts: pa.Array, kind: pa.DataType, options: TableOptions) -> tuple[pa.Array, pa.Array]:
-    """Trimmed texts as numbers or flags, and which of them are none."""
-    good = pc.match_substring_regex(texts, FLAG if kind == pa.bool_() else options.number())
-    wrong = pc.fill_null(pc.invert(good), False)
-    values = pc.if_else(good, texts, None)
-    if kind == pa.bool_():
-        return values.cast(pa.bool_()), wrong
-    for mark, into in ((options.thousands, ""), (options.decimal, ".")):
-        values = pc.replace_substring(values, mark, into) if mark else values
-    return values.cast(pa.float64()), wrong
-
-
-def number_hint(texts: pa.Array, options: TableOptions) -> str:
-    """Options with which all texts are numbers, or the only one is a mark of missing values."""
-    other = "," if options.decimal == "." else "."
-    ways = ("thousands", other), ("decimal", other), ("thousands", "'"), ("thousands", " ")
-    found = [
-        f"--{name} {mark!r}"
-        for name, mark in ways
-        if mark != options.thousands
-        and pc.all(pc.match_substring_regex(texts, replace(options, **{name: mark}).number())).as_py()
-    ]
-    if found:
-        return f"give {' or '.join(found)}, "
-    if len(pc.unique(texts)) > 1:
-        return ""
-    more = " and --missing drop" if options.missing == "refuse" else ""
-    return f"give --na-values {shlex.quote(texts[0].as_py())}{more} if it marks missing values, "
 
 
 def float32_merges(values: pa.Array, is_first: bool) -> bool:

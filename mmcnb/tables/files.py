@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -252,7 +252,8 @@ class _ColumnarFile:
     has_names = True
 
     def __init__(self, path: Path, open_file: Callable[[Path], "_Opened"]) -> None:
-        self._path = path
+        known = pa.ArrowException, OSError, EOFError
+        self._worded = partial(worded, f"{path} cannot be read", "get or write the file again", *known)
         with self._worded():
             schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
         self.keys, self.names, self.types = schema.names, schema.names, schema.types
@@ -266,10 +267,6 @@ class _ColumnarFile:
         self.index_columns = tuple(
             p for p, name in enumerate(self.names) if name in said or name.startswith("__index_level_")
         )
-
-    def _worded(self) -> AbstractContextManager[None]:
-        known = pa.ArrowException, OSError, EOFError
-        return worded(f"{self._path} cannot be read", "get or write the file again", *known)
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, some rows at a time; of one group, or all."""

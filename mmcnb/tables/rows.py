@@ -47,8 +47,6 @@ from mmcnb.tables.columns import (
     is_identifier,
     kind_of,
     kind_of_texts,
-    number_hint,
-    parsed,
     trimmed,
 )
 from mmcnb.tables.files import Part, Table
@@ -275,7 +273,7 @@ class TableRows:
                 wrong = pa.array([_is_no(text, kind) for text in texts])
             self._fault("date cell", column, part, _rows_of(wrong), *texts.filter(wrong)[:1].to_pylist())
             return pc.if_else(wrong, None, texts).cast(kind)
-        values, wrong = parsed(texts, kind, self._options)
+        values, wrong = self._options.parsed(texts, kind)
         rows = _rows_of(wrong)
         if not len(rows):
             if pa.types.is_integer(kind) and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
@@ -283,7 +281,7 @@ class TableRows:
             return values
         if pa.types.is_null(column.type):
             self._take_type(column, TEXT)
-        hint = number_hint(texts.filter(wrong), self._options)
+        hint = self._options.number_hint(texts.filter(wrong))
         fault = "flag cell" if kind == pa.bool_() else "cell"
         self._fault(fault, column, part, rows, texts[int(rows[0])].as_py(), hint)
         return pc.if_else(wrong, pa.scalar(0).cast(values.type), values)

@@ -101,6 +101,7 @@ ARRAYS = [
     ("graph", "graph_labels", halved, "graph_labels does not fit"),
     ("graph", "graph_labels", lambda a: a.astype(float), "graph_labels is of shape"),
     ("graph", "graph_search", lambda a: a * 10**6, "graph_search does not fit"),
+    ("graph", "graph_search", changed(2, 10**9), "coef has shape"),  # of the clusters
     ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
     ("graph", "graph_nodes", spoilt, "graph_nodes holds numbers that are not finite"),
     ("graph", "coef", lambda a: a[1:], "coef numbers no clusters of the nodes"),

@@ -8,9 +8,9 @@ import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (
     candidate_gammas,
+    default_gamma,
     leave_one_out_scores,
     mean_squared_distance,
-    named_gamma,
 )
 from tests import reference
 
@@ -54,26 +54,30 @@ def test_estimators_refuse_tiny_values_in_one_sentence(X, name):
 
 def test_named_gammas_are_those_of_the_formulas(X):
     distances = euclidean_distances(X, squared=True)
-    assert named_gamma("mean", X) == pytest.approx(1 / (2 * distances.mean()))
+    assert default_gamma("mean", "rbf", X) == pytest.approx(1 / (2 * distances.mean()))
     pairs = distances[np.triu_indices(len(X), 1)]
-    assert named_gamma("median", X) == pytest.approx(1 / (2 * np.median(pairs)))
-    assert named_gamma("scale", X) == pytest.approx(SVC(gamma="scale").fit(X, X[:, 0] > 0)._gamma)
+    assert default_gamma("median", "rbf", X) == pytest.approx(1 / (2 * np.median(pairs)))
+    assert default_gamma("scale", "rbf", X) == pytest.approx(SVC(gamma="scale").fit(X, X[:, 0] > 0)._gamma)
 
 
 @pytest.mark.parametrize("name", ["mean", "median", "scale"])
 def test_named_gammas_of_csr_and_of_scaled_rows(X, name):
-    assert named_gamma(name, scipy.sparse.csr_array(X)) == pytest.approx(named_gamma(name, X))
-    assert named_gamma(name, 3 * X) == pytest.approx(named_gamma(name, X) / 9)
+    assert default_gamma(name, "rbf", scipy.sparse.csr_array(X)) == pytest.approx(
+        default_gamma(name, "rbf", X)
+    )
+    assert default_gamma(name, "rbf", 3 * X) == pytest.approx(default_gamma(name, "rbf", X) / 9)
 
 
 @pytest.mark.parametrize("name", ["mean", "scale"])
 def test_weights_of_named_gammas_are_repetitions(X, weights, name):
-    assert named_gamma(name, X, weights) == pytest.approx(named_gamma(name, repeated(X, weights)))
+    assert default_gamma(name, "rbf", X, weights) == pytest.approx(
+        default_gamma(name, "rbf", repeated(X, weights))
+    )
 
 
 def test_median_of_mostly_equal_rows_falls_back_to_the_mean():
     X = np.r_[np.zeros((20, 2)), np.ones((2, 2))]
-    assert named_gamma("median", X) == named_gamma("mean", X)
+    assert default_gamma("median", "rbf", X) == default_gamma("mean", "rbf", X)
 
 
 def test_candidates_are_seven_steps_of_two_around_the_mean(X, weights):

@@ -151,12 +151,6 @@ def test_columns_that_do_not_rise_are_one_sentence(columns):
         MultipleKernels(NAMED[:2], (None, np.array(columns, np.int64)))
 
 
-def test_columns_that_are_not_there_are_one_sentence(X):
-    stack = MultipleKernels(NAMED[:2], (None, np.array([2, 7])))
-    with pytest.raises(InputError, match=r"^kernel 1 wants column 7 and there are 7; [^\n]*\.$"):
-        stack.against(X[:3])
-
-
 @pytest.mark.parametrize(("kernels", "columns"), [((), ()), (NAMED, (None,))])
 def test_kernels_and_columns_that_do_not_match_are_one_sentence(kernels, columns):
     with pytest.raises(InputError, match=r"^there are \d kernels and columns for \d; [^\n]*\.$"):

@@ -29,7 +29,7 @@ def test_clusters_are_those_of_the_twin(threshold, kind):
             found = kernels.genie(ends, weights, threshold, k)
             assert found.dtype == np.int64
             np.testing.assert_array_equal(found, expected)
-            assert found.max() + 1 == min(k, p)
+            assert np.unique(found).size == min(k, p)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
@@ -39,7 +39,7 @@ def test_a_forest_ends_in_its_trees(threshold):
     for k in (1, 7, 12):
         found = kernels.genie(ends, weights, threshold, k)
         np.testing.assert_array_equal(found, reference_genie.genie(ends, weights, threshold, k))
-        assert found.max() + 1 == max(k, 7)
+        assert np.unique(found).size == max(k, 7)
 
 
 @pytest.mark.parametrize("n_clusters", [3, 4, 0])
@@ -54,4 +54,4 @@ def test_an_index_equal_to_the_threshold_is_not_above_it():
     index = 4 / (3 * 6)
     assert reference_genie.gini(weights) == index
     assert kernels.genie(ends, weights, index, 3).tolist() == [0, 1, 2, 2]
-    assert kernels.genie(ends, weights, np.nextafter(index, 0), 3).tolist() == [0, 0, 1, 2]
+    assert kernels.genie(ends, weights, np.nextafter(index, 0), 3).tolist() == [0, 0, 2, 3]

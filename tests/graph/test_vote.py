@@ -166,7 +166,6 @@ WRONG = {
     "a label less": ("labels", lambda a: a[:-1]),
     "a negative label": ("labels", lambda a: changed(a, 5, -1)),
     "a label beyond the clusters": ("labels", lambda a: changed(a, 5, 3)),
-    "more clusters than nodes": ("search", lambda a: changed(a, 2, 10**9)),
 }
 
 

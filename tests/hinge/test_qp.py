@@ -108,10 +108,11 @@ def test_objective_and_w_are_unique_where_beta_is_not():
 def test_infeasible_planes_are_refused():
     # s = .3 < 1/C: no multipliers reach s'lambda = 1.
     with pytest.raises(PlaneQPError, match="no solution"):
-        solve_planes(np.ones((1, 1)), np.array([0.3]), np.zeros(1), 2.0)
+        solve_planes(np.ones((1, 1)), np.array([0.3]), np.zeros(1), 2.0, 0.0, "adaptive")
 
 
 def test_planes_that_vanish_give_a_margin_of_nothing():
-    found = solve_planes(np.zeros((2, 2)), np.array([1.0, 0.5]), np.array([1.0, 0.5]), 2.0)
+    means = np.array([1.0, 0.5])
+    found = solve_planes(np.zeros((2, 2)), means, means, 2.0, 0.0, "adaptive")
     assert found.norm2 == 0
     assert found.rho == pytest.approx(0, abs=1e-6)

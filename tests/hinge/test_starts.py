@@ -65,12 +65,12 @@ def test_fewer_columns_give_fewer_directions():
 @pytest.mark.parametrize("n_init", [1, 4, 8])
 def test_starts_are_as_many_as_asked_and_hold_both_labels(init, n_init):
     z = np.random.default_rng(4).standard_normal((30, 4))
-    starts = [start.labels.y for start in starting_labels(init, n_init, z, np.random.RandomState(0))]
+    starts = [labels.y for labels, _ in starting_labels(init, n_init, z, np.random.RandomState(0))]
     assert len(starts) == n_init
     for y in starts:
         assert y.dtype == np.int8
         assert set(y.tolist()) == {-1, 1}
-    again = [start.labels.y for start in starting_labels(init, n_init, z, np.random.RandomState(0))]
+    again = [labels.y for labels, _ in starting_labels(init, n_init, z, np.random.RandomState(0))]
     np.testing.assert_array_equal(starts, again)
 
 
@@ -78,8 +78,8 @@ def test_mixed_starts_hold_the_signs_of_principal_components_and_the_partitions_
     z = np.random.default_rng(5).standard_normal((30, 4))
     partitions = least_squares_labels(z, np.random.RandomState(0))
     starts = list(starting_labels("mixed", 8, z, np.random.RandomState(0), partitions=partitions))
-    assert [start.warm for start in starts] == [False, False, True, True, False, False, False, False]
-    signs = np.array([starts[number].labels.y for number in (1, 4, 5)]) > 0
+    assert [warm for _, warm in starts] == [False, False, True, True, False, False, False, False]
+    signs = np.array([starts[number][0].y for number in (1, 4, 5)]) > 0
     np.testing.assert_array_equal(signs, principal_directions(z, 3).T >= 0)
 
 
@@ -103,7 +103,7 @@ def test_rows_that_are_all_equal_still_have_both_labels():
 def test_starts_do_not_depend_on_how_many_follow():
     z = np.random.default_rng(6).standard_normal((30, 4))
     few, many = (
-        [start.labels.y for start in starting_labels("mixed", n_init, z, np.random.RandomState(0))]
+        [labels.y for labels, _ in starting_labels("mixed", n_init, z, np.random.RandomState(0))]
         for n_init in (3, 7)
     )
     np.testing.assert_array_equal(few, many[:3])
