@@ -47,7 +47,7 @@ def test_labels_of_other_rows_are_refused_in_a_sentence(folder, tmp_path, capsys
     pd.DataFrame({"cluster": [0, 1]}).to_csv(tmp_path / "few.csv", index=False)
     code, streams = run(capsys, folder / "model", folder / "rows.csv", "--labels", tmp_path / "few.csv")
     assert code == 2
-    assert "few.csv has 2 rows" in streams.err
+    assert "few.csv has 2 values" in streams.err
     assert "give one label a row" in streams.err
     assert streams.err.count("\n") == 1
 

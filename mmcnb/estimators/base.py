@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mmcnb._config import resolve_memory_limit
 from mmcnb._constraints import Constraint
 from mmcnb.columns.columns import treat
 from mmcnb.engine.checkpoint import CheckpointEngine
@@ -45,6 +44,7 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPas
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
+from mmcnb.stores._label_table import labels_of_rows
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
 LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # parameters that end a fit
@@ -376,7 +376,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Raises
         ------
         InputError
-            If the rows or the labels cannot be used; the message says why, and what to do.
+            If the rows or the labels cannot be used, or the memory limit is too small; the message says why,
+            and what to do.
 
         Examples
         --------
@@ -389,18 +390,20 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Cluster 1 (50 %): age high (median 71, others 21).
         """
         from mmcnb.explanation.explanation import explain
-        from mmcnb.explanation.groups import given_labels, labels_of
+        from mmcnb.explanation.groups import agree, grouped, planned
 
-        check_is_fitted(self, "model_")
-        samples = read_input(self, X, reset=False, element=element)
-        with self._open_engine(self.n_jobs) as engine:
+        features, rule = self._features(X, element)
+        samples = features.root
+        given: Any = getattr(self, "labels_", None)
+        if labels is not None:
+            given = labels_of_rows(labels, None, samples)
+        elif not agree(given, rule, features):
+            given = self._run(LabelsPass(rule), features, "labels")
+        groups = grouped(given)
+        plan, most_rows = planned(samples, groups.clusters.size, self.memory_limit, self.n_jobs)
+        with self._open_engine(plan.threads) as engine:
             engine.traffic = Traffic(samples)
-            if labels is None:
-                given = labels_of(engine, self.model_, samples, getattr(self, "labels_", None))
-            else:
-                given = given_labels(labels, samples)
-            limit = resolve_memory_limit(self.memory_limit)
-            return explain(engine, samples, given, self.model_, index_of(X, samples.root), limit)
+            return explain(engine, samples, groups, self.model_, index_of(X, samples), most_rows)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.

@@ -2,19 +2,15 @@
 
 from dataclasses import dataclass
 from html import escape
-from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from mmcnb._config import LIBRARIES
 from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
-from mmcnb.explanation.examples import nearest_clusters, seen_rows, table_of_rows
-from mmcnb.explanation.groups import Sample, drawn_rows, grouped, sizes_of_samples
+from mmcnb.explanation.examples import nearest_cluster, row_table, seen_rows
+from mmcnb.explanation.groups import Groups, Sample, drawn_rows, sizes_of_samples
 from mmcnb.explanation.sentences import sentences
-from mmcnb.explanation.summary import ColumnFigures, MomentsPass, columns_of_clusters, table_of_words
+from mmcnb.explanation.summary import MomentsPass, column_table, word_table
 from mmcnb.features.model import Model
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import stack
@@ -79,13 +75,7 @@ class Explanation:
 
 
 def explain(
-    engine: Engine,
-    samples: Samples,
-    labels: np.ndarray,
-    model: Model,
-    index: Any,
-    memory_limit: int,
-    most_rows: int = 20_000,
+    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, most_rows: int
 ) -> Explanation:
     """Explain the clusters of some rows.
 
@@ -95,34 +85,32 @@ def explain(
         Runs the passes.
     samples : Samples
         The rows, not scaled; they are read once.
-    labels : ndarray of shape (n_samples,)
+    groups : Groups
         Their clusters.
     model : Model
         Of the fit.
     index : index, callable or None
         Names of the rows.
-    memory_limit : int
-        Bytes; the sample takes a twelfth of what the libraries leave.
-    most_rows : int, default=20_000
+    most_rows : int
         Rows of the sample.
     """
     import pandas as pd
 
-    groups = grouped(labels)
-    free = max(memory_limit - LIBRARIES, memory_limit / 4)  # a part of it, as gathered rows are copied
-    sizes = sizes_of_samples(groups.counts, min(most_rows, int(free / 12 / samples.row_bytes)))
+    sizes = sizes_of_samples(groups.counts, most_rows)
     rows = drawn_rows(groups, sizes)
     both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(both, samples, "explanation")
     codes = groups.codes[rows]
     sample = Sample(stack(parts), rows, codes, (groups.counts / sizes)[codes])
-    found = columns_of_clusters(engine, samples, groups, moments, sample)
+    columns = column_table(engine, samples, groups, moments, sample)
+    words = word_table(samples, groups, moments, sample)
     return_freed_memory()  # of the pass, before the model needs its own
-    columns = pd.DataFrame(chain.from_iterable(found), columns=ColumnFigures._fields)
-    words = table_of_words(samples, groups, moments)
     seen = seen_rows(engine, model, sample, groups)
     share = groups.counts / groups.counts.sum()
     clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts, "share": share})
-    clusters = pd.concat([clusters, nearest_clusters(seen, groups)], axis=1)
-    clusters["sentence"] = [*sentences(clusters, found, words)]
-    return Explanation(clusters, columns, table_of_rows(seen, sample, groups, index), words)
+    nearest, margins = zip(
+        *(nearest_cluster(seen, sample, groups, k) for k in range(sizes.size)), strict=True
+    )
+    clusters["nearest"], clusters["margin"] = pd.Series(nearest, dtype=object).convert_dtypes(), margins
+    clusters["sentence"] = [*sentences(clusters, columns, words)]
+    return Explanation(clusters, columns, row_table(seen, sample, groups, index), words)

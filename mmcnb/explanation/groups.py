@@ -1,56 +1,23 @@
 """The clusters to explain: their labels, and a sample of the rows of each."""
 
-import os
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mmcnb._config import resolve_memory_limit
 from mmcnb.engine.passes import sample_rows
-from mmcnb.engine.run import Engine
-from mmcnb.errors import InputError
-from mmcnb.features.model import Model
-from mmcnb.features.rules import LabelsPass
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
+from mmcnb.errors import worded
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
-from mmcnb.samples._arrays import plain_values
-from mmcnb.stores._label_table import labels_of_rows
 
 
-def labels_of(engine: Engine, model: Model, samples: Samples, own: Any) -> np.ndarray:
-    """The labels of a fit, if the model gives the first and last rows the same ones; otherwise its own.
-
-    Parameters
-    ----------
-    engine : Engine
-        Runs the pass.
-    model : Model
-        Labels the rows.
-    samples : Samples
-        The rows.
-    own : ndarray or None
-        Labels of the rows of the fit.
-    """
-    rule: Any
-    features, rule = model.labelling(samples)
-    n = samples.n_samples
-
-    def agrees(start: int) -> bool:
-        stop = min(start + BLOCK_ROWS, n)
-        return np.array_equal(rule.label(features.block(start, stop)), own[start:stop])
-
-    if own is not None and own.size == n and agrees(0) and agrees((n - 1) // BLOCK_ROWS * BLOCK_ROWS):
-        return np.asarray(own)
-    return np.concatenate(engine.run(LabelsPass(rule), features, "labels"))
-
-
-def given_labels(labels: Any, samples: Samples) -> np.ndarray:
-    """Labels that a user gives, in memory or as a path, one a row."""
-    if isinstance(labels, str | os.PathLike):
-        return labels_of_rows(labels, None, samples)
-    values = plain_values(labels, "labels", text=True)
-    if values.shape != (samples.n_samples,):
-        fault = f"labels has the shape {values.shape} for the {samples.n_samples} rows of {samples.name}"
-        raise InputError(f"{fault}; give one label a row.")
-    return values
+def agree(labels: Any, rule: Any, features: Samples) -> bool:
+    """Whether a rule gives the first and the last rows the labels of a fit, of which there may be none."""
+    n = features.n_samples
+    ends = np.unique(np.r_[:BLOCK_ROWS, n - BLOCK_ROWS : n].clip(0, n - 1))
+    is_fit = labels is not None and labels.size == n
+    return is_fit and np.array_equal(rule.label(features.gather(ends)), labels[ends])
 
 
 class Groups(NamedTuple):
@@ -62,7 +29,7 @@ class Groups(NamedTuple):
         The labels that occur, in order.
     counts : ndarray of shape (k,), int64
         Rows of each.
-    codes : ndarray of shape (n,), int8 or int32
+    codes : ndarray of shape (n,), int8 or wider
         Place of the label of each row among them.
     """
 
@@ -85,7 +52,7 @@ class Sample(NamedTuple):
         The rows, not scaled.
     rows : ndarray of shape (m,), int64
         Their numbers.
-    codes : ndarray of shape (m,), int8 or int32
+    codes : ndarray of shape (m,), int8 or wider
         Place of the cluster of each.
     weights : ndarray of shape (m,), float64
         How many rows of its cluster each stands for.
@@ -103,7 +70,7 @@ def grouped(labels: np.ndarray) -> Groups:
     Raises
     ------
     InputError
-        A label is a number that is not whole.
+        Some are numbers and some are names.
 
     Examples
     --------
@@ -114,18 +81,42 @@ def grouped(labels: np.ndarray) -> Groups:
     """
     import pandas as pd
 
-    sizes = pd.Series(labels, copy=False).value_counts().sort_index()
+    with worded("labels has numbers and names", "give either of them", TypeError):
+        sizes = pd.Series(labels, copy=False).value_counts().sort_index()
     clusters = sizes.index.to_numpy()
-    if clusters.dtype.kind == "f" and (clusters % 1).any():
-        example = clusters[clusters % 1 != 0][0]
-        raise InputError(f"labels has numbers such as {example:g}; give whole numbers or names.")
     # A byte a row, of which each Dask worker gets that of its own rows.
-    codes = np.empty(len(labels), np.int8 if len(clusters) < 128 else np.int32)
-    for start in range(0, len(labels), GROUP_ROWS):
-        part = slice(start, start + GROUP_ROWS)
-        codes[part] = np.searchsorted(clusters, labels[part])
+    dtype, parts = np.min_scalar_type(-len(clusters)), range(0, len(labels), GROUP_ROWS)
+    codes = [np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype) for start in parts]
     clusters = clusters.astype(np.int64) if clusters.dtype.kind in "iufb" else clusters
-    return Groups(clusters, sizes.to_numpy(), codes)
+    return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
+
+
+def planned(samples: Samples, n_clusters: int, memory_limit: Any, n_jobs: int | None) -> tuple[FitPlan, int]:
+    """The plan of an explanation, and the most rows of its sample: 20,000, or fewer of wide rows.
+
+    Raises
+    ------
+    MemoryLimitError
+        The limit is too small for means of the clusters; the message names the least that works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.explanation.groups import planned
+    >>> from mmcnb.samples import open_samples
+    >>> planned(open_samples(np.eye(1000)), 5, "1GiB", 1)[1]
+    1000
+    """
+    rows, limit = RowShape.of(samples, 1), resolve_memory_limit(memory_limit)
+    anywhere = replace(rows, is_reopenable=True, chunk_bytes=0.0, edge_bytes=0.0)
+    # A row is copied by parts, scaled and mapped, and has scores of clusters; means are of many kinds.
+    means, row_bytes = 8.0 * n_clusters * rows.n_features, 12 * rows.row_bytes + 32 * n_clusters
+    least = FitNeeds(sample_bytes=8 * means + n_clusters * row_bytes, block_bytes=means)
+    # A half is for threads and chunks, on which the sample does not depend unless they leave less.
+    left = min((limit - FitPlan(anywhere, least, limit).peak) / 2, limit - FitPlan(rows, least, limit).peak)
+    most = min(20_000, rows.n_samples, n_clusters + int(max(0.0, left) / row_bytes))
+    needs = replace(least, sample_bytes=8 * means + most * row_bytes)
+    return plan_fit(RowShape.of(samples, n_jobs), needs, limit, n_jobs), most
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:

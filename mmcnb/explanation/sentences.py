@@ -1,11 +1,12 @@
 """One plain sentence about each cluster."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mmcnb.errors import shown
+from mmcnb.explanation.summary import strength_of
 
 
 def name_of(value: Any, most: int = 40) -> str:
@@ -22,29 +23,32 @@ def name_of(value: Any, most: int = 40) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in words.
+    """A share in words, with as many digits as tell it from nothing and from all, up to three.
 
     Examples
     --------
     >>> from mmcnb.explanation.sentences import percent
-    >>> percent(0.842), percent(0.004)
-    ('84 %', '0.4 %')
+    >>> percent(0.842), percent(0.004), percent(0.9996), percent(1.0)
+    ('84 %', '0.4 %', '99.96 %', '100 %')
     """
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
+    rest = 100 * min(share, 1 - share)
+    digits = next((digits for digits in range(4) if round(rest, digits)), 0)
+    return f"{100 * share:.{digits}f} %"
 
 
 def two_numbers(one: float, other: float) -> tuple[str, str]:
-    """Two numbers with three digits, or as many as tell them apart.
+    """Two numbers with three digits, four up to 10,000 as in years, or as many as tell them apart.
 
     Examples
     --------
     >>> from mmcnb.explanation.sentences import two_numbers
     >>> two_numbers(160234.0, 41000.0), two_numbers(1000.1, 1000.2)
-    (('160,000', '41,000'), ('1,000.1', '1,000.2'))
+    (('160,000', '41,000'), ('1000.1', '1000.2'))
     """
     largest, gap = max(abs(one), abs(other)), abs(one - other)
-    digits = min(12, max(3, 1 + int(np.ceil(np.log10(largest / gap))))) if gap else 3
-    first, second = (f"{float(f'{value:.{digits}g}'):,.12g}" for value in (one, other))
+    least, apart = 3 + (1000 <= largest < 10_000), np.ceil(np.log10(largest / gap)) if gap else 0
+    rounded = (float(f"{value:.{min(12, max(least, int(apart) + 1))}g}") for value in (one, other))
+    first, second = (f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}" for value in rounded)
     return first, second
 
 
@@ -64,53 +68,56 @@ def two_dates(one: float, other: float) -> tuple[str, str]:
 
 def phrase(row: Any) -> str:
     """How a column is in a cluster, beside all others; ``row`` is of the table of columns."""
-    is_high, name = row.auc > 0.5, name_of(row.column)
+    name = name_of(row.column)
     if row.kind in ("flag", "text"):
         word = "mostly" if row.kind == "text" and row.mean > 0.5 else "often"
-        word = word if is_high else "rarely"
+        word = word if row.auc > 0.5 else "rarely"
         value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
         return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
     is_date, measure, values = row.kind == "date", "median", (row.median, row.others_median)
     if row.near > abs(row.auc - 0.5) + 0.65:  # other rows are on both sides
         unit = 86400 if is_date else 1
         own, other = two_numbers(row.spread / unit, row.others_spread / unit)
-        middle, *_ = (two_dates if is_date else two_numbers)(*values)
+        middle, _ = (two_dates if is_date else two_numbers)(row.median, row.median + row.spread)
         return f"{name} near {middle} (half within {own}{' days' * is_date}, others within {other})"
     if row.median == row.others_median:  # as where most values are 0
         measure, values = "mean", (row.mean, row.others_mean)
     one, other = (two_dates if is_date else two_numbers)(*values)
     low, high = ("early", "late") if is_date else ("low", "high")
-    return f"{name} {high if is_high else low} ({measure} {one}, others {other})"
+    return f"{name} {high if values[0] > values[1] else low} ({measure} {one}, others {other})"
 
 
-def phrases(rows: Sequence[Any], most: int = 3, least: float = 0.15) -> str:
-    """Phrases for the columns that matter, one for each column of a table.
+def phrases(columns: Any, most: int = 3, least: float = 0.15) -> str:
+    """Phrases for the columns of a cluster that matter, one for each column of a table.
 
     They have half of the strength of the first one, as the mark of one cluster makes that column low in
-    all the others.
+    all the others. What a column often has comes before what it rarely has.
     """
-    found: dict[Any, str] = {}
-    for row in rows:
-        is_told = row.column in found or len(found) == most
-        if not is_told and row.strength >= max(least, rows[0].strength / 2):
-            found[row.column] = phrase(row)
-    return ", ".join(found.values()) or "no single column sets it apart"
+    import pandas as pd
+
+    strength = strength_of(columns)
+    told = columns[strength >= max(least, strength.max() / 2)]
+    is_rare = (told["kind"] == "text") & (told["auc"] < 0.5)
+    told = pd.concat([told[~is_rare], told[is_rare]]).drop_duplicates("column").head(most)
+    return ", ".join(map(phrase, told.itertuples())) or "no single column sets it apart"
 
 
-def sentences(
-    clusters: Any, columns: Sequence[Sequence[Any]], words: Any, most_words: int = 5
-) -> Iterator[str]:
-    """One sentence for each row of the table of clusters, by the columns of each cluster and the words."""
-    found = iter(columns)
+def sentences(clusters: Any, columns: Any, words: Any, most_words: int = 5) -> Iterator[str]:
+    """One sentence for each row of the table of clusters, by the columns or the words of each cluster.
+
+    Words are of texts: columns say more if three of them set most clusters apart.
+    """
+    third = strength_of(columns).groupby(columns["cluster"]).nth(2)
+    is_text = words is not None and not third.median() > 0.25
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
         name = f"Cluster {name_of(cluster) if isinstance(cluster, str) else cluster}"
         if cluster == -1:
             name, said = "Noise", "rows of no cluster"
-        elif not columns:
+        elif columns.empty:
             said = "there is no other cluster to set it apart from"
-        elif words is None:
-            said = phrases(next(found))
-        else:
+        elif is_text:
             said = ", ".join(map(name_of, words["word"][words["cluster"] == cluster][:most_words]))
-            said = f"much of {said}" if said else "all of its rows are empty"
+            said = f"marked by {said}" if said else "all of its rows are empty"
+        else:
+            said = phrases(columns[columns["cluster"] == cluster])
         yield f"{name} ({percent(share)}): {said}."

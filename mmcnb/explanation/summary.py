@@ -1,39 +1,38 @@
 """Figures of clusters by column: means of all rows from one pass, and ranks of a sample."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.groups import Groups, Sample
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix, to_dense
 
+FIGURES = [
+    *("cluster", "column", "category", "kind", "effect", "auc", "near"),
+    *("mean", "others_mean", "median", "others_median", "spread", "others_spread"),
+]
+
 
 class Moments(NamedTuple):
-    """Rows and means of each cluster, squared deviations of all rows from their mean, the least value."""
+    """Number of rows, sums of each cluster, and squared deviations of all rows from their mean."""
 
-    counts: np.ndarray
-    means: np.ndarray
+    n: int
+    sums: np.ndarray
     squares: Any
-    least: float
-
-    @property
-    def centre(self) -> np.ndarray:
-        """Mean of all rows."""
-        return (self.counts[:, None] * self.means).sum(axis=0) / max(self.counts.sum(), 1.0)
 
 
 @dataclass(frozen=True)
 class MomentsPass:
-    """Moments of the columns by cluster; those of two ranges join as Chan, Golub and LeVeque do it.
+    """Moments of the columns; those of two ranges join as Chan, Golub and LeVeque do it.
 
     Parameters
     ----------
-    codes : ndarray of shape (n,), int8 or int32
+    codes : ndarray of shape (n,), int8 or wider
         Cluster of each row.
     n_clusters : int
         Their number, k.
@@ -44,62 +43,39 @@ class MomentsPass:
 
     def start(self) -> Moments:
         """Moments of no rows."""
-        return Moments(np.zeros(self.n_clusters), np.zeros((self.n_clusters, 1)), 0.0, np.inf)
+        return Moments(0, np.zeros((self.n_clusters, 1)), 0.0)
 
     def block(self, rows: Any, start: int, stop: int) -> Moments:
         """Moments of one block, dense or CSR."""
-        X, codes = as_matrix(rows), self.codes[start:stop]
-        counts = np.bincount(codes, minlength=self.n_clusters)
-        members = csr_array(
-            (np.ones(len(codes)), np.argsort(codes, kind="stable"), np.r_[0, counts.cumsum()]),
-            shape=(self.n_clusters, len(codes)),
-        )
-        means = to_dense(members @ X) / np.maximum(counts, 1)[:, None]
-        found = Moments(counts.astype(float), means, 0.0, float(X.min()))
-        return found._replace(squares=squares_about(X, found.centre))
+        X, places = as_matrix(rows), (self.codes[start:stop], np.arange(stop - start))
+        members = csr_array((np.ones(stop - start), places), shape=(self.n_clusters, stop - start))
+        variances = mean_variance_axis(X.astype(float), 0)[1] if issparse(X) else X.var(axis=0, dtype=float)
+        return Moments(stop - start, to_dense(members @ X), variances * (stop - start))
 
     def combine(self, total: Moments, other: Moments) -> Moments:
         """Moments of both."""
-        n, m = total.counts.sum(), other.counts.sum()
-        counts = total.counts + other.counts
-        share = (other.counts / np.maximum(counts, 1))[:, None]
-        means = total.means + share * (other.means - total.means)
-        between = (other.centre - total.centre) ** 2 * (n * m / max(n + m, 1))
-        squares = total.squares + other.squares + between
-        return Moments(counts, means, squares, min(total.least, other.least))
-
-
-def squares_about(X: Any, centre: np.ndarray) -> np.ndarray:
-    """Squared deviations of dense or CSR rows from a centre, summed by column, in float64."""
-    if not issparse(X):
-        deviations = X - centre
-        return np.einsum("ij,ij->j", deviations, deviations)
-    deviations = centre[X.indices]
-    deviations -= X.data
-    stored = np.bincount(X.indices, np.square(deviations, out=deviations), X.shape[1])
-    return stored + (X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])) * centre**2
+        n, m = total.n, other.n
+        apart = total.sums.sum(axis=0) / max(n, 1) - other.sums.sum(axis=0) / max(m, 1)
+        squares = total.squares + other.squares + apart**2 * (n * m / max(n + m, 1))
+        return Moments(n + m, total.sums + other.sums, squares)
 
 
 def described_columns(samples: Samples) -> list[tuple[Any, str, str]]:
     """Name, kind and category of each column; one without a name has its number."""
     if samples.encoding is not None:
-        return [
-            (one.name, one.kind, category)
-            for one in samples.encoding.features
-            for category in (one.categories or ("",))
-        ]
+        features = samples.encoding.features
+        return [(one.name, one.kind, text) for one in features for text in one.categories or ("",)]
     names = range(samples.n_features) if samples.feature_names is None else samples.feature_names
     return [(name, "number", "") for name in names]
 
 
-def effects_of(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """Means of all rows that are not of a cluster, and its effects; a constant column has none."""
-    counts, means = moments.counts, moments.means
-    weights = counts * (1 - np.eye(counts.size))
-    others = weights @ means / np.maximum(weights.sum(axis=1), 1)[:, None]
-    deviations = np.sqrt(moments.squares / counts.sum())
-    varies = deviations > 1e-12 * np.abs(moments.centre)
-    return others, np.divide(means - others, deviations, np.zeros_like(means), where=varies)
+def effects_of(counts: np.ndarray, moments: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means of clusters and of all rows beside each, and effects; a constant column has none."""
+    means, others = moments.sums / counts[:, None], (1 - np.eye(counts.size)) @ moments.sums
+    others /= np.maximum(counts.sum() - counts, 1)[:, None]
+    deviations = np.sqrt(moments.squares / moments.n)
+    varies = deviations > 1e-12 * np.abs(moments.sums.sum(axis=0) / moments.n)
+    return means, others, np.divide(means - others, deviations, np.zeros_like(means), where=varies)
 
 
 def compared(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
@@ -125,76 +101,52 @@ def median_of(values: np.ndarray, weights: np.ndarray) -> float:
     return float(values[np.minimum(places, values.size - 1)].mean())
 
 
-class ColumnFigures(NamedTuple):
-    """A column in one cluster, beside all other rows; see `Explanation`."""
-
-    cluster: Any
-    column: Any
-    category: str
-    kind: str
-    effect: float
-    auc: float
-    near: float
-    mean: float
-    others_mean: float
-    median: float
-    others_median: float
-    spread: float
-    others_spread: float
-
-    @property
-    def strength(self) -> float:
-        """How far it tells the cluster from other rows, up to 0.5."""
-        return float(np.fmax(abs(self.auc - 0.5), self.near - 0.5))
-
-    @property
-    def order(self) -> tuple[float, ...]:
-        """Of the columns of two categories, which differ alike, the frequent one comes first."""
-        return -round(self.strength, 9), -round(abs(self.effect), 9), -self.effect
+def strength_of(columns: Any) -> Any:
+    """How far each column tells a cluster from other rows, up to 0.5."""
+    return np.fmax((columns["auc"] - 0.5).abs(), columns["near"] - 0.5)
 
 
-def columns_of_clusters(
-    engine: Engine, samples: Samples, groups: Groups, moments: Moments, sample: Sample, most: int = 50
-) -> list[list[ColumnFigures]]:
-    """The columns with the largest effects in each cluster, first those that tell most."""
-    others, effects = effects_of(moments)
-    described = described_columns(samples)
+def column_table(engine: Engine, samples: Samples, groups: Groups, moments: Moments, sample: Sample) -> Any:
+    """The 50 columns with the largest effects in each cluster, first those that tell most."""
+    import pandas as pd
 
-    def figures(k: int, j: int, values: np.ndarray) -> ColumnFigures:
-        (name, kind, category), inside = described[j], sample.codes == k
-        kind = "flag" if kind == "number" and np.isin(values, (0, 1)).all() else kind
-        auc, *medians = compared(values, inside, sample.weights)
-        far, *spreads = np.nan, np.nan, np.nan
-        if kind in ("number", "date"):
-            far, *spreads = compared(np.abs(values - medians[0]), inside, sample.weights)
-        own = groups.clusters[k], name, category, kind, float(effects[k, j]), auc, 1 - far
-        return ColumnFigures(*own, float(moments.means[k, j]), float(others[k, j]), *medians, *spreads)
+    means, others, effects = effects_of(groups.counts, moments)
+    described = pd.DataFrame(described_columns(samples), columns=["column", "kind", "category"])
 
-    def of_cluster(k: int) -> list[ColumnFigures]:
-        chosen = np.argsort(-np.abs(effects[k]), kind="stable")[:most]
-        values = to_dense(sample.X[:, chosen], np.float64).T
-        return sorted(map(partial(figures, k), chosen.tolist(), values), key=lambda one: one.order)
+    def of_cluster(k: int) -> Any:
+        chosen = np.argsort(-np.abs(effects[k]), kind="stable")[:50]
+        values, inside = to_dense(sample.X[:, chosen], np.float64), sample.codes == k
 
-    return engine.each(of_cluster, groups.known.tolist() if groups.known.size > 1 else [])
+        def ranks(values: np.ndarray) -> np.ndarray:
+            return np.transpose([compared(column, inside, sample.weights) for column in values.T])
+
+        found = described.iloc[chosen].assign(cluster=groups.clusters[k], effect=effects[k, chosen])
+        found["mean"], found["others_mean"] = means[k, chosen], others[k, chosen]
+        found["auc"], median, found["others_median"] = ranks(values)
+        far, found["spread"], found["others_spread"] = ranks(np.abs(values - median))
+        found["near"], found["median"] = 1 - far, median
+        found.loc[(found["kind"] == "number") & np.isin(values, (0, 1)).all(axis=0), "kind"] = "flag"
+        found.loc[found["kind"].isin(("flag", "text")), ["near", "spread", "others_spread"]] = np.nan
+        # Of the columns of two categories, which differ alike, the frequent one comes first.
+        keys = -found["effect"], -found["effect"].abs().round(9), -strength_of(found).round(9)
+        return found.iloc[np.lexsort(keys)][FIGURES]
+
+    parts = engine.each(of_cluster, groups.known.tolist() if groups.known.size > 1 else [])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=FIGURES)
 
 
-def table_of_words(samples: Samples, groups: Groups, moments: Moments, most: int = 10) -> Any:
+def word_table(samples: Samples, groups: Groups, moments: Moments, sample: Sample, most: int = 10) -> Any:
     """The words that mark each cluster; None if the columns are no counts with names."""
     import pandas as pd
 
-    names = samples.feature_names
-    if not samples.is_sparse or names is None or moments.least < 0:
+    clusters, sums = groups.clusters[groups.known], moments.sums[groups.known]
+    if not clusters.size or not samples.is_sparse or samples.feature_names is None or sample.X.min() < 0:
         return None
-    counts = (moments.counts[:, None] * moments.means)[groups.known]
-    total = counts.sum(axis=0)
-    average = total.sum() / max(len(counts), 1)
-    rarity = np.log1p(np.divide(average, total, np.zeros_like(total), where=total > 0))
+    used = np.flatnonzero(sums.sum(axis=0) > 0)
+    names, counts = np.array(samples.feature_names)[used], sums[:, used]
+    rarity = np.log1p(counts.sum() / clusters.size / counts.sum(axis=0))
     scores = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny) * rarity
-    best = np.argsort(-scores, axis=1, kind="stable")[:, :most]
-    found = [
-        (cluster, names[j], row[j])
-        for cluster, row, places in zip(groups.clusters[groups.known], scores, best, strict=True)
-        for j in places
-        if row[j] > 0
-    ]
-    return pd.DataFrame(found, columns=["cluster", "word", "score"])
+    rows = zip(clusters, scores, strict=True)
+    best = {cluster: pd.Series(row, names).nlargest(most) for cluster, row in rows}
+    found = pd.concat(best, names=["cluster", "word"]).rename("score").reset_index()
+    return found[found["score"] > 0].reset_index(drop=True)

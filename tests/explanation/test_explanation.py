@@ -293,6 +293,10 @@ def test_names_cannot_break_out():
     assert "&lt;script&gt;" in page
 
 
+def sparse_frame(counts, names):
+    return pd.DataFrame.sparse.from_spmatrix(sp.csr_array(counts.astype(float)), columns=names)
+
+
 def test_words_mark_the_topics_of_sparse_counts():
     rng = np.random.default_rng(0)
     y = np.arange(90) % N_CLUSTERS
@@ -301,7 +305,7 @@ def test_words_mark_the_topics_of_sparse_counts():
     for k in range(N_CLUSTERS):
         counts[y == k, 3 * k + 1 : 3 * k + 4] += 4
     names = [f"word{column}" for column in range(30)]
-    frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_array(counts.astype(float)), columns=names)
+    frame = sparse_frame(counts, names)
     model = mmcnb.UnsupervisedRLS(N_CLUSTERS, kernel="linear", random_state=0).fit(frame)
     explanation = model.explain(frame, y)
     words = explanation.words
@@ -312,8 +316,13 @@ def test_words_mark_the_topics_of_sparse_counts():
         best = np.argsort(-scores[k], kind="stable")[:10]
         assert own["word"].tolist() == [names[column] for column in best]
         np.testing.assert_allclose(own["score"], scores[k][best])
-    assert "much of word" in explanation.clusters["sentence"][0]
     assert model.explain(frame * -1, y).words is None
+    # Three words that all rows of a cluster have are columns of a table; where each row has few of them, it
+    # is a text.
+    assert re.search(r"word\d high \(median 4, others 0\)", explanation.clusters["sentence"][0])
+    thinned = sparse_frame(counts * (rng.random(counts.shape) < 0.2), names)
+    said = model.explain(thinned, y).clusters["sentence"]
+    assert re.fullmatch(r"Cluster 0 \(33 %\): marked by (word\d+, ){4}word\d+\.", said[0])
 
 
 # -- rows that have little to explain, and bad input ----------------------------------------------
@@ -353,7 +362,7 @@ def test_it_is_plain_json(small):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(5, int), r"labels has the shape \(5,\) for the 240 rows of X; give one label a row"),
+        (np.zeros(5, int), "labels has 5 values and X has 240 rows; give one label a row"),
         (np.full(240, 0.5), "labels has numbers such as 0.5; give whole numbers or names"),
         (np.full(240, np.nan), "labels contains NaN"),
         (3, "labels is a int: give an array"),
