@@ -58,3 +58,28 @@ def test_another_table_is_refused_in_a_sentence(folder, tmp_path, capsys):
     assert code == 2
     assert "plan" in streams.err
     assert streams.err.count("\n") == 1
+
+
+def test_names_cannot_reach_the_terminal(tmp_path, capsys):
+    names = ["\x1b[31mred", "<b>plan</b>"]
+    table = pd.DataFrame(
+        {names[0]: np.arange(ROWS) % 2 * 9.0, names[1]: np.where(np.arange(ROWS) % 2, "\x1b]0;", "b")}
+    )
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    fit = [
+        "fit",
+        tmp_path / "rows.csv",
+        "--n-clusters",
+        2,
+        "--model",
+        tmp_path / "model",
+        "--random-state",
+        0,
+    ]
+    assert main([*map(str, fit)]) == 0
+    code, streams = run(capsys, tmp_path / "model", tmp_path / "rows.csv")
+    assert code == 0
+    assert "\x1b" not in streams.out
+    assert "\\x1b[31mred" in streams.out
+    assert "<b>plan</b> mostly \\x1b]0; (100 %, others 0 %)" in streams.out
+    assert len(streams.out.splitlines()) == 2

@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """Word the explanation: the sentences, and the numbers of typical rows."""
+    """Word the explanation: a sentence for each cluster."""
     yield from (cluster["sentence"] for cluster in report["clusters"])

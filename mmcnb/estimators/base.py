@@ -390,7 +390,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Cluster 1 (50 %): age high (median 71, others 21).
         """
         from mmcnb.explanation.explanation import explain
-        from mmcnb.explanation.groups import agree, grouped, planned
+        from mmcnb.explanation.groups import agree, grouped, most_rows
 
         features, rule = self._features(X, element)
         samples = features.root
@@ -400,10 +400,10 @@ class StreamedClusterer(ClusterMixin, Estimator):
         elif not agree(given, rule, features):
             given = self._run(LabelsPass(rule), features, "labels")
         groups = grouped(given)
-        plan, most_rows = planned(samples, groups.clusters.size, self.memory_limit, self.n_jobs)
-        with self._open_engine(plan.threads) as engine:
+        most = most_rows(samples, groups.clusters.size, self.memory_limit)
+        with self._open_engine(self.n_jobs) as engine:
             engine.traffic = Traffic(samples)
-            return explain(engine, samples, groups, self.model_, index_of(X, samples), most_rows)
+            return explain(engine, samples, groups, self.model_, index_of(X, samples), most)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.

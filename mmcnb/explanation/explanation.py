@@ -75,7 +75,7 @@ class Explanation:
 
 
 def explain(
-    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, most_rows: int
+    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, most: int
 ) -> Explanation:
     """Explain the clusters of some rows.
 
@@ -91,12 +91,12 @@ def explain(
         Of the fit.
     index : index, callable or None
         Names of the rows.
-    most_rows : int
+    most : int
         Rows of the sample.
     """
     import pandas as pd
 
-    sizes = sizes_of_samples(groups.counts, most_rows)
+    sizes = sizes_of_samples(groups.counts, most)
     rows = drawn_rows(groups, sizes)
     both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(both, samples, "explanation")

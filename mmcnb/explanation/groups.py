@@ -1,14 +1,13 @@
 """The clusters to explain: their labels, and a sample of the rows of each."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb._config import resolve_memory_limit
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
-from mmcnb.errors import worded
+from mmcnb.engine.run import TASK_BYTES
+from mmcnb.errors import MemoryLimitError, worded
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
 
@@ -83,7 +82,7 @@ def grouped(labels: np.ndarray) -> Groups:
 
     with worded("labels has numbers and names", "give either of them", TypeError):
         sizes = pd.Series(labels, copy=False).value_counts().sort_index()
-    clusters = sizes.index.to_numpy()
+    clusters = sizes.index.infer_objects().to_numpy()
     # A byte a row, of which each Dask worker gets that of its own rows.
     dtype, parts = np.min_scalar_type(-len(clusters)), range(0, len(labels), GROUP_ROWS)
     codes = [np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype) for start in parts]
@@ -91,32 +90,33 @@ def grouped(labels: np.ndarray) -> Groups:
     return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
 
 
-def planned(samples: Samples, n_clusters: int, memory_limit: Any, n_jobs: int | None) -> tuple[FitPlan, int]:
-    """The plan of an explanation, and the most rows of its sample: 20,000, or fewer of wide rows.
+def most_rows(samples: Samples, n_clusters: int, memory_limit: Any) -> int:
+    """Rows of a sample: 20,000, or as many as a limit leaves beside means of clusters, in float64.
 
     Raises
     ------
     MemoryLimitError
-        The limit is too small for means of the clusters; the message names the least that works.
+        The limit is too small for these means and a row of each cluster; the message names the least that
+        works.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from mmcnb.explanation.groups import planned
-    >>> from mmcnb.samples import open_samples
-    >>> planned(open_samples(np.eye(1000)), 5, "1GiB", 1)[1]
-    1000
+    >>> from mmcnb.engine.plan import RowShape
+    >>> from mmcnb.explanation.groups import most_rows
+    >>> most_rows(RowShape(10**7, 50), 5, "512MiB"), most_rows(RowShape(10**7, 20_000), 5, "512MiB")
+    (20000, 159)
     """
-    rows, limit = RowShape.of(samples, 1), resolve_memory_limit(memory_limit)
-    anywhere = replace(rows, is_reopenable=True, chunk_bytes=0.0, edge_bytes=0.0)
-    # A row is copied by parts, scaled and mapped, and has scores of clusters; means are of many kinds.
-    means, row_bytes = 8.0 * n_clusters * rows.n_features, 12 * rows.row_bytes + 32 * n_clusters
-    least = FitNeeds(sample_bytes=8 * means + n_clusters * row_bytes, block_bytes=means)
-    # A half is for threads and chunks, on which the sample does not depend unless they leave less.
-    left = min((limit - FitPlan(anywhere, least, limit).peak) / 2, limit - FitPlan(rows, least, limit).peak)
-    most = min(20_000, rows.n_samples, n_clusters + int(max(0.0, left) / row_bytes))
-    needs = replace(least, sample_bytes=8 * means + most * row_bytes)
-    return plan_fit(RowShape.of(samples, n_jobs), needs, limit, n_jobs), most
+    limit, d = resolve_memory_limit(memory_limit), samples.n_features
+    # Means are those of all rows, of others and of blocks that wait. A row is gathered, scaled and mapped.
+    means = 8.0 * n_clusters * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / samples.row_bytes)
+    row = 12 * samples.row_bytes + 32 * n_clusters
+    least = LIBRARIES + means + n_clusters * row
+    if least > limit:
+        fault = (
+            f"memory_limit={format_bytes(limit)} is too small for {n_clusters:,} clusters of {d:,} columns"
+        )
+        raise MemoryLimitError(f"{fault}; the least that works is {format_bytes(least, up=True)}.")
+    return min(20_000, samples.n_samples, n_clusters + int((limit - least) / row))
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:

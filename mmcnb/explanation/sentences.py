@@ -62,7 +62,8 @@ def two_dates(one: float, other: float) -> tuple[str, str]:
     ('1970-01-01', '1970-01-02')
     """
     unit = "D" if abs(one - other) >= 86400 else "s"
-    first, second = (str(np.datetime64(round(value), "s").astype(f"M8[{unit}]")) for value in (one, other))
+    dates = (np.datetime64(round(value), "s").astype(f"M8[{unit}]") for value in (one, other))
+    first, second = (str(date).replace("T", " ") for date in dates)
     return first, second
 
 
@@ -75,7 +76,8 @@ def phrase(row: Any) -> str:
         value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
         return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
     is_date, measure, values = row.kind == "date", "median", (row.median, row.others_median)
-    if row.near > abs(row.auc - 0.5) + 0.65:  # other rows are on both sides
+    is_between = row.near > abs(row.auc - 0.5) + 0.65  # other rows are on both sides
+    if is_between and row.spread < row.others_spread:
         unit = 86400 if is_date else 1
         own, other = two_numbers(row.spread / unit, row.others_spread / unit)
         middle, _ = (two_dates if is_date else two_numbers)(row.median, row.median + row.spread)
@@ -91,13 +93,13 @@ def phrases(columns: Any, most: int = 3, least: float = 0.15) -> str:
     """Phrases for the columns of a cluster that matter, one for each column of a table.
 
     They have half of the strength of the first one, as the mark of one cluster makes that column low in
-    all the others. What a column often has comes before what it rarely has.
+    all the others. What is often so comes before what is rarely so.
     """
     import pandas as pd
 
     strength = strength_of(columns)
     told = columns[strength >= max(least, strength.max() / 2)]
-    is_rare = (told["kind"] == "text") & (told["auc"] < 0.5)
+    is_rare = told["kind"].isin(("flag", "text")) & (told["auc"] < 0.5)
     told = pd.concat([told[~is_rare], told[is_rare]]).drop_duplicates("column").head(most)
     return ", ".join(map(phrase, told.itertuples())) or "no single column sets it apart"
 
@@ -105,10 +107,10 @@ def phrases(columns: Any, most: int = 3, least: float = 0.15) -> str:
 def sentences(clusters: Any, columns: Any, words: Any, most_words: int = 5) -> Iterator[str]:
     """One sentence for each row of the table of clusters, by the columns or the words of each cluster.
 
-    Words are of texts: columns say more if three of them set most clusters apart.
+    Words are of texts: columns say more if most clusters have one that sets them clearly apart.
     """
-    third = strength_of(columns).groupby(columns["cluster"]).nth(2)
-    is_text = words is not None and not third.median() > 0.25
+    first = strength_of(columns).groupby(columns["cluster"]).first()
+    is_text = words is not None and not first.median() > 0.35
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
         name = f"Cluster {name_of(cluster) if isinstance(cluster, str) else cluster}"
         if cluster == -1:

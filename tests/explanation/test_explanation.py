@@ -8,12 +8,15 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances, roc_auc_score
 from zarr.storage import LocalStore
 
 import mmcnb
-from mmcnb.errors import InputError
-from mmcnb.explanation.groups import drawn_rows, grouped, sizes_of_samples
+from mmcnb._config import parse_bytes
+from mmcnb.engine.plan import RowShape
+from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.explanation.groups import drawn_rows, grouped, most_rows, sizes_of_samples
 from mmcnb.samples import GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
@@ -287,6 +290,7 @@ def test_names_cannot_break_out():
     assert "\x1b" not in str(explanation)
     assert "a\\x1b[31m\\nb" in str(explanation)
     assert f"{'c' * 39}…" in str(explanation)
+    assert repr(explanation) == str(explanation)
     page = explanation._repr_html_()
     assert "<script" not in page
     assert "<b>" not in page
@@ -365,6 +369,10 @@ def test_it_is_plain_json(small):
         (np.zeros(5, int), "labels has 5 values and X has 240 rows; give one label a row"),
         (np.full(240, 0.5), "labels has numbers such as 0.5; give whole numbers or names"),
         (np.full(240, np.nan), "labels contains NaN"),
+        (np.zeros((240, 2), int), "labels has 240 x 2 values and X has 240 rows; give one label a row"),
+        (np.array([0, "a"] * 120, object), "labels has numbers and names"),
+        (np.full(240, 1j), "labels contains complex numbers"),
+        (np.full(240, np.datetime64("2020-01-01")), "labels contains dates"),
         (3, "labels is a int: give an array"),
         ("nowhere.csv", "nowhere.csv"),
     ],
@@ -379,7 +387,62 @@ def test_another_table_is_refused():
     X, y = planted()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     model = fitted(frame)
-    with pytest.raises(InputError, match="same order"):
-        model.explain(frame[list("fedcba")], y)
+    others = {
+        "same order": frame[list("fedcba")],
+        "missing:\n- f": frame[list("abcde")],
+        "unseen at fit time:\n- g": frame.rename(columns={"f": "g"}),
+        "'x' is not a number": frame.assign(f="x"),
+    }
+    for message, other in others.items():
+        with pytest.raises(InputError, match=message):
+            model.explain(other, y)
     with pytest.raises(InputError, match="5 features"):
         fitted(X).explain(X[:, :5])
+
+
+def test_a_model_that_is_not_fitted_says_so(small):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        mmcnb.MaximumMarginClustering(2).explain(small[0])
+
+
+def test_labels_may_go_beyond_those_of_the_model(small):
+    """A few rows in a cluster of their own, and labels of other types."""
+    X, model = small
+    labels = model.labels_.astype(float)
+    labels[:4] = 9
+    clusters = model.explain(X, labels).clusters
+    assert clusters["cluster"].tolist() == [0, 1, 2, 9]
+    assert clusters["rows"][3] == 4
+    assert clusters["nearest"].isin([0, 1, 2, 9]).all()
+    flags = model.explain(X, labels == 9)
+    assert_same(flags, model.explain(X, np.array(labels == 9, object)))
+    assert flags.clusters["cluster"].tolist() == [0, 1]
+    assert_same(model.explain(X, labels), model.explain(X, pd.Series(labels, dtype="category")))
+
+
+def test_one_cluster_of_sparse_counts_has_words_and_no_columns(small):
+    counts = sparse_frame(np.eye(6), [f"word{k}" for k in range(6)])
+    explanation = fitted(counts).explain(counts, np.ones(6, int))
+    assert str(explanation) == "Cluster 1 (100 %): there is no other cluster to set it apart from."
+    assert len(explanation.words) == 6
+
+
+def test_a_limit_that_is_too_small_names_the_least_that_works(small):
+    X, _ = small
+    model = fitted(X).set_params(memory_limit="100MiB")
+    with pytest.raises(MemoryLimitError, match="too small for 3 clusters of 6 columns") as refused:
+        model.explain(X)
+    least = re.search(r"the least that works is ([\d.]+ \w+)\.$", str(refused.value))[1]
+    assert_same(model.set_params(memory_limit=least).explain(X), fitted(X).explain(X))
+
+
+@pytest.mark.parametrize("n_clusters", [1, 30, 3000])
+def test_more_memory_means_more_rows_from_the_least_limit_on(n_clusters):
+    rows = RowShape(10**6, 2000)
+    with pytest.raises(MemoryLimitError) as refused:
+        most_rows(rows, n_clusters, "1MiB")
+    least = parse_bytes(re.search(r"works is (.*)\.$", str(refused.value))[1])
+    found = [most_rows(rows, n_clusters, least + more * 2**20) for more in (0, 50, 500, 10**5)]
+    assert found == sorted(found)
+    assert n_clusters <= found[0] < found[1]
+    assert found[-1] == 20_000
