@@ -73,7 +73,7 @@ def test_each_column_is_told_once_and_what_is_often_so_comes_first():
         )
     )
     assert found == (
-        "vote mostly no (95 %, others 1 %), age high (median 60, others 40), member rarely (0 %, others 60 %)"
+        "vote mostly no (95 %, others 1 %), member rarely (0 %, others 60 %), age high (median 60, others 40)"
     )
 
 
