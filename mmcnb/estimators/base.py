@@ -390,7 +390,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Cluster 1 (50 %): age high (median 71, others 21).
         """
         from mmcnb.explanation.explanation import explain
-        from mmcnb.explanation.groups import agree, grouped, most_rows
+        from mmcnb.explanation.groups import agree, grouped
 
         features, rule = self._features(X, element)
         samples = features.root
@@ -399,11 +399,10 @@ class StreamedClusterer(ClusterMixin, Estimator):
             given = labels_of_rows(labels, None, samples)
         elif not agree(given, rule, features):
             given = self._run(LabelsPass(rule), features, "labels")
-        groups = grouped(given)
-        most = most_rows(samples, groups.clusters.size, self.memory_limit)
         with self._open_engine(self.n_jobs) as engine:
             engine.traffic = Traffic(samples)
-            return explain(engine, samples, groups, self.model_, index_of(X, samples), most)
+            index, limit = index_of(X, samples), self.memory_limit
+            return explain(engine, samples, grouped(given), self.model_, index, limit)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.

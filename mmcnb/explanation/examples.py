@@ -42,7 +42,6 @@ def seen_rows(engine: Engine, model: Model, sample: Sample, groups: Groups) -> S
     X = as_matrix(model.scaled(rows).block(0, labels.size))
     inside = np.equal.outer(np.arange(groups.clusters.size), sample.codes)
     distances = euclidean_distances(X, inside / inside.sum(axis=1, keepdims=True) @ X)
-    del X
     features, rule = model.labelling(rows, of_nodes=True)
     if model.graph is None:
         values, far = np.concatenate(engine.run(DecisionPass(rule), features)), np.full(labels.size, np.nan)

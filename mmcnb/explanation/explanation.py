@@ -8,7 +8,7 @@ from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.examples import nearest_cluster, row_table, seen_rows
-from mmcnb.explanation.groups import Groups, Sample, drawn_rows, sizes_of_samples
+from mmcnb.explanation.groups import Groups, Sample, drawn_rows, most_rows, sizes_of_samples
 from mmcnb.explanation.sentences import sentences
 from mmcnb.explanation.summary import MomentsPass, column_table, word_table
 from mmcnb.features.model import Model
@@ -75,7 +75,7 @@ class Explanation:
 
 
 def explain(
-    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, most: int
+    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, memory_limit: Any
 ) -> Explanation:
     """Explain the clusters of some rows.
 
@@ -91,12 +91,17 @@ def explain(
         Of the fit.
     index : index, callable or None
         Names of the rows.
-    most : int
-        Rows of the sample.
+    memory_limit : str, int or None
+        Bytes, as in `mmcnb.config`; the sample takes what the limit leaves.
+
+    Raises
+    ------
+    MemoryLimitError
+        The limit is too small; the message names the least that works.
     """
     import pandas as pd
 
-    sizes = sizes_of_samples(groups.counts, most)
+    sizes = sizes_of_samples(groups.counts, most_rows(samples, groups.counts.size, memory_limit))
     rows = drawn_rows(groups, sizes)
     both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(both, samples, "explanation")
@@ -108,9 +113,8 @@ def explain(
     seen = seen_rows(engine, model, sample, groups)
     share = groups.counts / groups.counts.sum()
     clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts, "share": share})
-    nearest, margins = zip(
-        *(nearest_cluster(seen, sample, groups, k) for k in range(sizes.size)), strict=True
-    )
+    pairs = (nearest_cluster(seen, sample, groups, k) for k in range(sizes.size))
+    nearest, margins = zip(*pairs, strict=True)
     clusters["nearest"], clusters["margin"] = pd.Series(nearest, dtype=object).convert_dtypes(), margins
     clusters["sentence"] = [*sentences(clusters, columns, words)]
     return Explanation(clusters, columns, row_table(seen, sample, groups, index), words)

@@ -90,8 +90,8 @@ def grouped(labels: np.ndarray) -> Groups:
     return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
 
 
-def most_rows(samples: Samples, n_clusters: int, memory_limit: Any) -> int:
-    """Rows of a sample: 20,000, or as many as a limit leaves beside means of clusters, in float64.
+def most_rows(samples: Samples, k: int, memory_limit: Any) -> int:
+    """Rows of a sample: 20,000, or as many as a limit leaves beside float64 means of k clusters.
 
     Raises
     ------
@@ -108,15 +108,13 @@ def most_rows(samples: Samples, n_clusters: int, memory_limit: Any) -> int:
     """
     limit, d = resolve_memory_limit(memory_limit), samples.n_features
     # Means are those of all rows, of others and of blocks that wait. A row is gathered, scaled and mapped.
-    means = 8.0 * n_clusters * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / samples.row_bytes)
-    row = 12 * samples.row_bytes + 32 * n_clusters
-    least = LIBRARIES + means + n_clusters * row
+    means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / samples.row_bytes)
+    row = 12 * samples.row_bytes + 32 * k
+    least = LIBRARIES + means + k * row
     if least > limit:
-        fault = (
-            f"memory_limit={format_bytes(limit)} is too small for {n_clusters:,} clusters of {d:,} columns"
-        )
+        fault = f"memory_limit={format_bytes(limit)} is too small for {k:,} clusters of {d:,} columns"
         raise MemoryLimitError(f"{fault}; the least that works is {format_bytes(least, up=True)}.")
-    return min(20_000, samples.n_samples, n_clusters + int((limit - least) / row))
+    return min(20_000, samples.n_samples, k + int((limit - least) / row))
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:

@@ -71,8 +71,8 @@ def phrase(row: Any) -> str:
     """How a column is in a cluster, beside all others; ``row`` is of the table of columns."""
     name = name_of(row.column)
     if row.kind in ("flag", "text"):
-        word = "mostly" if row.kind == "text" and row.mean > 0.5 else "often"
-        word = word if row.auc > 0.5 else "rarely"
+        often = "mostly" if row.kind == "text" and row.mean > 0.5 else "often"
+        word = often if row.auc > 0.5 else "rarely"
         value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
         return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
     is_date, measure, values = row.kind == "date", "median", (row.median, row.others_median)
