@@ -47,10 +47,12 @@ class MomentsPass:
 
     def block(self, rows: Any, start: int, stop: int) -> Moments:
         """Moments of one block, dense or CSR."""
-        X, places = as_matrix(rows), (self.codes[start:stop], np.arange(stop - start))
-        members = csr_array((np.ones(stop - start), places), shape=(self.n_clusters, stop - start))
-        variances = mean_variance_axis(X.astype(float), 0)[1] if issparse(X) else X.var(axis=0, dtype=float)
-        return Moments(stop - start, to_dense(members @ X), variances * (stop - start))
+        X, n = as_matrix(rows), stop - start
+        members = csr_array((np.ones(n), (self.codes[start:stop], np.arange(n))), shape=(self.n_clusters, n))
+        sums = to_dense(members @ X)
+        if issparse(X):
+            return Moments(n, sums, n * mean_variance_axis(X.astype(float), axis=0)[1])
+        return Moments(n, sums, n * X.var(axis=0, dtype=float, mean=sums.sum(axis=0, keepdims=True) / n))
 
     def combine(self, total: Moments, other: Moments) -> Moments:
         """Moments of both."""
