@@ -41,6 +41,7 @@ STUDIES = (
     "columns",
     "number",
     "no-structure",
+    "explain",
     "profile",
     "like",
 )

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -331,11 +332,13 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
         system keeps no peak, of their bytes at each look.
     """
     peak = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # A pipe that nobody reads would stop a long report.
+    with TemporaryFile("w+") as out, subprocess.Popen(command, stdout=out, text=True) as process:
         while process.poll() is None:
             peak = max(peak, _tree_peak(process.pid))
             time.sleep(POLL_SECONDS)
-        printed = process.stdout.read() if process.stdout else ""
+        out.seek(0)
+        printed = out.read()
     if process.returncode != 0:
         raise mmcnb.InputError(f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.')
     return json.loads(printed), peak

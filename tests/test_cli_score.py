@@ -182,12 +182,12 @@ def test_labels_of_other_rows_are_refused_by_their_names(tmp_path, capsys):
     [
         (
             ["short.csv"],
-            r"short\.csv has 5 rows and .* has 600; give one label a row, in the order of the rows",
+            r"short\.csv has 5 values and .* has 600 rows; give one label a row, in the order of the rows",
         ),
-        (["l.csv", "--classes", "short.csv"], r"short\.csv has 5 rows and .* has 600"),
+        (["l.csv", "--classes", "short.csv"], r"short\.csv has 5 values and .* has 600 rows"),
         (
             ["l.csv", "--label-column", "margin"],
-            r"l\.csv has labels such as [\d.]+; give whole numbers or names",
+            r"l\.csv has numbers such as [\d.]+; give whole numbers or names",
         ),
         (
             ["l.csv", "--label-column", "kind"],

@@ -32,12 +32,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     from sklearn.metrics import normalized_mutual_info_score
 
     from mmcnb import metrics, open_samples, partition_score
+    from mmcnb.stores._label_table import labels_of_rows
     from mmcnb.stores._labels import stored_classes
 
     samples = open_samples(arguments.store, arguments.element)
-    labels, source = _values(arguments.labels, None, samples), arguments.classes or arguments.labels
+    labels, source = labels_of_rows(arguments.labels, None, samples), arguments.classes or arguments.labels
     is_given = arguments.classes or arguments.label_column
-    classes = _values(source, arguments.label_column, samples) if is_given else stored_classes(samples)
+    classes = labels_of_rows(source, arguments.label_column, samples) if is_given else stored_classes(samples)
     clusters, counts = np.unique(labels, return_counts=True)
     report = {
         **{name: getattr(arguments, name) for name in ("store", "labels")},
@@ -57,29 +58,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         return report | {"J": partition_score(samples, labels, random_state=arguments.random_state).J}
     except InputError as error:
         return report | {"J": None, "no_J": str(error)}
-
-
-def _values(path: str, column: str | None, samples: Any) -> Any:
-    """One label or class a row, of the rows of a store."""
-    from mmcnb.stores import open_index
-    from mmcnb.stores._label_table import read_names, read_values
-
-    values = read_values(path, column)
-    if len(values) != samples.n_samples:
-        fault = f"{path} has {len(values):,} rows and {samples.name} has {samples.n_samples:,}"
-        raise InputError(f"{fault}; give one label a row, in the order of the rows.")
-    if values.dtype.kind == "f" and (values % 1).any():
-        example = values[values % 1 != 0][0]
-        raise InputError(f"{path} has labels such as {example:g}; give whole numbers or names.")
-    names, kept = read_names(path), open_index(samples)
-    if names is None or kept is None:
-        return values
-    other = names.astype("T") != kept.astype("T")  # as texts of any length
-    if other.any():
-        row = int(other.argmax())
-        fault = f"{path} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}"
-        raise InputError(f"{fault}; give the labels of these rows, in their order.")
-    return values
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:

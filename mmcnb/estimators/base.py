@@ -44,6 +44,7 @@ from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPas
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
+from mmcnb.stores._label_table import labels_of_rows
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
 LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # parameters that end a fit
@@ -347,6 +348,60 @@ class StreamedClusterer(ClusterMixin, Estimator):
         with connected(self.engine), rows_output(out, X, samples) as (kept, write):
             self._fit_samples(samples, sample_weight, write if out is None else in_report(write), kept)
         return self
+
+    def explain(self, X: Any, labels: Any = None, *, element: str | None = None) -> Any:
+        """Tell what sets the clusters of some rows apart: columns, typical rows, and a sentence each.
+
+        The rows are read once, in the units in which they were given. Means are of all rows, medians and
+        ranks of at most 20,000, drawn from each cluster with a fixed seed.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
+            Cluster of each row, as numbers or names, with -1 for noise; a path is of labels that `predict`
+            wrote. None is ``labels_`` if it has as many rows and the model labels the first 4,096 and the
+            last ones likewise; otherwise it is what `predict` gives, which takes one more read.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        Explanation
+            It prints as one sentence a cluster. It has the frames ``clusters``, ``columns``, ``rows`` and,
+            of sparse counts with names, ``words``, and methods ``to_frame()`` and ``to_dict()``.
+
+        Raises
+        ------
+        InputError
+            If the rows or the labels cannot be used, or the memory limit is too small; the message says why,
+            and what to do.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import mmcnb
+        >>> X = pd.DataFrame({"age": [20.0, 21, 22, 70, 71, 72], "visits": [3.0, 1, 2, 2, 3, 1]})
+        >>> print(mmcnb.CPMMC(random_state=0).fit(X).explain(X))
+        Cluster 0 (50 %): age low (median 21, others 71).
+        Cluster 1 (50 %): age high (median 71, others 21).
+        """
+        from mmcnb.explanation.explanation import explain
+        from mmcnb.explanation.groups import agree, grouped
+
+        features, rule = self._features(X, element)
+        samples = features.root
+        given: Any = getattr(self, "labels_", None)
+        if labels is not None:
+            given = labels_of_rows(labels, None, samples)
+        elif not agree(given, rule, features):
+            given = self._run(LabelsPass(rule), features, "labels")
+        with self._open_engine(self.n_jobs) as engine:
+            engine.traffic = Traffic(samples)
+            index, limit = index_of(X, samples), self.memory_limit
+            return explain(engine, samples, grouped(given), self.model_, index, limit)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.

@@ -1,5 +1,6 @@
 """Clusters of rows as a table, CSV or Parquet: written block by block, and read back."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError, worded
+from mmcnb.samples._arrays import plain_values
 from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import observation_names, plain_text
 from mmcnb.samples._files import check_file
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._zarr import stored_array
-from mmcnb.stores._labels import array_beside, read_column
+from mmcnb.stores._labels import array_beside, open_index, read_column
 from mmcnb.stores.atomic import AtomicOutput
 
 TABLES = (".csv", ".parquet")
@@ -198,6 +200,35 @@ def read_names(path: PathLike) -> np.ndarray | None:
         return None
     known, read = _opened(path)
     return np.asarray(read([INDEX])[INDEX].to_numpy()) if INDEX in known else None
+
+
+def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndarray:
+    """One label or class a row, of the rows of some samples, from an array in memory or a path.
+
+    Raises
+    ------
+    InputError
+        They are of another number of rows, or of rows with other names, or are no whole numbers.
+    """
+    is_path = isinstance(labels, str | os.PathLike)
+    values = read_values(labels, column) if is_path else plain_values(labels, "labels", text=True)
+    name = labels if is_path else "labels"
+    if values.shape != (samples.n_samples,):
+        shape = " x ".join(f"{size:,}" for size in values.shape)
+        fault = f"{name} has {shape} values and {samples.name} has {samples.n_samples:,} rows"
+        raise InputError(f"{fault}; give one label a row, in the order of the rows.")
+    if values.dtype.kind == "f" and (values % 1).any():
+        example = values[values % 1 != 0][0]
+        raise InputError(f"{name} has numbers such as {example:g}; give whole numbers or names.")
+    names, kept = read_names(labels) if is_path else None, open_index(samples)
+    if names is None or kept is None:
+        return values
+    other = names.astype("T") != kept.astype("T")  # as texts of any length
+    if other.any():
+        row = int(other.argmax())
+        fault = f"{name} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}"
+        raise InputError(f"{fault}; give the labels of these rows, in their order.")
+    return values
 
 
 def _opened(path: PathLike) -> tuple[list[str], Callable[[list[str]], Any]]:

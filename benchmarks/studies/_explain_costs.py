@@ -1,0 +1,110 @@
+"""Costs of an explanation: seconds beside bare reads, reads of the store, and peak memory."""
+
+import logging
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.methods import FRONT_DOOR, estimator
+from benchmarks.protocol import MIB, Data, bare_scans, run_and_watch, turns, write_rows, written_once
+from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
+from benchmarks.studies._made import texts
+from benchmarks.tables import Goal, Result, goals_of
+from mmcnb.datasets import make_block, write_synthetic
+
+GIVEN, PREDICTED, GENES = "labels given", "labels by the model", "sparse genes"
+MEMORY_LIMIT = 512  # MiB
+ROWS, QUICK_ROWS, COLUMNS, CLUSTERS, FEW_ROWS = 10**7, 10**5, 50, 5, 20_000
+CELLS, QUICK_CELLS, N_GENES, CELL_TYPES, COUNTS = 20_000, 2000, 20_000, 30, 1000
+MOST_READS, MOST_SCANS, MOST_SCANS_BESIDE_PREDICT, TURNS = 1, 4.0, 3.0, 3
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Rows in a store, with labels and without, and sparse rows."""
+    rows = options.rows or options.pick(ROWS, QUICK_ROWS, QUICK_ROWS)
+    for method in (GIVEN, PREDICTED):
+        yield Run("blobs", method, 0, settings={"rows": rows})
+    cells = min(options.pick(CELLS, QUICK_CELLS, QUICK_CELLS), options.rows or CELLS)
+    yield Run("counts", GENES, 0, settings={"rows": max(cells, 10 * CELL_TYPES)})
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """Seconds and reads in this process, and the peak of the command in one of its own."""
+    rows = run.settings["rows"]
+    if run.method == GENES:
+        store = written_once(run.folder, f"counts-{rows}", partial(write_genes, rows=rows))
+        few = genes(min(rows, 2000)).X
+    else:
+        how = {"n_samples": rows, "n_features": COLUMNS, "n_clusters": CLUSTERS}
+        store = written_once(run.folder, f"blobs-{rows}", lambda path: write_synthetic("blobs", path, **how))
+        few = make_block("blobs", 0, min(rows, FEW_ROWS), COLUMNS, n_clusters=CLUSTERS, random_state=0)[0]
+    k = CELL_TYPES if run.method == GENES else CLUSTERS
+    model = estimator(FRONT_DOOR, k, random_state=0, memory_limit=f"{MEMORY_LIMIT}MiB").fit(few)
+    del model.labels_  # of other rows
+    model.save(path := Path(store).with_suffix(".model"))
+    labels = None if run.method == PREDICTED else f"{store}/y"
+    ways: dict[str, Callable[[], object]] = {"explain": partial(model.explain, store, labels)}
+    if run.method == PREDICTED:
+        ways["predict"] = partial(model.predict, store)
+    if run.method != GENES:
+        ways |= bare_scans(store)
+    seconds = turns(ways, 1 if rows > FEW_ROWS * 100 else TURNS)
+    words = ["explain", str(path), store, "--memory-limit", f"{MEMORY_LIMIT}MiB", "--json"]
+    words += [] if labels is None else ["--labels", labels]
+    _, peak = run_and_watch([sys.executable, "-m", "mmcnb", *words])
+    scans = [spent for name, spent in seconds.items() if name.startswith("bare")]
+    return {
+        "n": rows,
+        "d": few.shape[1],
+        "seconds": seconds["explain"],
+        "predict_seconds": seconds.get("predict", 0.0),
+        "scan_seconds": min(scans, default=np.nan),
+        "reads": reads_of(ways["explain"]),
+        "peak_mib": peak / MIB,
+    }
+
+
+def reads_of(work: Any) -> int:
+    """How often some work reads the rows, as the log says."""
+    logger, said = logging.getLogger("mmcnb"), list[str]()
+    handler, level = logging.Handler(), logger.level
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        work()
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+    return sum(message.startswith("read ") for message in said)
+
+
+def genes(rows: int) -> Data:
+    """Sparse counts of so many cells, in thirty types."""
+    return texts(rows, N_GENES, CELL_TYPES, COUNTS)
+
+
+def write_genes(path: Path, rows: int) -> None:
+    """Write sparse counts to a store."""
+    write_rows(genes(rows), path)
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """Seconds in bare reads, beyond those of `predict`; goals of seconds, reads and peak memory."""
+    frame = frame[frame["status"] == OK]
+    own = frame["seconds"] - frame["predict_seconds"]
+    frame = frame.assign(**{"bare reads": own / frame["scan_seconds"]}).set_index("method")
+    most = pd.Series({GIVEN: MOST_SCANS, PREDICTED: MOST_SCANS_BESIDE_PREDICT})
+    goals: list[Goal] = goals_of(frame["peak_mib"], MEMORY_LIMIT, "explain, {}: peak memory", "MiB")
+    goals += goals_of(
+        frame["bare reads"].dropna(), most, "explain, {}: seconds beyond predict, in bare reads"
+    )
+    goals += goals_of(frame["reads"], pd.Series({GIVEN: MOST_READS, GENES: MOST_READS}), "explain, {}: reads")
+    told = ["n", "d", "seconds", "predict_seconds", "scan_seconds", "bare reads", "reads", "peak_mib"]
+    return Result({"explain-costs": frame[told].reset_index()}, goals)

@@ -1,0 +1,54 @@
+"""
+What sets a cluster apart?
+==========================
+
+Clusters are numbers until somebody says what is in them. ``explain`` reads the rows once more, in the units
+of the table, and gives a sentence for each cluster. ``mmcnb explain MODEL TABLE`` prints the same.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import mmcnb
+
+random = np.random.default_rng(0)
+segment = random.integers(0, 3, 900)
+cities = np.array(["Berlin", "Bonn", "Ulm"])
+customers = pd.DataFrame(
+    {
+        "income_eur": np.exp(random.normal(10 + 0.9 * segment, 0.3)).round(),
+        "age": random.normal(40 + 15 * (segment == 1), 4).round(),
+        "orders": random.poisson(np.array([2, 6, 12])[segment]),
+        "city": cities[np.where(random.random(900) < 0.8, segment, random.integers(0, 3, 900))],
+        "newsletter": random.random(900) < 0.2 + 0.6 * (segment == 2),
+    }
+)
+model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(customers)
+explanation = model.explain(customers)
+print(explanation)
+
+# %%
+# A sentence names at most three columns, and none that hardly differs. The figures behind it are a frame. An
+# ``auc`` of 1 means that each row of the cluster has a larger value than all others, 0 that it has a smaller
+# one. If ``near`` is 1 and ``auc`` is 0.5, the others lie on both sides.
+
+columns = explanation.columns
+print(columns[["cluster", "column", "effect", "auc", "near", "median", "others_median"]].head(5).to_string())
+
+# %%
+# Typical rows show a cluster better than its means, and rows at its edge show where it is in doubt.
+
+found = explanation.rows
+print(customers.join(found[found["kind"] == "typical"].set_index("row")["cluster"], how="right"))
+
+# %%
+# The effects as a picture: by how many deviations the mean of a cluster is above that of the other rows.
+
+names = columns["column"] + " " + columns["category"]
+effects = columns.assign(name=names.str.strip()).pivot_table("effect", "name", "cluster")
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+image = ax.imshow(effects, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
+ax.set(xlabel="cluster", xticks=range(3), yticks=range(len(effects)), yticklabels=effects.index)
+figure.colorbar(image, label="effect in deviations")
+plt.show()

@@ -1,0 +1,30 @@
+"""Tell what sets clusters apart: columns, typical rows, and a sentence for each cluster."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from mmcnb.cli._common import add_options, add_store
+from mmcnb.cli._methods import runtime_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mmcnb explain``."""
+    parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
+    add_store(parser)
+    labels = "labels of the rows that fit or predict wrote (default: the model labels the rows)"
+    parser.add_argument("--labels", metavar="FILE", help=labels)
+    add_options(parser, "memory-limit", "jobs", "dask")
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Explain the clusters."""
+    from mmcnb import load
+
+    estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
+    return estimator.explain(arguments.store, arguments.labels, element=arguments.element).to_dict()
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Word the explanation: a sentence for each cluster."""
+    yield from (cluster["sentence"] for cluster in report["clusters"])

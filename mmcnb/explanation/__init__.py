@@ -1,0 +1,1 @@
+"""What sets clusters apart, in figures and in words."""

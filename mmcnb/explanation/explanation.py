@@ -1,0 +1,120 @@
+"""What sets clusters apart: tables, and a sentence for each cluster."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from mmcnb._machine import return_freed_memory
+from mmcnb.engine.passes import CombinedPass, GatherPass
+from mmcnb.engine.run import Engine
+from mmcnb.explanation.examples import nearest_cluster, row_table, seen_rows
+from mmcnb.explanation.groups import Groups, Sample, drawn_rows, most_rows, sizes_of_samples
+from mmcnb.explanation.sentences import sentences
+from mmcnb.explanation.summary import MomentsPass, column_table, word_table
+from mmcnb.features.model import Model
+from mmcnb.samples import Samples
+from mmcnb.samples.matrix import stack
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """What sets the clusters of some rows apart.
+
+    It prints as one sentence a cluster, and shows these and `columns` in a notebook.
+
+    Attributes
+    ----------
+    clusters : DataFrame
+        A row for each cluster, noise (-1) first: "cluster", its number of "rows" and their "share", the
+        "nearest" other cluster, the mean "margin" of its rows to that one, and the "sentence".
+    columns : DataFrame
+        For each cluster at most 50 columns, those with the largest effects; those that tell most come first.
+        "column" is the name, or the number of a column without one. "kind" is "number", "date" (seconds since
+        1970), "flag" (0 or 1, so that means are shares) or "text": then the figures are those of one
+        "category", which a row has or not. Of all rows are "mean", "others_mean" and "effect", the difference
+        of the two in standard deviations of the column. The others are of a sample, weighted as all rows:
+        "median" and "others_median"; "auc", how often a row of the cluster has a larger value than another
+        row; "near", how often it is nearer to the median of the cluster; "spread" and "others_spread", the
+        median distances from there.
+    rows : DataFrame
+        For each cluster three rows of the sample of each "kind", with the "row" number and the "name", if
+        rows have names. "typical" ones have the least "score", the distance to the mean of the cluster; so
+        the first one is its medoid for squared distances. Those at the "edge" have the least margin to any
+        other cluster. "far" ones have the largest outlier score, if the model has nodes.
+    words : DataFrame or None
+        Of sparse rows without negative values whose columns have names, the ten columns that mark each
+        cluster: "cluster", "word" and "score". A score is the share in all words of the cluster, times
+        log(1 + words of a cluster on average / words of this name in all clusters).
+    """
+
+    clusters: Any
+    columns: Any
+    rows: Any
+    words: Any = None
+
+    def to_frame(self) -> Any:
+        """One row a cluster, `clusters`."""
+        return self.clusters
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tables as lists of rows that JSON can have; None in place of what is missing."""
+        tables = {name: table for name, table in vars(self).items() if table is not None}
+        plain = {name: table.astype(object).where(table.notna(), None) for name, table in tables.items()}
+        return {"words": None} | {name: table.to_dict("records") for name, table in plain.items()}
+
+    def __str__(self) -> str:
+        """One sentence a cluster, each on a line."""
+        return "\n".join(self.clusters["sentence"])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The sentences and the columns, with all names escaped."""
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.clusters["sentence"])
+        return f"<ul>{sentences}</ul>{self.columns.to_html(index=False, max_rows=30)}"
+
+
+def explain(
+    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, memory_limit: Any
+) -> Explanation:
+    """Explain the clusters of some rows.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        The rows, not scaled; they are read once.
+    groups : Groups
+        Their clusters.
+    model : Model
+        Of the fit.
+    index : index, callable or None
+        Names of the rows.
+    memory_limit : str, int or None
+        Bytes, as in `mmcnb.config`; the sample takes what the limit leaves.
+
+    Raises
+    ------
+    MemoryLimitError
+        The limit is too small; the message names the least that works.
+    """
+    import pandas as pd
+
+    sizes = sizes_of_samples(groups.counts, most_rows(samples, groups.counts.size, memory_limit))
+    rows = drawn_rows(groups, sizes)
+    both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
+    moments, parts = engine.run(both, samples, "explanation")
+    codes = groups.codes[rows]
+    sample = Sample(stack(parts), rows, codes, (groups.counts / sizes)[codes])
+    columns = column_table(engine, samples, groups, moments, sample)
+    words = word_table(samples, groups, moments, sample)
+    return_freed_memory()  # of the pass, before the model needs its own
+    seen = seen_rows(engine, model, sample, groups)
+    share = groups.counts / groups.counts.sum()
+    clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts, "share": share})
+    pairs = (nearest_cluster(seen, sample, groups, k) for k in range(sizes.size))
+    nearest, margins = zip(*pairs, strict=True)
+    clusters["nearest"], clusters["margin"] = pd.Series(nearest, dtype=object).convert_dtypes(), margins
+    clusters["sentence"] = [*sentences(clusters, columns, words)]
+    return Explanation(clusters, columns, row_table(seen, sample, groups, index), words)

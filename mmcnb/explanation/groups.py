@@ -1,0 +1,146 @@
+"""The clusters to explain: their labels, and a sample of the rows of each."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb.engine.passes import sample_rows
+from mmcnb.engine.run import TASK_BYTES
+from mmcnb.errors import MemoryLimitError, worded
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
+
+
+def agree(labels: Any, rule: Any, features: Samples) -> bool:
+    """Whether a rule gives the first and the last rows the labels of a fit, of which there may be none."""
+    n = features.n_samples
+    ends = np.unique(np.r_[:BLOCK_ROWS, n - BLOCK_ROWS : n].clip(0, n - 1))
+    is_fit = labels is not None and labels.size == n
+    return is_fit and np.array_equal(rule.label(features.gather(ends)), labels[ends])
+
+
+class Groups(NamedTuple):
+    """Rows by cluster.
+
+    Attributes
+    ----------
+    clusters : ndarray of shape (k,)
+        The labels that occur, in order.
+    counts : ndarray of shape (k,), int64
+        Rows of each.
+    codes : ndarray of shape (n,), int8 or wider
+        Place of the label of each row among them.
+    """
+
+    clusters: np.ndarray
+    counts: np.ndarray
+    codes: np.ndarray
+
+    @property
+    def known(self) -> np.ndarray:
+        """Places of the clusters, without noise."""
+        return np.flatnonzero(self.clusters != -1)
+
+
+class Sample(NamedTuple):
+    """Some rows.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (m, d)
+        The rows, not scaled.
+    rows : ndarray of shape (m,), int64
+        Their numbers.
+    codes : ndarray of shape (m,), int8 or wider
+        Place of the cluster of each.
+    weights : ndarray of shape (m,), float64
+        How many rows of its cluster each stands for.
+    """
+
+    X: Any
+    rows: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+
+
+def grouped(labels: np.ndarray) -> Groups:
+    """Rows by their labels.
+
+    Raises
+    ------
+    InputError
+        Some are numbers and some are names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.explanation.groups import grouped
+    >>> grouped(np.array([3, -1, 3])).codes
+    array([1, 0, 1], dtype=int8)
+    """
+    import pandas as pd
+
+    with worded("labels has numbers and names", "give either of them", TypeError):
+        sizes = pd.Series(labels, copy=False).value_counts().sort_index()
+    clusters = sizes.index.infer_objects().to_numpy()
+    # A byte a row, of which each Dask worker gets that of its own rows.
+    dtype, parts = np.min_scalar_type(-len(clusters)), range(0, len(labels), GROUP_ROWS)
+    codes = [np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype) for start in parts]
+    clusters = clusters.astype(np.int64) if clusters.dtype.kind in "iufb" else clusters
+    return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
+
+
+def most_rows(samples: Samples, k: int, memory_limit: Any) -> int:
+    """Rows of a sample: 20,000, or as many as a limit leaves beside float64 means of k clusters.
+
+    Raises
+    ------
+    MemoryLimitError
+        The limit is too small for these means and a row of each cluster; the message names the least that
+        works.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.plan import RowShape
+    >>> from mmcnb.explanation.groups import most_rows
+    >>> most_rows(RowShape(10**7, 50), 5, "512MiB"), most_rows(RowShape(10**7, 20_000), 5, "512MiB")
+    (20000, 159)
+    """
+    limit, d = resolve_memory_limit(memory_limit), samples.n_features
+    # Means are those of all rows, of others and of blocks that wait. A row is gathered, scaled and mapped.
+    means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / samples.row_bytes)
+    row = 12 * samples.row_bytes + 32 * k
+    least = LIBRARIES + means + k * row
+    if least > limit:
+        fault = f"memory_limit={format_bytes(limit)} is too small for {k:,} clusters of {d:,} columns"
+        raise MemoryLimitError(f"{fault}; the least that works is {format_bytes(least, up=True)}.")
+    return min(20_000, samples.n_samples, k + int((limit - least) / row))
+
+
+def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
+    """As many rows of each cluster as fall to it, and all rows of small ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.explanation.groups import sizes_of_samples
+    >>> sizes_of_samples(np.array([900, 20, 80]), 100)
+    array([40, 20, 40])
+    """
+    sizes = np.zeros_like(counts)
+    for done, k in enumerate(np.argsort(counts, kind="stable")):
+        sizes[k] = min(counts[k], max(1, (most - sizes.sum()) // (len(counts) - done)))
+    return sizes
+
+
+def drawn_rows(groups: Groups, sizes: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Numbers of rows drawn at random from each cluster, in rising order."""
+    random, rows = np.random.RandomState(seed), []
+    for k, size in enumerate(sizes.tolist()):
+        ranks, seen = sample_rows(int(groups.counts[k]), size, None, random), 0
+        for start in range(0, len(groups.codes), GROUP_ROWS):
+            members = np.flatnonzero(groups.codes[start : start + GROUP_ROWS] == k)
+            first, last = np.searchsorted(ranks, (seen, seen + members.size))
+            rows.append(start + members[ranks[first:last] - seen])
+            seen += members.size
+    return np.sort(np.concatenate(rows))

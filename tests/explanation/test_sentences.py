@@ -1,0 +1,86 @@
+"""Sentences about clusters: numbers, dates and shares as people write them, and what they leave out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mmcnb.explanation.sentences import percent, phrase, phrases, sentences, two_dates, two_numbers
+from mmcnb.explanation.summary import FIGURES
+
+
+def columns_of(*rows):
+    """A table of columns of cluster 0; each row has some figures."""
+    usual = dict.fromkeys(FIGURES, 0.0) | {"cluster": 0, "category": "", "kind": "number", "near": 0.5}
+    return pd.DataFrame([usual | row for row in rows])
+
+
+def said(**figures):
+    return phrase(next(columns_of(figures).itertuples()))
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        ((2021.0, 1998.0), ("2021", "1998")),
+        ((1_234_567.0, 12.0), ("1,230,000", "12")),
+        ((0.1 + 0.2, 0.05), ("0.3", "0.05")),
+        ((101_325.25, 101_328.5), ("101,325", "101,328")),
+        ((1e-7, 2e-7), ("1e-07", "2e-07")),
+        ((-3.14159, 0.0), ("-3.14", "0")),
+        ((1 / 3, np.nextafter(1 / 3, 1)), ("0.333333333333", "0.333333333333")),
+    ],
+)
+def test_numbers_have_the_digits_that_tell_them_apart(pair, words):
+    assert two_numbers(*pair) == words
+
+
+@pytest.mark.parametrize("share", [0, 1e-12, 3e-5, 0.004, 0.0096, 0.5, 0.996, 0.99997, 1 - 1e-16, 1])
+def test_a_share_is_none_or_all_only_if_it_nearly_is(share):
+    text = percent(share)
+    assert float(text[:-2]) / 100 == pytest.approx(share, abs=5e-3)
+    assert len(text) <= len("99.997 %")
+    assert (text in ("0 %", "100 %")) == (min(share, 1 - share) < 1e-6)
+
+
+def test_times_less_than_a_day_apart_have_hours():
+    day = 1_709_280_000.0
+    assert two_dates(day, day + 90_000) == ("2024-03-01", "2024-03-02")
+    assert two_dates(day, day + 300) == ("2024-03-01 08:00:00", "2024-03-01 08:05:00")
+
+
+def test_high_and_low_are_those_of_the_numbers_that_are_shown():
+    """Where both medians are 0, the mean may say otherwise than the ranks."""
+    figures = {"column": "x", "auc": 0.7, "mean": 1.0, "others_mean": 5.0}
+    assert said(**figures) == "x low (mean 1, others 5)"
+    assert said(**figures, median=2.0, others_median=1.0) == "x high (median 2, others 1)"
+
+
+def test_a_column_is_near_a_value_only_if_others_are_farther():
+    figures = {"column": "x", "auc": 0.5, "near": 0.9, "median": 18.0, "others_median": 17.0, "spread": 2.0}
+    assert said(**figures, others_spread=7.0) == "x near 18 (half within 2, others within 7)"
+    assert "near" not in said(**figures, others_spread=2.0)
+
+
+def test_each_column_is_told_once_and_what_is_often_so_comes_first():
+    text = {"column": "vote", "kind": "text", "near": np.nan}
+    found = phrases(
+        columns_of(
+            text | {"category": "yes", "auc": 0.01, "mean": 0.0, "others_mean": 0.98},
+            text | {"category": "no", "auc": 0.97, "mean": 0.95, "others_mean": 0.01},
+            {"column": "member", "kind": "flag", "near": np.nan, "auc": 0.2, "others_mean": 0.6},
+            {"column": "age", "auc": 0.8, "median": 60.0, "others_median": 40.0},
+            {"column": "weak", "auc": 0.6, "median": 2.0, "others_median": 1.0},
+        )
+    )
+    assert found == (
+        "vote mostly no (95 %, others 1 %), member rarely (0 %, others 60 %), age high (median 60, others 40)"
+    )
+
+
+@pytest.mark.parametrize(("auc", "expected"), [(0.6, "marked by moon, orbit"), (0.99, "moon high (median 3")])
+def test_words_are_told_unless_columns_say_more(auc, expected):
+    columns = columns_of({"column": "moon", "auc": auc, "median": 3.0})
+    words = pd.DataFrame({"cluster": 0, "word": ["moon", "orbit"], "score": [2.0, 1.0]})
+    clusters = pd.DataFrame({"cluster": [0, 1], "share": 0.5})
+    first, _ = sentences(clusters, columns, words)
+    assert first.startswith(f"Cluster 0 (50 %): {expected}")
