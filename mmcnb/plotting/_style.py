@@ -40,8 +40,9 @@ def add_legend(ax: Any, *entries: Any, **options: Any) -> Any:
 
 
 def label_text(value: Any) -> str:
-    """Text for a figure: none of it is mathematics, and control characters are spelled out."""
-    return printable(value).replace("$", r"\$")
+    """Text for a figure: short, none of it mathematics, and with control characters spelled out."""
+    text = printable(value)
+    return (text if len(text) <= 30 else f"{text[:29]}…").replace("$", r"\$")
 
 
 def printable(value: Any) -> str:
