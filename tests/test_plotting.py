@@ -130,6 +130,9 @@ def test_the_columns_drawn_by_default_are_those_that_separate_the_clusters_most(
     display = ClusterDisplay.from_predictions(rows, y)
     assert display.names == names == (display.ax_.get_xlabel(), display.ax_.get_ylabel())
     np.testing.assert_allclose(display.points, X[:, [1, 3]], rtol=1e-6)
+    rings, y = make_block("rings", 0, 400, 9)
+    order = np.array([3, 0, 4, 5, 1, 6, 7, 8, 2])  # the plane of the rings is that of columns 0 and 1
+    assert ClusterDisplay.from_predictions(rings[:, order], y).names == ("column 1", "column 4")
     one = ClusterDisplay.from_predictions(X, np.zeros(len(X)))  # a single cluster has no such columns
     assert one.points.shape == (90, 2)
 
@@ -414,11 +417,12 @@ def test_options_of_the_tree_reach_it():
 @pytest.mark.slow
 def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_path, of_docs):
     figures = of_docs("figures")
-    monkeypatch.setattr(figures, "load_digits", lambda return_X_y: (X[:200], None))
-    X, _ = make_block("blobs", 0, 300, 4, 19, n_clusters=10)
+    monkeypatch.setattr(figures, "load_digits", lambda return_X_y: (X, y))
+    X, y = make_block("blobs", 0, 200, 64, 19, n_clusters=10)
     figures.main(tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["digits.png", "layers-of-digits.png", "rare.png", "shaking.png", "views.png"]
+    drawn = ["demo", "digits", "layers-of-digits", "rare", "rings", "shaking", "views"]
+    assert made == [f"{name}.png" for name in drawn]
     assert all((DOCS / "pictures" / name).exists() for name in made)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from mmcnb.cli import explain
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with whole_outputs([arguments.out], sources, arguments.overwrite) as (page,):
         estimator = load(arguments.model).set_params(**runtime_of(arguments))
         estimator.write_report(arguments.store, page, arguments.labels, element=arguments.element)
-    return {"page": arguments.out, "bytes": Path(arguments.out).stat().st_size}
+    return {"page": arguments.out}
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:

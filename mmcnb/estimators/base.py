@@ -402,9 +402,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
             limit = resolve_memory_limit(self.memory_limit)
             return explain(engine, samples, given, self.model_, index_of(X, samples.root), limit)
 
-    def write_report(
-        self, X: Any, path: str | os.PathLike[str], labels: Any = None, *, element: str | None = None
-    ) -> None:
+    def write_report(self, X: Any, path: Any, labels: Any = None, *, element: str | None = None) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.
 
         It has the trust, a sentence for each cluster with columns and rows behind it, the effects of columns

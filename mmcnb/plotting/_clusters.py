@@ -16,8 +16,9 @@ from mmcnb.samples.matrix import as_matrix
 class ClusterDisplay:
     """Scatter of rows in two of their features, coloured by cluster.
 
-    Without ``features`` these are the two columns with the largest F ratio: the variance between the
-    clusters over the one within them, in at most 10,000 rows. Columns of two values come last.
+    Without ``features`` these are the two columns with the largest F ratio, of the variance between the
+    clusters to the one within them: that of the values, or of their squared distances from the mean, in at
+    most 10,000 rows. Columns of two values come last.
 
     Make one with `from_estimator` or `from_predictions`.
 

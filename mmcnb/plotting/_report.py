@@ -4,7 +4,6 @@ import base64
 import io
 from collections.abc import Callable, Iterator
 from html import escape
-from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,16 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mmcnb import __version__
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.plotting._style import printable
 from mmcnb.samples import Samples
-from mmcnb.samples._inventory import PathLike
 from mmcnb.stores.atomic import atomic_write
 
 
-def write_report(
-    path: PathLike, estimator: Any, explanation: Any, samples: Samples, labels: Any = None
-) -> None:
+def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, labels: Any = None) -> None:
     """Write a page about a fit to one file, whole or not at all.
 
     Parameters
@@ -64,7 +61,7 @@ def write_report(
         "candidates": _table(pd.DataFrame(report.get("candidates"), columns=candidates)),
         "fit": _escaped(f"mmcnb.{' '.join(str(estimator).split())}.fit({source})"),
         "source": _escaped(source),
-        "version": version("mmcnb"),
+        "version": __version__,
     }
     template = files("mmcnb.plotting").joinpath("report.html").read_text(encoding="utf-8")
     with atomic_write(path) as file:
@@ -124,7 +121,8 @@ def _shaded(effect: float) -> str:
     if np.isnan(effect):
         return "<td></td>"
     side, share = "high" if effect > 0 else "low", min(abs(effect) / 2, 1) * 0.7
-    return f'<td class="{side}" style="--share: {share:.0%}">{effect:+.1f}</td>'
+    text = f"{effect:+.1f}" if abs(effect) >= 0.05 else "0"
+    return f'<td class="{side}" style="--share: {share:.0%}">{text}</td>'
 
 
 def _map(estimator: Any, samples: Samples, labels: Any) -> str:

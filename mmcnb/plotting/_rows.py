@@ -70,18 +70,19 @@ def two_columns(samples: Samples, features: Any, labels: Any) -> tuple[np.ndarra
 def separating_columns(samples: Samples, labels: np.ndarray, most: int = 10_000) -> list[int]:
     """The two columns with the largest F ratio among some of the rows, in their order.
 
-    Columns of two values come last, as their rows lie on top of each other.
+    The ratio is that of the values, or of their squared distances from the mean if it is larger: clusters may
+    be rings. Columns of two values come last, as their rows lie on top of each other.
     """
     from scipy.sparse import issparse
     from sklearn.feature_selection import f_classif
 
     rows = sample_rows(samples.n_samples, most, None, generator(0))
     values = as_matrix(samples.gather(rows)).astype(np.float64)
+    forms, is_flag = [values], np.zeros(samples.n_features, bool)
+    if not issparse(values):
+        is_flag = ((values - values.min(axis=0)) * (values.max(axis=0) - values) == 0).all(axis=0)
+        forms.append((values - values.mean(axis=0)) ** 2)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a constant column has no ratio, and so has a single cluster
-        ratios = np.nan_to_num(f_classif(values, labels[rows])[0], nan=-1.0)
-    is_flag = np.zeros(ratios.size, bool)
-    if not issparse(values):
-        low, high = values.min(axis=0), values.max(axis=0)
-        is_flag = ((values == low) | (values == high)).all(axis=0)
+        ratios = np.nan_to_num([f_classif(form, labels[rows])[0] for form in forms], nan=-1.0).max(axis=0)
     return sorted(np.lexsort((-ratios, is_flag))[:2].tolist())

@@ -54,6 +54,4 @@ def printable(value: Any) -> str:
     >>> printable("two\\nlines")
     'two\\\\nlines'
     """
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in str(value)
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
