@@ -80,13 +80,13 @@ def _clusters(explanation: Any) -> Iterator[str]:
         if words is not None:
             facts["Words"] = ", ".join(words["word"][words["cluster"] == one.cluster])
         figures = [
-            (_name(row), row.effect, row.auc, _middle(row), _middle(row, "others_"))
+            (_name(row), _middle(row), _middle(row, "others_"), row.effect, row.auc)
             for row in columns[columns["cluster"] == one.cluster][:10].itertuples()
         ]
         yield (
             f'<details><summary>{_escaped(one.sentence)}<span class="bar" style="--share: {one.share:.2%}">'
             f'</span></summary>\n<div class="parts">{_facts(facts)}'
-            f"{_table(pd.DataFrame(figures, columns=['column', 'effect', 'AUC', 'here', 'others']))}"
+            f"{_table(pd.DataFrame(figures, columns=['column', 'here', 'others', 'effect', 'AUC']))}"
             "</div></details>"
         )
 
