@@ -212,6 +212,7 @@ def test_noise_one_cluster_and_words_have_a_page(tmp_path):
     assert "Noise (4 %): rows of no cluster." in assert_harmless(text).text
     assert "3 clusters of" in text
     text = page_of(model, X, tmp_path / "one.html", np.zeros(ROWS, int))
+    assert "1 cluster of" in text
     assert "there is no other cluster to set it apart from" in assert_harmless(text).text
     counts = np.random.default_rng(0).poisson(3 * np.eye(2)[np.arange(60) % 2].repeat(4, axis=1))
     words = pd.DataFrame.sparse.from_spmatrix(sp.csr_array(counts), columns=[*"abcdefg", "<h>"])

@@ -427,11 +427,12 @@ class StreamedClusterer(ClusterMixin, Estimator):
 
         Examples
         --------
-        >>> import tempfile, numpy as np, mmcnb
+        >>> import pathlib, tempfile, numpy as np, mmcnb
         >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
-        >>> with tempfile.NamedTemporaryFile(suffix=".html") as file:
-        ...     mmcnb.CPMMC(random_state=0).fit(X).write_report(X, file.name)
-        ...     b"Cluster 1 (50 %): column 0 high" in open(file.name, "rb").read()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = pathlib.Path(folder, "page.html")
+        ...     mmcnb.CPMMC(random_state=0).fit(X).write_report(X, page)
+        ...     "Cluster 1 (50 %): column 0 high" in page.read_text(encoding="utf-8")
         True
         """
         from mmcnb.explanation.groups import given_labels

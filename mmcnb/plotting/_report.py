@@ -36,7 +36,7 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
     labels : ndarray of shape (n_samples,) or None, default=None
         Clusters that the map shows in place of those of the model.
     """
-    report, n_clusters = estimator.report_, (explanation.clusters["cluster"] != -1).sum()
+    report, k = estimator.report_, (explanation.clusters["cluster"] != -1).sum()
     n_columns = len(samples.encoding.features) if samples.encoding else samples.n_features
     source = repr(samples.name) if Path(samples.name).exists() else "X"
     trust, number = report.get("trust"), report.get("number")
@@ -51,7 +51,7 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
     )
     candidates = ["candidate", "J", "information", "gap", "broken"]
     parts = {
-        "title": _escaped(f"{n_clusters:,} clusters of {Path(samples.name).name}"),
+        "title": _escaped(f"{k:,} cluster{'' if k == 1 else 's'} of {Path(samples.name).name}"),
         "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
         "verdict": _facts(verdict),
         "clusters": "\n".join(_clusters(explanation)),
@@ -156,8 +156,10 @@ def _table(frame: Any, cell: Callable[[Any], str] | None = None) -> str:
 
 def _cell(value: Any) -> str:
     """A cell; three digits of a number that is not whole."""
-    if value is None or isinstance(value, bool):
-        value = "yes" if value else ""
+    if pd.isna(value):
+        value = ""
+    elif isinstance(value, bool):
+        value = "yes" if value else "no"
     elif isinstance(value, float):
         value = f"{float(f'{value:.3g}'):,.12g}"
     return f"<td>{_escaped(f'{value:,}' if isinstance(value, int) else value)}</td>"
