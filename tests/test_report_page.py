@@ -161,6 +161,23 @@ def test_the_heat_map_has_the_effects_of_the_columns_that_tell_most(plain):
     assert len(re.findall('class="high"', part)) == sum(effect > 0 for effect in effects)
 
 
+def test_each_cluster_has_its_figures_in_their_units(plain):
+    X, model, text = plain
+    columns = model.explain(X).columns
+    for k, part in enumerate(text.partition("<h2>Clusters</h2>")[2].split("<details>")[1:4]):
+        head, *rows = Page(part.partition("</details>")[0].partition("</summary>")[2]).table
+        assert head == ["column", "here", "others", "effect", "AUC"]
+        figures = {row[0]: row[1:] for row in rows}
+        own = columns[(columns["cluster"] == k) & (columns["kind"] != "text")].set_index("column")
+        assert float(figures["size"][0]) == pytest.approx(own["median"]["size"], rel=0.01)
+        assert float(figures["size"][3]) == pytest.approx(own["auc"]["size"], abs=0.001)
+        assert figures["new"][0] == f"{(k == model.labels_[2]):.1%}"
+        (since, others) = (pd.Timestamp(figures["since"][one]) for one in (0, 1))
+        inside = model.labels_ == k
+        assert abs(since - X["since"][inside].median()) <= pd.Timedelta(days=1)
+        assert abs(others - X["since"][~inside].median()) <= pd.Timedelta(days=1)
+
+
 def test_wide_tables_show_thirty_columns_at_most(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, 120)) + 9 * (np.arange(120) % 3 == np.arange(ROWS)[:, None] % 3)

@@ -98,11 +98,12 @@ def _name(row: Any) -> str:
 
 
 def _middle(row: Any, of: str = "") -> Any:
-    """The median of a number or a date, the share of a flag or a category."""
+    """The median of a number or a date, or its mean if the medians are equal; the share of a flag or text."""
     median, mean = getattr(row, f"{of}median"), getattr(row, f"{of}mean")
     if row.kind in ("flag", "text"):
         return f"{mean:.1%}"
-    return str(np.datetime64(round(median), "s"))[:10] if row.kind == "date" else median
+    value = mean if row.median == row.others_median else median
+    return str(np.datetime64(round(value), "s"))[:10] if row.kind == "date" else value
 
 
 def _effects(columns: Any, most: int = 30) -> str:
