@@ -287,7 +287,8 @@ def test_the_command_writes_the_page_of_the_method(folder, tmp_path, capsys):
     ] in (Page(text).text)
     assert main([*map(str, given)]) == 2
     assert "--overwrite" in capsys.readouterr().err
-    again = *given, "--labels", folder / "labels.csv", "--overwrite", "--json"
+    running = "--jobs", 1, "--memory-limit", "1GiB"
+    again = *given, "--labels", folder / "labels.csv", "--overwrite", "--json", *running
     assert main([*map(str, again)]) == 0
     assert json.loads(capsys.readouterr().out) == {"page": str(tmp_path / "page.html")}
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == text

@@ -19,12 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Write the page."""
-    from mmcnb import load
+    from mmcnb import config, load
 
     sources = [arguments.model, arguments.store, *([arguments.labels] if arguments.labels else [])]
-    with whole_outputs([arguments.out], sources, arguments.overwrite) as (page,):
-        estimator = load(arguments.model).set_params(**runtime_of(arguments))
-        estimator.write_report(arguments.store, page, arguments.labels, element=arguments.element)
+    outputs = whole_outputs([arguments.out], sources, arguments.overwrite)
+    # By settings of the process, as the page shows the parameters of the fit alone.
+    with outputs as (page,), config(**runtime_of(arguments)):
+        load(arguments.model).write_report(arguments.store, page, arguments.labels, element=arguments.element)
     return {"page": arguments.out}
 
 
