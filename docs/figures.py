@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, make_circles
 
 import mmcnb
 from mmcnb.datasets import make_block
+from mmcnb.metrics import balanced_clustering_error
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, LayersDisplay
 
 DPI = 100
@@ -27,6 +28,43 @@ def digits() -> ClusterMapDisplay:
     X, _ = load_digits(return_X_y=True)
     model = mmcnb.UnsupervisedRLS(n_clusters=10, random_state=0).fit(X)
     return ClusterMapDisplay.from_estimator(model, X)
+
+
+def demo() -> Picture:
+    """The mean image of each of ten clusters, under its most frequent digit and the share of that."""
+    import matplotlib.pyplot as plt
+    from sklearn.cluster import KMeans
+
+    X, y = load_digits(return_X_y=True)
+    figure = plt.figure(figsize=(10, 4), layout="constrained")
+    methods = KMeans(10, n_init=10, random_state=0), mmcnb.MaximumMarginClustering(10, random_state=0)
+    for part, method in zip(figure.subfigures(2), methods, strict=True):
+        labels = method.fit(X).labels_
+        error = balanced_clustering_error(y, labels)
+        part.suptitle(f"{'k-means' if isinstance(method, KMeans) else 'mmcnb'}, balanced error {error:.1%}")
+        shares = pd.crosstab(labels, y, normalize="index")
+        order = shares.idxmax(axis=1).sort_values(kind="stable")
+        for ax, (cluster, digit) in zip(part.subplots(1, len(order)), order.items(), strict=True):
+            ax.imshow(X[labels == cluster].mean(axis=0).reshape(8, 8), cmap="gray_r")
+            ax.set(title=f"{digit}: {shares.loc[cluster, digit]:.0%}", xticks=[], yticks=[])
+    return Picture(figure)
+
+
+def rings() -> Picture:
+    """Two rings that k-means cuts in half."""
+    import matplotlib.pyplot as plt
+    from sklearn.cluster import KMeans
+
+    X, _ = make_block("rings", 0, 20_000, n_features=90)
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    model = mmcnb.MaximumMarginClustering(2, kernel="rbf", random_state=0)
+    for ax, name, method in zip(
+        panels, ("k-means", "mmcnb"), (KMeans(2, random_state=0), model), strict=True
+    ):
+        labels = method.fit(X).labels_[:4096]
+        ClusterDisplay.from_predictions(X[:4096], labels, features=(0, 1), ax=ax)
+        ax.set(title=name, aspect="equal", xticks=[], yticks=[])
+    return Picture(figure)
 
 
 def layers_of_digits() -> LayersDisplay:
@@ -54,7 +92,7 @@ def views() -> Picture:
     _, (rows, noise, bars) = plt.subplots(1, 3, figsize=(11, 3), layout="constrained")
     for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
         ClusterDisplay.from_predictions(X, model.labels_, features=view, ax=ax, s=6)
-        ax.set(title=f"columns {view[0]} and {view[1]}", aspect="equal", xticks=[], yticks=[])
+        ax.set(aspect="equal", xticks=[], yticks=[])
     pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
     return Picture(bars.figure)
 
@@ -67,8 +105,8 @@ def main(folder: Path) -> None:
     folder : Path
         Folder of the figures.
     """
-    pictures = {"digits": digits, "layers-of-digits": layers_of_digits, "shaking": shaking, "views": views}
-    for name, draw in pictures.items():
+    for draw in (demo, digits, layers_of_digits, rings, shaking, views):
+        name = draw.__name__.replace("_", "-")
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 
 

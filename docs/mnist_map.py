@@ -44,8 +44,9 @@ def main(folder: Path) -> None:
     for ax, (name, found) in zip(panels, answers.items(), strict=True):
         index = adjusted_rand_score(y, found)
         print(f"{name}: adjusted Rand index {index:.3f} on {len(X):,} rows")
-        ClusterDisplay.from_predictions(places, found[shown], ax=ax, s=8, cmap="tab10")
+        ClusterDisplay.from_predictions(places, found[shown], ax=ax, s=8).legend_.remove()
         ax.set(title=f"{name}, adjusted Rand index {index:.2f}", aspect="equal", xticks=[], yticks=[])
+        ax.set(xlabel="", ylabel="")
     figure.savefig(folder / "mnist-map.png", dpi=DPI)
 
 

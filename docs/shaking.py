@@ -97,7 +97,7 @@ class ShakingDisplay:
 
         check_is_fitted(estimator, "model_")
         given, model = open_samples(X, options=options_of_fit(estimator)), estimator.model_
-        points = two_columns(given, features)
+        points, _ = two_columns(given, features, None)
         Interval(0.0).check("amplitude", amplitude)
         Interval(0.0).check("decay", decay)
         Interval(1, integer=True).check("rounds", rounds)

@@ -276,15 +276,15 @@ def test_a_scheduler_that_does_not_answer(fitted, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.slow
-def test_demo_compares_both_and_leaves_only_the_pictures(tmp_path, capfd):
+def test_demo_compares_both_and_leaves_only_the_pages(tmp_path, capfd):
     report = run(capfd, "demo", "--out", tmp_path / "demo", "--rows", 20000)
-    assert names(tmp_path / "demo") == ["digits.png", "rings.png"]
+    assert names(tmp_path / "demo") == ["digits.html", "rings.html"]
     for part in ("digits", "rings"):
-        assert report[part]["picture"] == str(tmp_path / "demo" / f"{part}.png")
-        assert (tmp_path / "demo" / f"{part}.png").read_bytes().startswith(b"\x89PNG")
+        assert report[part]["page"] == str(tmp_path / "demo" / f"{part}.html")
+        assert (tmp_path / "demo" / f"{part}.html").read_bytes().startswith(b"<!DOCTYPE html>")
     assert report["rings"]["n_samples"] == 20000
     assert report["rings"]["mmcnb_error"] < 0.01 < 0.4 < report["rings"]["k_means_error"]
-    assert (report["digits"]["kernel"], report["digits"]["n_samples"]) == ("graph", 1797)
+    assert report["digits"]["n_samples"] == 1797
     assert report["digits"]["mmcnb_error"] <= report["digits"]["k_means_error"]
 
 

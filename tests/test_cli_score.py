@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    normalized_mutual_info_score,
+    v_measure_score,
+)
 
 import mmcnb
 from mmcnb.cli import main
@@ -103,11 +108,16 @@ def test_scores_are_those_of_the_metrics(name, folder, capsys):
     assert report["balanced_error"] == balanced_clustering_error(y, labels) < 0.1
     assert report["adjusted_rand_index"] == pytest.approx(adjusted_rand_score(y, labels))
     assert report["normalized_mutual_information"] == pytest.approx(normalized_mutual_info_score(y, labels))
+    assert report["adjusted_mutual_information"] == pytest.approx(adjusted_mutual_info_score(y, labels))
+    assert report["normalized_mutual_information"] == pytest.approx(v_measure_score(y, labels))
     assert report["J"] == mmcnb.partition_score(store, labels, random_state=4).J
     assert report["sizes"] == {str(k): int(n) for k, n in enumerate(np.bincount(labels))}
     counts = np.array(report["confusion"]["counts"])
     assert counts.sum() == ROWS
     assert (counts.argmax(axis=1) == np.arange(CLUSTERS)).all()
+    for c, (cluster, jaccard) in enumerate(zip(*report["by_class"].values(), strict=True)):
+        both = [((y == c) & (labels == k)).sum() / ((y == c) | (labels == k)).sum() for k in range(CLUSTERS)]
+        assert (cluster, jaccard) == (np.argmax(both), max(both))
 
 
 def test_scores_are_worded(folder, capsys):
@@ -116,9 +126,34 @@ def test_scores_are_worded(folder, capsys):
     for line in (
         *(r"^600 rows x 3 features of ", r"^cluster sizes  0: \d+ \("),
         *(r"^balanced error +\d+\.\d%  \(", r"^adjusted rand index +0\.\d{3}  \("),
-        *(r"^J +\d\.\d{2}  \(without classes", r"^class / cluster +\d +\d +\d$", r"^2 +\d+ +\d+ +\d+$"),
+        *(r"^J +\d\.\d{2}  \(without classes", r"^class / cluster +\d +\d +\d +best +Jaccard$"),
+        r"^2 +\d+ +\d+ +\d+ +\d +0\.\d{2}$",
     ):
         assert re.search(line, out, re.MULTILINE), line
+
+
+def test_with_a_model_j_is_on_the_scale_of_the_fit(tmp_path, capsys):
+    """Other rows of another spread, with a text, as the fit has scaled them."""
+    rng, y = np.random.default_rng(0), np.arange(300) % 3
+    table = pd.DataFrame({"a": 9.0 * y + rng.normal(size=300), "b": rng.normal(size=300)})
+    table["kind"] = np.array(["x", "y", "z"])[rng.integers(0, 3, 300)]
+    for name, rows in {"rows": table, "others": table[::-1].assign(b=100 * table["b"])}.items():
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    for scale in ("auto", "None"):
+        outputs = ["--model", tmp_path / "m", "--labels", tmp_path / "l.csv", "--overwrite"]
+        run(capsys, "fit", tmp_path / "rows.csv", "--scale", scale, "--n-clusters", 3, *outputs)
+        words = "score", tmp_path / "rows.csv", tmp_path / "l.csv"
+        labels = pd.read_csv(tmp_path / "l.csv")["cluster"].to_numpy()
+        own = mmcnb.partition_score(
+            tmp_path / "rows.csv", labels, scale=None if scale == "None" else scale, random_state=0
+        )
+        assert run(capsys, *words, "--model", tmp_path / "m")["J"] == pytest.approx(own.J, abs=1e-6)
+    run(capsys, "predict", tmp_path / "m", tmp_path / "others.csv", "--labels", tmp_path / "o.csv")
+    words = "score", tmp_path / "others.csv", tmp_path / "o.csv"
+    assert run(capsys, *words)["J"] != run(capsys, *words, "--model", tmp_path / "m")["J"]
+    table[["a", "b"]].to_csv(tmp_path / "short.csv", index=False)
+    said = refuse(capsys, "score", tmp_path / "short.csv", tmp_path / "l.csv", "--model", tmp_path / "m")
+    assert "kind" in said
 
 
 def test_classes_may_come_from_a_table(folder, tmp_path, capsys):

@@ -114,6 +114,47 @@ def test_rows_and_labels_must_fit(labels, features, sentence):
         ClusterDisplay.from_predictions(np.zeros((5, 2)), labels, features=features)
 
 
+def split(n=90):
+    """Three clusters that columns 1 and 3 tell apart, beside noise, a flag as good, and a constant."""
+    y, rng = np.arange(n) % 3, np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=n), 9.0 * (y == 1), y == 0, 9.0 * y, np.ones(n)])
+    X[:, [1, 3]] += rng.normal(size=(n, 2))
+    return X, y
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.float32])
+def test_the_columns_drawn_by_default_are_those_that_separate_the_clusters_most(form):
+    X, y = split()
+    rows = form(X) if form is not scipy.sparse.csr_array else form(X[:, [0, 1, 3]])
+    names = ("column 1", "column 2" if form is scipy.sparse.csr_array else "column 3")
+    display = ClusterDisplay.from_predictions(rows, y)
+    assert display.names == names == (display.ax_.get_xlabel(), display.ax_.get_ylabel())
+    np.testing.assert_allclose(display.points, X[:, [1, 3]], rtol=1e-6)
+    rings, y = make_block("rings", 0, 400, 9)
+    order = np.array([3, 0, 4, 5, 1, 6, 7, 8, 2])  # the plane of the rings is that of columns 0 and 1
+    assert ClusterDisplay.from_predictions(rings[:, order], y).names == ("column 1", "column 4")
+    one = ClusterDisplay.from_predictions(X, np.zeros(len(X)))  # a single cluster has no such columns
+    assert one.points.shape == (90, 2)
+
+
+def test_clusters_with_names_and_noise_have_a_legend():
+    X, y = split()
+    names = np.array(["plain", "$a_1$", "a\x1b[31m"])[y]
+    frame = pd.DataFrame(X, columns=["a", "b$", "c", "d\n", "e"])
+    display = ClusterDisplay.from_predictions(frame, names)
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts == ["\\$a_1\\$: 33.3%", "a\\x1b[31m: 33.3%", "plain: 33.3%"]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("b\\$", "d\\n")
+    display.figure_.canvas.draw()
+    noisy = ClusterDisplay.from_predictions(X, np.where(y == 2, -1, y))
+    assert noisy.legend_.get_texts()[0].get_text() == "noise: 33.3%"
+    grey = noisy.scatter_.to_rgba(noisy.scatter_.get_array())[y == 2]
+    assert np.ptp(grey[:, :3], axis=1).max() == 0
+    many = ClusterDisplay.from_predictions(X, np.arange(90))
+    assert [text.get_text() for text in many.legend_.get_texts()][-1] == "71 more"
+    assert len(many.legend_.get_texts()) == 20
+
+
 # The map
 
 
@@ -263,8 +304,20 @@ def test_the_legend_of_the_map_says_shares_of_the_rows_drawn():
     assert display.ax_.get_xlabel() == "component 1 (50% of the variance)"
 
 
+def test_the_map_draws_labels_that_are_given(three_blobs):
+    X, model = three_blobs
+    names = np.array(["x", "y", "z"])[model.labels_]
+    display = ClusterMapDisplay.from_estimator(model, X, labels=names, sample_size=60)
+    own = ClusterMapDisplay.from_estimator(model, X, sample_size=60)
+    np.testing.assert_array_equal(display.labels, np.array(["x", "y", "z"])[own.labels])
+    np.testing.assert_array_equal(display.points, own.points)
+    np.testing.assert_array_equal(display.scatters_["y"].get_edgecolors(), own.scatters_[1].get_edgecolors())
+
+
 def test_the_map_refuses_what_it_cannot_draw(three_blobs):
     X, model = three_blobs
+    with pytest.raises(InputError, match="one label a row of X"):
+        ClusterMapDisplay.from_estimator(model, X, labels=model.labels_[:5])
     with pytest.raises(InputError, match="sample_size=0"):
         ClusterMapDisplay.from_estimator(model, X, sample_size=0)
     with pytest.raises(ValueError, match="3 features"):
@@ -364,11 +417,12 @@ def test_options_of_the_tree_reach_it():
 @pytest.mark.slow
 def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_path, of_docs):
     figures = of_docs("figures")
-    monkeypatch.setattr(figures, "load_digits", lambda return_X_y: (X[:200], None))
-    X, _ = make_block("blobs", 0, 300, 4, 19, n_clusters=10)
+    monkeypatch.setattr(figures, "load_digits", lambda return_X_y: (X, y))
+    X, y = make_block("blobs", 0, 200, 64, 19, n_clusters=10)
     figures.main(tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == ["digits.png", "layers-of-digits.png", "shaking.png", "views.png"]
+    drawn = ["demo", "digits", "layers-of-digits", "rings", "shaking", "views"]
+    assert made == [f"{name}.png" for name in drawn]
     assert all((DOCS / "pictures" / name).exists() for name in made)
 
 

@@ -10,7 +10,8 @@ from mmcnb.errors import InputError
 MEASURES = {
     "balanced_error": ("{:.1%}", "mean error rate of the classes, each matched to one cluster"),
     "adjusted_rand_index": ("{:.3f}", "1 is perfect, 0 is chance"),
-    "normalized_mutual_information": ("{:.3f}", "1 is perfect"),
+    "adjusted_mutual_information": ("{:.3f}", "1 is perfect, 0 is chance"),
+    "normalized_mutual_information": ("{:.3f}", "1 is perfect; also called V-measure"),
     "J": ("{:.2f}", "without classes: the larger, the wider the gap; beside as many clusters"),
 }
 
@@ -23,19 +24,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--classes", metavar="FILE", help=classes)
     column = "column of the classes, of FILE or otherwise of LABELS"
     parser.add_argument("--label-column", metavar="NAME", help=column)
+    scale = "model of the fit: J is of columns as it scales them (default: as these rows ask for)"
+    parser.add_argument("--model", metavar="MODEL", help=scale)
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of J (default: 0)")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Score the clusters."""
     import numpy as np
-    from sklearn.metrics import normalized_mutual_info_score
+    from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-    from mmcnb import metrics, open_samples, partition_score
+    from mmcnb import load, metrics, open_samples, partition_score
+    from mmcnb.estimators.base import read_input
     from mmcnb.stores._label_table import labels_of_rows
     from mmcnb.stores._labels import stored_classes
 
-    samples = open_samples(arguments.store, arguments.element)
+    if arguments.model:
+        estimator = load(arguments.model)
+        samples = read_input(estimator, arguments.store, reset=False, element=arguments.element)
+        rows, scale = estimator.model_.scaled(samples), None
+    else:
+        rows = samples = open_samples(arguments.store, arguments.element)
+        scale = "auto"
     labels, source = labels_of_rows(arguments.labels, None, samples), arguments.classes or arguments.labels
     is_given = arguments.classes or arguments.label_column
     classes = labels_of_rows(source, arguments.label_column, samples) if is_given else stored_classes(samples)
@@ -46,16 +56,21 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
     }
     if classes is not None:
-        codes = (np.unique(values, return_inverse=True)[1] for values in (classes, labels))
+        codes = [np.unique(values, return_inverse=True)[1] for values in (classes, labels)]
         table = metrics.matched_confusion(classes, labels)
+        either = np.add.outer(table.sum(axis=1).to_numpy(), table.sum(axis=0).to_numpy()) - table
+        jaccard = table / either
         report |= {
             "balanced_error": metrics.balanced_clustering_error(classes, labels),
             "adjusted_rand_index": metrics.adjusted_rand_index(classes, labels),
+            "adjusted_mutual_information": adjusted_mutual_info_score(*codes),
             "normalized_mutual_information": normalized_mutual_info_score(*codes),
             "confusion": {"counts": table.to_numpy(), "classes": table.index, "clusters": table.columns},
+            "by_class": {"best": jaccard.idxmax(axis=1), "Jaccard": jaccard.max(axis=1)},
         }
     try:
-        return report | {"J": partition_score(samples, labels, random_state=arguments.random_state).J}
+        score = partition_score(rows, labels, scale=scale, random_state=arguments.random_state)
+        return report | {"J": score.J}
     except InputError as error:
         return report | {"J": None, "no_J": str(error)}
 
@@ -77,5 +92,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         return
     import pandas as pd
 
-    table = pd.DataFrame(*report["confusion"].values()).rename_axis(columns="class / cluster")
-    yield table.map("{:,}".format).to_string(max_rows=20, max_cols=20)  # --json has them all
+    table = pd.DataFrame(*report["confusion"].values())
+    both = pd.concat([table.map("{:,}".format), pd.DataFrame(report["by_class"]).round(2)], axis=1)
+    both = both.rename_axis(index=None, columns="class / cluster")
+    yield both.to_string(max_rows=20, max_cols=20)  # --json has them all

@@ -403,6 +403,46 @@ class StreamedClusterer(ClusterMixin, Estimator):
             index, limit = index_of(X, samples), self.memory_limit
             return explain(engine, samples, grouped(given), self.model_, index, limit)
 
+    def write_report(self, X: Any, path: Any, labels: Any = None, *, element: str | None = None) -> None:
+        """Write a page about the fit and the clusters of some rows, for any browser.
+
+        It has the trust, a sentence for each cluster with columns and rows behind it, the effects of columns
+        as a heat map, a map of the rows (if matplotlib is installed), layers, candidates and settings. It is
+        one file without scripts, and asks for nothing from outside.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        path : path
+            The HTML file; one that is there is replaced.
+        labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
+            Cluster of each row, as `explain` takes them.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Raises
+        ------
+        InputError
+            If the rows or the labels cannot be used, or the page cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, numpy as np, mmcnb
+        >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = pathlib.Path(folder, "page.html")
+        ...     mmcnb.CPMMC(random_state=0).fit(X).write_report(X, page)
+        ...     "Cluster 1 (50 %): column 0 high" in page.read_text(encoding="utf-8")
+        True
+        """
+        from mmcnb.explanation.groups import given_labels
+        from mmcnb.plotting._report import write_report
+
+        samples = read_input(self, X, reset=False, element=element)
+        given = None if labels is None else given_labels(labels, samples)
+        write_report(path, self, self.explain(X, given, element=element), samples, given)
+
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.
 

@@ -12,8 +12,8 @@ from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
 from mmcnb.features.rules import margins_of
-from mmcnb.plotting._rows import drawn_rows
-from mmcnb.plotting._style import cluster_colors, new_axes
+from mmcnb.plotting._rows import drawn_rows, labels_of_all
+from mmcnb.plotting._style import add_legend, cluster_colors, legend_entries, new_axes
 from mmcnb.samples.matrix import as_matrix
 
 
@@ -56,7 +56,7 @@ class ClusterMapDisplay:
         Axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
-    scatters_ : dict of int to matplotlib PathCollection
+    scatters_ : dict of int or str to matplotlib PathCollection
         The points of each cluster.
     legend_ : matplotlib Legend
         Clusters with their proportions of the rows drawn.
@@ -87,6 +87,7 @@ class ClusterMapDisplay:
         estimator: Any,
         X: Any,
         *,
+        labels: Any = None,
         sample_size: int = 2000,
         threshold: float | None = None,
         random_state: Any = 0,
@@ -101,6 +102,8 @@ class ClusterMapDisplay:
             Fitted estimator of mmcnb.
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; only the sample is read.
+        labels : array-like of shape (n_samples,) or None, default=None
+            Cluster of each row of X, as numbers or names, with -1 for noise; None is what the model gives.
         sample_size : int, default=2000
             Rows drawn at most.
         threshold : float or None, default=None
@@ -125,13 +128,16 @@ class ClusterMapDisplay:
 
         check_is_fitted(estimator, "model_")
         Interval(0.0, optional=True).check("threshold", threshold)
-        sample, n = drawn_rows(estimator, X, sample_size, random_state)
-        labels, margins = estimator.predict(sample), margins_of(estimator.decision_function(sample))
+        sample, samples, rows = drawn_rows(estimator, X, sample_size, random_state)
+        labels = estimator.predict(sample) if labels is None else labels_of_all(labels, samples)[rows]
+        margins = margins_of(estimator.decision_function(sample))
         points, ratio = _principal_plane(_seen(estimator.model_, sample))
         if threshold is None:
             rho = getattr(estimator, "rho_", None)
             threshold = 0.5 * float(np.median(margins)) if rho is None else float(rho)
-        made = cls(points, labels, margins, threshold=threshold, variance_ratio=ratio, n_samples=n)
+        made = cls(
+            points, labels, margins, threshold=threshold, variance_ratio=ratio, n_samples=samples.n_samples
+        )
         return made.plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterMapDisplay:
@@ -152,16 +158,17 @@ class ClusterMapDisplay:
         style = {"s": 14, "linewidths": 0.7, **scatter}
         inside = self.margins < self.threshold
         self.scatters_, clusters = {}, np.unique(self.labels)
+        entries = iter(legend_entries(self.labels))
         for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
             mine = self.labels == cluster
             faces = np.where(inside[mine, None], (*color[:3], 0.0), color)
             drawn = ax.scatter(*self.points[mine].T, facecolors=faces, edgecolors=[color], **style)
             self.scatters_[cluster] = drawn
-            ax.scatter([], [], color=[color], label=f"{cluster}: {mine.mean():.1%}")
+            ax.scatter([], [], color=[color], label=next(entries, None))
         hollow = f"margin < {self.threshold:.2g}: {inside.mean():.1%}"
-        ax.scatter([], [], facecolors="none", edgecolors="0.3", label=hollow)
+        ax.scatter([], [], facecolors="none", edgecolors="0.5", label=hollow)
         drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
-        self.legend_ = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, title=drawn)
+        self.legend_ = add_legend(ax, title=drawn)
         for name, ratio, axis in zip("12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True):
             axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])

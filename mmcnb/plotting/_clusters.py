@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mmcnb.errors import InputError
-from mmcnb.plotting._rows import drawn_rows, two_columns
-from mmcnb.plotting._style import cluster_colors, new_axes
+from mmcnb.plotting._rows import drawn_rows, labels_of_all, two_columns
+from mmcnb.plotting._style import add_legend, cluster_colors, label_text, legend_entries, new_axes
+from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 
 
 class ClusterDisplay:
     """Scatter of rows in two of their features, coloured by cluster.
+
+    Without ``features`` these are the two columns with the largest F ratio, of the variance between the
+    clusters to the one within them: that of the values, or of their squared distances from the mean, in at
+    most 10,000 rows. Columns of two values come last.
 
     Make one with `from_estimator` or `from_predictions`.
 
@@ -23,7 +27,9 @@ class ClusterDisplay:
     points : ndarray of shape (n_samples, 2)
         Place of each row.
     labels : ndarray of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row; -1 is noise.
+    names : tuple of two str, default=("", "")
+        Names of the columns.
 
     Attributes
     ----------
@@ -31,6 +37,8 @@ class ClusterDisplay:
         Axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
+    legend_ : matplotlib Legend
+        Names of the clusters.
     scatter_ : matplotlib PathCollection
         The points.
 
@@ -44,9 +52,8 @@ class ClusterDisplay:
     500
     """
 
-    def __init__(self, points: np.ndarray, labels: np.ndarray) -> None:
-        self.points = points
-        self.labels = labels
+    def __init__(self, points: np.ndarray, labels: np.ndarray, names: tuple[str, str] = ("", "")) -> None:
+        self.points, self.labels, self.names = points, labels, names
 
     @classmethod
     def from_estimator(
@@ -54,7 +61,7 @@ class ClusterDisplay:
         estimator: Any,
         X: Any,
         *,
-        features: tuple[int, int] = (0, 1),
+        features: tuple[int, int] | None = None,
         sample_size: int = 10_000,
         random_state: Any = 0,
         ax: Any = None,
@@ -68,8 +75,8 @@ class ClusterDisplay:
             Fitted estimator with ``predict``.
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows to label and draw.
-        features : tuple of two int, default=(0, 1)
-            Columns drawn against each other.
+        features : tuple of two int or None, default=None
+            Columns drawn against each other; None is the two that separate the clusters most.
         sample_size : int, default=10_000
             Rows read and drawn at most.
         random_state : int, RandomState or None, default=0
@@ -88,15 +95,22 @@ class ClusterDisplay:
         InputError
             If the rows cannot be read, a column is not there, or ``sample_size`` is below 1.
         """
-        sample, _ = drawn_rows(estimator, X, sample_size, random_state)
-        points = two_columns(sample, features)
+        sample, *_ = drawn_rows(estimator, X, sample_size, random_state)
         # Estimators of other libraries take no Samples.
         rows: Any = sample if hasattr(estimator, "model_") else as_matrix(sample.block(0, sample.n_samples))
-        return cls(points, estimator.predict(rows)).plot(ax=ax, **scatter)
+        labels = np.asarray(estimator.predict(rows))
+        points, names = two_columns(sample, features, labels)
+        return cls(points, labels, names).plot(ax=ax, **scatter)
 
     @classmethod
     def from_predictions(
-        cls, X: Any, labels: ArrayLike, *, features: tuple[int, int] = (0, 1), ax: Any = None, **scatter: Any
+        cls,
+        X: Any,
+        labels: ArrayLike,
+        *,
+        features: tuple[int, int] | None = None,
+        ax: Any = None,
+        **scatter: Any,
     ) -> ClusterDisplay:
         """Draw rows with labels that are known.
 
@@ -105,9 +119,9 @@ class ClusterDisplay:
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows to draw.
         labels : array-like of shape (n_samples,)
-            Cluster of each row.
-        features : tuple of two int, default=(0, 1)
-            Columns drawn against each other.
+            Cluster of each row, as numbers or names; -1 is noise.
+        features : tuple of two int or None, default=None
+            Columns drawn against each other; None is the two that separate the clusters most.
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure when left out.
         **scatter
@@ -122,11 +136,10 @@ class ClusterDisplay:
         InputError
             If rows and labels differ in number, or a column is not there.
         """
-        points, numbers = two_columns(X, features), np.asarray(labels)
-        if numbers.shape != points.shape[:1]:
-            fault = f"X has {len(points)} rows and labels has shape {numbers.shape}"
-            raise InputError(f"{fault}; give one label a row of X.")
-        return cls(points, numbers).plot(ax=ax, **scatter)
+        samples = open_samples(X)
+        given = labels_of_all(labels, samples)
+        points, names = two_columns(samples, features, given)
+        return cls(points, given, names).plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterDisplay:
         """Draw the points.
@@ -142,17 +155,16 @@ class ClusterDisplay:
         -------
         ClusterDisplay
         """
-        ax = ax or new_axes()
-        style = {"s": 4, "cmap": self._colors(), "linewidths": 0, **scatter}
-        self.scatter_ = ax.scatter(*self.points.T, c=self.labels, **style)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    def _colors(self) -> Any:
-        """Two colours that differ most, or one for each of more clusters."""
         from matplotlib.colors import ListedColormap
 
-        if self.labels.size == 0 or self.labels.max() < 2:
-            return "coolwarm"
-        numbers = np.arange(int(self.labels.min()), int(self.labels.max()) + 1)
-        return ListedColormap(cluster_colors(numbers))
+        ax = ax or new_axes()
+        clusters, codes = np.unique(self.labels, return_inverse=True)
+        size = float(np.clip(20_000 / max(1, codes.size), 4, 25))
+        style = {"s": size, "cmap": ListedColormap(cluster_colors(clusters)), "linewidths": 0, **scatter}
+        self.scatter_ = ax.scatter(*self.points.T, c=codes, **style)
+        entries = legend_entries(self.labels)
+        handles, _ = self.scatter_.legend_elements(num=None) if entries else ([], [])
+        self.legend_ = add_legend(ax, handles[: len(entries)], entries)
+        ax.set(xlabel=label_text(self.names[0]), ylabel=label_text(self.names[1]))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

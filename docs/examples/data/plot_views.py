@@ -34,7 +34,7 @@ print(f"k-means on all columns: {adjusted_rand_score(y, peer):.2f}")
 figure, (rows, noise, bars) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
 for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
     ClusterDisplay.from_predictions(X, model.labels_, features=view, ax=ax, s=6)
-    ax.set(title=f"columns {view[0]} and {view[1]}", aspect="equal", xticks=[], yticks=[])
+    ax.set(aspect="equal", xticks=[], yticks=[])
 pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
 plt.show()
 

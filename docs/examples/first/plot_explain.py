@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
+from mmcnb.plotting import ClusterDisplay
 
 random = np.random.default_rng(0)
 segment = random.integers(0, 3, 900)
@@ -43,7 +44,13 @@ found = explanation.rows
 print(customers.join(found[found["kind"] == "typical"].set_index("row")["cluster"], how="right"))
 
 # %%
+# The two columns that separate the clusters most, as a picture.
+
+ClusterDisplay.from_estimator(model, customers).ax_.set_xscale("log")
+
+# %%
 # The effects as a picture: by how many deviations the mean of a cluster is above that of the other rows.
+# ``model.write_report(customers, "page.html")`` puts them on a page with sentences, a map and trust.
 
 names = columns["column"] + " " + columns["category"]
 effects = columns.assign(name=names.str.strip()).pivot_table("effect", "name", "cluster")
