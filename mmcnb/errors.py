@@ -91,8 +91,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def plain(text: str) -> str:
-    """A text without characters that a terminal obeys: they are shown as escapes.
+def plain(value: object, kept: str = "\n\t") -> str:
+    """A text without characters that a terminal obeys: they are shown as escapes, but for some.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def plain(text: str) -> str:
     >>> plain("a\x1b[2J b") == "a" + r"\x1b" + "[2J b"
     True
     """
-    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+    return "".join(one if one.isprintable() or one in kept else ascii(one)[1:-1] for one in str(value))
 
 
 def is_interrupt(error: BaseException | None) -> bool:

@@ -436,11 +436,10 @@ class StreamedClusterer(ClusterMixin, Estimator):
         ...     "Cluster 1 (50 %): column 0 high" in page.read_text(encoding="utf-8")
         True
         """
-        from mmcnb.explanation.groups import given_labels
         from mmcnb.plotting._report import write_report
 
         samples = read_input(self, X, reset=False, element=element)
-        given = None if labels is None else given_labels(labels, samples)
+        given = None if labels is None else labels_of_rows(labels, None, samples)
         write_report(path, self, self.explain(X, given, element=element), samples, given)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from mmcnb import __version__
+from mmcnb.errors import plain
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
-from mmcnb.plotting._style import printable
 from mmcnb.samples import Samples
 from mmcnb.stores.atomic import atomic_write
 
@@ -174,4 +174,4 @@ def _facts(facts: dict[str, Any]) -> str:
 
 def _escaped(value: Any) -> str:
     """Text that is no markup."""
-    return escape(printable(value))
+    return escape(plain(value, kept=""))

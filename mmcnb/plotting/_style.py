@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.errors import plain
+
 
 def new_axes(**figure: Any) -> Any:
     """Axes of a new figure."""
@@ -41,17 +43,5 @@ def add_legend(ax: Any, *entries: Any, **options: Any) -> Any:
 
 def label_text(value: Any) -> str:
     """Text for a figure: short, none of it mathematics, and with control characters spelled out."""
-    text = printable(value)
+    text = plain(value, kept="")
     return (text if len(text) <= 30 else f"{text[:29]}…").replace("$", r"\$")
-
-
-def printable(value: Any) -> str:
-    """Text whose control characters are spelled out.
-
-    Examples
-    --------
-    >>> from mmcnb.plotting._style import printable
-    >>> printable("two\\nlines")
-    'two\\\\nlines'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
