@@ -43,6 +43,7 @@ STUDIES = (
     "no-structure",
     "explain",
     "profile",
+    "update",
     "like",
 )
 SMOKE_ROWS = 200

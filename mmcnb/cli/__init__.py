@@ -16,15 +16,15 @@ from typing import Any, NoReturn
 
 import mmcnb
 from mmcnb._progress import lines_elsewhere
-from mmcnb.cli import convert, demo, doctor, explain, fit, info, plan, predict, report, score, verify
+from mmcnb.cli import convert, demo, doctor, explain, fit, info, plan, predict, report, score, update, verify
 from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import is_interrupt, plain
 
 VERBS: dict[str, Any] = {
     verb.__name__.rpartition(".")[2]: verb
-    for verb in (convert, info, verify, plan, fit, predict, explain, report, score, demo, doctor)
+    for verb in (convert, info, verify, plan, fit, predict, update, explain, report, score, demo, doctor)
 }
-WRITERS = ("convert", "fit", "predict")  # their outputs are in place when they report
+WRITERS = ("convert", "fit", "predict", "update", "report")  # their outputs are in place when they report
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 

@@ -9,7 +9,7 @@ from mmcnb.errors import InputError
 
 @contextmanager
 def whole_outputs(
-    outputs: Sequence[str], sources: Sequence[str], overwrite: bool, labels: str | None = None
+    outputs: Sequence[str], sources: Sequence[str], overwrite: bool, labels: str | None = None, old: str = ""
 ) -> Iterator[list[str]]:
     """Give paths to write to beside the outputs; at the end all move to their places, or none does.
 
@@ -23,6 +23,8 @@ def whole_outputs(
         Whether a file or Zarr store that is there may be replaced.
     labels : str or None, default=None
         Path of one more output, the labels.
+    old : str, default=""
+        An output that is replaced whatever ``overwrite`` says.
 
     Yields
     ------
@@ -43,7 +45,7 @@ def whole_outputs(
         is_table(labels)  # refuses other endings
         outputs = [*outputs, labels]
     check_paths(outputs, sources)
-    written = [AtomicOutput(output, overwrite) for output in outputs]
+    written = [AtomicOutput(output, overwrite or output == old) for output in outputs]
     with together(written):
         yield [str(output.path) for output in written]
 

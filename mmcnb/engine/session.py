@@ -94,7 +94,7 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     from mmcnb._progress import fit_progress
 
     # The first one draws the sample, the last one labels the rows.
-    passes = 2 + plan.needs.extra_reads + plan.needs.likely_sweeps
+    passes = 2 + plan.needs.likely_sweeps
     with fit_progress(plan.stages, plan.rows.n_samples * passes) as engine.stages:
         yield engine.stages.enter
 

@@ -9,11 +9,12 @@ from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import whole_numbers
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import read_input
-from mmcnb.features.far_rows import MOST_ROWS
 from mmcnb.features.model import Model, n_clusters_of, renumbered
 from mmcnb.features.rules import LabelsPass, SizesPass
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import EveryNthGroup
+
+MOST_ROWS = 10**6  # that both models label
 
 
 def read_like(like: Any, X: Any, element: str | None = None) -> tuple[Model, list[float], Samples]:

@@ -16,7 +16,6 @@ from mmcnb.choice.judge import judge
 from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
 from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
-from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
 from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
@@ -24,22 +23,22 @@ from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
+from mmcnb.estimators.update import updated
 from mmcnb.features.directions import unit_rows
-from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model, n_clusters_of
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
-from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
+from mmcnb.graph.nodes import LEADING_AXES
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import check_clusters, check_places, stack
+from mmcnb.samples.matrix import check_clusters, check_places
 from mmcnb.stores import create_dense_store
 
 # Up to so many clusters the widest margin is a candidate beside those of the graph. With more its J was never
@@ -94,8 +93,8 @@ class MaximumMarginClustering(StreamedClusterer):
         Cluster of each row, numbered by the first row that falls in each, or as in ``like``; equal to
         ``predict(X)``.
     n_clusters_ : int
-        Number of clusters, given or found; 1 without structure. After ``fit(X, like=model)`` some numbers may
-        have no rows, and do not count.
+        Number of clusters, given or found; 1 without structure. After ``fit(X, like=model)`` or `update` some
+        numbers may have no rows, and do not count.
     layers_ : DataFrame
         At most five partitions, by rising "n_clusters"; one of them is "taken", the others are cuts of the
         merge tree. "persistence" is at how many resolutions it was found, "smallest" about how many rows its
@@ -121,9 +120,9 @@ class MaximumMarginClustering(StreamedClusterer):
         why a candidate is missing. "number" says why this number was taken, and what is next best.
         "layers" are those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or "high"), the
         "reason", the "agreement", and the "columns" that make the clusters alone. "scaling" says why columns
-        were scaled, and "columns" how. After a fit with ``like``, "changes" has a row for each number with
-        rows: the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the rows "before",
-        in the fit of ``like``, and "after".
+        were scaled, and "columns" how. After a fit with ``like``, or `update`, "changes" has a row for each
+        number with rows: the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
+        rows "before", in the fit of ``like``, and "after".
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -251,6 +250,51 @@ class MaximumMarginClustering(StreamedClusterer):
                 self.outlier_score_ = self._run(DecisionPass(OutlierScores()), features, "outlier scores")
         return self
 
+    def update(self, X: Any, *, element: str | None = None) -> Self:
+        """Take in new rows; clusters keep their numbers, and earlier rows are not read.
+
+        If the new rows lie among the nodes as earlier ones do, they are labelled, and the model stays as it
+        is. Otherwise some of them become nodes beside the earlier ones, along the same axes, and the clusters
+        of the nodes are searched again. The earlier clusters stay unless the new ones are clearly better. If
+        nothing was asked of the clusters, groups of new rows far from the nodes are new clusters.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            The new rows, with the columns of the fit; they are streamed.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        self
+            ``labels_`` are those of the new rows. The sizes in ``report_`` count earlier rows too, and
+            ``report_["changes"]`` is as after ``fit(X, like=model)``.
+
+        Raises
+        ------
+        InputError
+            If the rows have other columns, or the model labels by a support vector machine, which
+            ``kernel="graph"`` leaves out. It stays as it was.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.datasets import make_shape
+        >>> X, _ = make_shape("three-rings", random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X[::2])
+        >>> before = model.predict(X)
+        >>> bool((model.update(X[1::2]).labels_ == before[1::2]).all())
+        True
+        """
+        check_is_fitted(self, "model_")
+        if self.kernel_ != "graph":
+            why = f"an update needs a model that labels by the vote of nodes, not by kernel={self.kernel_!r}"
+            raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
+        found = updated(self, read_input(self, X, reset=False, element=element))
+        self.__dict__.update(found)  # all of it, or nothing
+        return self
+
     def predict_proba(
         self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
     ) -> np.ndarray | None:
@@ -314,8 +358,7 @@ class MaximumMarginClustering(StreamedClusterer):
 
         The score is the logarithm of the distance to the tenth node, less the median of all nodes and, in
         part, that of the nearest node's cluster: by half if it has a tenth of the nodes. In clusters of less
-        than 1 % of the nodes the score is larger by 2. Small clusters that the fit looked for have their own
-        median.
+        than 1 % of the nodes the score is larger by 2.
 
         Parameters
         ----------
@@ -461,28 +504,27 @@ class MaximumMarginClustering(StreamedClusterer):
             if self._range[0] > 1:
                 raise
             return equal_rows(session)
-        session, number, seen, small = self._numbered(session, graph, seed)
-        graph = seen.graph
-        k = number.n_clusters
+        given = session.samples.n_samples, each, known
+        number, seen = self._number(graph, *given)
+        if number.n_clusters > max(MANY, self._likely_clusters) and session.sample.shape[1] > LEADING_AXES:
+            number, seen = self._number(self._graph(session, number.n_clusters), *given)  # along more axes
+        graph, k = seen.graph, number.n_clusters
         session.record({"stage": "graph"})
         found, left_out = candidates(graph, k, self._makers(session, seen, k, seed), each)
         found = with_known(graph, known, k, found, starts=self.cluster_sizes is None)
-        least = self._least_weight(session, graph)
+        least = self._least_weight(session.samples.n_samples, graph)
         if least > 0:
             found = [one for one in found if np.bincount(one.labels, graph.sizes).min() >= least]
             found.append(Candidate("resolutions", number.labels, judge(graph, number.labels)))
         best = pick(graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0)
         others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
         sizes = graph.sizes * (session.samples.n_samples / graph.sizes.sum())
-        if small.any():
-            best, *others = [set_apart(graph, one, small) for one in (best, *others)]
-            number, sizes = with_small(number, best.labels, small), with_own(sizes, small)
         single, columns = None, session.treatment.columns
-        if columns is not None:  # of the rows that were drawn at random
-            single = single_columns(columns, best.labels[graph.node_of[: len(columns.rows)]])
+        if columns is not None:
+            single = single_columns(columns, best.labels[graph.node_of])
         trusted = trust(best, others, single, doubts(seen, best.labels, number))
         session.record({"stage": "choice"})
-        result = self._labelled(session, seen, best, small > 0)
+        result = self._labelled(session, seen, best)
         judged = sorted([best, *others], key=lambda one: -one.score.J)
         own: dict[str, Any] = {"candidates": [one.to_dict(sizes) for one in judged], "trust": trusted}
         own |= session.treatment.report(session.samples.encoding) | {"left_out": left_out}
@@ -491,52 +533,11 @@ class MaximumMarginClustering(StreamedClusterer):
         warned = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
         return replace(result, report=result.report | own, warnings=[*result.warnings, *warned])
 
-    def _numbered(
-        self, session: FitSession, graph: NodeGraph, seed: int
-    ) -> tuple[FitSession, Number, Structure, np.ndarray]:
-        """The number of clusters, the partitions of the nodes, and the small cluster of each node.
-
-        Rows of small clusters are in the sample then.
-        """
-        (number, seen), k = self._number(session, graph), self._likely_clusters
-        if number.n_clusters > max(MANY, k) and session.sample.shape[1] > LEADING_AXES:
-            k = number.n_clusters
-            graph = self._graph(session, k)  # so many clusters need more axes
-            number, seen = self._number(session, graph)
-        session, graph, small = self._with_far_rows(session, graph, k, seed)
-        if small.any():
-            number, seen = self._number(session, graph)
-        return session, number, seen, small
-
     def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
         given = session.sample, session.sample_weights, session.random_state
         return node_graph(*given, session.engine.each, axes_of(n_clusters))
 
-    def _with_far_rows(
-        self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
-    ) -> tuple[FitSession, NodeGraph, np.ndarray]:
-        """The fit and its nodes with rows of small clusters, and the small cluster of each node.
-
-        They are looked for among the rows farthest from all nodes, if nothing is asked of the clusters.
-        """
-        small, m = np.zeros(graph.n_nodes, np.int64), session.sample.shape[0]
-        is_free = self._range == (1, np.inf) and self.min_cluster_size is None and self.kernel not in ALONE
-        if not (is_free and session.has_more_rows and isinstance(graph.search, NodeSearch)):
-            return session, graph, small
-        rows = self._model(session).scaled(session.samples)
-        far, weights = far_rows(session.engine, rows, session.weights, graph)
-        sample = stack([session.sample, far])
-        found = small_clusters(sample, graph, seed, session.engine.each)
-        if not found.any():
-            return session, graph, small
-        kept = np.flatnonzero((found > 0) | (np.arange(found.size) < m))
-        if weights is not None and session.sample_weights is not None:
-            weights = np.append(session.sample_weights, weights)[kept]
-        session = replace(session, sample=sample[kept], sample_weights=weights)
-        graph = self._graph(session, n_clusters)
-        return session, graph, graph.of_nodes(found[kept])
-
-    def _model(self, session: FitSession, n_clusters: int = 1) -> Model:
+    def _model(self, session: FitSession, n_clusters: int) -> Model:
         """The model that labels by the vote, without its nodes."""
         rule = Shares(np.arange(float(n_clusters)), np.zeros(n_clusters))
         return Model(rule, None, None, session.scaling, "float64", is_unit=self.metric == "cosine")
@@ -553,7 +554,7 @@ class MaximumMarginClustering(StreamedClusterer):
         size = max(5000, 20 * self._likely_clusters)
         rows = np.sort(np.random.RandomState(seed).permutation(len(columns.rows))[:size])
         graphs = [self._graph(one.of_rows(rows), self._likely_clusters) for one in (plain, session)]
-        if (k := self._number(plain, graphs[0])[0].n_clusters) == 1:
+        if (k := self._number(graphs[0], plain.samples.n_samples, each, plain.known)[0].n_clusters) == 1:
             return session
         found = [candidates(graph, k, makers(graph, k, seed), each)[0] for graph in graphs]
         J, J_scaled = (max(one.score.J for one in some) for some in found)
@@ -598,30 +599,29 @@ class MaximumMarginClustering(StreamedClusterer):
         partition = PartitionConfig(n_clusters, cluster_sizes=self.cluster_sizes)
         return least_squares.SearchSettings(partition, self._function)
 
-    def _number(self, session: FitSession, graph: NodeGraph) -> tuple[Number, Structure]:
-        """The number of clusters, given or chosen, and partitions at many resolutions."""
+    def _number(self, graph: NodeGraph, n: int, each: Any, known: Any = None) -> tuple[Number, Structure]:
+        """The number of clusters of n rows, given or chosen, and partitions at many resolutions."""
         least, most = self._range
-        check_clusters(least, session.sample, session.samples.n_samples, "n_nodes")
+        check_clusters(least, graph.node_of, n, "n_nodes")
         check_places(graph.sizes.size, least, "n_nodes")
         if self._number_is_given:
             return given_number(graph, least)
-        if session.known is not None:
-            least = max(least, session.known.least_clusters)
-        return found_number(graph, least, most, self._least_weight(session, graph), session.engine.each)
+        if known is not None:
+            least = max(least, known.least_clusters)
+        return found_number(graph, least, most, self._least_weight(n, graph), each)
 
-    def _least_weight(self, session: FitSession, graph: NodeGraph) -> float:
-        """The least weight of a cluster, in that of its nodes."""
+    def _least_weight(self, n: float, graph: NodeGraph) -> float:
+        """The least weight of a cluster of n rows, in that of its nodes."""
         floor = float(self.min_cluster_size or 0.0)
-        return (floor if floor < 1 else floor / session.samples.n_samples) * float(graph.sizes.sum())
+        return (floor if floor < 1 else floor / n) * float(graph.sizes.sum())
 
-    def _labelled(
-        self, session: FitSession, seen: Structure, best: Candidate, is_small: np.ndarray
-    ) -> FitResult:
+    def _labelled(self, session: FitSession, seen: Structure, best: Candidate) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
         logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))
-        offsets = outlier_offsets(logs, best.labels, is_small)
+        offsets = outlier_offsets(logs, best.labels)
         nodes = vote(graph, best.labels, k, seen.tree, offsets)
+        nodes = replace(nodes, bound=noise_threshold(logs - offsets, graph.sizes, 0.01))
         if self.noise is not None:
             nodes = replace(nodes, threshold=noise_threshold(logs - offsets, graph.sizes, self.noise))
         if not isinstance(made, FitResult):
@@ -685,23 +685,21 @@ class MaximumMarginClustering(StreamedClusterer):
         """The nodes and their graph, and the candidate that needs most beside them."""
         k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
-        extra = 2 if p < rows.n_samples and not self._number_is_given else 0  # reads for far rows
-        drawn, copies = (int((1 + FAR_SHARE) * p), 4.0) if extra else (p, 2.0)
         of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
-        nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
+        nodes = of_each * p + 2.0 * bytes_of_rows(rows, p)
         nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))
             return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
-        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, extra_reads=extra, routines=GRAPH_ROUTINES)
+        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, routines=GRAPH_ROUTINES)
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(rows, most, self._function, p)
             work = own.sample_bytes + own.work_bytes + own.larger_bytes
             routines = GRAPH_ROUTINES | own.routines
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
-        seconds = NODE_SECONDS * drawn + needs.search_seconds
+        seconds = NODE_SECONDS * p + needs.search_seconds
         return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))
 
 

@@ -27,7 +27,7 @@ FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
     ((0, 1), FLOATS): "offset",
-    ((0,), FLOATS): "graph_threshold",
+    ((0,), FLOATS): "graph_threshold graph_bound",
     ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
     "graph_mean graph_data graph_sizes graph_links graph_offsets",
     ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",

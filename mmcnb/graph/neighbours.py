@@ -128,6 +128,7 @@ def node_graph(
     random_state: np.random.RandomState,
     each: Each = map,
     n_axes: int = LEADING_AXES,
+    axes: Axes | AllColumns | None = None,
 ) -> NodeGraph:
     """The neighbour graph of a sample.
 
@@ -143,6 +144,8 @@ def node_graph(
         Maps a function over items, perhaps in threads.
     n_axes : int, default=50
         Leading principal axes on which rows of more columns are compared, unless they are directions.
+    axes : Axes, AllColumns or None, default=None
+        Axes along which the rows lie already; None computes those of the rows.
 
     Returns
     -------
@@ -163,7 +166,7 @@ def node_graph(
     array([0.5, 1. , 0.5])
     """
     is_unit = are_unit(sample)
-    axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes)
+    axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes, axes)
     search: NodeSearch | SparseSearch
     while True:
         p = nodes.shape[0]
@@ -184,7 +187,7 @@ def node_graph(
 
 
 def _nodes_of(
-    sample: Any, is_unit: bool, random_state: np.random.RandomState, each: Each, n_axes: int
+    sample: Any, is_unit: bool, random_state: np.random.RandomState, each: Each, n_axes: int, given: Any
 ) -> tuple[Axes | AllColumns, Any, np.ndarray]:
     """The distinct rows of a sample: what maps rows to them, the nodes, and the node of each row.
 
@@ -192,6 +195,8 @@ def _nodes_of(
     same as a repetition.
     """
     rows, node_of = distinct_rows(sample, each)
+    if given is not None:
+        return given, rows, node_of
     is_sparse = hasattr(rows, "indptr")
     axes: Axes | AllColumns = (
         AllColumns(sample.shape[1], is_sparse) if is_unit else leading_axes(rows, random_state, each, n_axes)

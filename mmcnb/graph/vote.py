@@ -13,6 +13,7 @@ from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 
 TREE = "pieces", "merges", "links"  # names of its arrays
+SCORES = "threshold", "bound"  # names of outlier scores
 OWN = 1e-3  # of the distance to the second node: a row so near to the first one is of it
 
 
@@ -40,6 +41,8 @@ class Vote:
         What outlier scores subtract near each node.
     threshold : float, default=inf
         The outlier score above which rows are noise.
+    bound : float, default=inf
+        The outlier score that one in a hundred rows of the fit exceeds.
     """
 
     axes: Axes | AllColumns
@@ -51,6 +54,7 @@ class Vote:
     tree: MergeTree
     offsets: np.ndarray
     threshold: float = np.inf
+    bound: float = np.inf
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
@@ -105,9 +109,8 @@ class Vote:
             "offsets": self.offsets,
             "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]),
         }
-        if self.threshold < np.inf:
-            arrays["threshold"] = np.array(self.threshold)
-        return {f"graph_{name}": array for name, array in arrays.items()}
+        scores = {name: np.array(getattr(self, name)) for name in SCORES if getattr(self, name) < np.inf}
+        return {f"graph_{name}": array for name, array in (arrays | scores).items()}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Vote":
@@ -122,8 +125,9 @@ class Vote:
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
         check_fits("offsets", offsets.shape == (p,))
-        tree, threshold = MergeTree.restore([given[name] for name in TREE], p), given.get("threshold", np.inf)
-        return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, float(threshold))
+        tree = MergeTree.restore([given[name] for name in TREE], p)
+        scores = (float(given.get(name, np.inf)) for name in SCORES)
+        return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, *scores)
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
@@ -154,7 +158,7 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree,
 # -- outliers --------------------------------------------------------------------------------------
 
 
-def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) -> np.ndarray:
+def outlier_offsets(logs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
 
     Parameters
@@ -163,8 +167,6 @@ def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) 
         `log_distances` of the nodes.
     labels : ndarray of shape (p,), int64
         Their clusters.
-    is_sure : bool or ndarray of shape (p,), default=False
-        Nodes that belong to a cluster, however small it is: its own median counts alone.
 
     Returns
     -------
@@ -180,12 +182,10 @@ def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) 
     array([1., 2.])
     """
     middle, offsets = np.median(logs), np.empty(labels.size)
-    is_sure = np.broadcast_to(is_sure, labels.shape)
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
         share, own = np.count_nonzero(inside) / labels.size, np.median(logs[inside])
-        others = middle + (own - middle) * share / (share + 0.1) - 2.0 * (share < 0.01)
-        offsets[inside] = np.where(is_sure[inside], own, others)
+        offsets[inside] = middle + (own - middle) * share / (share + 0.1) - 2.0 * (share < 0.01)
     return offsets
 
 
@@ -196,7 +196,7 @@ def log_distances(distances: np.ndarray, beyond: Any, is_own: Any = False) -> np
     return np.asarray(np.log(np.maximum(tenth, LEAST_DISTANCE)))
 
 
-def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any, deviations: float = 2.5) -> float:
+def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any) -> float:
     """The outlier score above which a row is noise.
 
     Parameters
@@ -204,8 +204,7 @@ def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any, deviation
     scores, sizes : ndarray of shape (p,)
         Outlier scores of the nodes, and how much each node weighs.
     noise : "auto" or float
-        "auto" is so many robust deviations above the median; a share leaves about so much of the rows out.
-    deviations : float, default=2.5
+        "auto" is 2.5 robust deviations above the median; a share leaves about so much of the rows out.
 
     Examples
     --------
@@ -216,7 +215,7 @@ def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any, deviation
     """
     if noise == "auto":
         median = np.median(scores)
-        return float(median + deviations * 1.4826 * np.median(np.abs(scores - median)))
+        return float(median + 2.5 * 1.4826 * np.median(np.abs(scores - median)))
     order = np.argsort(-scores, kind="stable")
     beyond = np.cumsum(sizes[order]) <= noise * sizes.sum()
     return float(scores[order[min(int(beyond.sum()), order.size - 1)]])

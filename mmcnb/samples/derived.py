@@ -87,10 +87,6 @@ class EveryNthGroup(DerivedSamples):
             yield from self.base.blocks(first, first + end - start)
             start = end
 
-    def gather(self, rows: np.ndarray) -> Any:
-        """The given rows."""
-        return self.base.gather(self.numbers(rows))
-
 
 @dataclass(frozen=True)
 class Scaling:

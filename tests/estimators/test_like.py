@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import mmcnb
-from mmcnb.features import far_rows
+from mmcnb.estimators import like
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
 CENTRES = np.array([[0, 0, 0], [12, 0, 0], [0, 30, 0]], float)
@@ -160,7 +160,7 @@ def test_tables_and_sparse_rows_keep_their_numbers():
 
 
 def test_of_many_rows_some_are_matched(model, monkeypatch):
-    monkeypatch.setattr("mmcnb.estimators.like.MOST_ROWS", far_rows.MOST_ROWS // 12)
+    monkeypatch.setattr("mmcnb.estimators.like.MOST_ROWS", like.MOST_ROWS // 12)
     X = np.tile(OLD, (75, 1))
     other = front_door(random_state=1).fit(X, like=model)
     assert np.mean(other.labels_ == np.tile(model.labels_, 75)) > 0.999
