@@ -39,7 +39,7 @@ class Candidate:
     seconds : float, default=0.0
         Time that it took.
     broken : float or None, default=None
-        Share of the known labels and pairs that it breaks.
+        Share of the known labels that it breaks.
     model : object, default=None
         What labels rows by it; None is the vote of the nodes.
     """
@@ -123,9 +123,9 @@ def candidates(
 def with_known(
     graph: NodeGraph, known: KnownRows | None, n_clusters: int, found: list[Candidate], starts: bool = True
 ) -> list[Candidate]:
-    """Candidates with the share of what is known that each breaks, and perhaps one from known labels.
+    """Candidates with the share of the known labels that each breaks, and perhaps one from these labels.
 
-    Of the labels of that one, those of each half are compared with a partition from the other half.
+    Of that one, the labels of each half are compared with a partition from the other half.
     """
     if known is None:
         return found
@@ -133,7 +133,7 @@ def with_known(
     labels = spread(graph, known, n_clusters) if starts else None
     if labels is None or np.unique(labels).size < n_clusters:
         return found
-    broken = held_out(graph, known, labels)
+    broken = held_out(graph, known, n_clusters)
     return [*found, Candidate(KNOWN, labels, judge(graph, labels), broken=broken)]
 
 

@@ -1,4 +1,4 @@
-"""What is known of some rows: labels, and pairs that belong together or apart. It picks among partitions."""
+"""Known labels of some rows: how many of them a partition breaks, and the partition that they give."""
 
 from dataclasses import dataclass, replace
 
@@ -12,40 +12,33 @@ MOST_SPREADS = 200  # rounds, in each of which labels reach the next nodes
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Labels of some rows, and pairs of rows that belong to one cluster or to two.
+    """Labels of some rows.
 
     Parameters
     ----------
     rows : ndarray of shape (r,), int64
         Numbers of the rows, rising; among all rows, or among those of a sample.
     labels : ndarray of shape (r,), int64
-        Label of each of them, from 0; -1 where it is not known.
-    pairs : ndarray of shape (q, 2), int64
-        Places in ``rows``.
-    together : ndarray of shape (q,), bool
-        Whether the two of a pair belong together.
+        Label of each of them, from 0.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.choice.known import KnownRows
-    >>> rows, labels = np.array([0, 2]), np.array([1, 0])
-    >>> known = KnownRows(rows, labels, np.empty((0, 2), np.int64), np.empty(0, bool))
+    >>> known = KnownRows(np.array([0, 2]), np.array([1, 0]))
     >>> known.broken(np.array([0, 0, 1])), known.broken(np.array([0, 0, 0]))
     (0.0, 0.5)
     """
 
     rows: np.ndarray
     labels: np.ndarray
-    pairs: np.ndarray
-    together: np.ndarray
 
     def among(self, rows: np.ndarray) -> "KnownRows":
         """The same, its rows numbered by their places among some, which hold all of them."""
         return replace(self, rows=np.searchsorted(rows, self.rows))
 
     def broken(self, labels: np.ndarray) -> float:
-        """Share of the labels and pairs that a partition breaks.
+        """Share of the known labels that a partition breaks.
 
         Parameters
         ----------
@@ -57,21 +50,12 @@ class KnownRows:
         float
             0 where all hold. A label holds where its row lies in the cluster matched with its class.
         """
-        found = labels[self.rows]
-        apart = found[self.pairs[:, 0]] != found[self.pairs[:, 1]]
-        named = self.labels >= 0
-        wrong = _mismatched(self.labels[named], found[named]) + int((apart == self.together).sum())
-        return float(wrong / self.count)
-
-    @property
-    def count(self) -> int:
-        """Labels and pairs."""
-        return int(np.count_nonzero(self.labels >= 0) + self.together.size)
+        return _mismatched(self.labels, labels[self.rows]) / self.rows.size
 
     @property
     def tolerance(self) -> float:
         """What may be chance between two broken shares: one label, and a twentieth of all."""
-        return 1 / self.count + CHANCE
+        return 1 / self.rows.size + CHANCE
 
     @property
     def least_clusters(self) -> int:
@@ -105,9 +89,8 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
     ndarray of shape (p,), int64, or None
         Labels; None if no row of some cluster has one.
     """
-    named = known.labels >= 0
-    nodes, first = np.unique(graph.node_of[known.rows[named]], return_index=True)
-    fixed = known.labels[named][first]
+    nodes, first = np.unique(graph.node_of[known.rows], return_index=True)
+    fixed = known.labels[first]
     if np.unique(fixed).size != n_clusters:
         return None
     weights, shares = graph.edges()[0], np.zeros((graph.n_nodes, n_clusters))
@@ -124,20 +107,15 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
     return np.maximum(labels, 0)
 
 
-def held_out(graph: NodeGraph, known: KnownRows, labels: np.ndarray) -> float:
-    """The share that a partition from labels breaks: of the labels of each half, from those of the other."""
-    k = int(labels.max()) + 1
-    classes = [np.flatnonzero(known.labels == one) for one in range(k)]
-    named, of_rows = np.concatenate(classes), labels[graph.node_of]
-    of_labels = _mismatched(known.labels[named], of_rows[known.rows[named]])
-    wrong = known.broken(of_rows) * known.count - of_labels  # of pairs
-    for first in (0, 1):
-        half = np.concatenate([places[first::2] for places in classes])
-        others = known.labels.copy()
-        others[half] = -1
-        found = spread(graph, replace(known, labels=others), k)
+def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
+    """Share of the known labels of each half that are broken by a partition from those of the other."""
+    half, wrong = np.zeros(known.rows.size, bool), 0
+    for one in range(n_clusters):
+        half[np.flatnonzero(known.labels == one)[::2]] = True
+    for out, kept in ((half, ~half), (~half, half)):
+        found = spread(graph, KnownRows(known.rows[kept], known.labels[kept]), n_clusters)
         if found is None:
-            wrong += half.size
+            wrong += int(out.sum())
         else:
-            wrong += _mismatched(known.labels[half], found[graph.node_of][known.rows[half]])
-    return float(wrong / known.count)
+            wrong += _mismatched(known.labels[out], found[graph.node_of][known.rows[out]])
+    return wrong / known.rows.size

@@ -35,7 +35,7 @@ def pick(
     seed : int
         Seed of the repair.
     tolerance : float, default=0.0
-        Candidates that break more of what is known than the best one, by more than this, do not count.
+        Candidates that break more of the known labels than the best one, by more than this, do not count.
     repairs : bool, default=True
         Whether to repair it.
 

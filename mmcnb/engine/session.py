@@ -160,7 +160,7 @@ class FitSession:
     random_state : RandomState
         Source of all random choices of the fit.
     known : KnownRows or None, default=None
-        What is known of rows of the sample.
+        Known labels of rows of the sample.
     weight_unit : float, default=1.0
         What a sample weight of 1 was given as.
     kept_labels : KeptLabels or None, default=None

@@ -116,8 +116,8 @@ class MaximumMarginClustering(StreamedClusterer):
         the candidates that sweep.
     report_ : dict
         "sizes" of the clusters. "candidates" has a row for each, by falling J: its name, J, the two parts of
-        J, the shares of its clusters, the share of what is known that it breaks, and seconds. "left_out" says
-        why a candidate is missing. "number" says why this number was taken, and what is next best.
+        J, the shares of its clusters, the share of the known labels that it breaks, and seconds. "left_out"
+        says why a candidate is missing. "number" says why this number was taken, and what is next best.
         "layers" are those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or "high"), the
         "reason", the "agreement", and the "columns" that make the clusters alone. "scaling" says why columns
         were scaled, and "columns" how. After a fit with ``like``, or `update`, "changes" has a row for each
@@ -172,16 +172,14 @@ class MaximumMarginClustering(StreamedClusterer):
         sample_weight: Any = None,
         *,
         partial_labels: Any = None,
-        must_link: Any = None,
-        cannot_link: Any = None,
         element: str | None = None,
         columns: Any = None,
         like: Any = None,
     ) -> Self:
         """Find the clusters.
 
-        Known labels and pairs select among the candidates: those that break least of them come first, and
-        then the largest J counts. Labels of all clusters start one more candidate.
+        Known labels select among the candidates: those that break least of them come first, and then the
+        largest J counts. Labels of all clusters start one more candidate.
 
         Parameters
         ----------
@@ -194,8 +192,6 @@ class MaximumMarginClustering(StreamedClusterer):
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
             Known labels from 0, and -1 for all other rows; or a dict from row numbers to labels. They tell
             rows of one cluster from those of others: clusters are numbered by their first rows all the same.
-        must_link, cannot_link : array-like of shape (q, 2) or None, default=None
-            Pairs of rows that belong to one cluster, and to two.
         element : str or None, default=None
             Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
         columns : {None, "auto", "all"} or list of str or int, default=None
@@ -213,8 +209,8 @@ class MaximumMarginClustering(StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows or a parameter are invalid, what is known contradicts itself, or ``like`` is no fitted
-            model of such rows.
+            If the rows, their known labels or a parameter are invalid, or ``like`` is no fitted model of such
+            rows.
 
         Examples
         --------
@@ -232,10 +228,9 @@ class MaximumMarginClustering(StreamedClusterer):
         earlier = None if like is None else read_like(like, X, element)
         samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
         self._check_parameters()
-        given = partial_labels, must_link, cannot_link
-        known = None
-        if any(one is not None for one in given):
-            known = read_known_rows(*given, samples.n_samples, int(min(self._range[1], samples.n_samples)))
+        known, most = None, int(min(self._range[1], samples.n_samples))
+        if partial_labels is not None:
+            known = read_known_rows(partial_labels, samples.n_samples, most)
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)

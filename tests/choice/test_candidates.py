@@ -24,7 +24,7 @@ def facts(found):
 
 
 def known_of(rows, labels):
-    return KnownRows(np.array(rows), np.array(labels), np.empty((0, 2), np.int64), np.empty(0, bool))
+    return KnownRows(np.array(rows), np.array(labels))
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])

@@ -1,6 +1,4 @@
-"""Known labels and pairs pick and start, whatever their names and order; what contradicts is refused."""
-
-from itertools import combinations
+"""Known labels pick and start, whatever their names and order; what is out of range is refused."""
 
 import numpy as np
 import pytest
@@ -98,30 +96,16 @@ def test_there_are_at_least_as_many_clusters_as_known_labels(asked):
     assert model.n_clusters_ == np.unique(model.labels_).size == model.report_["number"]["n_clusters"]
 
 
-@pytest.mark.parametrize("known", [{"partial_labels": {0: 0, 1: 1}}, {"cannot_link": [(0, 1)]}])
-def test_rows_that_are_known_to_part_are_no_one_cluster(known):
+def test_rows_that_are_known_to_part_are_no_one_cluster():
     X = np.random.default_rng(0).standard_normal((300, 3))
     assert front_door(None).fit(X).n_clusters_ == 1
-    assert front_door(None).fit(X, **known).n_clusters_ >= 2
+    assert front_door(None).fit(X, partial_labels={0: 0, 1: 1}).n_clusters_ >= 2
 
 
 def test_known_labels_are_of_no_more_clusters_than_the_range_has():
     X, _ = make_shape("two-moons", 100, random_state=0)
     with pytest.raises(InputError, match=r"^partial_labels of row 3 is 4; give labels from 0 to 3"):
         front_door((2, 4)).fit(X, partial_labels={3: 4})
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "graph"])
-def test_pairs_of_rows_pick_between_two_candidates(kernel):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((600, 8)) + 0.8 * rng.integers(0, 2, 600)[:, None]
-    labels = front_door(kernel=kernel).fit(X).labels_
-    pairs = np.array(list(combinations(range(0, 600, 30), 2)))
-    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    model = front_door().fit(X, must_link=pairs[same], cannot_link=pairs[~same])
-    np.testing.assert_array_equal(model.labels_, labels)
-    assert model.kernel_ == kernel
-    assert taken(model)["broken"] == 0
 
 
 def test_y_does_not_leak(crossed):
@@ -191,35 +175,26 @@ def test_known_rows_may_have_no_weight(tmp_path):
 @pytest.mark.parametrize(
     ("known", "told"),
     [
-        ({"partial_labels": [0, 1]}, r"partial_labels has the shape \(2,\) for 100 rows"),
-        ({"partial_labels": {3: 2}}, "partial_labels of row 3 is 2; give labels from 0 to 1"),
-        ({"partial_labels": {3: -2}}, "partial_labels of row 3 is -2"),
-        ({"partial_labels": {100: 0}}, "partial_labels names row 100; give row numbers from 0 to 99"),
-        ({"partial_labels": {3: 0.5}}, "partial_labels holds what is no whole number"),
-        ({"partial_labels": {3: "red"}}, "partial_labels contains text"),
-        ({"partial_labels": np.full(100, np.nan)}, "partial_labels holds what is no whole number"),
-        ({"must_link": [(0, 1, 2)]}, r"must_link has the shape \(1, 3\); give pairs of row numbers"),
-        ({"must_link": [(4, 4)]}, "must_link pairs row 4 with itself; leave this pair out"),
-        ({"cannot_link": [(0, -1)]}, "cannot_link names row -1"),
-        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(2, 0)]}, "rows 2 and 0 stand in cannot_link, but"),
-        ({"partial_labels": {5: 1, 6: 1}, "cannot_link": [(5, 6)]}, "rows 5 and 6 stand in cannot_link, but"),
-        (
-            {"partial_labels": {5: 0, 6: 1}, "must_link": [(5, 7), (7, 6)]},
-            "joins rows with the partial_labels 0",
-        ),
+        ([0, 1], r"partial_labels has the shape \(2,\) for 100 rows"),
+        ({3: 2}, "partial_labels of row 3 is 2; give labels from 0 to 1"),
+        ({3: -2}, "partial_labels of row 3 is -2"),
+        ({100: 0}, "partial_labels names row 100; give row numbers from 0 to 99"),
+        ({3: 0.5}, "partial_labels holds what is no whole number"),
+        ({3: "red"}, "partial_labels contains text"),
+        (np.full(100, np.nan), "partial_labels holds what is no whole number"),
     ],
 )
-def test_what_contradicts_or_is_out_of_range_is_refused_in_one_sentence(known, told):
+def test_what_is_out_of_range_is_refused_in_one_sentence(known, told):
     X, _ = make_shape("two-moons", 100, random_state=0)
     with pytest.raises(InputError, match=told) as caught:
-        front_door().fit(X, **known)
+        front_door().fit(X, partial_labels=known)
     assert str(caught.value).count(". ") == 0
 
 
 def test_nothing_known_is_as_if_nothing_were_given():
     X, _ = make_shape("two-moons", 100, random_state=0)
     plain = front_door().fit(X)
-    for nothing in ({"partial_labels": np.full(100, -1)}, {"must_link": []}, {"partial_labels": {}}):
-        model = front_door().fit(X, **nothing)
+    for nothing in (np.full(100, -1), {}):
+        model = front_door().fit(X, partial_labels=nothing)
         np.testing.assert_array_equal(model.labels_, plain.labels_)
         assert told(model) == told(plain)

@@ -23,8 +23,7 @@ for name, model in {"no labels": alone, "24 labels": helped}.items():
     print(f"{name}: index with the groups that are meant {adjusted_rand_score(right, model.labels_):.2f}")
 
 # %%
-# Stars are the rows whose labels were given. Pairs of rows do as well: ``fit(X, must_link=...,
-# cannot_link=...)``.
+# Stars are the rows whose labels were given.
 
 rows = list(known)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
