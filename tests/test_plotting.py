@@ -316,7 +316,7 @@ def test_the_map_draws_labels_that_are_given(three_blobs):
 
 def test_the_map_refuses_what_it_cannot_draw(three_blobs):
     X, model = three_blobs
-    with pytest.raises(InputError, match="one label a row of X"):
+    with pytest.raises(InputError, match="one label a row"):
         ClusterMapDisplay.from_estimator(model, X, labels=model.labels_[:5])
     with pytest.raises(InputError, match="sample_size=0"):
         ClusterMapDisplay.from_estimator(model, X, sample_size=0)

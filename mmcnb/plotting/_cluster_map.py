@@ -12,9 +12,10 @@ from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
 from mmcnb.features.rules import margins_of
-from mmcnb.plotting._rows import drawn_rows, labels_of_all
+from mmcnb.plotting._rows import drawn_rows
 from mmcnb.plotting._style import add_legend, cluster_colors, legend_entries, new_axes
 from mmcnb.samples.matrix import as_matrix
+from mmcnb.stores._label_table import labels_of_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -129,7 +130,7 @@ class ClusterMapDisplay:
         check_is_fitted(estimator, "model_")
         Interval(0.0, optional=True).check("threshold", threshold)
         sample, samples, rows = drawn_rows(estimator, X, sample_size, random_state)
-        labels = estimator.predict(sample) if labels is None else labels_of_all(labels, samples)[rows]
+        labels = estimator.predict(sample) if labels is None else labels_of_rows(labels, None, samples)[rows]
         margins = margins_of(estimator.decision_function(sample))
         points, ratio = _principal_plane(_seen(estimator.model_, sample))
         if threshold is None:

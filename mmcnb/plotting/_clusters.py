@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mmcnb.plotting._rows import drawn_rows, labels_of_all, two_columns
+from mmcnb.plotting._rows import drawn_rows, two_columns
 from mmcnb.plotting._style import add_legend, cluster_colors, label_text, legend_entries, new_axes
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
+from mmcnb.stores._label_table import labels_of_rows
 
 
 class ClusterDisplay:
@@ -137,7 +138,7 @@ class ClusterDisplay:
             If rows and labels differ in number, or a column is not there.
         """
         samples = open_samples(X)
-        given = labels_of_all(labels, samples)
+        given = labels_of_rows(labels, None, samples)
         points, names = two_columns(samples, features, given)
         return cls(points, given, names).plot(ax=ax, **scatter)
 

@@ -32,21 +32,6 @@ def drawn_rows(
     return drawn, samples, rows
 
 
-def labels_of_all(labels: Any, samples: Samples) -> np.ndarray:
-    """Labels that a user gives.
-
-    Raises
-    ------
-    InputError
-        They are not one a row.
-    """
-    given = np.asarray(labels)
-    if given.shape != (samples.n_samples,):
-        fault = f"X has {samples.n_samples} rows and labels has shape {given.shape}"
-        raise InputError(f"{fault}; give one label a row of X.")
-    return given
-
-
 def two_columns(samples: Samples, features: Any, labels: Any) -> tuple[np.ndarray, tuple[str, str]]:
     """Two columns of all rows, and their names; without ``features`` those that separate the clusters most.
 
