@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from shaking import ShakingDisplay
-from sklearn.datasets import load_digits, make_circles
+from sklearn.datasets import load_digits, load_wine, make_circles
 
 import mmcnb
 from mmcnb.datasets import make_block
@@ -47,6 +47,26 @@ def demo() -> Picture:
         for ax, (cluster, digit) in zip(part.subplots(1, len(order)), order.items(), strict=True):
             ax.imshow(X[labels == cluster].mean(axis=0).reshape(8, 8), cmap="gray_r")
             ax.set(title=f"{digit}: {shares.loc[cluster, digit]:.0%}", xticks=[], yticks=[])
+    return Picture(figure)
+
+
+def explanation() -> Picture:
+    """What sets three clusters of wines apart: how far the mean of each is from that of the others."""
+    import matplotlib.pyplot as plt
+
+    wines = load_wine(as_frame=True).data
+    told = mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines)
+    effects = told.columns.pivot_table("effect", "cluster", "column")
+    effects = effects[effects.abs().max().sort_values(ascending=False).index[:10]]
+    figure, ax = plt.subplots(figsize=(9, 2.8), layout="constrained")
+    image = ax.imshow(effects, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
+    for (row, column), effect in np.ndenumerate(effects.to_numpy()):
+        color = "white" if abs(effect) > 1.2 else "black"
+        ax.text(column, row, f"{effect:+.1f}", ha="center", va="center", color=color)
+    names = [name.removesuffix("_of_diluted_wines").replace("_", " ") for name in effects]
+    ax.set_xticks(range(len(names)), names, rotation=20, ha="right")
+    ax.set_yticks(range(3), [f"cluster {number}" for number in effects.index])
+    figure.colorbar(image, label="deviations")
     return Picture(figure)
 
 
@@ -105,7 +125,7 @@ def main(folder: Path) -> None:
     folder : Path
         Folder of the figures.
     """
-    for draw in (demo, digits, layers_of_digits, rings, shaking, views):
+    for draw in (demo, digits, explanation, layers_of_digits, rings, shaking, views):
         name = draw.__name__.replace("_", "-")
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 

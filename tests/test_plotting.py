@@ -421,7 +421,7 @@ def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_pa
     X, y = make_block("blobs", 0, 200, 64, 19, n_clusters=10)
     figures.main(tmp_path)
     made = sorted(path.name for path in tmp_path.iterdir())
-    drawn = ["demo", "digits", "layers-of-digits", "rings", "shaking", "views"]
+    drawn = ["demo", "digits", "explanation", "layers-of-digits", "rings", "shaking", "views"]
     assert made == [f"{name}.png" for name in drawn]
     assert all((DOCS / "pictures" / name).exists() for name in made)
 
