@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
 import benchmarks.__main__
@@ -51,13 +52,24 @@ def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, 
     X = np.random.default_rng(0).normal(size=(300, 4)) + np.repeat(np.eye(4)[:3] * 9, 100, axis=0)
     pd.DataFrame(X, columns=list("abcd")).to_csv("rows.csv", index=False)
     typed = [words[1:] for words in commands(ROOT / "README.md") if is_ours(words) and words[1] != "demo"]
-    assert [words[0] for words in typed] == ["fit"]
+    assert [words[0] for words in typed] == ["fit", "report"]
     for words in typed:
         assert main(words) == 0, capsys.readouterr().err
     (labels,) = (words[words.index("--labels") + 1] for words in typed if "--labels" in words)
     expected = mmcnb.load(tmp_path / "rows.model").predict(tmp_path / "rows.csv")
     np.testing.assert_array_equal(read_values(tmp_path / labels), expected)
     assert adjusted_rand_score(np.arange(300) // 100, expected) == 1
+    assert "Cluster 2 (33 %): " in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_sentences_of_the_readme_are_those_of_the_wines():
+    (quoted,) = re.findall(
+        r"^```text\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    wines = load_wine(as_frame=True).data
+    told = str(mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines))
+    for line, sentence in zip(quoted.splitlines(), told.splitlines(), strict=True):
+        assert sentence.startswith(line.removesuffix("..."))
 
 
 def test_the_commands_of_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsys):
