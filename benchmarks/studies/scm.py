@@ -45,6 +45,7 @@ from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _scm_machines as machines
 from benchmarks.studies._scm_machines import LINEAR, NYSTROEM, OURS, SCM, SVC, UNDER, WEIGHTED, Fit
 from benchmarks.support_cluster_machine import SupportClusterMachine
+from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from benchmarks.tables import Goal, Result
 
 RARE, DIGITS, RINGS, ADULT = "a9a, 1:50", "MNIST, a digit and the rest", "rings, 1:100", "a9a, 1:3"
@@ -304,9 +305,10 @@ def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple
         return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
     given: dict[str, Any] = {"n_landmarks": LANDMARKS, "n_init": 1, "max_iter": PASSES, "random_state": seed}
     model = protocol.fit(mmcnb.KernelKMeans(k, SPACES[space], gamma, **given), X)
-    full = np.flatnonzero(model.pseudo_centres_ >= 0)
-    chosen = model.pseudo_centres_[full]
-    if choice == DRAWN:
+    full = np.flatnonzero(model.cluster_sizes_)
+    if choice == CENTRES:
+        chosen = pseudo_centres(model, X)[full]
+    else:
         chosen = np.array([random.choice(np.flatnonzero(model.labels_ == cluster)) for cluster in full])
     return chosen, model.cluster_sizes_[full].astype(np.float64)
 

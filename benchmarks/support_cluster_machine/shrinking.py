@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.support_cluster_machine.expansions import expanded
+from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from mmcnb.engine.passes import draw_sample
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record
@@ -209,8 +210,9 @@ class Shrinking:
             clusterer = self._fitted(active.samples, weights)
             if clusterer is None:
                 return np.zeros(rows.size, np.int64), rows[:1]
-            full = clusterer.pseudo_centres_ >= 0
-            return (np.cumsum(full) - 1)[clusterer.labels_[rows]], clusterer.pseudo_centres_[full]
+            centres = pseudo_centres(clusterer, active.samples, weights)
+            full = centres >= 0
+            return (np.cumsum(full) - 1)[clusterer.labels_[rows]], centres[full]
         # Approximate clusters suffice for drawn members: means of a sample, and one pass that labels.
         n_drawn = min(rows.size, ROWS_A_CLUSTER * self.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]

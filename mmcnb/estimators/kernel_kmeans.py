@@ -1,6 +1,7 @@
 """Kernel k-means: clusters by their means in feature space, on a sample and then on all rows."""
 
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from mmcnb.estimators.parameters import default_kernel, estimator, values_of
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
-from mmcnb.features.rules import DecisionPass, Scores
-from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd, pseudo_centre_pass
+from mmcnb.features.rules import DecisionPass
+from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS
 from mmcnb.samples import BLOCK_ROWS, Samples
@@ -67,11 +68,6 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Rows (or weight) of each cluster.
-    pseudo_centres_ : ndarray of shape (n_clusters,), int64
-        Row number of the pseudo-centre of each cluster: the row of the cluster, of those with a weight,
-        that is nearest to its mean in feature space, of equal ones the first; eq. (10) of the paper. With
-        the Gaussian kernel it is the row for which Σ_j K(x_i, x_j) is largest. -1 if a cluster has no
-        weight.
     inertia_ : float
         Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the paper.
     gamma_ : float
@@ -84,7 +80,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         One row a start on the sample and one a pass: stage, start, round, inertia, and so far: reads,
         sweeps, bytes, resumed, seconds.
     report_ : dict
-        Sizes, pseudo-centres, inertia on the sample, number of landmarks, warnings.
+        Sizes, inertia on the sample, number of landmarks, warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -112,8 +108,9 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     >>> model = mmcnb.KernelKMeans(n_clusters=3, random_state=0).fit(X)
     >>> model.cluster_sizes_.tolist()
     [100, 100, 100]
-    >>> bool((model.labels_[model.pseudo_centres_] == [0, 1, 2]).all())
-    True
+    >>> nearest = model.transform(X).argmin(axis=0)  # the row that is most typical of each cluster
+    >>> model.labels_[nearest].tolist()
+    [0, 1, 2]
     """
 
     n_clusters: int = 8
@@ -130,11 +127,6 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
 
     inertia_: float = field(init=False, repr=False)
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
-
-    @property
-    def pseudo_centres_(self) -> np.ndarray:
-        """Row number of the pseudo-centre of each cluster."""
-        return np.array(self.report_["pseudo_centres"], np.int64)
 
     @property
     def objective_(self) -> float:
@@ -188,23 +180,16 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         shares = row_shares(sample.shape[0], weights)
         mapped = RidgeMap(normalization, shares @ values @ normalization)
         start = self._cluster_sample(session, mapped, values)
-        empty = Scores(np.empty((0, 0)), np.empty(0))
-        model = Model(empty, kernel, basis, session.scaling, ridge=mapped)
+        model = Model(start.rule, kernel, basis, session.scaling, ridge=mapped)
         rows = session.cached(model.features(session.samples))
         found = self._cluster_all_rows(session, mapped, rows, start)
-        sweep = pseudo_centre_pass(found, mapped, session.weights, self.kernel == "rbf")
-        _, centres = session.engine.run(sweep, rows, "pseudo-centres")
         n_empty = int((found.sizes == 0).sum())
         return FitResult(
             replace(model, rule=found.rule),
             rows,
             {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged"),
-            {
-                "sizes": whole_numbers(found.sizes.tolist()),
-                "pseudo_centres": centres.tolist(),
-                "sample_inertia": start.inertia,
-                "n_landmarks": basis.shape[0],
-            },
+            {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]},
+            {"sizes": whole_numbers(found.sizes.tolist())},
             warnings=[f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else [],
         )
 
@@ -229,10 +214,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
 
     def _cluster_all_rows(self, session: FitSession, mapped: RidgeMap, rows: Samples, start: Means) -> Means:
         """Passes over all rows, from the means of the sample."""
-        engine, weights, limits = session.engine, session.weights, (int(self.max_iter), float(self.tol))
-        passes = lloyd(
-            lambda sweep: engine.run(sweep, rows, "all rows"), mapped, start.means, weights, *limits
-        )
-        for found in passes:
+        run = partial(session.engine.run, samples=rows, description="all rows")
+        for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
             session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
         return found

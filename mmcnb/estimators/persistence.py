@@ -29,7 +29,6 @@ KINDS: dict[str, Any] = {  # of what a header and its report contain; a list is 
     "number trust": (dict, NOTHING),
     "kernel_names warnings": [(str,)],
     "sizes": [NUMBER],
-    "pseudo_centres": [(int,)],
     "layers": [LAYER | {"taken": (bool,)}],
     "changes": [{"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}],
 }

@@ -53,13 +53,11 @@ def test_a_linear_kernel_ends_where_k_means_stands_still(seed):
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-5)
     np.testing.assert_array_equal(model.labels_, canonical_labels(plain.labels_))
     np.testing.assert_allclose(model.transform(X)[:, plain.predict(means)], plain.transform(X), rtol=1e-3)
-    nearest = plain.transform(X)[np.arange(2000), plain.labels_]
-    for h, row in enumerate(model.pseudo_centres_):
-        assert nearest[row] == pytest.approx(nearest[model.labels_ == h].min(), rel=1e-3)
+    np.testing.assert_array_equal(model.labels_[model.transform(X).argmin(axis=0)], np.arange(5))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_at_every_row_a_landmark_inertia_and_pseudo_centres_are_those_of_the_kernel_matrix(weighted):
+def test_at_every_row_a_landmark_the_inertia_is_that_of_the_kernel_matrix(weighted):
     X, _ = groups(200)
     omega = np.random.default_rng(0).integers(1, 4, 200).astype(float) if weighted else np.ones(200)
     model = mmcnb.KernelKMeans(6, n_landmarks=200, tol=0, random_state=0).fit(X, sample_weight=omega)
@@ -68,7 +66,6 @@ def test_at_every_row_a_landmark_inertia_and_pseudo_centres_are_those_of_the_ker
         own = np.where(model.labels_ == h, omega, 0.0)
         assert model.cluster_sizes_[h] == own.sum()
         inertia += own @ np.diag(K) - own @ K @ own / own.sum()
-        assert model.pseudo_centres_[h] == np.where(own > 0, K @ own, -np.inf).argmax()
     assert model.inertia_ == pytest.approx(inertia, rel=1e-4)
     assert model.objective_ == model.inertia_
 
@@ -81,7 +78,6 @@ def test_labels_are_predictions_numbered_by_first_row_and_the_inertia_falls(case
     np.testing.assert_array_equal(model.labels_, canonical_labels(model.labels_))
     np.testing.assert_array_equal(model.labels_, model.decision_function(X).argmax(axis=1))
     np.testing.assert_array_equal(np.bincount(model.labels_), model.cluster_sizes_)
-    np.testing.assert_array_equal(model.labels_[model.pseudo_centres_], np.arange(4))
     passes = model.history_[model.history_["stage"] == "all rows"]
     assert len(passes) == model.n_iter_ > 1
     assert (np.diff(passes["inertia"]) <= 0).all()
@@ -112,8 +108,6 @@ def test_rows_of_weight_0_count_for_nothing_and_are_labelled_all_the_same():
     alone = mmcnb.KernelKMeans(**settings).fit(X[there])
     assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-9)
     np.testing.assert_array_equal(canonical_labels(model.labels_[there]), alone.labels_)
-    centres = np.flatnonzero(there)[alone.pseudo_centres_]
-    np.testing.assert_array_equal(np.sort(model.pseudo_centres_), np.sort(centres))
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
@@ -130,7 +124,7 @@ def test_one_cluster_and_as_many_as_rows():
     assert one.inertia_ == pytest.approx(30 - Kernel("rbf", one.gamma_)(X, X).mean() * 30, rel=1e-4)
     every = whole(X, 30)
     assert every.inertia_ == pytest.approx(0, abs=1e-4)
-    np.testing.assert_array_equal(every.pseudo_centres_, np.arange(30))
+    np.testing.assert_array_equal(every.labels_, np.arange(30))
 
 
 def test_a_cluster_that_ends_empty_is_told(monkeypatch):
@@ -144,7 +138,6 @@ def test_a_cluster_that_ends_empty_is_told(monkeypatch):
         model = mmcnb.KernelKMeans(3, n_landmarks=300, random_state=0).fit(X)
     assert caught[0].filename == __file__
     assert model.cluster_sizes_[2] == 0
-    assert model.pseudo_centres_[2] == -1
 
 
 # -- one answer in every storage ----------------------------------------------------------------------
@@ -240,7 +233,6 @@ def test_a_file_gives_the_model_back(tmp_path):
     assert again.transform(X).tobytes() == model.transform(X).tobytes()
     for name in ("inertia_", "gamma_", "n_iter_", "converged_", "report_"):
         assert getattr(again, name) == getattr(model, name)
-    assert (again.pseudo_centres_ == model.pseudo_centres_).all()
 
 
 def test_a_model_of_0_2_may_name_the_algorithm_that_is_left(tmp_path):
@@ -256,15 +248,6 @@ def test_a_model_of_0_2_may_name_the_algorithm_that_is_left(tmp_path):
         InputError, match=r"^[^\n]*the parameter 'algorithm', which no [^\n]*; fit again[^\n]*\.$"
     ):
         mmcnb.load(tmp_path / "mini-batch")
-
-
-def test_a_fit_without_labels_knows_its_pseudo_centres():
-    X, _ = groups(300)
-    model = mmcnb.KernelKMeans(4, random_state=0)
-    expected = model.fit(X).pseudo_centres_
-    del model.labels_
-    np.testing.assert_array_equal(model.fit_model(X).pseudo_centres_, expected)
-    assert not hasattr(model, "labels_")
 
 
 # -- bad input -------------------------------------------------------------------------------------

@@ -1,15 +1,13 @@
-"""Kernel k-means: Lloyd's passes, pseudo-centres, and representatives."""
+"""Kernel k-means: Lloyd's passes, and means as representatives."""
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from mmcnb.engine.run import ThreadEngine
-from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import RidgeMap, landmark_values
-from mmcnb.least_squares.kernel_kmeans import lloyd, pseudo_centre_pass
+from mmcnb.least_squares.kernel_kmeans import lloyd
 from mmcnb.least_squares.partition import canonical_labels
-from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import row_shares
 
 LINEAR, RBF = Kernel("linear"), Kernel("rbf", 0.3)
@@ -117,42 +115,7 @@ def test_a_cluster_without_rows_keeps_its_mean_and_comes_last():
     assert last.converged
 
 
-# -- pseudo-centres and representatives ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kernel", [RBF, LINEAR, Kernel("poly", 0.1, 2)])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_pseudo_centres_are_those_of_the_kernel_matrix(kernel, weighted):
-    X = groups(200)
-    weights = np.random.default_rng(1).integers(0, 3, 200).astype(float) if weighted else None
-    omega = np.ones(200) if weights is None else weights
-    (*_, last), values, mapped = passes(X, kernel, X, np.arange(5), weights)
-    labels, K = last.rule.label(values), kernel(X, X)
-    rows = KernelSamples(open_samples(X), kernel.against(X))
-    with ThreadEngine(1) as engine:
-        sweep = pseudo_centre_pass(last, mapped, weights, kernel.name == "rbf")
-        value, centres = engine.run(sweep, rows)
-    for h in range(5):
-        own = np.where(labels == h, omega, 0.0)
-        distances = np.diag(K) - 2 * K @ own / own.sum()
-        distances[own == 0] = np.inf
-        assert centres[h] == distances.argmin()
-        if kernel.name == "rbf":
-            assert value[h] == pytest.approx((K @ own)[centres[h]], rel=1e-4)
-
-
-def test_of_equal_pseudo_centres_the_first_row_with_a_weight_is_taken():
-    X = np.zeros((10_000, 1))
-    X[5000:] = 9.0
-    values, mapped = mapped_rows(X, RBF, X[[0, 5000]])
-    weights = np.ones(10_000)
-    weights[5000:5003] = 0
-    means = mapped.decide(values[[0, 5000, 0]])
-    run = [*lloyd(lambda sweep: sweep.block(values, 0, 10_000), mapped, means, weights, 9, 0.0)]
-    rows = KernelSamples(open_samples(X), RBF.against(X[[0, 5000]]))
-    with ThreadEngine(2) as engine:
-        _, centres = engine.run(pseudo_centre_pass(run[-1], mapped, weights), rows)
-    assert centres.tolist() == [0, 5003, -1]
+# -- representatives -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))

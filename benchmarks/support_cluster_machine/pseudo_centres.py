@@ -1,0 +1,108 @@
+"""Pseudo-centres: the row of each cluster that is nearest to its mean in feature space."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb import KernelKMeans
+from mmcnb.engine.passes import WeightedPass
+from mmcnb.engine.sample_weights import read_weights
+from mmcnb.engine.session import open_engine
+from mmcnb.estimators.base import read_input
+from mmcnb.features.nystroem import RidgeMap
+from mmcnb.features.rules import Scores
+from mmcnb.least_squares.all_rows import LabelSumsPass
+
+
+@dataclass(frozen=True)
+class PseudoCentrePass(WeightedPass):
+    """The row of each cluster that is nearest to its mean in feature space: Yuan et al., eq. (10).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,) or None
+        Sample weights; rows of weight 0 are no candidates.
+    rule : Scores
+        Labels the rows.
+    coef : ndarray of shape (k, p)
+        What the features of a row of a cluster are multiplied with.
+    mapped : RidgeMap or None, default=None
+        Gives z, of which |z|²/2 is taken off; None where K(x, x) is the same for all rows.
+    """
+
+    rule: Scores
+    coef: np.ndarray
+    mapped: RidgeMap | None = None
+
+    def start(self) -> list[Any]:
+        """Nothing yet: largest value of each cluster, and its row, -1 where there is none."""
+        k = self.coef.shape[0]
+        return [np.full(k, -np.inf), np.full(k, -1)]
+
+    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+        """The rows of one block, of equal ones the first; rows of weight 0 are left out."""
+        labels, (best, row) = self.rule.label(rows), self.start()
+        values = np.einsum("ij,ij->i", rows, self.coef[labels])
+        if self.mapped is not None:
+            values -= (self.mapped.decide(rows) ** 2).sum(axis=1) / 2
+        candidates = np.flatnonzero(self.weights_of(start, stop) > 0)
+        ranked = candidates[np.lexsort((candidates, -values[candidates], labels[candidates]))]
+        clusters, first = np.unique(labels[ranked], return_index=True)
+        best[clusters], row[clusters] = values[ranked[first]], start + ranked[first]
+        return [best, row]
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        """The rows of both; of equal ones the first."""
+        larger = other[0] > total[0]
+        return [np.where(larger, new, old) for new, old in zip(other, total, strict=True)]
+
+
+def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarray:
+    """The pseudo-centre of each cluster of a fit, in two passes over its rows.
+
+    The first pass sums the features of each cluster, the second compares its rows with their mean. With the
+    Gaussian kernel the nearest row is that of the largest Σ_j K(x_i, x_j), as K(x, x) is 1 for all rows; with
+    other kernels the distances to the mean are compared.
+
+    Parameters
+    ----------
+    model : KernelKMeans
+        A fitted model; its engine and threads run the passes.
+    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        The rows of the fit.
+    weights : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+        The sample weights of the fit; rows of weight 0 are no candidates.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,), int64
+        Row numbers, of equal rows the first; -1 for a cluster without weight.
+
+    Raises
+    ------
+    InputError
+        If the rows or the weights cannot be read, or the columns are not those of the fit.
+
+    Examples
+    --------
+    >>> import mmcnb
+    >>> from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
+    >>> X = [[0.0], [1.0], [2.0], [90.0], [91.0], [92.0]]
+    >>> pseudo_centres(mmcnb.KernelKMeans(2, kernel="linear", random_state=0).fit(X), X)
+    array([1, 4])
+    """
+    samples, fitted = read_input(model, X, reset=False), model.model_
+    rows, rule, mapped = fitted.features(samples), fitted.rule, fitted.ridge
+    assert isinstance(rule, Scores)
+    assert mapped is not None
+    if weights is not None:
+        weights, _ = read_weights(weights, samples.n_samples)
+    has_equal_norms = model.kernel == "rbf"
+    with open_engine(model.engine, model.n_jobs) as engine:
+        sums, sizes, *_ = engine.run(LabelSumsPass(weights, rule), rows, "means of the clusters")
+        z = sums @ mapped.matrix if has_equal_norms else mapped.means(sums, sizes)
+        coef = np.ascontiguousarray(z @ mapped.matrix.T)
+        sweep = PseudoCentrePass(weights, rule, coef, None if has_equal_norms else mapped)
+        _, centres = engine.run(sweep, rows, "pseudo-centres")
+    return np.asarray(centres)
