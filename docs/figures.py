@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from layers import LayersDisplay
 from shaking import ShakingDisplay
 from sklearn.datasets import load_digits, load_wine, make_circles
 
 import mmcnb
 from mmcnb.datasets import make_block
 from mmcnb.metrics import balanced_clustering_error
-from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, LayersDisplay
+from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
 
 DPI = 100
 

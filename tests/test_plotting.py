@@ -17,7 +17,7 @@ from mmcnb import kernels
 from mmcnb.datasets import make_block, write_synthetic
 from mmcnb.errors import InputError
 from mmcnb.least_squares.objective import smoother
-from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay, LayersDisplay
+from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -376,12 +376,12 @@ def crossings(display):
 
 @pytest.mark.parametrize("n", [40, 66, 300])
 @pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
-def test_a_line_of_a_layer_crosses_as_many_branches_as_it_has_clusters(n):
+def test_a_line_of_a_layer_crosses_as_many_branches_as_it_has_clusters(n, of_docs):
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((n, 2)) + 9 * rng.standard_normal((6, 2))[np.arange(n) % 6]
         model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
-        display = LayersDisplay.from_estimator(model)
+        display = of_docs("layers").LayersDisplay.from_estimator(model)
         numbers = [k for k in model.layers_["n_clusters"] if 1 < k <= len(model.linkage_) + 1]
         assert crossings(display) == {f"{k} clusters": k for k in numbers}
         solid = [
@@ -394,7 +394,8 @@ def test_a_line_of_a_layer_crosses_as_many_branches_as_it_has_clusters(n):
 
 
 @pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
-def test_a_fit_without_structure_is_drawn_and_one_of_equal_rows_has_no_tree():
+def test_a_fit_without_structure_is_drawn_and_one_of_equal_rows_has_no_tree(of_docs):
+    LayersDisplay = of_docs("layers").LayersDisplay
     X = np.random.default_rng(0).standard_normal((300, 3))
     display = LayersDisplay.from_estimator(mmcnb.MaximumMarginClustering(random_state=0).fit(X))
     assert display.layers["n_clusters"].tolist() == [1]
@@ -405,7 +406,8 @@ def test_a_fit_without_structure_is_drawn_and_one_of_equal_rows_has_no_tree():
         LayersDisplay.from_estimator(mmcnb.MaximumMarginClustering().fit(np.ones((9, 2))))
 
 
-def test_options_of_the_tree_reach_it():
+def test_options_of_the_tree_reach_it(of_docs):
+    LayersDisplay = of_docs("layers").LayersDisplay
     X, _ = make_block("blobs", 0, 400, 3, 5, n_clusters=5)
     model = mmcnb.MaximumMarginClustering(40, random_state=0).fit(X)
     ax = ClusterDisplay.from_predictions(X, model.labels_).ax_

@@ -2,10 +2,8 @@
 
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.plotting._clusters import ClusterDisplay
-from mmcnb.plotting._layers import LayersDisplay
 
 __all__ = [
     "ClusterDisplay",
     "ClusterMapDisplay",
-    "LayersDisplay",
 ]

@@ -8,10 +8,11 @@ the rule, and what it cannot see.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.cluster.hierarchy import dendrogram
 
 import mmcnb
 from mmcnb.datasets import make_shape
-from mmcnb.plotting import ClusterDisplay, LayersDisplay
+from mmcnb.plotting import ClusterDisplay
 
 X, y = make_shape("seven-blobs", random_state=0)
 model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
@@ -22,10 +23,12 @@ ClusterDisplay.from_estimator(model, X)
 plt.show()
 
 # %%
-# The merge tree has all numbers. Lines are its layers.
+# The merge tree has all numbers: SciPy draws it, and each cut is a partition.
 
-LayersDisplay.from_estimator(model)
+dendrogram(model.linkage_, truncate_mode="lastp", p=30, no_labels=True)
+plt.gca().set(yscale="log", ylim=model.linkage_[-30, 2] / 2, ylabel="1 / link")
 plt.show()
+print(model.layers_)
 
 # %%
 # Rows without structure are one cluster.

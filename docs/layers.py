@@ -26,16 +26,6 @@ class LayersDisplay:
         The axes.
     figure_ : matplotlib Figure
         Their figure.
-
-    Examples
-    --------
-    >>> import mmcnb
-    >>> from mmcnb.plotting import LayersDisplay
-    >>> from mmcnb.datasets import make_shape
-    >>> X, _ = make_shape("two-moons", random_state=0)
-    >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
-    >>> int(LayersDisplay.from_estimator(model).layers["n_clusters"][0])
-    2
     """
 
     def __init__(self, linkage: np.ndarray, layers: pd.DataFrame) -> None:
