@@ -1,6 +1,5 @@
 """What is shown of long work: one bar for a fit, lines where no bar can be seen, silence by default."""
 
-import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,105 +7,71 @@ import pytest
 
 import mmcnb
 from mmcnb import _progress
-from mmcnb._progress import Lines, Stages, lines_elsewhere, progress
+from mmcnb._progress import Lines, Progress, lines_elsewhere, progress
 from mmcnb.cli import main
+from mmcnb.engine.passes import GatherPass
+from mmcnb.engine.run import ThreadEngine, Traffic
+from mmcnb.samples import GROUP_ROWS, open_samples
 from mmcnb.stores import create_dense_store
 
-EXPECTED = {"compiling": 10.0, "sample": 2.0, "search": 5.0, "passes": 3.0}
 
-
-class Clock:
-    """Seconds that a test sets, and those of compilation among them; both clocks of the module."""
+class Recorder:
+    """Keeps what it is told to show."""
 
     def __init__(self):
-        self.now, self.seconds, self.running = 100.0, 7.0, False
+        self.desc, self.told = "", []
 
-    def perf_counter(self):
-        return self.now
-
-    def compile(self, seconds):
-        self.now, self.seconds = self.now + seconds, self.seconds + seconds
+    def update(self, n):
+        self.told.append((self.desc, n))
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(_progress, "time", clock)
-    monkeypatch.setattr(_progress, "CLOCK", clock)
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(_progress, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     return clock
 
 
-@pytest.fixture
-def stages(clock):
-    return Stages(EXPECTED, 40.0)
-
-
-def test_a_fit_that_takes_what_was_expected_goes_on_evenly(clock, stages):
-    shares = []
-    for stage, parts in (("sample", 2), ("search", 5), ("passes", 3)):
-        stages.enter(stage)
-        for _ in range(parts):
-            clock.compile(2.0 if stage == "search" else 0.0)
-            clock.now += 1.0
-            stages.update(40 / 3 if stage == "passes" else 0)
-            name, share, seconds = stages.position()
-            assert name == stage
-            assert share == pytest.approx(seconds / 20, abs=0.06)
-            shares.append(share)
-    assert shares == sorted(set(shares))
-
-
-def test_a_bar_never_goes_back_and_never_says_that_all_is_done(clock, stages):
-    shares = []
-    for stage in ("sample", "search", "sample", "passes"):
-        stages.enter(stage)
-        for seconds in (0.0, 1.0, 100.0):
-            clock.now += seconds
-            stages.update(seconds)
-            shares.append(stages.position()[1])
-    assert shares == sorted(shares)
-    assert 0.9 < shares[-1] < 1
-
-
-def test_passes_that_are_recalled_shorten_the_whole(clock, stages):
-    assert stages.line() == "sample, 0% of about 20 s"
-    stages.skip(30)
-    assert (stages.units, stages.expected["passes"]) == (10.0, EXPECTED["passes"] / 4)
-    stages.enter("passes")
-    before = stages.position()[1]
-    stages.update(5)
-    assert stages.position()[1] > before
-    stages.skip(30)
-    assert stages.units == 1.0
-    stages.update(5)
-    assert stages.position()[1] < 1
-
-
-def test_compilation_is_named_while_it_runs_and_counts_once(clock, stages):
-    clock.running = True
-    clock.compile(8.0)
-    assert stages.position()[:2] == ("compiling (once)", pytest.approx(8 / 20))
-    clock.running = False
-    assert stages.position()[0] == "sample"
-    warm = Stages(EXPECTED | {"compiling": 0.0}, 40.0)
-    assert warm.position()[1] == 0
-
-
-def test_a_line_says_the_stage_the_share_and_the_whole(clock, stages):
-    assert stages.line() == "sample, 0% of about 20 s"
-    clock.compile(10.0)
-    clock.now += 4.0
-    stages.enter("search")
-    clock.now += 2.5
-    assert stages.line() == f"search, 72% of about {16.5 / 0.725:.0f} s"
-
-
 def test_lines_come_every_30_seconds_at_most(clock, capsys):
-    lines = Lines("writing", 100)
+    lines = Progress(Lines(100, 30.0), "writing")
     for _ in range(100):
         clock.now += 1.0
         lines.update(1)
     assert capsys.readouterr().err.splitlines() == [f"mmcnb: writing, {share}%" for share in (30, 60, 90)]
+
+
+def test_a_line_tells_that_a_stage_without_rows_goes_on(clock, capsys):
+    lines = Progress(Lines(8, 30.0), "sample")
+    lines.update(2)
+    lines.enter("search")
+    clock.now += 31.0
+    lines.update(0)
+    assert capsys.readouterr().err == "mmcnb: search, 25%\n"
+
+
+def test_lines_are_lost_where_there_is_no_standard_error(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    lines = Lines(4, 0.0)
+    lines.update(3)
+    assert lines.done == 3
+    assert not _progress.shows_bars()
+
+
+def test_a_fit_counts_the_rows_of_its_own_passes_alone():
+    X = np.ones((GROUP_ROWS + 7, 2))
+    rows, others, shown = open_samples(X), open_samples(X[:9]), Recorder()
+    with ThreadEngine(1) as engine:
+        engine.traffic, engine.fit_progress = Traffic(rows), Progress(shown, "sample")
+        engine.run(GatherPass(np.array([0])), rows)
+        engine.fit_progress.enter("search")
+        engine.run(GatherPass(np.array([0])), others)
+        engine.each(abs, [1, 2])
+        engine.run(GatherPass(np.array([0])), rows)
+    sample, search, passes = (
+        [n for desc, n in shown.told if desc == f"mmcnb: {stage}"] for stage in ("sample", "search", "passes")
+    )
+    assert sum(sample) == sum(passes) == len(X)
+    assert search == [0] * 4  # its beginning, the pass over other rows and two items
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -116,7 +81,7 @@ def test_work_tells_lines_on_the_command_line_alone(told, capsys, monkeypatch):
         silent.update(1)
     with lines_elsewhere(), progress(4, "reading", enabled=None if told else False) as bar:
         bar.update(1)
-    assert capsys.readouterr().err == ("mmcnb: reading, 25%\n" if told else "")
+    assert capsys.readouterr().err == ("mmcnb: reading, 0%\nmmcnb: reading, 25%\n" if told else "")
 
 
 @pytest.fixture
@@ -124,7 +89,6 @@ def eager(monkeypatch):
     """Bars and lines that do not wait."""
     for name in ("DELAY", "LINE_SECONDS"):
         monkeypatch.setattr(_progress, name, 0.0)
-    monkeypatch.setattr(_progress, "TICK_SECONDS", 1e-3)
 
 
 @pytest.fixture
@@ -152,11 +116,10 @@ def test_a_notebook_counts_as_a_screen(monkeypatch):
 
 def test_a_fit_goes_on_where_its_bar_fails(eager, X, capsys, monkeypatch):
     plain = mmcnb.SparseKernelMMC(random_state=0).fit(X)
-    monkeypatch.setattr(Stages, "position", lambda self: 1 / 0)
+    monkeypatch.setattr(Lines, "update", lambda self, n: 1 / 0)
     shown = mmcnb.SparseKernelMMC(random_state=0, verbose=1).fit(X)
     assert (shown.labels_ == plain.labels_).all()
     assert capsys.readouterr().err == ""
-    assert not [thread for thread in threading.enumerate() if thread.name == "mmcnb-progress"]
 
 
 def test_the_command_line_tells_lines_where_its_output_is_piped(eager, X, tmp_path, capsys):
@@ -166,7 +129,7 @@ def test_the_command_line_tells_lines_where_its_output_is_piped(eager, X, tmp_pa
     assert main(command) == 0
     told = capsys.readouterr().err.splitlines()
     assert any(line.startswith("mmcnb: search, ") for line in told)
-    assert all("% of about" in line for line in told)
+    assert all(line.startswith("mmcnb: ") and line.endswith("%") for line in told)
     assert mmcnb.load(tmp_path / "model").verbose == 0
 
 

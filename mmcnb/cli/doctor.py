@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import mmcnb
+from mmcnb._config import n_threads
 from mmcnb.cli._common import table
 from mmcnb.errors import InputError
 
@@ -32,11 +33,10 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         mmcnb.warmup()
     elif arguments.folder is not None or arguments.clean:
         return left
+    import scipy.linalg  # noqa: F401  its pool is one of those that are reported
     from threadpoolctl import threadpool_info
 
-    # The routine loads the libraries whose compile cache and thread pools are looked at after it.
-    report: dict[str, Any] = {"versions": _versions(), "routine": _routine(), "machine": _machine()}
-    return report | {"thread_pools": threadpool_info()} | left
+    return {"versions": _versions(), "machine": _machine(), "thread_pools": threadpool_info()} | left
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
@@ -65,34 +65,12 @@ def _versions() -> dict[str, str]:
     return here | {name: found.get(name, "not installed") for name in LIBRARIES.split()}
 
 
-def _routine() -> dict[str, Any]:
-    """Compile the smallest routine, or load it, and compare it with NumPy."""
-    import numpy as np
-    import scipy.linalg  # noqa: F401  its pool is one of those that are reported
-
-    from mmcnb import kernels
-    from mmcnb._compiling import times
-    from mmcnb.engine.plan import RowShape
-
-    X = np.random.default_rng(0).normal(size=(1000, 8))
-    if not np.allclose(kernels.unchecked.squared_norms(X), (X**2).sum(axis=1)):
-        raise InputError("a compiled routine does not agree with NumPy; reinstall mmcnb, numba and llvmlite.")
-    wanted = mmcnb.MaximumMarginClustering(2).plan(RowShape(1000, 2)).compile_seconds
-    later = f'about {wanted:.0f} s, once; "mmcnb doctor --warm" does it now' if wanted else "none is left"
-    return {"agrees_with_numpy": True, "seconds_compiling": times()[1], "compilation_of_the_first_fit": later}
-
-
 def _machine() -> dict[str, Any]:
     from mmcnb import kernels
-    from mmcnb._numba import numba
 
+    system = {"system": platform.platform(), "processor": platform.machine()}
+    threads = {"cores": os.cpu_count(), "threads": n_threads(None)}
     cache = kernels.unchecked.squared_norms.stats.cache_path
     if cache is None or not os.access(cache, os.W_OK):
         cache = "none: set NUMBA_CACHE_DIR to a folder that can be written"
-    return {
-        "system": platform.platform(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "numba_threads": numba.config.NUMBA_NUM_THREADS,
-        "compile_cache": cache,
-    }
+    return system | threads | {"compile_cache": cache}

@@ -208,8 +208,8 @@ class CheckpointEngine(Engine):
         recorded = self.checkpoint.recall(number, mark)
         if recorded is not None:
             self.traffic.resumed = True
-            if self.engine.stages is not None and self.traffic.watches(samples):
-                self.engine.stages.skip(samples.n_samples)
+            if self.engine.fit_progress is not None and self.traffic.watches(samples):
+                self.engine.fit_progress.update(samples.n_samples)
             return recorded[0]
         total = self.engine.run(pass_, samples, description)
         self.checkpoint.record(number, mark, total)

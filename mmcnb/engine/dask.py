@@ -69,9 +69,9 @@ class DaskEngine(Engine):
     def __exit__(self, *_: object) -> None:
         self._exit.close()
 
-    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+    def map(self, function: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
         """The results for all items, in order, from threads of this process."""
-        return self._threads.each(function, items)
+        return self._threads.map(function, items)
 
     def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
         """Cache features in the workers that compute them, each up to a capacity."""

@@ -23,7 +23,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from mmcnb._config import format_bytes, n_threads
 from mmcnb._machine import return_freed_memory
-from mmcnb._progress import Progress, Stages, progress
+from mmcnb._progress import Progress, progress
 from mmcnb.errors import InputError, is_interrupt
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
@@ -138,7 +138,7 @@ class Engine(ABC):
         None shows a bar where standard error is a terminal.
     """
 
-    stages: Stages | None = None  # of the fit that runs here, where its progress is shown
+    fit_progress: Progress | None = None  # of the fit that runs here, where it is shown
 
     def __init__(self, show_progress: bool | None = False) -> None:
         self.show_progress = show_progress
@@ -164,8 +164,17 @@ class Engine(ABC):
         return cache_features(features, store)
 
     def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
-        """The results of a function for all items, in order."""
-        return [function(item) for item in items]
+        """The results of a function for all items, in order; a fit shows that time goes on."""
+        results = []
+        for result in self.map(function, items):
+            results.append(result)
+            if self.fit_progress is not None:
+                self.fit_progress.update(0)
+        return results
+
+    def map(self, function: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+        """The results of a function for all items, in order, as they come."""
+        return map(function, items)
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
         """Map a pass over all blocks and combine the totals in order.
@@ -191,23 +200,22 @@ class Engine(ABC):
         self.traffic.count(samples)
         started = time.perf_counter()
         with self._shown(samples, description) as bar:
-            for group in self.groups(pass_, samples):
+            for number, group in enumerate(self.groups(pass_, samples)):
                 yield group
                 if bar is not None:
-                    bar.update(GROUP_ROWS)
+                    bar.update(min(GROUP_ROWS, samples.n_samples - number * GROUP_ROWS))
         if self.traffic.watches(samples):
             self.traffic.check_unchanged(samples)
             logger.info(self.traffic.told(samples, time.perf_counter() - started))
 
     def _shown(self, samples: Samples, description: str) -> AbstractContextManager[Progress | None]:
         """What the rows of a pass are reported to: the bar of the fit, or one of the pass."""
-        if self.stages is not None and self.traffic.watches(samples):
-            if self.stages.stage == "search":
-                self.stages.enter("passes")
-            return nullcontext(self.stages)
-        if self.stages is not None or not description or self.show_progress is False:
-            return nullcontext()
-        return progress(samples.n_samples, description, enabled=self.show_progress, lines=True)
+        fit, is_counted = self.fit_progress, self.traffic.watches(samples)
+        if fit is not None:
+            fit.enter("passes" if is_counted and fit.stage != "sample" else fit.stage)
+        elif description and self.show_progress is not False:
+            return progress(samples.n_samples, description, enabled=self.show_progress, lines=True)
+        return nullcontext(fit if is_counted else None)
 
 
 def task_rows(samples: Samples, threads: int) -> int:
@@ -320,9 +328,9 @@ class ThreadEngine(Engine):
         if isinstance(error, SystemError) and is_interrupt(error):  # as a compiled kernel words Ctrl-C
             raise KeyboardInterrupt from None
 
-    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+    def map(self, function: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
         """The results for all items, in order; each item runs its passes in one thread."""
-        return super().each(function, items) if self._alone else list(self._pool.map(function, items))
+        return super().map(function, items) if self._alone else self._pool.map(function, items)
 
     @property
     def _alone(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
+from mmcnb._progress import progress
 from mmcnb.columns.columns import Treatment
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
@@ -81,7 +82,7 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     engine : Engine
         Runs the passes of the fit.
     plan : FitPlan
-        What each stage is expected to take.
+        How many passes are likely.
 
     Yields
     ------
@@ -91,12 +92,10 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     if engine.show_progress is False:
         yield lambda stage: None
         return
-    from mmcnb._progress import fit_progress
-
     # The first one draws the sample, the last one labels the rows.
-    passes = 2 + plan.needs.likely_sweeps
-    with fit_progress(plan.stages, plan.rows.n_samples * passes) as engine.stages:
-        yield engine.stages.enter
+    n_rows = plan.rows.n_samples * (2 + plan.needs.likely_sweeps)
+    with progress(n_rows, "sample", enabled=engine.show_progress, lines=True) as engine.fit_progress:
+        yield engine.fit_progress.enter
 
 
 def picklable(engine: Any) -> Any:

@@ -502,7 +502,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
                     random_state = check_random_state(checkpoint.seed)
             shared = {"record": history.record, "weight_unit": unit, "kept_labels": kept}
             session = self._session(recorded, samples, weights, plan, random_state, known, **shared)
-            enter("search")
+            enter("search, compiling (once)" if plan.compile_seconds else "search")
             result = self._fit(session)
             self._set_attributes(session, result)
             enter("passes")

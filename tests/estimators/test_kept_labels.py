@@ -6,7 +6,7 @@ import zarr
 from zarr.storage import LocalStore
 
 import mmcnb
-from mmcnb._progress import Stages
+from mmcnb._progress import Lines
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import create_dense_store
 from tests.samples.test_reads import RecordingStore
@@ -99,28 +99,41 @@ def test_a_checkpoint_gives_the_labels_of_a_fit_that_was_kept_elsewhere(fit, tmp
     np.testing.assert_array_equal(model.labels_, expected)
 
 
+@pytest.fixture
+def counted(monkeypatch):
+    """The rows of each report to the progress of fits, and those that were expected."""
+    reports, totals = [], []
+
+    def recorded(lines, n):
+        totals[:] = [lines.total]
+        reports.extend([n] if n else [])
+
+    monkeypatch.setattr(Lines, "update", recorded)
+    return reports, totals
+
+
 @pytest.mark.parametrize("fit", ["landmarks", "graph"])
-def test_progress_counts_on_the_sample_and_the_passes(fit, tmp_path, keep_columns_in, monkeypatch):
+def test_progress_counts_on_the_sample_and_the_passes(fit, tmp_path, keep_columns_in, counted):
     keep_columns_in("recompute")
-    counted, update = [], Stages.update
-
-    def recorded(stages, n):
-        update(stages, n)
-        counted.append(stages.done / stages.units)
-
-    monkeypatch.setattr(Stages, "update", recorded)
     samples, _ = opened(tmp_path, blobs()[:GROUP_ROWS])
     model = FITS[fit](random_state=0, verbose=1).fit(samples)
+    reports, totals = counted
     passes = 1 if fit == "graph" else model.max_passes
-    np.testing.assert_allclose(counted, np.arange(1, len(counted) + 1) / (1 + passes))
-    assert len(counted) == model.history_["reads"].iloc[-1] <= 1 + passes
+    assert totals == [(1 + passes) * samples.n_samples]
+    assert reports == [samples.n_samples] * model.history_["reads"].iloc[-1]
+    assert len(reports) <= 1 + passes
 
 
-def test_progress_leaves_out_what_a_checkpoint_recalls(tmp_path, keep_columns_in, monkeypatch):
+def test_progress_counts_what_a_checkpoint_recalls_as_done(tmp_path, keep_columns_in, counted):
     keep_columns_in("recompute")
     samples, _ = opened(tmp_path, blobs()[:GROUP_ROWS])
-    model = FITS["landmarks"](random_state=0, verbose=1, checkpoint=tmp_path / "checkpoint").fit(samples)
-    passes, skipped = model.history_["reads"].iloc[-1], []
-    monkeypatch.setattr(Stages, "skip", lambda stages, n: skipped.append(n))
-    model.fit(samples)
-    assert skipped == [samples.n_samples] * passes
+    fit, (reports, _) = (
+        FITS["landmarks"](random_state=0, verbose=1, checkpoint=tmp_path / "checkpoint"),
+        counted,
+    )
+    fit.fit(samples)
+    first = list(reports)
+    reports.clear()
+    fit.fit(samples)
+    assert reports[: len(first)] == first
+    assert fit.history_["resumed"].iloc[-1]
