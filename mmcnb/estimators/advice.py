@@ -1,4 +1,4 @@
-"""Warnings of a fit: columns, counts, gamma, chunks and engine that spoil it or slow it down.
+"""Warnings of a fit: columns, counts, gamma and chunks that spoil it or slow it down.
 
 Each check looks at the sample or at the store, and gives one sentence with a remedy or nothing. Thresholds
 were chosen on the sets of the tuning half: none of them is warned of. There the widest column has 74 % of the
@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb._config import configured, format_bytes
+from mmcnb._config import configured
 from mmcnb.engine.session import FitSession, picklable
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.samples._zarr import chunk_advice
 from mmcnb.samples.matrix import moments
-
-SHIPPED_BYTES = 2**26  # of rows in memory that a cluster is sent: fewer travel in no time
 
 
 def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
@@ -45,8 +43,8 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
         told |= dict.fromkeys([*count_advice(sample)] or [*spread_advice(sample, names)], ClusterWarning)
     if getattr(estimator, "kernel", "rbf") == "rbf":
         told |= dict.fromkeys(gamma_advice(getattr(estimator, "gamma", None), sample), ClusterWarning)
-    slow = [chunk_advice(session.samples), engine_advice(estimator.engine, session.samples)]
-    return told | dict.fromkeys(filter(None, slow), EfficiencyWarning)
+    slow = chunk_advice(session.samples)
+    return told | ({slow: EfficiencyWarning} if slow else {})
 
 
 def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
@@ -128,26 +126,6 @@ def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
         yield f"gamma={gamma:g} leaves each row alone: kernel values are 0; {remedy}"
     elif farthest > 0.98:
         yield f"gamma={gamma:g} makes all rows alike: kernel values are 1; {remedy}"
-
-
-def engine_advice(engine: Any, samples: Any) -> str | None:
-    """A sentence if the rows are in memory here and the work is done elsewhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb import open_samples
-    >>> from mmcnb.estimators.advice import engine_advice
-    >>> engine_advice(None, open_samples(np.eye(3))) is None
-    True
-    """
-    size = samples.n_samples * samples.row_bytes
-    if configured("engine", engine) is None or samples.root.is_reopenable or size < SHIPPED_BYTES:
-        return None
-    return (
-        f"{format_bytes(size)} of rows are in the memory of this process and are sent to the workers; give "
-        "the path of a Zarr store that they can open."
-    )
 
 
 def place_of_work(engine: Any) -> str:

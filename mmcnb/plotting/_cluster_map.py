@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mmcnb._constraints import Interval
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
@@ -77,7 +76,6 @@ class ClusterMapDisplay:
     points: np.ndarray
     labels: np.ndarray
     margins: np.ndarray
-    _: KW_ONLY
     threshold: float
     variance_ratio: np.ndarray
     n_samples: int
@@ -90,7 +88,6 @@ class ClusterMapDisplay:
         *,
         labels: Any = None,
         sample_size: int = 2000,
-        threshold: float | None = None,
         random_state: Any = 0,
         ax: Any = None,
         **scatter: Any,
@@ -107,8 +104,6 @@ class ClusterMapDisplay:
             Cluster of each row of X, as numbers or names, with -1 for noise; None is what the model gives.
         sample_size : int, default=2000
             Rows drawn at most.
-        threshold : float or None, default=None
-            Margin below which rows are hollow; None is as said above.
         random_state : int, RandomState or None, default=0
             Seed of the sample.
         ax : matplotlib Axes, optional
@@ -128,18 +123,12 @@ class ClusterMapDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "model_")
-        Interval(0.0, optional=True).check("threshold", threshold)
         sample, samples, rows = drawn_rows(estimator, X, sample_size, random_state)
         labels = estimator.predict(sample) if labels is None else labels_of_rows(labels, None, samples)[rows]
         margins = margins_of(estimator.decision_function(sample))
         points, ratio = _principal_plane(_seen(estimator.model_, sample))
-        if threshold is None:
-            rho = getattr(estimator, "rho_", None)
-            threshold = 0.5 * float(np.median(margins)) if rho is None else float(rho)
-        made = cls(
-            points, labels, margins, threshold=threshold, variance_ratio=ratio, n_samples=samples.n_samples
-        )
-        return made.plot(ax=ax, **scatter)
+        threshold = float(getattr(estimator, "rho_", 0.5 * np.median(margins)))
+        return cls(points, labels, margins, threshold, ratio, samples.n_samples).plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterMapDisplay:
         """Draw the map.
@@ -163,13 +152,12 @@ class ClusterMapDisplay:
         for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
             mine = self.labels == cluster
             faces = np.where(inside[mine, None], (*color[:3], 0.0), color)
-            drawn = ax.scatter(*self.points[mine].T, facecolors=faces, edgecolors=[color], **style)
-            self.scatters_[cluster] = drawn
+            at = self.points[mine].T
+            self.scatters_[cluster] = ax.scatter(*at, facecolors=faces, edgecolors=[color], **style)
             ax.scatter([], [], color=[color], label=next(entries, None))
         hollow = f"margin < {self.threshold:.2g}: {inside.mean():.1%}"
         ax.scatter([], [], facecolors="none", edgecolors="0.5", label=hollow)
-        drawn = f"{len(self.labels):,} of {self.n_samples:,} rows"
-        self.legend_ = add_legend(ax, title=drawn)
+        self.legend_ = add_legend(ax, title=f"{len(self.labels):,} of {self.n_samples:,} rows")
         for name, ratio, axis in zip("12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True):
             axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])

@@ -74,6 +74,7 @@ class Samples(ABC):
     is_reopenable: bool = False
     encoding: Encoding | None = None
     notes: Sequence[str] = ()
+    identity: Any
 
     def _describe(self, name: str, shape: tuple[int, ...], stored_dtype: Any) -> None:
         """Take a name, a shape and a type, refusing all but tables of real numbers."""
@@ -132,8 +133,8 @@ class Samples(ABC):
         return False
 
     def state(self) -> Any:
-        """What tells a change of the files that the rows are read from; None if nothing can."""
-        return None
+        """What tells a change of the files that the rows are read from; None of rows without a path."""
+        return self.identity() if self.path is not None and self.is_reopenable else None
 
     @cached_property
     def digest(self) -> str:
@@ -165,7 +166,6 @@ class ChunkedSamples(Samples):
     """
 
     opening: tuple[Any, Any, Any]
-    identity: Any
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
         """Take dense rows, which are read by chunks."""
@@ -177,10 +177,6 @@ class ChunkedSamples(Samples):
         if not self.is_reopenable:
             raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
         return open_again, (*self.opening, self.identity())
-
-    def state(self) -> Any:
-        """The identity of rows that have a path."""
-        return self.identity() if self.path is not None and self.is_reopenable else None
 
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
         """Read the rows ``start <= row < stop``."""

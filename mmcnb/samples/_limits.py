@@ -8,6 +8,7 @@ import io
 import lzma
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
-from mmcnb.errors import InputError, one_line
+from mmcnb.errors import InputError
 from mmcnb.samples._inventory import ZARR_MARKS, check_chunk_file, content_size, damaged_chunks
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
@@ -98,12 +99,8 @@ class LimitedStore(WrapperStore[Store]):
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
         most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
-            try:
+            with suppress(FileNotFoundError):
                 check_chunk_file(self._store.root / key, most)
-            except FileNotFoundError:
-                return None
-            except OSError as error:
-                raise damaged_chunks(self._name, [key], f"damaged ({one_line(error)})") from error
         if isinstance(self._store, ZipStore):
             packed = self._store._zf.NameToInfo.get(key)
             if packed is not None and packed.file_size > most:

@@ -70,8 +70,8 @@ def chunks_in_shards(
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
     """Stored bytes of chunks by their numbers in a shard; None if one was never written."""
     try:
-        path, n_chunks = Path(array.store.root, key), array.shards[0] // array.chunks[0]
-        check_chunk_file(path, n_chunks * (_most(array) + 16) + CHECKSUM_BYTES)
+        path = Path(array.store.root, key)
+        check_chunk_file(path, array.shards[0] // array.chunks[0] * (_most(array) + 20))  # and the index
         with path.open("rb") as file:
             for place, n_bytes in _index(file, array)[numbers].tolist():
                 yield None if place == n_bytes == MISSING else _chunk(file, array, place, n_bytes)

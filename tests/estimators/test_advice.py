@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
 import mmcnb
 from mmcnb.datasets import make_block
-from mmcnb.estimators import advice
-from mmcnb.estimators.advice import count_advice, engine_advice, gamma_advice, place_of_work, spread_advice
+from mmcnb.estimators.advice import count_advice, gamma_advice, place_of_work, spread_advice
 from mmcnb.samples import open_samples
 from mmcnb.samples._zarr import chunk_advice
 from mmcnb.stores import describe_store
@@ -174,15 +173,6 @@ def test_chunks_that_mmcnb_writes_are_fine(tmp_path):
 
 
 # -- engine ------------------------------------------------------------------------------------
-
-
-def test_rows_in_memory_with_a_cluster_are_told_of(monkeypatch, tmp_path):
-    rows = open_samples(np.zeros((100, 3)))
-    assert engine_advice("tcp://somewhere:8786", rows) is None  # so few travel in no time
-    monkeypatch.setattr(advice, "SHIPPED_BYTES", 1000)
-    assert engine_advice(None, rows) is None
-    assert "sent to the workers" in engine_advice("tcp://somewhere:8786", rows)
-    assert engine_advice("local:2", open_samples(stored(tmp_path, (6000, 40)))) is None
 
 
 def test_the_plan_says_where_the_work_will_run():
