@@ -5,16 +5,15 @@ from typing import Any
 import numpy as np
 
 from mmcnb.choice.match import changes, matched
+from mmcnb.engine.passes import draw_sample, sample_rows
+from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import whole_numbers
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import read_input
 from mmcnb.features.model import Model, n_clusters_of, renumbered
 from mmcnb.features.rules import LabelsPass, SizesPass
-from mmcnb.samples import Samples
-from mmcnb.samples.derived import EveryNthGroup
-
-MOST_ROWS = 10**6  # that both models label
+from mmcnb.samples import Samples, open_samples
 
 
 def read_like(like: Any, X: Any, element: str | None = None) -> tuple[Model, list[float], Samples]:
@@ -35,8 +34,8 @@ def number_like(
 ) -> Any:
     """Number the clusters of a fitted estimator as those of an earlier model that they match.
 
-    Both models label at most a million of the rows. Then one pass labels all rows by the new numbers, as
-    these decide between equal scores.
+    Both models label rows drawn at random, at most 100,000. Then one pass labels all rows by the new numbers,
+    as these decide between equal scores.
 
     Parameters
     ----------
@@ -56,16 +55,17 @@ def number_like(
     list
         What was kept of the labels.
     """
-    (old, before, theirs), model, every = earlier, estimator.model_, -(-samples.n_samples // MOST_ROWS)
+    (old, before, theirs), model, a = earlier, estimator.model_, len(earlier[1])
     weights, unit = None, 1.0
     if sample_weight is not None:
         weights, unit = read_weights(sample_weight, samples.n_samples)
-    some, a = EveryNthGroup(samples, every), len(before)
-    own = None if weights is None else weights[some.numbers(np.arange(some.n_samples))]
+    # Two rows and 500 numbers a node take less memory than the graph did.
+    most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
+    rows = sample_rows(samples.n_samples, min(100_000, most), weights, 0)
+    own = None if weights is None else weights[rows]
     bins: Any = np.arange(a + 1), np.arange(n_clusters_of(model) + 1)  # without -1, which is noise
     with estimator._open_engine(estimator.n_jobs) as engine:
-        sides: Any = old.labelling(EveryNthGroup(theirs, every)), model.labelling(some)
-        one, other = (np.concatenate(engine.run(LabelsPass(rule), rows, "labels")) for rows, rule in sides)
+        one, other = _labels(engine, old, theirs, rows), _labels(engine, model, samples, rows)
         common = np.histogram2d(one, other, bins, weights=own)[0]
         numbers = matched(common)
         count = max(a, int(numbers.max()) + 1)
@@ -78,3 +78,9 @@ def number_like(
     estimator.model_ = new
     estimator.report_ |= {"sizes": after, "changes": told}
     return found
+
+
+def _labels(engine: Engine, model: Any, samples: Samples, rows: np.ndarray) -> np.ndarray:
+    """Labels of some rows by a model."""
+    features, rule = model.labelling(open_samples(draw_sample(engine, samples, rows)[0]))
+    return np.concatenate(engine.run(LabelsPass(rule), features))

@@ -58,36 +58,6 @@ class DerivedSamples(Samples):
         return self.derive(self.base.gather(rows))
 
 
-class EveryNthGroup(DerivedSamples):
-    """The first of every so many groups of rows.
-
-    Parameters
-    ----------
-    base : Samples
-        All rows.
-    step : int
-        Of so many groups.
-    """
-
-    def __init__(self, base: Samples, step: int) -> None:
-        super().__init__(base)
-        self.step = step
-        starts = range(0, base.n_samples, GROUP_ROWS * step)
-        self.n_samples = sum(min(GROUP_ROWS, base.n_samples - start) for start in starts)
-
-    def numbers(self, rows: Any) -> Any:
-        """Numbers of rows in the base."""
-        return rows // GROUP_ROWS * GROUP_ROWS * self.step + rows % GROUP_ROWS
-
-    def blocks(self, start: int, stop: int) -> Iterator[Any]:
-        """Rows start to stop in fixed blocks."""
-        while start < stop:
-            end = min(stop, start - start % GROUP_ROWS + GROUP_ROWS)
-            first = self.numbers(start)
-            yield from self.base.blocks(first, first + end - start)
-            start = end
-
-
 @dataclass(frozen=True)
 class Scaling:
     """A scaling of columns: x becomes (x - mean) / deviation.

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import zarr
 
 import mmcnb
-from mmcnb.estimators import like
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
 CENTRES = np.array([[0, 0, 0], [12, 0, 0], [0, 30, 0]], float)
@@ -159,11 +159,18 @@ def test_tables_and_sparse_rows_keep_their_numbers():
     )
 
 
-def test_of_many_rows_some_are_matched(model, monkeypatch):
-    monkeypatch.setattr("mmcnb.estimators.like.MOST_ROWS", like.MOST_ROWS // 12)
-    X = np.tile(OLD, (75, 1))
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_of_many_rows_some_are_matched(model, is_sorted, tmp_path):
+    X, expected = np.tile(OLD, (75, 1)), np.tile(model.labels_, 75)
+    if is_sorted:  # so that the first rows are all of one cluster
+        order = np.argsort(expected, kind="stable")
+        X, expected = X[order], expected[order]
     other = front_door(random_state=1).fit(X, like=model)
-    assert np.mean(other.labels_ == np.tile(model.labels_, 75)) > 0.999
+    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(7001, 3))
+    stored = front_door(random_state=1, n_jobs=2).fit(tmp_path / "a.zarr", like=model)
+    np.testing.assert_array_equal(stored.labels_, other.labels_)
+    assert stored.report_["changes"] == other.report_["changes"]
+    assert np.mean(other.labels_ == expected) > 0.999
     for one in other.report_["changes"]:
         assert one["change"] == "kept"
         assert one["after"] == pytest.approx(75 * one["before"], rel=0.01)
