@@ -126,7 +126,7 @@ def progress(
         return
     from tqdm.auto import tqdm
 
-    # Reports of 0 refresh the bar only where it waits for no number of units.
+    # Reports of 0 refresh a bar that waits for no units; stages differ in speed, so the mean one counts.
     shown = {"unit": f" {unit}", "unit_scale": True, "miniters": 0, "delay": DELAY, "leave": False}
-    with tqdm(total=total, desc=f"mmcnb: {description}", **shown) as bar:
+    with tqdm(total=total, desc=f"mmcnb: {description}", smoothing=0, **shown) as bar:
         yield Progress(bar, description)
