@@ -322,7 +322,7 @@ class ThreadEngine(Engine):
         self._pool = ThreadPoolExecutor(self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True))
         return self
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    def __exit__(self, _: object = None, error: BaseException | None = None, __: object = None) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
         if isinstance(error, SystemError) and is_interrupt(error):  # as a compiled kernel words Ctrl-C
