@@ -97,7 +97,7 @@ def plain(value: object, kept: str = "\n\t") -> str:
     Examples
     --------
     >>> from mmcnb.errors import plain
-    >>> plain("a\x1b[2J b") == "a" + r"\x1b" + "[2J b"
+    >>> plain("red" + chr(27)) == "red" + chr(92) + "x1b"
     True
     """
     return "".join(one if one.isprintable() or one in kept else ascii(one)[1:-1] for one in str(value))

@@ -72,7 +72,7 @@ OPTIONS = [
     *(("config", name) for name in ("memory_limit", "n_jobs", "engine")),
     ("warmup", "estimator"),
     *(("ClusterDisplay", name) for name in ("features", "sample_size", "random_state")),
-    *(("ClusterMapDisplay", name) for name in ("labels", "threshold", "sample_size", "random_state")),
+    *(("ClusterMapDisplay", name) for name in ("labels", "sample_size", "random_state")),
 ]
 
 
