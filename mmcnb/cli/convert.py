@@ -3,11 +3,12 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from mmcnb.cli._common import OF_TABLES, add_options, add_table_options, listed
 from mmcnb.cli._common import table as described
-from mmcnb.errors import plain
+from mmcnb.errors import InputError, plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         show_columns=_show_columns,
         **{name: getattr(arguments, name) for name in names},
     )
-    return taken | describe_store(arguments.out)
+    with suppress(InputError, OSError):  # the store is written, even if it cannot be read back at once
+        taken |= describe_store(arguments.out)
+    return taken
 
 
 def _show_columns(listing: list[dict[str, Any]]) -> None:
