@@ -269,8 +269,8 @@ class MaximumMarginClustering(StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows have other columns, or the model labels by a support vector machine, which
-            ``kernel="graph"`` leaves out. It stays as it was.
+            If the rows have other columns; or they lie otherwise than earlier ones, and the model labels by
+            a support vector machine, which ``kernel="graph"`` leaves out. It stays as it was.
 
         Examples
         --------
@@ -283,9 +283,8 @@ class MaximumMarginClustering(StreamedClusterer):
         True
         """
         check_is_fitted(self, "model_")
-        if self.kernel_ != "graph":
-            why = f"an update needs a model that labels by the vote of nodes, not by kernel={self.kernel_!r}"
-            raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
+        if self.model_.graph is None:
+            raise InputError("an update needs the nodes of a graph; fit all rows with fit(X, like=model).")
         found = updated(self, read_input(self, X, reset=False, element=element))
         self.__dict__.update(found)  # all of it, or nothing
         return self

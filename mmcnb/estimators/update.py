@@ -13,6 +13,7 @@ from mmcnb.choice.number import Number, Structure, layer_rows
 from mmcnb.choice.pick import LEAST_GAIN, doubts, trust
 from mmcnb.engine.passes import CombinedPass, draw_sample, sample_rows
 from mmcnb.engine.session import Report, whole_numbers
+from mmcnb.errors import InputError
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, LabelsPass, Shares
 from mmcnb.graph.communities import by_first
@@ -28,7 +29,7 @@ def updated(estimator: Any, samples: Samples) -> dict[str, Any]:
     Parameters
     ----------
     estimator : MaximumMarginClustering
-        Fitted, with nodes that vote; it stays as it is.
+        Fitted, with nodes; it stays as it is.
     samples : Samples
         The new rows.
 
@@ -37,12 +38,21 @@ def updated(estimator: Any, samples: Samples) -> dict[str, Any]:
     dict
         Attributes by name. The model is among them if more of the rows are far from its nodes than by
         chance.
+
+    Raises
+    ------
+    InputError
+        More of them are far, and the nodes do not vote.
     """
     model, report, found = estimator.model_, estimator.report_, dict[str, Any]()
     table = np.diag(np.array(report["sizes"], np.float64))
     with estimator._open_engine(estimator.n_jobs) as engine:
         labels, scores = _labelled(engine, model, samples)
         if not _is_usual(is_far := scores > model.graph.bound):
+            if not isinstance(model.rule, Shares):
+                why = f"{np.count_nonzero(is_far):,} rows are far from those of the fit, and a model of "
+                why += f"kernel={estimator.kernel_!r} takes in none"
+                raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
             found, table = _searched(estimator, engine, samples, is_far)
             labels, scores = _labelled(engine, found["model_"], samples)
     noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()

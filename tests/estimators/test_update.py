@@ -48,6 +48,20 @@ def test_rows_of_the_same_kind_change_nothing_but_counts(model, X):
     assert model.report_["number"] is number
 
 
+@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"cluster_sizes": "equal"}])
+def test_models_of_a_machine_take_in_rows_of_the_same_kind(parameters, tmp_path):
+    X = np.random.default_rng(3).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
+    model = front_door(n_clusters=2, **parameters).fit(X[:600])
+    before, own, sizes = model.predict(X), model.model_, model.report_["sizes"]
+    model.save(tmp_path / "model")
+    for one in (mmcnb.load(tmp_path / "model"), model):
+        np.testing.assert_array_equal(one.update(X[600:]).labels_, before[600:])
+        np.testing.assert_array_equal(one.predict(X), before)
+        assert one.report_["sizes"] == pytest.approx(np.bincount(before[600:]) + sizes)
+        assert of_changes(one) == ["kept"] * 2
+    assert model.model_ is own
+
+
 @pytest.mark.parametrize(
     "parameters", [{}, {"n_nodes": 20_000}, {"noise": "auto"}, {"kernel": "graph", "scale": "standard"}]
 )
