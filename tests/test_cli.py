@@ -13,9 +13,11 @@ import pytest
 import zarr
 
 import mmcnb
-from mmcnb.cli import main
+from mmcnb._config import parse_bytes
+from mmcnb.cli import build_parser, demo, main
 from mmcnb.cli._outputs import check_paths, whole_outputs
 from mmcnb.datasets import make_block, write_synthetic
+from mmcnb.engine.plan import RowShape
 from mmcnb.errors import InputError
 from mmcnb.metrics import balanced_clustering_error
 
@@ -276,6 +278,16 @@ def test_a_scheduler_that_does_not_answer(fitted, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.slow
+def test_the_limit_of_the_demo_leaves_room_to_compile_on_any_number_of_cores(monkeypatch):
+    monkeypatch.setattr("mmcnb._numba.is_compiled", lambda routine: False)
+    rows = build_parser().parse_args(["demo"]).rows
+    for n_jobs in (1, 2, 8, 64):
+        model = mmcnb.MaximumMarginClustering(2, kernel="rbf", memory_limit=demo.LIMIT, n_jobs=n_jobs)
+        plan = model.plan(RowShape(rows, 90))
+        assert plan.compile_seconds > 10
+        assert plan.peak <= parse_bytes(demo.LIMIT) < rows * 90 * 4 * 0.9
+
+
 def test_demo_compares_both_and_leaves_only_the_pages(tmp_path, capfd):
     report = run(capfd, "demo", "--out", tmp_path / "demo", "--rows", 20000)
     assert names(tmp_path / "demo") == ["digits.html", "rings.html"]

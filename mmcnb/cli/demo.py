@@ -8,11 +8,13 @@ from typing import Any
 from mmcnb._machine import peak_memory
 from mmcnb.cli._common import table
 
+LIMIT = "750MiB"  # below the size of the store of rings, and with room to compile the first fit
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mmcnb demo``."""
     parser.add_argument("--out", default="mmcnb-demo", help="folder for the pages (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of rings (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=2_600_000, help="rows of rings (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -31,9 +33,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         with create_dense_store(digits, 64, dtype="float32") as writer:
             writer.append(*load_digits(return_X_y=True))
         # The Gaussian kernel finds the rings too, and labels rows in less time and memory than the graph.
-        # The limit is below the size of the store, and leaves room to compile the first fit.
         return {
-            "rings": _compare(rings, folder, n_clusters=2, kernel="rbf", memory_limit="600MiB"),
+            "rings": _compare(rings, folder, n_clusters=2, kernel="rbf", memory_limit=LIMIT),
             "digits": _compare(digits, folder, n_clusters=10),
         }
 
