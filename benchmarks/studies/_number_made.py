@@ -1,10 +1,13 @@
-"""Rows made for the study of the number: clusters apart, and outliers."""
+"""Rows made for the study of the number: clusters apart, small ones beside large ones, and outliers."""
 
 import numpy as np
 
 from benchmarks.protocol import Data
 
 MOST_DRAWS = 100_000
+SMALL_SHARES = (0.01, 0.003, 0.001, 0.0003, 0.0001)  # of the rows
+LARGE_CLUSTERS = 4
+NOISE = -1  # class of rows of no cluster
 N_CLUMPS, CLUMP_SPREAD, CLUMP_REACH, REACHED = 3, 0.1, 2.0, 0.99
 
 
@@ -45,6 +48,65 @@ def blobs(rows: int, n_clusters: int, columns: int, least: float, spread: float,
     centres = centres_apart(random, n_clusters, columns, least, spread).astype(np.float32)
     y = np.arange(rows) % n_clusters
     return Data("blobs", centres[y] + random.standard_normal((rows, columns), np.float32), y)
+
+
+def small_sizes(rows: int) -> list[int]:
+    """Sizes of the small clusters among so many rows."""
+    return [round(share * rows) for share in SMALL_SHARES]
+
+
+def small_clusters(rows: int, columns: int, least: float, noise: float, seed: int) -> Data:
+    """Small clusters, of classes 0 to 4, beside a few large ones, and a share of uniform rows, of class -1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._number_made import small_clusters
+    >>> y = small_clusters(10_000, 10, 8.0, 0.02, 0).y
+    >>> np.unique(y, return_counts=True)[1].tolist()
+    [200, 100, 30, 10, 3, 1, 2414, 2414, 2414, 2414]
+    """
+    random = np.random.default_rng([rows, columns, seed])
+    few, of_noise = small_sizes(rows), round(noise * rows)
+    most = np.full(LARGE_CLUSTERS, (rows - sum(few) - of_noise) // LARGE_CLUSTERS)
+    most[: (rows - sum(few) - of_noise) % LARGE_CLUSTERS] += 1
+    y = np.repeat(np.arange(len(few) + LARGE_CLUSTERS), [*few, *most])
+    X = centres_apart(random, len(few) + LARGE_CLUSTERS, columns, least, least / 2)[y]
+    X += random.standard_normal(X.shape)
+    X = np.vstack([X, uniform_rows(random, X, of_noise)])
+    y = np.append(y, np.full(of_noise, NOISE))
+    order = random.permutation(rows)
+    return Data("small clusters", X[order].astype(np.float32), y[order])
+
+
+def found_small(y: np.ndarray, labels: np.ndarray, n_classes: int, least: float) -> list[bool]:
+    """Whether some cluster has enough of the rows of each of the first classes, and few others.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Classes.
+    labels : ndarray of shape (n,)
+        Clusters; -1 is none.
+    n_classes : int
+        Classes 0 to ``n_classes - 1`` are looked for.
+    least : float
+        Least recall and least precision of the cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._number_made import found_small
+    >>> found_small(np.array([0, 0, 1, 1, 2, 2, 2]), np.array([5, 5, 6, 7, 7, 7, 7]), 2, 0.8)
+    [True, False]
+    """
+    clusters, counts = np.unique(labels[labels >= 0], return_counts=True)
+    found = []
+    for c in range(n_classes):
+        inside = labels[y == c]
+        both = (inside[:, None] == clusters).sum(axis=0)
+        found.append(bool(((both >= least * len(inside)) & (both >= least * counts) & (both > 0)).any()))
+    return found
 
 
 def uniform_rows(random: np.random.Generator, X: np.ndarray, count: int) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""The number of clusters left to the default: sets, noise, hundreds, blobs, outliers, costs.
+"""The number of clusters left to the default: sets, noise, hundreds, small clusters, outliers, costs.
 
-``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has six sections; without ``--part``
+``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has seven sections; without ``--part``
 it runs the first:
 
 sets      the whole sets and the shapes of the study of choices, with ``n_clusters=None``: ARI, the number
@@ -11,6 +11,8 @@ large     100 and 1,000 Gaussian groups of 128 columns, and 29 to 60 blobs of 2,
           ARI, and seconds of the second fit, beside MiniBatchKMeans and EVoC
 blobs     20 blobs in 8 columns, their centres at least 7 deviations apart, in 500 to 200,000 rows: the
           numbers that five seeds find
+small     five clusters of 1 % to 0.01 % of 100,000 rows beside four large ones, without and with 2 % uniform
+          rows: those with a cluster whose recall and precision are at least 0.8
 outliers  2 % uniform rows in the box of the sets, or in three far clumps: AUC of ``score_outliers`` beside
           HDBSCAN's score and LocalOutlierFactor with 20 neighbours; at most 5,000 rows
 costs     time of None over that of the same number given, on 20,000 rows: the median of turns. Run it alone,
@@ -22,7 +24,14 @@ the same in a mean, and is in one half; ``--quick`` takes the half for tuning, a
 """
 
 from benchmarks.run import Options, Section
-from benchmarks.studies import _number_blobs, _number_costs, _number_large, _number_outliers, _number_sets
+from benchmarks.studies import (
+    _number_blobs,
+    _number_costs,
+    _number_large,
+    _number_outliers,
+    _number_sets,
+    _number_small,
+)
 from benchmarks.studies._no_structure import alarms
 from benchmarks.studies._number_tables import tables_of_sets
 
@@ -32,6 +41,7 @@ SECTIONS = {
     "noise": alarms("number-noise"),
     "large": Section(_number_large.grid, _number_large.compute, _number_large.tables),
     "blobs": Section(_number_blobs.grid, _number_blobs.compute, _number_blobs.tables),
+    "small": Section(_number_small.grid, _number_small.compute, _number_small.tables),
     "outliers": Section(_number_outliers.grid, _number_outliers.compute, _number_outliers.tables),
     "costs": Section(_number_costs.grid, _number_costs.compute, _number_costs.tables),
 }

@@ -1,4 +1,4 @@
-"""The study of the number: made rows, runs, and tables of equal sets."""
+"""The study of the number: made rows, matching of small clusters, runs, and tables of equal sets."""
 
 import re
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from benchmarks.studies import _number_large as large
 from benchmarks.studies import _number_made as made
 from benchmarks.studies import _number_outliers as outliers
 from benchmarks.studies import _number_sets as sets
+from benchmarks.studies import _number_small as small
 from benchmarks.studies import _number_tables as tables
 from benchmarks.studies import number
 from benchmarks.studies._choice_problems import MANY, PAIRED, TWO, problems
@@ -61,6 +62,31 @@ def test_blobs_are_of_equal_sizes_and_follow_from_the_seed():
     means = np.array([data.X[data.y == c].mean(axis=0) for c in range(20)])
     assert pdist(means).min() > 6.5
     assert np.std(data.X - means[data.y].astype(np.float32)) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_small_clusters_have_their_shares_beside_large_ones(noise):
+    data = made.small_clusters(100_000, 10, 8.0, noise, 0)
+    assert len(data.X) == len(data.y) == 100_000
+    assert [int((data.y == c).sum()) for c in range(5)] == [1000, 300, 100, 30, 10]
+    assert (data.y == made.NOISE).sum() == round(noise * 100_000)
+    assert set(data.y[data.y >= 0]) == set(range(5 + made.LARGE_CLUSTERS))
+    assert np.bincount(data.y[data.y >= 5])[5:].min() > 20_000
+    inside, uniform = data.X[data.y >= 0], data.X[data.y < 0]
+    assert (uniform >= inside.min(axis=0)).all()
+    assert (uniform <= inside.max(axis=0)).all()
+
+
+def test_a_small_cluster_is_found_by_enough_of_its_rows_and_few_others():
+    y = np.repeat([0, 1, 2, 3, 9], [10, 10, 10, 10, 100])
+    labels = y.copy()
+    labels[:2] = 9  # 8 of 10 rows
+    labels[10:13] = 9  # 7 of 10
+    labels[np.flatnonzero(y == 9)[:3]] = 2  # 10 of 13
+    labels[y == 3] = -1
+    assert made.found_small(y, labels, 4, 0.8) == [True, False, False, False]
+    assert made.found_small(y, np.zeros_like(y), 4, 0.8) == [False] * 4
+    assert made.found_small(y, labels, 10, 0.8)[4:9] == [False] * 5, "classes without rows"
 
 
 def test_clumps_are_narrow_and_far_and_uniform_rows_are_in_the_box():
@@ -190,15 +216,15 @@ class Found:
 def found(monkeypatch):
     """Ours is a stand-in in the sections, so that these tests are of the study alone."""
     fake = SimpleNamespace(MaximumMarginClustering=Found, open_samples=sets.mmcnb.open_samples)
-    for module in (sets, outliers, number._number_blobs, costs):
+    for module in (sets, small, outliers, number._number_blobs, costs):
         monkeypatch.setattr(module, "mmcnb", fake)
 
 
 @pytest.mark.usefixtures("found")
-@pytest.mark.parametrize("section", ["sets", "blobs", "outliers"])
+@pytest.mark.parametrize("section", ["sets", "blobs", "small", "outliers"])
 def test_a_run_records_numbers_and_texts(section, tmp_path):
     runs = runs_of(section, tmp_path, quick=True, smoke=True, rows=300)
-    ours = [run for run in runs if run.method == FRONT_DOOR and run.dataset in SHAPES]
+    ours = [run for run in runs if run.method == FRONT_DOOR and run.dataset in (*SHAPES, "small clusters")]
     for run in ours or runs[:1]:
         found = number.SECTIONS[section].compute(run)
         assert all(isinstance(value, int | float | str | np.generic) for value in found.values())
