@@ -471,7 +471,7 @@ def test_the_plan_of_the_default_method_holds_the_graph_and_what_may_follow_it(c
     ways = [], ["--kernel", "graph"], ["--kernel", "rbf"], ["--n-clusters", 5]
     either, graph, function, five = (run(capsys, *words, *way) for way in ways)
     assert either["peak"] >= max(graph["peak"], function["peak"])
-    assert graph["reads"] == 2 + (graph["store"] == "recompute")  # the sample and the labels
+    assert graph["reads"] == 4 + (graph["store"] == "recompute")  # the sample, far rows twice, and the labels
     assert five["reads"] == 2 + (five["store"] == "recompute")
 
 

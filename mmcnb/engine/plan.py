@@ -94,6 +94,8 @@ class FitNeeds:
         Bytes of the total of a block of rows, as far as they count while it waits to be added.
     sweeps, likely_sweeps : int, default=1
         Sweeps over the features after the first: at most, and those by which the stores are compared.
+    reads : int, default=2
+        Reads of all rows beside those of sweeps: of the sample, of the features, and perhaps more.
     row_seconds : float, default=0.0
         Seconds of one core for the features of a row.
     search_seconds : float, default=0.0
@@ -111,6 +113,7 @@ class FitNeeds:
     block_bytes: float = 0.0
     sweeps: int = 1
     likely_sweeps: int = 1
+    reads: int = 2
     row_seconds: float = 0.0
     search_seconds: float = 0.0
     routines: dict[str, float] = field(default_factory=dict)
@@ -206,7 +209,7 @@ class FitPlan:
     @property
     def reads(self) -> int:
         """Most reads of the rows: for the sample, for the features, and for sweeps that compute them anew."""
-        return 2 + (self.needs.sweeps if self.store == "recompute" else 0)
+        return self.needs.reads + (self.needs.sweeps if self.store == "recompute" else 0)
 
     @property
     def bytes(self) -> int:
@@ -229,12 +232,13 @@ class FitPlan:
     def pass_seconds(self) -> float:
         """Estimated seconds of all reads and sweeps, with the read that draws the sample."""
         n, read, sweeps = self.rows.n_samples, self._read_seconds, self.needs.likely_sweeps
+        reads = self.needs.reads * read
         features, size = n * self.needs.row_seconds, max(self._features, n * 8.0)
         sweep = size / SWEEP_RATE
         if self.store == "recompute":
-            return (2 * read + features + sweeps * (features + read + sweep)) / self.threads
+            return (reads + features + sweeps * (features + read + sweep)) / self.threads
         scratch = size / SCRATCH_RATE if self.store == "scratch" else 0.0
-        return (2 * read + features + sweeps * sweep) / self.threads + (1 + sweeps) * scratch
+        return (reads + features + sweeps * sweep) / self.threads + (1 + sweeps) * scratch
 
     @property
     def _read_seconds(self) -> float:

@@ -93,7 +93,7 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
         yield lambda stage: None
         return
     # The first one draws the sample, the last one labels the rows.
-    n_rows = plan.rows.n_samples * (2 + plan.needs.likely_sweeps)
+    n_rows = plan.rows.n_samples * (plan.needs.reads + plan.needs.likely_sweeps)
     with progress(n_rows, "sample", enabled=engine.show_progress, lines=True) as engine.fit_progress:
         yield engine.fit_progress.enter
 

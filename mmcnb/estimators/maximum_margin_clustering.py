@@ -16,6 +16,7 @@ from mmcnb.choice.judge import judge
 from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
 from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
+from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
 from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
@@ -25,20 +26,21 @@ from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
 from mmcnb.estimators.update import updated
 from mmcnb.features.directions import unit_rows
+from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model, n_clusters_of
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
-from mmcnb.graph.nodes import LEADING_AXES
+from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.least_squares import search as least_squares
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import check_clusters, check_places
+from mmcnb.samples.matrix import check_clusters, check_places, stack
 from mmcnb.stores import create_dense_store
 
 # Up to so many clusters the widest margin is a candidate beside those of the graph. With more its J was never
@@ -352,7 +354,8 @@ class MaximumMarginClustering(StreamedClusterer):
 
         The score is the logarithm of the distance to the tenth node, less the median of all nodes and, in
         part, that of the nearest node's cluster: by half if it has a tenth of the nodes. In clusters of less
-        than 1 % of the nodes the score is larger by 2.
+        than 1 % of the nodes the score is larger by 2. Small clusters that the fit looked for have their own
+        median.
 
         Parameters
         ----------
@@ -498,10 +501,7 @@ class MaximumMarginClustering(StreamedClusterer):
             if self._range[0] > 1:
                 raise
             return equal_rows(session)
-        given = session.samples.n_samples, each, known
-        number, seen = self._number(graph, *given)
-        if number.n_clusters > max(MANY, self._likely_clusters) and session.sample.shape[1] > LEADING_AXES:
-            number, seen = self._number(self._graph(session, number.n_clusters), *given)  # along more axes
+        session, number, seen, small = self._numbered(session, graph, seed)
         graph, k = seen.graph, number.n_clusters
         session.record({"stage": "graph"})
         found, left_out = candidates(graph, k, self._makers(session, seen, k, seed), each)
@@ -513,12 +513,15 @@ class MaximumMarginClustering(StreamedClusterer):
         best = pick(graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0)
         others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
         sizes = graph.sizes * (session.samples.n_samples / graph.sizes.sum())
+        if small.any():
+            best, *others = [set_apart(graph, one, small) for one in (best, *others)]
+            number, sizes = with_small(number, best.labels, small), with_own(sizes, small)
         single, columns = None, session.treatment.columns
-        if columns is not None:
-            single = single_columns(columns, best.labels[graph.node_of])
+        if columns is not None:  # of the rows that were drawn at random
+            single = single_columns(columns, best.labels[graph.node_of[: len(columns.rows)]])
         trusted = trust(best, others, single, doubts(seen, best.labels, number))
         session.record({"stage": "choice"})
-        result = self._labelled(session, seen, best)
+        result = self._labelled(session, seen, best, small > 0)
         judged = sorted([best, *others], key=lambda one: -one.score.J)
         own: dict[str, Any] = {"candidates": [one.to_dict(sizes) for one in judged], "trust": trusted}
         own |= session.treatment.report(session.samples.encoding) | {"left_out": left_out}
@@ -530,6 +533,47 @@ class MaximumMarginClustering(StreamedClusterer):
     def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
         given = session.sample, session.sample_weights, session.random_state
         return node_graph(*given, session.engine.each, axes_of(n_clusters))
+
+    def _numbered(
+        self, session: FitSession, graph: NodeGraph, seed: int
+    ) -> tuple[FitSession, Number, Structure, np.ndarray]:
+        """The number of clusters, the partitions of the nodes, and the small cluster of each node.
+
+        Rows of small clusters are in the sample then.
+        """
+        given = session.samples.n_samples, session.engine.each, session.known
+        (number, seen), k = self._number(graph, *given), self._likely_clusters
+        if number.n_clusters > max(MANY, k) and session.sample.shape[1] > LEADING_AXES:
+            k = number.n_clusters
+            number, seen = self._number(self._graph(session, k), *given)  # along more axes
+        session, graph, small = self._with_far_rows(session, seen.graph, k, seed)
+        if small.any():
+            number, seen = self._number(graph, *given)
+        return session, number, seen, small
+
+    def _with_far_rows(
+        self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
+    ) -> tuple[FitSession, NodeGraph, np.ndarray]:
+        """The fit and its nodes with rows of small clusters, and the small cluster of each node.
+
+        They are looked for among the rows farthest from all nodes.
+        """
+        small, m = np.zeros(graph.n_nodes, np.int64), session.sample.shape[0]
+        is_sought = self._seeks_small and session.has_more_rows
+        if not (is_sought and isinstance(graph.search, NodeSearch)):
+            return session, graph, small
+        rows = self._model(session, 1).scaled(session.samples)
+        far, weights = far_rows(session.engine, rows, session.weights, graph)
+        sample = stack([session.sample, far])
+        found = small_clusters(sample, graph, seed, session.engine.each)
+        if not found.any():
+            return session, graph, small
+        kept = np.flatnonzero((found > 0) | (np.arange(found.size) < m))
+        if weights is not None and session.sample_weights is not None:
+            weights = np.append(session.sample_weights, weights)[kept]
+        session = replace(session, sample=sample[kept], sample_weights=weights)
+        graph = self._graph(session, n_clusters)
+        return session, graph, graph.of_nodes(found[kept])
 
     def _model(self, session: FitSession, n_clusters: int) -> Model:
         """The model that labels by the vote, without its nodes."""
@@ -609,11 +653,13 @@ class MaximumMarginClustering(StreamedClusterer):
         floor = float(self.min_cluster_size or 0.0)
         return (floor if floor < 1 else floor / n) * float(graph.sizes.sum())
 
-    def _labelled(self, session: FitSession, seen: Structure, best: Candidate) -> FitResult:
+    def _labelled(
+        self, session: FitSession, seen: Structure, best: Candidate, is_small: np.ndarray
+    ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
         logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))
-        offsets = outlier_offsets(logs, best.labels)
+        offsets = outlier_offsets(logs, best.labels, is_small)
         nodes = vote(graph, best.labels, k, seen.tree, offsets)
         nodes = replace(nodes, bound=noise_threshold(logs - offsets, graph.sizes, 0.01))
         if self.noise is not None:
@@ -672,6 +718,11 @@ class MaximumMarginClustering(StreamedClusterer):
         return int(self._range[1]) if self._range[1] < np.inf else 2
 
     @property
+    def _seeks_small(self) -> bool:
+        """Whether small clusters are sought: nothing is asked of the clusters, and the nodes vote."""
+        return self._range == (1, np.inf) and self.min_cluster_size is None and self.kernel not in ALONE
+
+    @property
     def _number_is_given(self) -> bool:
         return isinstance(self.n_clusters, Integral)
 
@@ -680,20 +731,22 @@ class MaximumMarginClustering(StreamedClusterer):
         k = self._likely_clusters
         p = min(int(self.n_nodes), rows.n_samples)
         of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
-        nodes = of_each * p + 2.0 * bytes_of_rows(rows, p)
+        is_sought = p < rows.n_samples and self._seeks_small
+        drawn, copies, reads = (int((1 + FAR_SHARE) * p), 4.0, 4) if is_sought else (p, 2.0, 2)
+        nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
         nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
         if self.cluster_sizes is not None:
             own = least_squares.search_needs(rows, self._sized_settings(k))
             return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
-        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, routines=GRAPH_ROUTINES)
+        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, reads=reads, routines=GRAPH_ROUTINES)
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(rows, most, self._function, p)
             work = own.sample_bytes + own.work_bytes + own.larger_bytes
             routines = GRAPH_ROUTINES | own.routines
             needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
-        seconds = NODE_SECONDS * p + needs.search_seconds
+        seconds = NODE_SECONDS * drawn + needs.search_seconds
         return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))
 
 

@@ -11,6 +11,7 @@ from mmcnb.choice.judge import judge
 from mmcnb.choice.match import changes, matched
 from mmcnb.choice.number import Number, Structure, layer_rows
 from mmcnb.choice.pick import LEAST_GAIN, doubts, trust
+from mmcnb.choice.small import far_groups, set_apart
 from mmcnb.engine.passes import CombinedPass, draw_sample, sample_rows
 from mmcnb.engine.session import Report, whole_numbers
 from mmcnb.errors import InputError
@@ -144,14 +145,11 @@ def _ranked(
     If nothing is asked of the clusters, groups of far rows are clusters of their own in both. If few far
     rows are in no group, the earlier partition stays.
     """
-    graph, own = seen.graph, 0 * earlier
-    if estimator._range == (1, np.inf) and estimator.min_cluster_size is None:
-        is_own = 2 * np.bincount(seen.groups, is_far) > np.bincount(seen.groups)
-        own = np.where(is_own, is_own.cumsum(), 0)[seen.groups]
+    own = far_groups(seen.groups, is_far) if estimator._seeks_small else 0 * earlier
 
     def candidate(name: str, labels: np.ndarray) -> Candidate:
-        labels = by_first(np.where(own > 0, labels.max() + own, labels))
-        return Candidate(name, labels, judge(graph, labels))
+        labels = by_first(labels)
+        return set_apart(seen.graph, Candidate(name, labels, judge(seen.graph, labels)), own)
 
     kept = candidate("as before", earlier)
     if number.n_clusters == 1 or _is_usual(is_far[is_new & (own == 0)]):

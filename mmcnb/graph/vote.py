@@ -158,7 +158,7 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree,
 # -- outliers --------------------------------------------------------------------------------------
 
 
-def outlier_offsets(logs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) -> np.ndarray:
     """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
 
     Parameters
@@ -167,6 +167,8 @@ def outlier_offsets(logs: np.ndarray, labels: np.ndarray) -> np.ndarray:
         `log_distances` of the nodes.
     labels : ndarray of shape (p,), int64
         Their clusters.
+    is_sure : bool or ndarray of shape (p,), default=False
+        Nodes that belong to a cluster, however small it is: its own median counts alone.
 
     Returns
     -------
@@ -182,10 +184,12 @@ def outlier_offsets(logs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     array([1., 2.])
     """
     middle, offsets = np.median(logs), np.empty(labels.size)
+    is_sure = np.broadcast_to(is_sure, labels.shape)
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
         share, own = np.count_nonzero(inside) / labels.size, np.median(logs[inside])
-        offsets[inside] = middle + (own - middle) * share / (share + 0.1) - 2.0 * (share < 0.01)
+        others = middle + (own - middle) * share / (share + 0.1) - 2.0 * (share < 0.01)
+        offsets[inside] = np.where(is_sure[inside], own, others)
     return offsets
 
 
@@ -196,7 +200,7 @@ def log_distances(distances: np.ndarray, beyond: Any, is_own: Any = False) -> np
     return np.asarray(np.log(np.maximum(tenth, LEAST_DISTANCE)))
 
 
-def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any) -> float:
+def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any, deviations: float = 2.5) -> float:
     """The outlier score above which a row is noise.
 
     Parameters
@@ -204,7 +208,9 @@ def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any) -> float:
     scores, sizes : ndarray of shape (p,)
         Outlier scores of the nodes, and how much each node weighs.
     noise : "auto" or float
-        "auto" is 2.5 robust deviations above the median; a share leaves about so much of the rows out.
+        "auto" is so many robust deviations above the median; a share leaves about so much of the rows out.
+    deviations : float, default=2.5
+        Robust deviations.
 
     Examples
     --------
@@ -215,7 +221,7 @@ def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any) -> float:
     """
     if noise == "auto":
         median = np.median(scores)
-        return float(median + 2.5 * 1.4826 * np.median(np.abs(scores - median)))
+        return float(median + deviations * 1.4826 * np.median(np.abs(scores - median)))
     order = np.argsort(-scores, kind="stable")
     beyond = np.cumsum(sizes[order]) <= noise * sizes.sum()
     return float(scores[order[min(int(beyond.sum()), order.size - 1)]])

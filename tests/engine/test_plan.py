@@ -116,9 +116,19 @@ def test_kernel_columns_of_all_candidates_are_work_that_ends_before_the_sweeps()
     assert parse_bytes(least_that_works(error)) - much.peak < MIB
 
 
-def test_the_front_door_reads_the_rows_twice():
-    plan = mmcnb.MaximumMarginClustering().plan(RowShape(10**6, 20))
-    assert plan.reads == 2
+def test_more_reads_take_time():
+    plain, again = (plan_rows(10**6, 20, 100, "1GiB", reads=reads) for reads in (2, 4))
+    assert again.reads == plain.reads + 2
+    assert again.bytes > plain.bytes
+    assert again.pass_seconds > plain.pass_seconds
+
+
+@pytest.mark.parametrize("asked", [{"n_clusters": 5}, {"min_cluster_size": 9}, {"kernel": "rbf"}])
+def test_the_front_door_plans_the_reads_of_a_second_draw(asked):
+    rows = RowShape(10**6, 20)
+    assert mmcnb.MaximumMarginClustering().plan(rows).reads == 4
+    assert mmcnb.MaximumMarginClustering(**asked).plan(rows).reads == 2
+    assert mmcnb.MaximumMarginClustering().plan(RowShape(1000, 20)).reads == 2
 
 
 def test_stores_are_compared_by_the_likely_sweeps():

@@ -92,6 +92,8 @@ def test_offsets_are_medians_the_own_one_by_the_size_of_the_cluster():
         np.testing.assert_allclose(offsets[labels == cluster], expected)
     own = 0.005 / 0.105
     assert offsets[-1] == pytest.approx(own * logs[-1] + (1 - own) * middle - 2.0)
+    sure = outlier_offsets(logs, labels, np.arange(200) == 199)
+    np.testing.assert_array_equal(sure, np.append(offsets[:-1], logs[-1]))
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])

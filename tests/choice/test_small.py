@@ -1,0 +1,85 @@
+"""Small clusters: found among far rows, not in noise; each becomes a cluster, and others stay as they are."""
+
+import numpy as np
+import pytest
+
+from mmcnb.choice.judge import judge
+from mmcnb.choice.number import Number
+from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
+from mmcnb.graph.communities import by_first
+from tests.choice.graphs import candidate, graph_of, ring
+
+
+def drawn_twice(sizes, n_noise=0, seed=0):
+    """Rows of two large groups, then of small ones and of noise; the small group of each, from 1 on."""
+    random = np.random.default_rng(seed)
+    large = random.normal(size=(800, 4)) + 14.0 * (np.arange(800) % 2)[:, None]
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    centres = 40.0 * np.eye(4)[: len(sizes)]
+    small = centres[y] + random.normal(size=(len(y), 4))
+    noise = random.uniform(-60, 80, (n_noise, 4))
+    return np.vstack([large, small, noise]), np.r_[np.zeros(800, int), y + 1, np.zeros(n_noise, int)]
+
+
+@pytest.mark.parametrize("n_noise", [0, 60])
+@pytest.mark.parametrize("sizes", [[12], [9, 30], [16, 20, 40]])
+def test_small_groups_far_from_others_are_found_whole(sizes, n_noise):
+    X, truth = drawn_twice(sizes, n_noise)
+    found = small_clusters(X, graph_of(X[:800]), seed=0)
+    assert found.max() == len(sizes)
+    for one in range(1, len(sizes) + 1):
+        inside = found[truth == one]
+        assert inside.min() == inside.max() > 0
+        assert np.count_nonzero(found == inside[0]) <= 1.25 * len(inside)
+    assert not found[:800].any()
+
+
+@pytest.mark.parametrize("columns", [2, 5, 20])
+@pytest.mark.parametrize("kind", ["normal", "uniform", "heavy"])
+def test_far_rows_of_one_cloud_are_no_cluster(kind, columns):
+    random = np.random.default_rng(columns)
+    draw = {"normal": random.normal, "uniform": random.uniform}.get(kind)
+    X = random.standard_t(3, (3000, columns)) if draw is None else draw(size=(3000, columns))
+    far = np.argsort(-np.linalg.norm(X[1000:] - X.mean(axis=0), axis=1))[:200]
+    sample = np.vstack([X[:1000], X[1000:][far]])
+    assert not small_clusters(sample, graph_of(X[:1000]), seed=0).any()
+
+
+def test_seven_rows_are_too_few():
+    X, _ = drawn_twice([7])
+    assert not small_clusters(X, graph_of(X[:800]), seed=0).any()
+
+
+def test_each_small_cluster_becomes_a_cluster():
+    graph, truth = ring(3, 150)
+    small = np.zeros(150, np.int64)
+    first, second = np.flatnonzero(truth == 0), np.flatnonzero(truth == 1)
+    small[first[:10]], small[second[:40]] = 1, 2
+    made = set_apart(graph, candidate(1.0, truth, model="svm"), small)
+    expected = truth + 3
+    expected[first[:10]] = 1
+    expected[second] = 2  # most of it is small, and the rest joins
+    np.testing.assert_array_equal(made.labels, by_first(expected))
+    assert made.score == judge(graph, made.labels)
+    assert made.model is None
+
+
+def test_a_cluster_that_is_a_small_one_stays_as_it_is():
+    graph, truth = ring(3, 150)
+    one = candidate(1.0, by_first(truth), model="svm")
+    assert set_apart(graph, one, np.where(truth == 2, 1, 0)) is one
+
+
+def test_the_reason_tells_of_small_clusters():
+    number = Number(2, np.zeros(9, np.int64), "2 clusters: some reason.", agreement=0.9)
+    found = with_small(number, np.arange(9) % 4, np.r_[1, 2, np.zeros(7, int)])
+    assert (found.n_clusters, found.agreement) == (4, 0.9)
+    assert found.reason.startswith("4 clusters, 2 of them small and far from the others; ")
+    assert found.reason.endswith(number.reason)
+
+
+def test_nodes_stand_for_all_rows():
+    rows = np.array([10.0, 20.0, 10.0, 10.0])
+    own = with_own(rows, np.array([0, 0, 1, 2]))
+    np.testing.assert_allclose(own, [16.0, 32.0, 1.0, 1.0])
+    assert own.sum() == rows.sum()
