@@ -253,7 +253,8 @@ class MaximumMarginClustering(StreamedClusterer):
         If the new rows lie among the nodes as earlier ones do, they are labelled, and the model stays as it
         is. Otherwise some of them become nodes beside the earlier ones, along the same axes, and the clusters
         of the nodes are searched again. The earlier clusters stay unless the new ones are clearly better. If
-        nothing was asked of the clusters, groups of new rows far from the nodes are new clusters.
+        nothing was asked of the clusters, groups of new rows far from the nodes are new clusters. The vote
+        of the nodes labels rows from then on, also in place of a support vector machine.
 
         Parameters
         ----------
@@ -271,8 +272,9 @@ class MaximumMarginClustering(StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows have other columns; or they lie otherwise than earlier ones, and the model labels by
-            a support vector machine, which ``kernel="graph"`` leaves out. It stays as it was.
+            If the rows have other columns; or they lie otherwise than earlier ones, and a support vector
+            machine was asked for, by ``kernel`` or ``cluster_sizes``, or labels by default and no row lies
+            near its nodes. The model stays as it was.
 
         Examples
         --------

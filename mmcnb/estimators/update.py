@@ -1,5 +1,6 @@
 """New rows in a fitted model: its nodes stand for earlier rows, and clusters keep their numbers."""
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -43,18 +44,16 @@ def updated(estimator: Any, samples: Samples) -> dict[str, Any]:
     Raises
     ------
     InputError
-        More of them are far, and the nodes do not vote.
+        More of them are far, and a support vector machine was asked for, or no row tells its numbers.
     """
     model, report, found = estimator.model_, estimator.report_, dict[str, Any]()
     table = np.diag(np.array(report["sizes"], np.float64))
     with estimator._open_engine(estimator.n_jobs) as engine:
         labels, scores = _labelled(engine, model, samples)
         if not _is_usual(is_far := scores > model.graph.bound):
-            if not isinstance(model.rule, Shares):
-                why = f"{np.count_nonzero(is_far):,} rows are far from those of the fit, and a model of "
-                why += f"kernel={estimator.kernel_!r} takes in none"
-                raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
-            found, table = _searched(estimator, engine, samples, is_far)
+            voting = copy(estimator)
+            voting.model_ = _voting(estimator, engine, samples, labels, is_far)
+            found, table = _searched(voting, engine, samples, is_far)
             labels, scores = _labelled(engine, found["model_"], samples)
     noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()
     after = whole_numbers((table.sum(axis=0) + counts).tolist())
@@ -71,6 +70,22 @@ def _labelled(engine: Any, model: Any, samples: Samples) -> tuple[np.ndarray, np
     both: Any = CombinedPass((LabelsPass(rule), DecisionPass(OutlierScores())))
     labels, scores = map(np.concatenate, engine.run(both, features, "labels"))
     return labels, scores
+
+
+def _voting(estimator: Any, engine: Any, samples: Samples, labels: np.ndarray, is_far: np.ndarray) -> Any:
+    """The model, with the vote of its nodes in place of a machine; near rows tell the numbers of both."""
+    model = estimator.model_
+    if isinstance(model.rule, Shares):
+        return model
+    if estimator.kernel != "auto" or estimator.cluster_sizes is not None or is_far.all():
+        why = f"{np.count_nonzero(is_far):,} rows are far from those of the fit, and a model of "
+        why += f"kernel={estimator.kernel_!r} takes in none"
+        raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
+    rule = Shares(np.arange(2.0), np.zeros(2))  # a machine of two clusters
+    model = replace(model, rule=rule, kernel=None, basis=None, feature_dtype="float64")
+    voted = np.concatenate(engine.run(LabelsPass(rule), model.features(samples), "labels"))
+    is_same = np.mean((voted == labels)[~is_far]) >= 0.5
+    return model if is_same else replace(model, rule=rule.ordered([1, 0]))
 
 
 def _is_usual(is_far: np.ndarray) -> bool:
@@ -106,7 +121,7 @@ def _searched(estimator: Any, engine: Any, samples: Samples, is_far: np.ndarray)
     told["trust"] = trust(best, others, None, doubts(seen, best.labels, taken))
     told["number"] = taken.to_dict() if reason else None
     told["layers"] = layer_rows(seen, best.labels, sizes)
-    values = {"objective_": best.score.J, "n_clusters_": k, "candidate_": best.name}
+    values = {"objective_": best.score.J, "n_clusters_": k, "candidate_": best.name, "kernel_": "graph"}
     return values | {"model_": new, "report_": told}, table
 
 

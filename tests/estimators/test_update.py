@@ -62,6 +62,30 @@ def test_models_of_a_machine_take_in_rows_of_the_same_kind(parameters, tmp_path)
     assert model.model_ is own
 
 
+@pytest.mark.parametrize("first", [1, -1])
+def test_the_nodes_vote_in_place_of_a_machine_once_rows_are_far(first, tmp_path):
+    """Whatever numbers the machine has, the clusters keep them."""
+    X = np.random.default_rng(3).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
+    model = front_door().fit(X[:600][::first])
+    assert model.kernel_ == "rbf"
+    before, new = model.predict(X), X[600:].copy()
+    new[:60:2] += [60, 0, -60]
+    model.update(new)
+    assert (model.kernel_, of_changes(model)) == ("graph", ["kept", "kept", "new"])
+    assert set(model.labels_[:60:2]) == {2}
+    np.testing.assert_array_equal(model.labels_, model.predict(new))
+    assert np.mean(model.predict(X) == before) > 0.99
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(mmcnb.load(tmp_path / "model").predict(new), model.labels_)
+
+
+def test_rows_that_are_all_far_tell_nothing_of_a_machine():
+    X = np.random.default_rng(3).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
+    model = front_door().fit(X)
+    with pytest.raises(mmcnb.InputError, match="kernel='rbf' takes in none"):
+        model.update(X + 90)
+
+
 @pytest.mark.parametrize(
     "parameters", [{}, {"n_nodes": 20_000}, {"noise": "auto"}, {"kernel": "graph", "scale": "standard"}]
 )
