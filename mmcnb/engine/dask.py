@@ -13,8 +13,9 @@ import pickle
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import cycle
 from threading import Lock, RLock
 from typing import Any, ClassVar, Self
 from uuid import uuid4
@@ -154,7 +155,7 @@ class DaskEngine(Engine):
         return "an unknown address" if scheduler is None else str(scheduler.address)
 
     def assign(self, starts: range) -> int:
-        """Give each group a worker; the number of threads of the cluster."""
+        """Give each group a worker, by turns of their threads; the number of threads of the cluster."""
         waited = 0.0
         while not (threads := self._workers()):
             if waited > PATIENCE_SECONDS:
@@ -164,8 +165,9 @@ class DaskEngine(Engine):
                 )
             time.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
-        assign(starts, threads, self.assigned)
-        return sum(threads.values())
+        places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+        self.assigned = dict(zip(starts, cycle(places), strict=False))
+        return len(places)
 
     def _workers(self) -> dict[str, int]:
         """Threads of each worker, by address."""
@@ -296,35 +298,6 @@ class _Sweep:
 def is_there(future: Any) -> bool:
     """Whether a future is computed or will be."""
     return future.status in ("pending", "finished")
-
-
-def assign(starts: range, threads: Mapping[str, int], assigned: dict[int, str]) -> None:
-    """Spread groups over workers by their threads.
-
-    A group moves only from a worker that left or has too many.
-
-    Parameters
-    ----------
-    starts : range
-        First rows of the groups.
-    threads : mapping of str to int
-        Threads of each worker, by address.
-    assigned : dict of int to str
-        The worker of each group so far, which is brought up to date.
-    """
-    all_threads = sum(threads.values())
-    most = {worker: math.ceil(len(starts) * n / all_threads) for worker, n in threads.items()}
-    load = dict.fromkeys(sorted(threads), 0)
-    for start in starts:
-        worker = assigned.get(start)
-        if worker in load and load[worker] < most[worker]:
-            load[worker] += 1
-        else:
-            assigned.pop(start, None)
-    for start in starts:
-        if start not in assigned:
-            assigned[start] = min(load, key=lambda worker: (load[worker] + 1) / threads[worker])
-            load[assigned[start]] += 1
 
 
 # -- the client ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import mmcnb
 from mmcnb.engine import checkpoint
 from mmcnb.engine import dask as dask_engine
-from mmcnb.engine.dask import DaskEngine, LostError, Opened, PassUnpickler, assign, pickle_pass
+from mmcnb.engine.dask import DaskEngine, LostError, Opened, PassUnpickler, pickle_pass
 from mmcnb.engine.passes import CombinedPass, GatherPass, RowSumPass
 from mmcnb.engine.plan import FitNeeds, RowShape, plan_fit
 from mmcnb.engine.run import ThreadEngine
@@ -345,22 +345,20 @@ def test_a_cluster_without_workers_ends_in_one_sentence(path, monkeypatch):
 
 @given(
     groups=st.integers(1, 40),
-    before=st.dictionaries(st.integers(0, 8).map(str), st.integers(1, 4), min_size=1),
-    after=st.dictionaries(st.integers(0, 8).map(str), st.integers(1, 4), min_size=1),
+    threads=st.dictionaries(st.integers(0, 8).map(str), st.integers(1, 4), min_size=1),
 )
-def test_groups_are_shared_out_evenly_and_few_move(groups, before, after):
-    starts, assigned = range(groups), {}
-    assign(starts, before, assigned)
-    old = dict(assigned)
-    assign(starts, before, assigned)
-    assert assigned == old
-    assign(starts, after, assigned)
-    assert set(assigned) == set(starts)
-    for worker, threads in after.items():
-        rounds = groups / sum(after.values())
-        assert sum(own == worker for own in assigned.values()) <= (rounds + 1) * threads
-    if after == {worker: threads for worker, threads in before.items() if worker in after}:
-        assert all(assigned[start] == old[start] for start in starts if old[start] in after)
+def test_groups_are_shared_out_evenly_and_stay_while_the_workers_do(groups, threads):
+    engine = DaskEngine("local:1")
+    engine._workers = lambda: threads
+    starts = range(0, groups * 3, 3)
+    assert engine.assign(starts) == sum(threads.values())
+    assert list(engine.assigned) == list(starts)
+    rounds = -(-groups // sum(threads.values()))
+    assert all(list(engine.assigned.values()).count(one) <= rounds * n for one, n in threads.items())
+    before = engine.assigned
+    threads = dict(reversed(threads.items()))
+    engine.assign(starts)
+    assert engine.assigned == before
 
 
 @pytest.mark.slow
