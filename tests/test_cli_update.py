@@ -12,6 +12,8 @@ import pytest
 
 import mmcnb
 from mmcnb.cli import main
+from mmcnb.engine.checkpoint import recorded_passes
+from mmcnb.engine.run import Engine
 from tests.estimators.test_update import FAR, OLD
 
 pytestmark = pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
@@ -47,6 +49,38 @@ def test_another_model_leaves_the_first_as_it_was(folder, capsys):
     assert "b.model exists already" in capsys.readouterr().err
 
 
+def test_an_update_that_is_stopped_goes_on_from_its_checkpoint(folder, monkeypatch, capsys):
+    assert main(["convert", "new.csv", "new.zarr"]) == 0
+    expected = mmcnb.load("a.model").update("new.zarr")
+    words = ["update", "a.model", "new.zarr", "--checkpoint", "run"]
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mmcnb.estimators.update.node_graph", stop)
+        assert main(words) == 130
+    assert "go on from run" in capsys.readouterr().err
+    assert recorded_passes("run") == 2
+    read = []
+    monkeypatch.setattr("mmcnb.engine.run.ThreadEngine.run", counted(read))
+    assert main(words) == 0
+    assert read == ["labels"]  # after the search: the first ones and the sample were kept
+    np.testing.assert_array_equal(mmcnb.load("a.model").predict("new.zarr"), expected.labels_)
+    assert main(words) == 2
+    assert "run is of another fit: the model differ" in capsys.readouterr().err
+
+
+def counted(read):
+    """`ThreadEngine.run` that notes what it reads rows for."""
+
+    def run(self, pass_, samples, description=""):
+        read.append(description)
+        return Engine.run(self, pass_, samples, description)
+
+    return run
+
+
 @pytest.mark.parametrize("place", ["MaximumMarginClustering.update", "MaximumMarginClustering.save"])
 def test_an_update_that_is_stopped_can_be_run_again(folder, monkeypatch, place):
     before, files = (folder / "a.model").read_bytes(), {path.name for path in folder.iterdir()}
@@ -67,6 +101,8 @@ def test_an_update_that_is_stopped_can_be_run_again(folder, monkeypatch, place):
 KILLED = """
 import os, signal
 from mmcnb.cli import main
+from mmcnb.engine.checkpoint import recorded_passes
+from mmcnb.engine.run import Engine
 from mmcnb.stores import atomic
 
 place = atomic.AtomicOutput._place

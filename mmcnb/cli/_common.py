@@ -16,6 +16,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SIZE",
         "help": 'resident memory of the process, such as "512MiB" (default: a share of the free memory)',
     },
+    "checkpoint": {"metavar": "FOLDER", "help": "the same command again resumes from this folder"},
     "jobs": {"type": int, "dest": "n_jobs", "metavar": "N", "help": "threads (default: one a core)"},
     "dask": {
         "dest": "engine",

@@ -32,10 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--like", metavar="MODEL", help="number the clusters as those of this model file")
     add_method(parser)
     add_table_options(parser, "label_column")
-    add_options(parser, "memory-limit", "jobs", "dask")
-    folder = "checkpoint folder: the same command again resumes from there"
-    parser.add_argument("--checkpoint", metavar="FOLDER", help=folder)
-    add_options(parser, "overwrite")
+    add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
     parser.add_argument("--verbose", action="store_true", help="log each step of the fit")
 
 

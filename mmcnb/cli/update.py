@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     add_options(parser, "labels")
     parser.add_argument("--out", metavar="MODEL2", help="path of the new model (default: it replaces MODEL)")
-    add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
+    add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -26,11 +26,12 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     old, out, store = arguments.model, arguments.out or arguments.model, arguments.store
     given = [out], [store, old][: 1 + (out != old)], arguments.overwrite, arguments.labels
     with whole_outputs(*given, old) as (model, *labels):
-        estimator = load(old).set_params(**runtime_of(arguments), verbose=1)
+        estimator = load(old)
         if not hasattr(estimator, "update"):
             raise InputError(
                 f"{old} has a {type(estimator).__name__}, which takes no new rows; fit all rows."
             )
+        estimator.set_params(**runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1)
         estimator.update(store, element=arguments.element)
         for path in labels:
             estimator.predict(store, path, element=arguments.element)

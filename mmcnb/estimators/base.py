@@ -490,7 +490,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         with (
             self._open_engine(plan.threads) as engine,
-            open_checkpoint(self, samples, weights, unit, known) as checkpoint,
+            open_checkpoint(self, samples, weights, unit, {"the known rows": known}) as checkpoint,
             show_progress(engine, plan) as enter,
         ):
             engine.traffic = Traffic(samples)

@@ -18,12 +18,14 @@ from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
 from mmcnb.columns.columns import single_columns
+from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.run import Traffic
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
-from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
+from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator, open_checkpoint
 from mmcnb.estimators.update import updated
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
@@ -256,6 +258,8 @@ class MaximumMarginClustering(StreamedClusterer):
         nothing was asked of the clusters, groups of new rows far from the nodes are new clusters. The vote
         of the nodes labels rows from then on, also in place of a support vector machine.
 
+        With ``checkpoint`` set to a folder of its own, an update that was stopped goes on from there.
+
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
@@ -289,7 +293,16 @@ class MaximumMarginClustering(StreamedClusterer):
         check_is_fitted(self, "model_")
         if self.model_.graph is None:
             raise InputError("an update needs the nodes of a graph; fit all rows with fit(X, like=model).")
-        found = updated(self, read_input(self, X, reset=False, element=element))
+        samples = read_input(self, X, reset=False, element=element)
+        others = {"the model": list(self.model_.arrays().values())}
+        with (
+            self._open_engine(self.n_jobs) as engine,
+            open_checkpoint(self, samples, None, 1.0, others) as checkpoint,
+        ):
+            engine.traffic, seed = Traffic(samples), self.random_state
+            if checkpoint is not None:
+                engine, seed = CheckpointEngine(engine, checkpoint), checkpoint.seed if seed is None else seed
+            found = updated(self, engine, samples, seed)
         self.__dict__.update(found)  # all of it, or nothing
         return self
 

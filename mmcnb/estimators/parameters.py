@@ -157,7 +157,7 @@ def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> K
 
 
 def open_checkpoint(
-    estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float, known: Any = None
+    estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float, others: dict[str, Any]
 ) -> AbstractContextManager[Checkpoint | None]:
     """The checkpoint of an estimator, for a ``with`` block; None if it has none."""
     folder = estimator.checkpoint
@@ -174,8 +174,7 @@ def open_checkpoint(
         "the sample weights": {"digest": fingerprint(*[weights] if unit == 1 else [weights, unit])},
         **environment(),
     }
-    if known is not None:
-        identity["the known rows"] = {"digest": fingerprint(known)}
+    identity |= {name: {"digest": fingerprint(other)} for name, other in others.items() if other is not None}
     return Checkpoint(folder, identity)
 
 

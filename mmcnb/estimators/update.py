@@ -25,15 +25,19 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import stack
 
 
-def updated(estimator: Any, samples: Samples) -> dict[str, Any]:
+def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[str, Any]:
     """The fitted attributes after new rows.
 
     Parameters
     ----------
     estimator : MaximumMarginClustering
         Fitted, with nodes; it stays as it is.
+    engine : Engine
+        Runs the passes.
     samples : Samples
         The new rows.
+    seed : int, RandomState or None
+        Draws rows.
 
     Returns
     -------
@@ -48,13 +52,12 @@ def updated(estimator: Any, samples: Samples) -> dict[str, Any]:
     """
     model, report, found = estimator.model_, estimator.report_, dict[str, Any]()
     table = np.diag(np.array(report["sizes"], np.float64))
-    with estimator._open_engine(estimator.n_jobs) as engine:
-        labels, scores = _labelled(engine, model, samples)
-        if not _is_usual(is_far := scores > model.graph.bound):
-            voting = copy(estimator)
-            voting.model_ = _voting(estimator, engine, samples, labels, is_far)
-            found, table = _searched(voting, engine, samples, is_far)
-            labels, scores = _labelled(engine, found["model_"], samples)
+    labels, scores = _labelled(engine, model, samples)
+    if not _is_usual(is_far := scores > model.graph.bound):
+        voting = copy(estimator)
+        voting.model_, voting.random_state = _voting(estimator, engine, samples, labels, is_far), seed
+        found, table = _searched(voting, engine, samples, is_far)
+        labels, scores = _labelled(engine, found["model_"], samples)
     noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()
     after = whole_numbers((table.sum(axis=0) + counts).tolist())
     before = [*report["sizes"], *[0] * (len(table) - len(report["sizes"]))]
