@@ -11,16 +11,10 @@ from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
-from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels
+from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
 from mmcnb.hinge.needs import hinge_needs
-from mmcnb.hinge.sample_search import (
-    RestartResult,
-    exact_features,
-    landmark_features,
-    search_config,
-)
+from mmcnb.hinge.sample_search import RestartResult, exact_features, search_config
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
 from mmcnb.samples import open_samples
@@ -123,15 +117,12 @@ class KernelCPMMC(StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
-        rows, weights = session.sample, session.sample_weights
+        rows = session.sample
         kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
-        few = rows.shape[0] <= EXACT_SEARCH
-        basis = (
-            to_dense(rows) if few else choose_landmarks(rows, MOST_LANDMARKS, session.random_state, weights)
-        )
-        make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
-        samples = open_samples(rows)
-        candidates = [partial(make, kernel, session.engine, samples, basis, weights) for kernel in kernels]
+        if rows.shape[0] > EXACT_SEARCH:
+            return fit_on_landmarks(session, config, kernels, MOST_LANDMARKS, refine=refine_exactly)
+        given = session.engine, open_samples(rows), to_dense(rows), session.sample_weights
+        candidates = [partial(exact_features, kernel, *given) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
 
 
