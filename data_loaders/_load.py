@@ -152,8 +152,7 @@ def write(
         return _facts(name, path)
     dataset, layout, blocks = _real_blocks(name, rows, features, random_state, layout, source)
     create = create_csr_store if layout == "csr" else create_dense_store
-    told: dict[str, Any] = {"overwrite": overwrite, "attributes": {"source": f"data_loaders {dataset.name}"}}
-    with create(fspath(path), dataset.n_features, dtype=dataset.dtype, **told) as writer:
+    with create(fspath(path), dataset.n_features, dtype=dataset.dtype, overwrite=overwrite) as writer:
         for X, y in blocks:
             writer.append(X, y=y)
     return _facts(name, path)

@@ -121,14 +121,7 @@ def write_synthetic(
     _check(kind, n_features, n_clusters, random_state)
     check_whole("n_samples", n_samples, 1, 2**53)
     step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
-    writer = create_dense_store(
-        path,
-        n_features,
-        dtype="float32",
-        overwrite=overwrite,
-        n_samples=n_samples,
-        attributes={"source": f"mmcnb.synthetic {kind}, random_state={random_state}"},
-    )
+    writer = create_dense_store(path, n_features, dtype="float32", overwrite=overwrite)
     with writer, tqdm(total=n_samples, desc=f"writing {kind}", disable=not stderr.isatty()) as bar:
         for start in range(0, n_samples, step):
             stop = min(start + step, n_samples)

@@ -38,7 +38,7 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     from sklearn.exceptions import EfficiencyWarning
 
     sample, told = session.sample, dict[str, type[Warning]]()
-    if estimator.scale is None and getattr(estimator, "kernel", None) != "precomputed":
+    if estimator.scale is None:
         names = session.samples.feature_names
         told |= dict.fromkeys([*count_advice(sample)] or [*spread_advice(sample, names)], ClusterWarning)
     if getattr(estimator, "kernel", "rbf") == "rbf":

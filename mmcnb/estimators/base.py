@@ -535,7 +535,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
         is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
         treatment = treat(self.scale, sample, moments, own, samples.sources, kept, is_part)
-        knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") in ("poly", "precomputed")
+        knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") == "poly"
         if not knows_origin:
             treatment = centred(treatment)
         return FitSession(

@@ -2,32 +2,19 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
-
-import numpy as np
-from sklearn.utils import Tags
 
 from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, estimator, values_of
-from mmcnb.features.base_kernels import check_gram
-from mmcnb.features.kernel import Kernel
+from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.model import Model
-from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
-from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels
+from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
 from mmcnb.hinge.needs import hinge_needs
-from mmcnb.hinge.sample_search import (
-    RestartResult,
-    SearchConfig,
-    exact_features,
-    landmark_features,
-    search_config,
-)
+from mmcnb.hinge.sample_search import RestartResult, exact_features, search_config
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
 from mmcnb.samples import open_samples
@@ -35,7 +22,6 @@ from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
-ROUNDING = 1e-5  # relative: of kernel values in float32
 
 
 @estimator
@@ -52,9 +38,8 @@ class KernelCPMMC(StreamedClusterer):
         Final weight of the slack, above 1.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
         Gamma of the Gaussian kernel, as in `SparseKernelMMC`.
-    kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
-        Kernel function. With "precomputed", X is the symmetric, positive semidefinite kernel matrix of the
-        rows, and `predict` takes the kernel values of new rows against them, (n_samples, n_fitted).
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+        Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
         Adaptive threshold rho, or 1.
     continuation : bool, default=True
@@ -118,22 +103,9 @@ class KernelCPMMC(StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
-    constraints: ClassVar = {"kernel": KernelName((*KERNELS, PRECOMPUTED))}
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
-        return tags
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.kernel == PRECOMPUTED and self.scale is not None:
-            raise InputError("scale is for columns, which a kernel matrix has none of; leave it out.")
-
     def _needs(self, rows: RowShape) -> FitNeeds:
         n, limit = rows.n_samples, resolve_memory_limit(self.memory_limit)
-        # Memory in kernel matrices: of a search for the bandwidth, of a matrix that is given, and of a fit.
-        matrices = 20 if n <= EXACT_SEARCH else 8 if self.kernel == PRECOMPUTED else 2
+        matrices = 20 if n <= EXACT_SEARCH else 2  # of kernel values: of a search for the bandwidth, or not
         held = LIBRARIES + 8 * n * n * matrices
         if held > limit:
             raise MemoryLimitError(
@@ -141,45 +113,17 @@ class KernelCPMMC(StreamedClusterer):
                 f"{format_bytes(held)}, of {format_bytes(limit)} allowed; raise memory_limit or use "
                 "SparseKernelMMC, which needs no matrix."
             )
-        if self.kernel == PRECOMPUTED:
-            return hinge_needs(rows, n, n, candidates=1)
         return hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
-        if self.kernel == PRECOMPUTED:
-            return fit_matrix(session, config)
-        rows, weights = session.sample, session.sample_weights
+        rows = session.sample
         kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
-        few = rows.shape[0] <= EXACT_SEARCH
-        basis = (
-            to_dense(rows) if few else choose_landmarks(rows, MOST_LANDMARKS, session.random_state, weights)
-        )
-        make = exact_features if basis.shape[0] == rows.shape[0] else landmark_features
-        samples = open_samples(rows)
-        candidates = [partial(make, kernel, session.engine, samples, basis, weights) for kernel in kernels]
+        if rows.shape[0] > EXACT_SEARCH:
+            return fit_on_landmarks(session, config, kernels, MOST_LANDMARKS, refine=refine_exactly)
+        given = session.engine, open_samples(rows), to_dense(rows), session.sample_weights
+        candidates = [partial(exact_features, kernel, *given) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
-
-
-def fit_matrix(session: FitSession, config: SearchConfig) -> FitResult:
-    """Fit to a kernel matrix, whose rows are features: the kernel values against all rows.
-
-    Raises
-    ------
-    InputError
-        If the rows are none: not square, not symmetric or not positive semidefinite.
-    """
-    matrix = to_dense(session.sample).astype(np.float64)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(
-            f"kernel='precomputed' needs a square kernel matrix, and X has shape {matrix.shape}; give the "
-            "kernel values between all rows."
-        )
-    check_gram(matrix, "the kernel matrix", ROUNDING)
-    samples, every, weights = open_samples(matrix), np.eye(matrix.shape[0]), session.sample_weights
-    features = partial(exact_features, Kernel("linear"), session.engine, samples, every, weights)
-    result = fit_two_clusters(session, [features], config)
-    return replace(result, attributes={**result.attributes, "gamma": None})
 
 
 def refine_exactly(session: FitSession, restart: RestartResult, model: Model) -> Refined:

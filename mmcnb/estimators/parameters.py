@@ -22,7 +22,6 @@ from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 from mmcnb.samples._inventory import checked_path
 
-PRECOMPUTED = "precomputed"
 BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
 
@@ -31,12 +30,7 @@ class KernelName(Choice):
     """One of some kernel functions."""
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InputError for other values, and for a kernel matrix if a sample of its rows would not do."""
-        if isinstance(value, str) and value == PRECOMPUTED and value not in self.choices:
-            raise InputError(
-                f"{name}={value!r} needs the kernel values of all rows; use KernelCPMMC, or give rows and a "
-                "kernel function."
-            )
+        """Raise InputError for other values."""
         if isinstance(value, str) and value == "graph" and value not in self.choices:
             raise InputError(f"{name}={value!r} is not for this method; use MaximumMarginClustering.")
         super().check(name, value)

@@ -170,7 +170,7 @@ def grams_of(kernels: MultipleKernels, basis: np.ndarray) -> list[np.ndarray]:
     return [(values[:, one] + values[:, one].T) / 2 for one in kernels.slices(basis.shape[0])]
 
 
-def check_gram(gram: np.ndarray, name: str, tolerance: float = ROUNDING) -> None:
+def check_gram(gram: np.ndarray, name: str) -> None:
     """Refuse the matrix of a function that is no kernel.
 
     Raises
@@ -179,14 +179,14 @@ def check_gram(gram: np.ndarray, name: str, tolerance: float = ROUNDING) -> None
         If it is not symmetric or has a clearly negative eigenvalue.
     """
     largest, uneven = np.abs(gram).max(), np.abs(gram - gram.T)
-    if uneven.max() > tolerance * largest:
+    if uneven.max() > ROUNDING * largest:
         i, j = np.unravel_index(uneven.argmax(), gram.shape)
         raise InputError(
             f"{name} is not symmetric: {gram[i, j]:g} in row {i}, column {j}, and {gram[j, i]:g} in row {j}, "
             f"column {i}; give one with k(x, y) = k(y, x)."
         )
     low, high = np.linalg.eigvalsh(gram)[[0, -1]]
-    if low < -tolerance * max(abs(low), abs(high)):
+    if low < -ROUNDING * max(abs(low), abs(high)):
         raise InputError(
             f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner product; "
             "give a positive semidefinite kernel, not distances."

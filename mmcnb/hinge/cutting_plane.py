@@ -260,28 +260,24 @@ class ExactWorkingSet(WorkingSet):
     The coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
     """
 
-    def __init__(self, training_set: TrainingSet) -> None:
-        super().__init__(training_set)
-        self.row_shares = row_shares(training_set.n_samples, training_set.weights)
-
     def relabel(self, labels: Labels) -> None:
         """Rebuild all cutting planes under the labels."""
         self.labels, n = labels, self.training_set.n_samples
+        shares = row_shares(n, self.training_set.weights)
         gram = self.training_set.features.block(0, n)
         y = labels.block(gram, 0, n)
         decisions = np.array([gram @ plane.coef + plane.offset for plane, _ in self.generators])
         active = y * decisions <= np.array([rho for _, rho in self.generators])[:, None]
-        signed = active * y * self.row_shares
-        self.s, self.t = active @ self.row_shares, signed.sum(axis=1)
+        signed = active * y * shares
+        self.s, self.t = active @ shares, signed.sum(axis=1)
         self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
-        self.coefs = signed - np.outer(self.t, self.row_shares)
+        self.coefs = signed - np.outer(self.t, shares)
 
     def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
         """One sweep of the kernel matrix."""
         centred, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
-        y = labels.block(self.training_set.features.block(0, active.shape[0]), 0, active.shape[0])
-        coef = (active * y - statistics.signed) * self.row_shares
-        return (hyperplane, rho), statistics, centred, coef
+        y, shares = labels.block(None, 0, active.size), row_shares(active.size, self.training_set.weights)
+        return (hyperplane, rho), statistics, centred, (active * y - statistics.signed) * shares
 
 
 class SampleWorkingSet(WorkingSet):

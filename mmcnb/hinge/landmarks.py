@@ -19,7 +19,7 @@ from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge import multiclass
 from mmcnb.hinge.needs import HELD_ROWS, MARGIN_ROUTINES, ROUND_ROUTINES, hinge_needs, needs_of_search
 from mmcnb.hinge.sample_search import SearchConfig, landmark_features, search_config
-from mmcnb.hinge.two_clusters import fit_two_clusters
+from mmcnb.hinge.two_clusters import Refine, fit_two_clusters, refine_on_all_rows
 from mmcnb.least_squares.partition import PARTITION_ROUTINES, PartitionConfig
 from mmcnb.least_squares.search import SearchSettings
 from mmcnb.samples import open_samples
@@ -67,8 +67,9 @@ def fit_on_landmarks(
     kernels: list[Kernel],
     n_landmarks: int | None,
     landmarks: Any = None,
+    refine: Refine = refine_on_all_rows,
 ) -> FitResult:
-    """Fit to the landmarks of a sample."""
+    """Fit to the landmarks of a sample, and refine the best start on all rows."""
     rows, weights = session.sample, session.sample_weights
     size = basis_size(n_landmarks, rows.shape[0])
     if landmarks is None:
@@ -76,7 +77,8 @@ def fit_on_landmarks(
     else:
         basis = scaled_landmarks(landmarks, rows, session.scaling)
     given = session.engine, open_samples(rows), basis, weights, landmarks is None and size == rows.shape[0]
-    return fit_two_clusters(session, [partial(landmark_features, one, *given) for one in kernels], config)
+    candidates = [partial(landmark_features, one, *given) for one in kernels]
+    return fit_two_clusters(session, candidates, config, refine)
 
 
 # -- the widest margin of a sample: a candidate beside those of the neighbour graph ----------------

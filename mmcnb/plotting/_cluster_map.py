@@ -10,9 +10,8 @@ import numpy as np
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
-from mmcnb.features.rules import margins_of
 from mmcnb.plotting._rows import drawn_rows
-from mmcnb.plotting._style import add_legend, cluster_colors, legend_entries, new_axes
+from mmcnb.plotting._style import new_axes, scatter_clusters
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores._label_table import labels_of_rows
 
@@ -27,12 +26,6 @@ class ClusterMapDisplay:
     are those of that plane, which shows only a part of the variance: the axes say how much. Clusters that
     overlap here can lie apart in other directions.
 
-    The margin of a row is the absolute decision value for one hyperplane, and the largest score less the
-    second for k of them. Rows whose margin is below the threshold are drawn hollow. In the hinge form the
-    threshold is the ``rho_`` of the fit, and hollow rows are those inside the margin. Least squares has no
-    such margin: there the threshold is half the median margin of the rows drawn, and hollow rows are those
-    that the model is least sure of.
-
     Make one with `from_estimator`.
 
     Parameters
@@ -41,10 +34,6 @@ class ClusterMapDisplay:
         Place of each row.
     labels : ndarray of shape (m,)
         Cluster of each row.
-    margins : ndarray of shape (m,)
-        Margin of each row.
-    threshold : float
-        Rows of a smaller margin are drawn hollow.
     variance_ratio : ndarray of shape (2,)
         Fraction of the total variance of the rows along each axis.
     n_samples : int
@@ -56,8 +45,8 @@ class ClusterMapDisplay:
         Axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
-    scatters_ : dict of int or str to matplotlib PathCollection
-        The points of each cluster.
+    scatter_ : matplotlib PathCollection
+        The points.
     legend_ : matplotlib Legend
         Clusters with their proportions of the rows drawn.
 
@@ -69,14 +58,12 @@ class ClusterMapDisplay:
     >>> X, _ = make_block("blobs", 0, 300, n_features=4, n_clusters=3)
     >>> model = mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X)
     >>> display = ClusterMapDisplay.from_estimator(model, X, sample_size=200)
-    >>> display.points.shape, sorted(display.scatters_)
-    ((200, 2), [0, 1, 2])
+    >>> display.points.shape, [text.get_text() for text in display.legend_.get_texts()]
+    ((200, 2), ['0: 35.0%', '1: 31.0%', '2: 34.0%'])
     """
 
     points: np.ndarray
     labels: np.ndarray
-    margins: np.ndarray
-    threshold: float
     variance_ratio: np.ndarray
     n_samples: int
 
@@ -92,7 +79,7 @@ class ClusterMapDisplay:
         ax: Any = None,
         **scatter: Any,
     ) -> ClusterMapDisplay:
-        """Draw a sample of rows with the clusters and margins an estimator gives them.
+        """Draw a sample of rows with the clusters an estimator gives them.
 
         Parameters
         ----------
@@ -125,10 +112,8 @@ class ClusterMapDisplay:
         check_is_fitted(estimator, "model_")
         sample, samples, rows = drawn_rows(estimator, X, sample_size, random_state)
         labels = estimator.predict(sample) if labels is None else labels_of_rows(labels, None, samples)[rows]
-        margins = margins_of(estimator.decision_function(sample))
         points, ratio = _principal_plane(_seen(estimator.model_, sample))
-        threshold = float(getattr(estimator, "rho_", 0.5 * np.median(margins)))
-        return cls(points, labels, margins, threshold, ratio, samples.n_samples).plot(ax=ax, **scatter)
+        return cls(points, labels, ratio, samples.n_samples).plot(ax=ax, **scatter)
 
     def plot(self, ax: Any = None, **scatter: Any) -> ClusterMapDisplay:
         """Draw the map.
@@ -138,26 +123,15 @@ class ClusterMapDisplay:
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure when left out.
         **scatter
-            Passed to matplotlib's ``scatter``; ``s`` and ``linewidths`` have defaults here.
+            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have defaults here.
 
         Returns
         -------
         ClusterMapDisplay
         """
         ax = ax or new_axes()
-        style = {"s": 14, "linewidths": 0.7, **scatter}
-        inside = self.margins < self.threshold
-        self.scatters_, clusters = {}, np.unique(self.labels)
-        entries = iter(legend_entries(self.labels))
-        for cluster, color in zip(clusters.tolist(), cluster_colors(clusters), strict=True):
-            mine = self.labels == cluster
-            faces = np.where(inside[mine, None], (*color[:3], 0.0), color)
-            at = self.points[mine].T
-            self.scatters_[cluster] = ax.scatter(*at, facecolors=faces, edgecolors=[color], **style)
-            ax.scatter([], [], color=[color], label=next(entries, None))
-        hollow = f"margin < {self.threshold:.2g}: {inside.mean():.1%}"
-        ax.scatter([], [], facecolors="none", edgecolors="0.5", label=hollow)
-        self.legend_ = add_legend(ax, title=f"{len(self.labels):,} of {self.n_samples:,} rows")
+        title = f"{len(self.labels):,} of {self.n_samples:,} rows"
+        self.scatter_, self.legend_ = scatter_clusters(ax, self.points, self.labels, title, **scatter)
         for name, ratio, axis in zip("12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True):
             axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])

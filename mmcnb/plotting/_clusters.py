@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb.plotting._rows import drawn_rows, two_columns
-from mmcnb.plotting._style import add_legend, cluster_colors, label_text, legend_entries, new_axes
+from mmcnb.plotting._style import label_text, new_axes, scatter_clusters
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores._label_table import labels_of_rows
@@ -156,16 +156,8 @@ class ClusterDisplay:
         -------
         ClusterDisplay
         """
-        from matplotlib.colors import ListedColormap
-
         ax = ax or new_axes()
-        clusters, codes = np.unique(self.labels, return_inverse=True)
-        size = float(np.clip(20_000 / max(1, codes.size), 4, 25))
-        style = {"s": size, "cmap": ListedColormap(cluster_colors(clusters)), "linewidths": 0, **scatter}
-        self.scatter_ = ax.scatter(*self.points.T, c=codes, **style)
-        entries = legend_entries(self.labels)
-        handles, _ = self.scatter_.legend_elements(num=None) if entries else ([], [])
-        self.legend_ = add_legend(ax, handles[: len(entries)], entries)
+        self.scatter_, self.legend_ = scatter_clusters(ax, self.points, self.labels, **scatter)
         ax.set(xlabel=label_text(self.names[0]), ylabel=label_text(self.names[1]))
         self.ax_, self.figure_ = ax, ax.figure
         return self

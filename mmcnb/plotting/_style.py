@@ -1,4 +1,4 @@
-"""Shared by the displays: new axes, colours and a legend of clusters, and text."""
+"""Shared by the displays: new axes, points and a legend in the colours of clusters, and text."""
 
 from typing import Any
 
@@ -36,9 +36,19 @@ def legend_entries(labels: np.ndarray, most: int = 20) -> list[str]:
     return entries if left < 2 else [*entries[: most - 1], f"{left:,} more"]
 
 
-def add_legend(ax: Any, *entries: Any, **options: Any) -> Any:
-    """A legend beside the axes."""
-    return ax.legend(*entries, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, **options)
+def scatter_clusters(
+    ax: Any, points: np.ndarray, labels: np.ndarray, title: str | None = None, **style: Any
+) -> tuple[Any, Any]:
+    """Points in the colours of their clusters, and a legend beside the axes."""
+    from matplotlib.colors import ListedColormap
+
+    clusters, codes = np.unique(labels, return_inverse=True)
+    size = float(np.clip(20_000 / max(1, codes.size), 4, 25))
+    style = {"s": size, "cmap": ListedColormap(cluster_colors(clusters)), "linewidths": 0, **style}
+    scatter, entries = ax.scatter(*points.T, c=codes, **style), legend_entries(labels)
+    handles = scatter.legend_elements(num=None)[0] if entries else []
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
+    return scatter, ax.legend(handles[: len(entries)], entries, title=title, **place)
 
 
 def label_text(value: Any) -> str:

@@ -18,8 +18,8 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
-from mmcnb.errors import InputError
-from mmcnb.samples._inventory import ZARR_MARKS, check_chunk_file, content_size, damaged_chunks
+from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.samples._inventory import REMEDY, ZARR_MARKS, check_chunk_file, content_size, damaged_chunks
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 CODECS = {  # of numcodecs, for Zarr 2
@@ -99,7 +99,8 @@ class LimitedStore(WrapperStore[Store]):
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
         most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
-            with suppress(FileNotFoundError):
+            damage = worded(f"{self._name}: chunk {key} is damaged", REMEDY, kind=DamagedStoreError)
+            with damage, suppress(FileNotFoundError):
                 check_chunk_file(self._store.root / key, most)
         if isinstance(self._store, ZipStore):
             packed = self._store._zf.NameToInfo.get(key)

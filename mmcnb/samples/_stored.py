@@ -19,7 +19,7 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.errors import DamagedStoreError, InputError, one_line, worded
+from mmcnb.errors import DamagedStoreError, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import EDGE_BYTES
 from mmcnb.samples._inventory import (
@@ -280,12 +280,9 @@ class StoredArray(SlicedRows):
             yield from zip(some, keys, found, strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
-        try:
+        # Each codec and each store has its own exceptions.
+        with worded(f"{self._name}: {start} to {stop} cannot be read", REMEDY, kind=DamagedStoreError):
             values = np.asarray(self._array[start:stop])
-        except (MemoryError, InputError):  # the latter from a store that could not be reached
-            raise
-        except Exception as error:  # each codec and each store has its own exceptions
-            raise self._fault(start, stop, error) from error
         if self._inventory is not None:
             for first, key, frame in self._frames(start, stop):
                 part = values[first - start : first - start + self.chunk_length]
@@ -295,21 +292,6 @@ class StoredArray(SlicedRows):
     def chunk_key(self, *coordinates: int) -> str:
         """Key of a chunk below the root of the store."""
         return (self._array.store_path / self._array.metadata.encode_chunk_key(coordinates)).path
-
-    def _fault(self, start: int, stop: int, error: Exception) -> DamagedStoreError:
-        """The fault of whole chunks that could not be read."""
-        grid = self._array.shards or self._array.chunks
-        columns = [range(-(-n // c)) for n, c in zip(self._array.shape[1:], grid[1:], strict=True)]
-        rows = range(start // grid[0], -(-stop // grid[0]))
-        for place in itertools.product(rows, *columns):
-            part = tuple(slice(i * c, (i + 1) * c) for i, c in zip(place, grid, strict=True))
-            try:
-                self._array[part]
-            except InputError:
-                raise
-            except Exception:
-                return damaged_chunks(self._name, [self.chunk_key(*place)], f"damaged ({one_line(error)})")
-        return DamagedStoreError(f"{self._name} could not be read ({one_line(error)}): {REMEDY}.")
 
 
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -175,67 +176,39 @@ def read_libsvm(
     InputError
         A line is malformed; it is named.
     """
-    from sklearn.datasets import load_svmlight_file
-
+    remedy = "write a whole number, then index:value pairs whose columns rise"
+    parsed = partial(_parsed, dtype=dtype, zero_based=zero_based, most=n_features or LARGEST_INDEX + 1)
     for line, piece in read_pieces(path, show_progress):
         try:
-            X, y = load_svmlight_file(io.BytesIO(piece), dtype=dtype, zero_based=zero_based)
-            with np.errstate(invalid="ignore"):  # labels that are not whole numbers are refused below
-                labels = y.astype(np.int64)
-            width = int(X.indices.max(initial=-1)) + 1
-            is_good = all_finite(X.data) and bool((labels == y).all()) and not _UNDERSCORE.search(piece)
-            if not is_good or width > (n_features or LARGEST_INDEX + 1):
-                raise ValueError
-        except (ValueError, OverflowError) as error:
+            rows = parsed(piece)
+        except (ValueError, OverflowError):
             for number, text in enumerate(piece.split(b"\n"), start=line):
-                fault = line_fault(text, dtype, zero_based, n_features)
-                if fault:
-                    raise InputError(f"{path}, line {number}: {fault}.") from error
-            raise InputError(f"{path}, lines from {line}: this is not LIBSVM text; correct them.") from error
-        if len(labels):
-            yield Rows(CSRBlock(X.data, X.indices, X.indptr.astype(np.int64), width), labels)
+                with worded(f"{path}, line {number} is no LIBSVM text", remedy, ValueError, OverflowError):
+                    parsed(text)
+            raise
+        if rows.y is not None and len(rows.y):
+            yield rows
 
 
-def line_fault(line: bytes, dtype: np.dtype, zero_based: bool, n_features: int | None) -> str | None:
-    """The fault of a line of LIBSVM text, with the remedy; None if it is right."""
-    label, *fields = line.split(b"#")[0].split() or [b"0"]
-    if not _number(label, np.dtype(np.float64)).is_integer():
-        return f"label {_show(label)} is not a whole number; class labels must be integers"
-    last = -1
-    for field in fields:
-        if field.startswith(b"qid:"):
-            continue
-        column, colon, text = field.partition(b":")
-        if not colon or not re.fullmatch(rb"[-+]?\d+", column):
-            return f"{_show(field)} is not of the form index:value; correct or remove the line"
-        index = int(column)
-        if not np.isfinite(_number(text, dtype)):
-            return f"value {_show(text)} of index {index} is not a finite number ({dtype}); correct it"
-        if index == 0 and not zero_based:
-            return "index 0 found, but columns are numbered from 1; give --zero-based (zero_based=True)"
-        if index < 0 or index > LARGEST_INDEX:
-            return f"index {index} is outside 0..{LARGEST_INDEX}; correct it"
-        if n_features is not None and index >= n_features + (not zero_based):
-            return f"index {index} is beyond the {n_features} features said; raise --features or correct it"
-        if index == last:
-            return f"index {index} comes twice; each column may be given once a line"
-        if index < last:
-            return f"index {index} comes after {last}; columns must rise within a line, so sort them"
-        last = index
-    return None
+def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
+    """Rows of some lines; a ValueError has the fault of one of them."""
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(io.BytesIO(text), dtype=dtype, zero_based=True)
+    indices = X.indices if zero_based else X.indices - 1
+    width = int(indices.max(initial=-1)) + 1
+    with np.errstate(invalid="ignore"):
+        labels = y.astype(np.int64)
+    faults = {
+        "a number has an underscore": _UNDERSCORE.search(text),
+        "its label is not a whole number": (labels != y).any(),
+        f"a value is not a finite number of {dtype}": not all_finite(X.data),
+        "index 0 needs --zero-based (zero_based=True)": indices.min(initial=0) < 0,
+        f"it has more than {most:,} columns": width > most,
+    }
+    if found := [fault for fault, is_there in faults.items() if is_there]:
+        raise ValueError(found[0])
+    return Rows(CSRBlock(X.data, indices, X.indptr.astype(np.int64), width), labels)
 
 
 _UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)  # 1_000 is a number of Python
-
-
-def _number(text: bytes, dtype: np.dtype) -> float:
-    """A number as a type keeps it; NaN for anything else."""
-    try:
-        with np.errstate(over="ignore"):
-            return float("nan") if b"_" in text else float(np.float64(text).astype(dtype))
-    except ValueError:
-        return float("nan")
-
-
-def _show(text: bytes) -> str:
-    return repr(text[:40].decode("utf-8", "replace"))

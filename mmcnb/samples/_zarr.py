@@ -1,5 +1,6 @@
 """Zarr stores of version 2 and 3: folders, zip archives and addresses."""
 
+import math
 import os
 import zipfile
 from collections.abc import Mapping
@@ -8,12 +9,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import zarr
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb._config import format_bytes
-from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples import _inventory
 from mmcnb.samples._base import Samples
@@ -184,25 +183,15 @@ def chunk_advice(samples: Samples) -> str | None:
     True
     """
     root: Any = samples.root
-    if not is_zarr(root):
+    if not is_zarr(root) or root.arrays[0].nchunks < 256:  # so few are read in no time
         return None
-    trouble, name = _trouble(root.arrays[0], root.stored_dtype.itemsize), root.name
-    return trouble and f"{name} has {trouble}; `mmcnb convert {name} OUT.zarr` writes chunks that read fast."
-
-
-def _trouble(array: zarr.Array, itemsize: int) -> str | None:
-    shape, chunks = array.shape, array.chunks
-    size = int(np.prod(chunks)) * itemsize
-    count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True)]))
-    # Dense rows are read across all their columns.
-    together = size * -(-shape[1] // chunks[1]) if len(shape) == 2 else size
-    # Each thread decodes a chunk, and keeps some.
-    if min(together, int(np.prod(shape)) * itemsize) > (available_memory() or np.inf) / 8:
-        return f"chunks of {format_bytes(together)}, which are decoded whole"
-    if count < 256:  # they are read in no time, however small they are
+    name, array = root.name, root.arrays[0]
+    size = math.prod(array.chunks) * array.dtype.itemsize
+    if array.chunks[1:] < array.shape[1:]:
+        columns = f"{array.chunks[1]:,} of {array.shape[1]:,} columns"
+        trouble = f"chunks of {columns}, so that each row lies in several"
+    elif size < 2**15:
+        trouble = f"{array.nchunks:,} chunks of {format_bytes(size)}, so that most of a read is overhead"
+    else:
         return None
-    if len(shape) == 2 and chunks[1] < shape[1]:
-        return f"chunks of {chunks[1]:,} of {shape[1]:,} columns, so that each row lies in several"
-    if size < 2**15:
-        return f"{count:,} chunks of {format_bytes(size)}, so that most of a read is overhead"
-    return None
+    return f"{name} has {trouble}; `mmcnb convert {name} OUT.zarr` writes chunks that read fast."

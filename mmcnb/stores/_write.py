@@ -156,10 +156,8 @@ class StoreWriter(AtomicOutput):
 
     Attributes
     ----------
-    expected : int or None
-        Number of rows to come, checked at the end.
     attributes : dict
-        Of the store and of its arrays, by path.
+        Of the arrays, by path.
     class_names, feature_names : list of str or None
     sources : list of str or None
         The columns of a table behind the columns.
@@ -179,7 +177,6 @@ class StoreWriter(AtomicOutput):
         self._arrays: dict[str, ArrayWriter] = {}
         self.attributes: dict[str, Any] = {"X": _encoded(*self.encoding)}
         self._n_nonzero = 0
-        self.expected: int | None = None
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
         self.sources: list[str] | None = None
@@ -187,8 +184,6 @@ class StoreWriter(AtomicOutput):
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
         n_samples, n_features, name = self._digest.n_samples, self.n_features, self.name
-        if self.expected not in (None, n_samples):
-            raise InputError(f"{name}: {n_samples} rows came, not {self.expected} as was said.")
         matrix.check_shape((n_samples, n_features), name)
         sources = None if self.sources == self.feature_names else self.sources
         for key, names in (("feature_names", self.feature_names), ("table_columns", sources)):
@@ -203,7 +198,7 @@ class StoreWriter(AtomicOutput):
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
         for path, attributes in self.attributes.items():
-            (root[path] if path else root).update_attributes(attributes)
+            root[path].update_attributes(attributes)
         counts = {"n_samples": n_samples, "n_features": n_features, "n_nonzero": self._n_nonzero}
         digest = self._digest.hexdigest(n_features)
         set_record(root, {**counts, "digest": digest, "inventory": inventory})
@@ -343,8 +338,6 @@ def create_dense_store(
     dtype: Any = "float32",
     chunk_rows: int | None = None,
     overwrite: bool = False,
-    n_samples: int | None = None,
-    attributes: dict[str, Any] | None = None,
 ) -> DenseStoreWriter:
     """Write rows, block by block, to a dense Zarr store with checksums.
 
@@ -360,10 +353,6 @@ def create_dense_store(
         Rows of a chunk; None makes chunks of 2 to 4 MiB that divide ``GROUP_ROWS``.
     overwrite : bool, default=False
         Replace a store that is there.
-    n_samples : int, default=None
-        Number of rows to come, checked at the end.
-    attributes : dict, default=None
-        Further attributes of the store.
 
     Returns
     -------
@@ -387,9 +376,7 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    writer = DenseStoreWriter(path, n_features, dtype, overwrite, chunk_rows=chunk_rows)
-    writer.expected, writer.attributes[""] = n_samples, attributes or {}
-    return writer
+    return DenseStoreWriter(path, n_features, dtype, overwrite, chunk_rows=chunk_rows)
 
 
 def create_csr_store(
@@ -397,7 +384,6 @@ def create_csr_store(
     n_features: int | None = None,
     dtype: Any = "float32",
     overwrite: bool = False,
-    attributes: dict[str, Any] | None = None,
 ) -> CSRStoreWriter:
     """Write sparse rows, block by block, to a Zarr store with checksums, in AnnData's encoding.
 
@@ -409,8 +395,6 @@ def create_csr_store(
     dtype : {"float32", "float64"}, default="float32"
     overwrite : bool, default=False
         Replace a store that is there.
-    attributes : dict, default=None
-        Further attributes of the store.
 
     Returns
     -------
@@ -434,6 +418,4 @@ def create_csr_store(
     ...     open_samples(f"{folder}/small.zarr").n_features
     3
     """
-    writer = CSRStoreWriter(path, n_features, dtype, overwrite)
-    writer.attributes[""] = attributes or {}
-    return writer
+    return CSRStoreWriter(path, n_features, dtype, overwrite)

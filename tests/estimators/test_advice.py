@@ -156,13 +156,6 @@ def test_chunks_that_make_reading_slow_are_told_of_with_the_command(tmp_path, ch
     assert sentence in model.report_["warnings"]
 
 
-def test_chunks_larger_than_memory_are_told_of(tmp_path, monkeypatch):
-    path = stored(tmp_path, (6000, 40))
-    assert chunk_advice(open_samples(path)) is None
-    monkeypatch.setattr("mmcnb.samples._zarr.available_memory", lambda: 2**20)
-    assert "decoded whole" in chunk_advice(open_samples(path))
-
-
 def test_chunks_that_mmcnb_writes_are_fine(tmp_path):
     with mmcnb.stores.create_dense_store(tmp_path / "dense.zarr", n_features=40) as writer:
         writer.append(np.random.default_rng(0).standard_normal((30_000, 40)))

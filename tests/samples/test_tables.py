@@ -762,4 +762,4 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
     assert main(["info", str(tmp_path / "a.csv")]) == 0
     assert "column  type" in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "a.csv")]) != 0
-    assert "write a store with `mmcnb convert" in capsys.readouterr().err
+    assert "make one by `mmcnb convert" in capsys.readouterr().err
