@@ -153,14 +153,12 @@ def test_options_of_fit_reach_the_estimator(store, tmp_path):
 
 
 def test_options_of_fit_reach_the_default_method(store, tmp_path):
-    options = (
-        "--n-clusters 3 --kernel rbf --cluster-sizes .5,.3,.2 --n-nodes 700 --scale standard --random-state 5"
-    )
+    options = "--n-clusters 3 --kernel rbf --n-nodes 700 --scale standard --random-state 5"
     assert main(["fit", str(store), "--model", str(tmp_path / "m"), *options.split()]) == 0
     model = mmcnb.load(tmp_path / "m")
     assert isinstance(model, mmcnb.MaximumMarginClustering)
-    expected = {"n_clusters": 3, "kernel": "rbf", "cluster_sizes": [0.5, 0.3, 0.2]}
-    expected |= {"n_nodes": 700, "scale": "standard", "random_state": 5}
+    expected = {"n_clusters": 3, "kernel": "rbf", "n_nodes": 700}
+    expected |= {"scale": "standard", "random_state": 5}
     assert {name: model.get_params()[name] for name in expected} == expected
 
 

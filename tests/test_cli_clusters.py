@@ -290,10 +290,6 @@ def test_options_reach_the_estimator(blobs, tmp_path):
         ("--n-clusters 5,3", "is upside down; give (3, 5)"),
         ("--n-clusters 2 --min-cluster-size 5", "min_cluster_size=5 needs a number to find"),
         ("--noise 2", "noise=2 is out of range"),
-        (
-            "--noise auto --cluster-sizes equal",
-            "cluster_sizes takes no kernel='graph', metric='cosine' or noise",
-        ),
         ("--n-clusters 601", "n_clusters=601 is more than the 600 rows"),
         ("--method unsupervised-rls --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
         ("--method crammer-singer-mmc --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
@@ -302,7 +298,10 @@ def test_options_reach_the_estimator(blobs, tmp_path):
             "sparse-kernel-mmc has no parameter n_clusters; leave it out, or choose --method maximum-margin",
         ),
         ("--kernel rbf --n-clusters 601", "n_clusters=601 is more than the 600 rows"),
-        ("--cluster-sizes auto", "cluster_sizes='auto' is unknown; give None, 'equal' or shares"),
+        (
+            "--cluster-sizes equal",
+            "has no parameter cluster_sizes; leave it out, or choose --method crammer-singer-mmc or unsup",
+        ),
         ("--kernel poly", "kernel='poly' is unknown"),
         (
             "--set gamma=1",
@@ -452,7 +451,6 @@ def test_sizes_are_written_alike_for_every_method_that_keeps_them(method, sizes,
             {"kernel": "linear"},
             {"metric": "cosine"},
             {"n_nodes": 200, "n_clusters": "auto"},
-            {"kernel": "rbf", "cluster_sizes": "equal"},
         ),
     ],
 )

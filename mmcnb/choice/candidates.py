@@ -18,7 +18,7 @@ from mmcnb.graph.neighbours import NodeGraph
 
 NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
-MARGIN, LEAST_SQUARES, KNOWN = "margin", "least squares", "known labels"
+MARGIN, KNOWN = "margin", "known labels"
 LAYOUT, TREE = "layout", "merge tree"
 
 Maker = Callable[[], Any]  # gives labels of the nodes, or a pair of labels and a model, or None
@@ -121,7 +121,7 @@ def candidates(
 
 
 def with_known(
-    graph: NodeGraph, known: KnownRows | None, n_clusters: int, found: list[Candidate], starts: bool = True
+    graph: NodeGraph, known: KnownRows | None, n_clusters: int, found: list[Candidate]
 ) -> list[Candidate]:
     """Candidates with the share of the known labels that each breaks, and perhaps one from these labels.
 
@@ -130,7 +130,7 @@ def with_known(
     if known is None:
         return found
     found = [replace(one, broken=known.broken(one.labels[graph.node_of])) for one in found]
-    labels = spread(graph, known, n_clusters) if starts else None
+    labels = spread(graph, known, n_clusters)
     if labels is None or np.unique(labels).size < n_clusters:
         return found
     broken = held_out(graph, known, n_clusters)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Interval, IntervalOr
-from mmcnb.choice.candidates import LEAST_SQUARES, MARGIN, TREE, Candidate, candidates, makers, with_known
+from mmcnb.choice.candidates import MARGIN, TREE, Candidate, candidates, makers, with_known
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
 from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
@@ -22,7 +22,7 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Traffic
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
-from mmcnb.errors import InputError, MemoryLimitError, shown
+from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator, open_checkpoint
@@ -38,9 +38,6 @@ from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, 
 from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
-from mmcnb.least_squares import search as least_squares
-from mmcnb.least_squares.objective import target_shares
-from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import check_clusters, check_places, stack
 from mmcnb.stores import create_dense_store
@@ -74,9 +71,6 @@ class MaximumMarginClustering(StreamedClusterer):
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" divides rows by their lengths. Rows that have length 1 already are compared on all columns,
         others on the 50 leading principal axes.
-    cluster_sizes : None, "equal" or array of n_clusters proportions, default=None
-        Size constraints. With them `UnsupervisedRLS` finds the only candidate, under the Gaussian kernel or
-        the linear one.
     min_cluster_size : None, int or float, default=None
         Fewest rows of a cluster, or their share, if the number is found: smaller ones join those they are
         linked to most.
@@ -153,7 +147,6 @@ class MaximumMarginClustering(StreamedClusterer):
     n_clusters: Any = None
     kernel: str = "auto"
     metric: str = "euclidean"
-    cluster_sizes: Any = None
     min_cluster_size: Any = None
     noise: Any = None
     n_nodes: int = N_NODES
@@ -277,8 +270,8 @@ class MaximumMarginClustering(StreamedClusterer):
         ------
         InputError
             If the rows have other columns; or they lie otherwise than earlier ones, and a support vector
-            machine was asked for, by ``kernel`` or ``cluster_sizes``, or labels by default and no row lies
-            near its nodes. The model stays as it was.
+            machine was asked for by ``kernel``, or labels by default and no row lies near its nodes. The
+            model stays as it was.
 
         Examples
         --------
@@ -520,7 +513,7 @@ class MaximumMarginClustering(StreamedClusterer):
         graph, k = seen.graph, number.n_clusters
         session.record({"stage": "graph"})
         found, left_out = candidates(graph, k, self._makers(session, seen, k, seed), each)
-        found = with_known(graph, known, k, found, starts=self.cluster_sizes is None)
+        found = with_known(graph, known, k, found)
         least = self._least_weight(session.samples.n_samples, graph)
         if least > 0:
             found = [one for one in found if np.bincount(one.labels, graph.sizes).min() >= least]
@@ -620,17 +613,13 @@ class MaximumMarginClustering(StreamedClusterer):
         graph = seen.graph
 
         def of_model(make: Any) -> tuple[np.ndarray, Any]:
-            made, given = make(), open_samples(session.sample)
-            model = made.model if isinstance(made, FitResult) else made
+            model, given = make(), open_samples(session.sample)
             bare = replace(model, scaling=None, is_unit=False)
             labels = bare.rule.label(bare.features(given).block(0, given.n_samples))
-            return graph.of_nodes(labels.astype(np.int64)), made
+            return graph.of_nodes(labels.astype(np.int64)), model
 
         if k == 1:
             return [("one cluster", lambda: np.zeros(graph.n_nodes, np.int64))]
-        if self.cluster_sizes is not None:
-            sized = partial(least_squares.fit_least_squares, session, self._sized_settings(k))
-            return [(LEAST_SQUARES, partial(of_model, sized))]
         nodes = _of_nodes(session, graph)
         margin = (MARGIN, partial(of_model, partial(margin_on_sample, nodes, k, self._function, seed)))
         of_graph: list[tuple[str, Any]] = []
@@ -646,11 +635,6 @@ class MaximumMarginClustering(StreamedClusterer):
     def _takes_margin(self, n_clusters: int) -> bool:
         """Whether the widest margin is a candidate."""
         return self.kernel in ALONE or (self.kernel == "auto" and n_clusters <= MOST_MARGIN_CLUSTERS)
-
-    def _sized_settings(self, n_clusters: int) -> least_squares.SearchSettings:
-        """How least squares labels all rows, with the sizes asked for."""
-        partition = PartitionConfig(n_clusters, cluster_sizes=self.cluster_sizes)
-        return least_squares.SearchSettings(partition, self._function)
 
     def _number(self, graph: NodeGraph, n: int, each: Any, known: Any = None) -> tuple[Number, Structure]:
         """The number of clusters of n rows, given or chosen, and partitions at many resolutions."""
@@ -672,52 +656,32 @@ class MaximumMarginClustering(StreamedClusterer):
         self, session: FitSession, seen: Structure, best: Candidate, is_small: np.ndarray
     ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
-        made, k, graph = best.model, int(best.labels.max()) + 1, seen.graph
+        k, graph = int(best.labels.max()) + 1, seen.graph
         logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))
         offsets = outlier_offsets(logs, best.labels, is_small)
         nodes = vote(graph, best.labels, k, seen.tree, offsets)
         nodes = replace(nodes, bound=noise_threshold(logs - offsets, graph.sizes, 0.01))
         if self.noise is not None:
             nodes = replace(nodes, threshold=noise_threshold(logs - offsets, graph.sizes, self.noise))
-        if not isinstance(made, FitResult):
-            model = made or replace(self._model(session, k), graph=nodes)
-            model = replace(model, is_unit=self.metric == "cosine")
-            rows = model.features(session.samples)
-            likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
-            rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
-            session.record({"stage": "labels"})
-            report = {"sizes": whole_numbers(sizes.tolist())}
-            made = FitResult(replace(model, rule=rule), rows, {}, report, kept_labels=kept)
-        made = replace(made, model=replace(made.model, graph=nodes))
-        made = made if self.noise is None else without_noise(session, made)
-        is_vote = isinstance(made.model.rule, Shares)
-        kernel = "graph" if is_vote else getattr(made.model.kernel, "name", "linear")
+        model = best.model or self._model(session, k)
+        model = replace(model, graph=nodes, is_unit=self.metric == "cosine")
+        rows = model.features(session.samples)
+        likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
+        rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
+        session.record({"stage": "labels"})
+        kernel = "graph" if isinstance(rule, Shares) else getattr(model.kernel, "name", "linear")
         attributes = {"objective": best.score.J, "n_clusters": k, "candidate": best.name, "kernel": kernel}
-        report = {name: made.report[name] for name in ("sizes", "noise") if name in made.report}
-        return replace(made, attributes=attributes, report=report)
+        report = {"sizes": whole_numbers(sizes.tolist())}
+        made = FitResult(replace(model, rule=rule), rows, attributes, report, kept_labels=kept)
+        return made if self.noise is None else without_noise(session, made)
 
     # -- parameters and needs ------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        sizes, floor = self.cluster_sizes, self.min_cluster_size
-        if floor is not None and (self._number_is_given or sizes is not None):
-            other = f"n_clusters={self.n_clusters!r}" if self._number_is_given else "cluster_sizes"
-            raise InputError(f"min_cluster_size={floor!r} needs a number to find, not {other}; drop one.")
-        if sizes is None:
-            return
-        if isinstance(sizes, str) and sizes != "equal":
-            raise InputError(f"cluster_sizes={shown(sizes)} is unknown; give None, 'equal' or shares.")
-        if self.kernel == "graph" or self.metric == "cosine" or self.noise is not None:
-            raise InputError("cluster_sizes takes no kernel='graph', metric='cosine' or noise; leave it out.")
-        if self._number_is_given:
-            target_shares(sizes, self.n_clusters)
-        elif not isinstance(sizes, str):
-            count = np.size(sizes)
-            raise InputError(
-                f"cluster_sizes gives {count} shares, but n_clusters={self.n_clusters!r} chooses their "
-                f"number; give n_clusters={count}."
-            )
+        if self.min_cluster_size is not None and self._number_is_given:
+            given = f"min_cluster_size={self.min_cluster_size!r} needs a number to find"
+            raise InputError(f"{given}, not n_clusters={self.n_clusters!r}; drop one.")
 
     @property
     def _range(self) -> tuple[int, float]:
@@ -751,9 +715,6 @@ class MaximumMarginClustering(StreamedClusterer):
         nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
         nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
-        if self.cluster_sizes is not None:
-            own = least_squares.search_needs(rows, self._sized_settings(k))
-            return replace(own, sample_size=p, sample_bytes=own.sample_bytes + nodes)
         needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, reads=reads, routines=GRAPH_ROUTINES)
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS

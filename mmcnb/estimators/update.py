@@ -80,7 +80,7 @@ def _voting(estimator: Any, engine: Any, samples: Samples, labels: np.ndarray, i
     model = estimator.model_
     if isinstance(model.rule, Shares):
         return model
-    if estimator.kernel != "auto" or estimator.cluster_sizes is not None or is_far.all():
+    if estimator.kernel != "auto" or is_far.all():
         why = f"{np.count_nonzero(is_far):,} rows are far from those of the fit, and a model of "
         why += f"kernel={estimator.kernel_!r} takes in none"
         raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")

@@ -36,7 +36,6 @@ ESTIMATORS: dict[str, tuple[int, Any]] = {
     "two clusters": (2, mmcnb.MaximumMarginClustering(2)),
     "two, on the graph": (2, mmcnb.MaximumMarginClustering(2, kernel="graph")),
     "two, by the widest margin": (2, mmcnb.MaximumMarginClustering(2, kernel="rbf")),
-    "two, of equal sizes": (2, mmcnb.MaximumMarginClustering(2, cluster_sizes="equal")),
     "three": (3, mmcnb.MaximumMarginClustering(3)),
     "three, by the widest margin": (3, mmcnb.MaximumMarginClustering(3, kernel="rbf")),
     "SparseKernelMMC": (2, mmcnb.SparseKernelMMC(gamma=0.3)),

@@ -6,7 +6,7 @@ import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.choice.candidates import KNOWN, LEAST_SQUARES, MARGIN
+from mmcnb.choice.candidates import KNOWN, MARGIN
 from mmcnb.datasets import make_shape
 from mmcnb.errors import InputError
 
@@ -146,14 +146,6 @@ def test_a_checkpoint_of_other_known_rows_is_refused(tmp_path, crossed):
 
 
 # -- what comes first --------------------------------------------------------------------------
-
-
-def test_sizes_come_before_what_is_known():
-    X = np.random.default_rng(0).normal(size=(120, 2)) + np.repeat([0, 6], 60)[:, None]
-    known = {row: row // 60 for row in range(0, 120, 6)}
-    uneven = front_door(cluster_sizes=[0.8, 0.2]).fit(X, partial_labels=known)
-    assert (uneven.candidate_, max(uneven.report_["sizes"])) == (LEAST_SQUARES, pytest.approx(96, abs=5))
-    assert uneven.report_["candidates"][0]["broken"] > 0
 
 
 def test_known_rows_may_have_no_weight(tmp_path):

@@ -60,7 +60,7 @@ def test_more_clusters_have_numbers_after_those_of_the_model(model):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"noise": "auto"}, {"kernel": "rbf", "n_clusters": 2}, {"cluster_sizes": "equal", "n_clusters": 2}],
+    [{}, {"noise": "auto"}, {"kernel": "rbf", "n_clusters": 2}],
 )
 def test_the_number_of_a_cluster_that_is_gone_is_free(model, parameters, tmp_path):
     X = OLD[model.labels_ != 1]

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score, homogeneity_score
 
 import mmcnb
-from mmcnb.choice.candidates import GINI_THRESHOLDS, LEAST_SQUARES, MARGIN, NEIGHBOURS, TREE
+from mmcnb.choice.candidates import GINI_THRESHOLDS, MARGIN, NEIGHBOURS, TREE
 from mmcnb.choice.pick import REPAIRED
 from mmcnb.datasets import make_shape
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
@@ -31,7 +31,6 @@ WAYS = {
     "Gaussian margin": {"kernel": "rbf"},
     "linear margin": {"kernel": "linear"},
     "directions": {"metric": "cosine"},
-    "sizes": {"cluster_sizes": "equal"},
     "fewer nodes": {"n_nodes": 150},
 }
 
@@ -111,10 +110,9 @@ def test_of_two_level_partitions_the_widest_margin_is_taken_at_two_clusters():
         ({"n_clusters": 3, "kernel": "rbf"}, {MARGIN}, "rbf"),
         ({"kernel": "linear"}, {MARGIN}, "linear"),
         ({"kernel": "graph", "metric": "cosine"}, OF_GRAPH | {"layout"}, "graph"),
-        ({"cluster_sizes": "equal"}, {LEAST_SQUARES}, "rbf"),
     ],
 )
-def test_kernel_metric_and_sizes_say_which_candidates_there_are(parameters, names, kernel):
+def test_kernel_and_metric_say_which_candidates_there_are(parameters, names, kernel):
     model = front_door(**parameters).fit(touching())
     found = {one["candidate"].removesuffix(REPAIRED) for one in model.report_["candidates"]}
     assert found | set(model.report_["left_out"]) == names
@@ -157,12 +155,6 @@ def test_rows_all_of_one_kind_are_not_trusted():
     trust = model.report_["trust"]
     assert (trust["level"], trust["reason"].count(". ")) == ("low", 0)
     assert 0 <= trust["agreement"] < 0.8
-
-
-def test_sizes_are_held():
-    X, _ = make_shape("two-moons", 400, random_state=0)
-    model = front_door(cluster_sizes=[0.3, 0.7]).fit(X)
-    assert abs(min(model.report_["sizes"]) - 120) <= 12  # a tenth
 
 
 # -- the number of clusters --------------------------------------------------------------------
@@ -298,11 +290,6 @@ def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(tmp_
     assert read.history_.equals(model.history_)
 
 
-@pytest.mark.parametrize(("kernel", "taken"), [("auto", "rbf"), ("rbf", "rbf"), ("linear", "linear")])
-def test_sizes_take_the_kernel_that_is_given(kernel, taken):
-    assert front_door(kernel=kernel, cluster_sizes="equal").fit(touching()).kernel_ == taken
-
-
 @pytest.mark.parametrize("way", ["graph", "Gaussian margin"])
 def test_probabilities_are_streamed_to_a_store_or_refused_above_the_limit(tmp_path, way):
     X = np.repeat(touching(), 50, axis=0)
@@ -414,9 +401,7 @@ def test_workers_of_a_cluster_give_the_same_bits_as_threads(tmp_path, way, dask_
     assert facts(model, X[:500]) == expected
 
 
-@pytest.mark.parametrize(
-    ("n_clusters", "way"), [(2, "all candidates"), (3, "graph"), (3, "Gaussian margin"), (2, "sizes")]
-)
+@pytest.mark.parametrize(("n_clusters", "way"), [(2, "all candidates"), (3, "graph"), (3, "Gaussian margin")])
 def test_a_checkpoint_of_some_passes_leads_to_the_same_end(tmp_path, n_clusters, way):
     X = touching(9000).astype(np.float32)
     with create_dense_store(tmp_path / "rows.zarr", 3, chunk_rows=BLOCK_ROWS) as writer:
@@ -593,17 +578,6 @@ SENTENCES = {
     "unknown kernel": ({"kernel": "poly"}, r"kernel='poly' is unknown; choose one of 'auto', 'graph', 'rbf'"),
     "unknown metric": ({"metric": "manhattan"}, r"metric='manhattan' is unknown"),
     "no nodes": ({"n_nodes": 1}, r"n_nodes=1 is out of range"),
-    "unknown sizes": ({"cluster_sizes": "auto"}, r"cluster_sizes='auto' is unknown; give None, 'equal' or"),
-    "sizes beyond one": ({"cluster_sizes": [0.5, 0.6]}, r"cluster_sizes must sum to 1"),
-    "sizes of any number": ({"n_clusters": None, "cluster_sizes": [0.5, 0.5]}, r"give n_clusters=2\."),
-    "sizes of directions": (
-        {"cluster_sizes": "equal", "metric": "cosine"},
-        r"takes no kernel='graph', metric='cosine' or noise; leave it out\.$",
-    ),
-    "sizes on the graph": (
-        {"cluster_sizes": "equal", "kernel": "graph"},
-        r"cluster_sizes takes no kernel='graph'",
-    ),
     "no cluster": ({"n_clusters": 0}, r"n_clusters=0 is out of range"),
     "a range upside down": ({"n_clusters": (5, 3)}, r"n_clusters=\(5, 3\) is upside down; give \(3, 5\)"),
     "a range of three": (
@@ -624,16 +598,8 @@ SENTENCES = {
         {"min_cluster_size": 5},
         r"min_cluster_size=5 needs a number to find, not n_clusters=2; drop one\.$",
     ),
-    "rows of given sizes": (
-        {"n_clusters": None, "min_cluster_size": 5, "cluster_sizes": "equal"},
-        r"min_cluster_size=5 needs a number to find, not cluster_sizes; drop one\.$",
-    ),
     "all is noise": ({"noise": 1.0}, r"noise=1.0 is out of range"),
     "noise by a name": ({"noise": "some"}, r"noise='some' is unknown; give a [^\n]*'auto'"),
-    "sizes with noise": (
-        {"cluster_sizes": "equal", "noise": "auto"},
-        r"metric='cosine' or noise; leave it out",
-    ),
     "a name": (
         {"n_clusters": "many"},
         r"n_clusters='many' is unknown; give a positive number or one of 'auto'",
@@ -691,7 +657,7 @@ def test_two_rows_are_two_clusters(way):
     assert model.labels_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("way", ["all candidates", "graph", "Gaussian margin", "directions", "sizes"])
+@pytest.mark.parametrize("way", ["all candidates", "graph", "Gaussian margin", "directions"])
 @pytest.mark.parametrize("factor", [1e-150, 1e-100, 1e-12, 1e12, 1e100, 1e150])
 def test_rows_in_any_unit_have_the_same_clusters(way, factor):
     X, y = blobs(90, k=2)

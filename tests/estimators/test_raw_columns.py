@@ -233,14 +233,6 @@ def test_wishes_that_cannot_be_are_refused_in_one_sentence(scale, sentence):
         front_door(scale=scale).fit(frame()[0])
 
 
-def test_sizes_that_are_asked_for_stay_whatever_the_units():
-    X, _ = numbers()  # alone, so that both scalings are compared by candidates that know no sizes
-    model = front_door(2, cluster_sizes=[0.3, 0.7]).fit(X)
-    assert "their kinds differ" not in model.report_["scaling"]
-    assert [row["candidate"] for row in model.report_["candidates"]] == ["least squares"]
-    assert sorted(model.report_["sizes"]) == pytest.approx([90, 210], rel=0.1)
-
-
 def test_one_cluster_and_any_number_are_found_in_raw_columns():
     rng = np.random.default_rng(0)
     for X in (rng.standard_normal((300, 4)) * [1, 10, 1e3, 1e4], rng.lognormal(size=(300, 3))):

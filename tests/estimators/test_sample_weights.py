@@ -13,7 +13,6 @@ PROPORTIONAL = {
     "two clusters": mmcnb.MaximumMarginClustering(2),
     "three": mmcnb.MaximumMarginClustering(3),
     "three, on the graph": mmcnb.MaximumMarginClustering(3, kernel="graph"),
-    "two, constrained": mmcnb.MaximumMarginClustering(2, cluster_sizes="equal"),
     "KernelCPMMC": mmcnb.KernelCPMMC(gamma=0.5),
     "CPMMC": mmcnb.CPMMC(),
     "UnsupervisedRLS": mmcnb.UnsupervisedRLS(3, cluster_sizes="equal"),

@@ -62,7 +62,6 @@ def test_scikit_learn_checks(estimator, check):
         mmcnb.MaximumMarginClustering(n_clusters=2, kernel="graph"),
         mmcnb.MaximumMarginClustering(n_clusters=2, kernel="linear"),
         mmcnb.MaximumMarginClustering(n_clusters=2, metric="cosine"),
-        mmcnb.MaximumMarginClustering(n_clusters=2, cluster_sizes="equal"),
         mmcnb.MaximumMarginClustering(noise="auto"),
         mmcnb.MultipleKernelClustering(n_clusters=3, n_init=1),
     ],

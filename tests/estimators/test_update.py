@@ -48,7 +48,7 @@ def test_rows_of_the_same_kind_change_nothing_but_counts(model, X):
     assert model.report_["number"] is number
 
 
-@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"cluster_sizes": "equal"}])
+@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}])
 def test_models_of_a_machine_take_in_rows_of_the_same_kind(parameters, tmp_path):
     X = np.random.default_rng(3).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
     model = front_door(n_clusters=2, **parameters).fit(X[:600])
@@ -196,7 +196,6 @@ def test_weights_and_tables_are_updated():
         ({}, OLD[:, :2], "has 2 features, but"),
         ({}, OLD[:0], "0 sample"),
         ({"kernel": "rbf", "n_clusters": 2}, FAR, r"fit\(X, like=model\)"),
-        ({"cluster_sizes": "equal", "n_clusters": 2}, FAR, r"fit\(X, like=model\)"),
     ],
 )
 def test_bad_input_is_one_sentence(fitted, X, words):
