@@ -139,8 +139,6 @@ class FitPlan:
         Where kernel columns are cached.
     costs : dict of str to float, default={}
         Estimated seconds of all passes for each store that is possible within the limit.
-    place : str, default="this process"
-        Where the passes run.
     """
 
     rows: RowShape
@@ -150,7 +148,6 @@ class FitPlan:
     threads: int = 1
     store: str = "recompute"
     costs: dict[str, float] = field(default_factory=dict)
-    place: str = "this process"
 
     # -- bytes -----------------------------------------------------------------------------------
 
@@ -217,16 +214,9 @@ class FitPlan:
         return int(self.reads * self.rows.n_samples * self.rows.row_bytes)
 
     @property
-    def stages(self) -> dict[str, float]:
-        """Estimated seconds of compilation, of drawing the sample, of the search on it, and of the passes."""
-        sample, search = self._read_seconds / self.threads, self.needs.search_seconds
-        passes = self.pass_seconds - sample
-        return {"compiling": self.compile_seconds, "sample": sample, "search": search, "passes": passes}
-
-    @property
     def seconds(self) -> float:
-        """Estimated seconds of all stages."""
-        return sum(self.stages.values())
+        """Estimated seconds of compilation, of the search on the sample, and of all reads and sweeps."""
+        return self.compile_seconds + self.needs.search_seconds + self.pass_seconds
 
     @property
     def pass_seconds(self) -> float:
@@ -250,7 +240,7 @@ class FitPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
-        ours = ("threads", "memory_limit", "store", "costs", "reads", "bytes", "stages", "place", "peak")
+        ours = ("threads", "memory_limit", "store", "costs", "reads", "bytes", "compile_seconds", "peak")
         return {
             **{name: getattr(self.rows, name) for name in ("n_samples", "n_features", "row_bytes")},
             **{name: getattr(self.needs, name) for name in ("n_landmarks", "sweeps")},
@@ -283,8 +273,8 @@ class FitPlan:
             f"sweeps over kernel columns at most {self.needs.sweeps}",
             "peak memory": f"about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
             f"({', '.join(parts)})",
-            "time": f"about {self.seconds:.3g} s on {self.threads} threads of {self.place} "
-            f"({', '.join(f'{name} {seconds:.2g} s' for name, seconds in self.stages.items() if seconds)})",
+            "time": f"about {self.seconds:.3g} s on {self.threads} threads here, "
+            f"{self.compile_seconds:.2g} s of it to compile (once)",
         }
         return [f"{name:<17}{text}" for name, text in facts.items()]
 

@@ -201,14 +201,10 @@ class FitSession:
         return replace(self, sample=self.sample[rows], sample_weights=weights, known=None)
 
     def of_size(self, size: int) -> "FitSession":
-        """The same session with so many rows of its sample, at random, and with all that are known."""
+        """The same session with so many rows of its sample, at random."""
         if self.sample.shape[0] <= size:
             return self
-        rows = np.sort(self.random_state.permutation(self.sample.shape[0])[:size])
-        if self.known is None:
-            return self.of_rows(rows)
-        rows = np.union1d(rows, self.known.rows)
-        return replace(self.of_rows(rows), known=self.known.among(rows))
+        return self.of_rows(np.sort(self.random_state.permutation(self.sample.shape[0])[:size]))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb._config import configured
-from mmcnb.engine.session import FitSession, picklable
+from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.samples._zarr import chunk_advice
@@ -126,20 +125,3 @@ def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
         yield f"gamma={gamma:g} leaves each row alone: kernel values are 0; {remedy}"
     elif farthest > 0.98:
         yield f"gamma={gamma:g} makes all rows alike: kernel values are 1; {remedy}"
-
-
-def place_of_work(engine: Any) -> str:
-    """The place at which the passes of a fit run, for its plan.
-
-    Examples
-    --------
-    >>> from mmcnb.estimators.advice import place_of_work
-    >>> place_of_work(None), place_of_work("local:4")
-    ('this process', 'a Dask cluster of 4 processes on this computer')
-    """
-    engine = configured("engine", engine)
-    if engine is None:
-        return "this process"
-    if isinstance(engine, str) and engine.startswith("local:"):
-        return f"a Dask cluster of {engine.removeprefix('local:')} processes on this computer"
-    return f"the Dask cluster at {picklable(engine)}"

@@ -35,7 +35,7 @@ from mmcnb.engine.session import (
     show_progress,
 )
 from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.estimators.advice import advice, place_of_work
+from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
@@ -466,7 +466,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         if not isinstance(X, RowShape):
             samples = read_input(copy(self), X, reset=True, least_rows=2, element=element)
             X = RowShape.of(samples, self.n_jobs)
-        return replace(self._plan(X), place=place_of_work(self.engine))
+        return self._plan(X)
 
     # -- the fit -------------------------------------------------------------------------------
 

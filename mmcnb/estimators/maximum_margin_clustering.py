@@ -652,9 +652,7 @@ class MaximumMarginClustering(StreamedClusterer):
         floor = float(self.min_cluster_size or 0.0)
         return (floor if floor < 1 else floor / n) * float(graph.sizes.sum())
 
-    def _labelled(
-        self, session: FitSession, seen: Structure, best: Candidate, is_small: np.ndarray
-    ) -> FitResult:
+    def _labelled(self, session: FitSession, seen: Structure, best: Candidate, is_small: Any) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         k, graph = int(best.labels.max()) + 1, seen.graph
         logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))

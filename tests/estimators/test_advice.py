@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
 import mmcnb
 from mmcnb.datasets import make_block
-from mmcnb.estimators.advice import count_advice, gamma_advice, place_of_work, spread_advice
+from mmcnb.estimators.advice import count_advice, gamma_advice, spread_advice
 from mmcnb.samples import open_samples
 from mmcnb.samples._zarr import chunk_advice
 from mmcnb.stores import describe_store
@@ -163,18 +163,6 @@ def test_chunks_that_mmcnb_writes_are_fine(tmp_path):
         writer.append(sp.eye_array(40).tocsr())
     for name in ("dense", "csr"):
         assert chunk_advice(open_samples(tmp_path / f"{name}.zarr")) is None
-
-
-# -- engine ------------------------------------------------------------------------------------
-
-
-def test_the_plan_says_where_the_work_will_run():
-    X = np.random.default_rng(0).standard_normal((100, 3))
-    assert "threads of this process" in str(mmcnb.CPMMC().plan(X))
-    plan = mmcnb.CPMMC(engine="tcp://somewhere:8786").plan(X)
-    assert plan.to_dict()["place"] == "the Dask cluster at tcp://somewhere:8786"
-    assert "of the Dask cluster at tcp://somewhere:8786" in str(plan)
-    assert place_of_work("local:3") == "a Dask cluster of 3 processes on this computer"
 
 
 # -- the verdict -------------------------------------------------------------------------------
