@@ -117,7 +117,6 @@ def test_fit_words_its_verdict(store, tmp_path, capsys):
         (["--kernel", "graph"], "graph", {"communities 15", "linkage 0.3"}),
         (["--kernel", "rbf"], "rbf", {"margin"}),
         (["--kernel", "linear"], "linear", {"margin"}),
-        (["--cluster-sizes", "equal"], "rbf", {"least squares"}),
     ],
 )
 def test_the_verdict_names_the_candidate_that_was_taken_and_its_trust(

@@ -16,7 +16,7 @@ CLASSES = (
 METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
 DEFAULT = "maximum-margin-clustering"
 OPTIONS = (
-    *("n_clusters", "kernel", "metric", "cluster_sizes", "min_cluster_size", "noise", "n_nodes"),
+    *("n_clusters", "kernel", "metric", "min_cluster_size", "noise", "n_nodes"),
     *("scale", "random_state"),
 )
 
