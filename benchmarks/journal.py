@@ -128,6 +128,8 @@ class Journal:
 
     def refresh(self) -> None:
         """Read the newer records, by another process too; a last line that was torn is cut off."""
+        if os.path.lexists(self.path) and not self.path.is_file():
+            raise mmcnb.InputError(f"{self.path} is no regular file: give another --out or delete it.")
         if self.path.exists() and self.path.stat().st_size != self._end:
             with self._locked():
                 pass

@@ -1,5 +1,6 @@
 """The errors a user can cause, each with one clear sentence."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,14 @@ class InputError(ValueError):
     ...     print(error)
     C=0.5 is out of range; give a number above 1.
     """
+
+
+class EqualRowsError(InputError):
+    """Rows that are all equal, so that nothing parts them."""
+
+    def __init__(self) -> None:
+        fault = "all rows are equal, or differ by less than rounding"
+        super().__init__(f"{fault}; give rows that differ, or subtract the mean of the columns.")
 
 
 class DamagedStoreError(InputError):
@@ -92,7 +101,9 @@ def shown(value: object) -> str:
 
 
 def plain(value: object, kept: str = "\n\t") -> str:
-    """A text without characters that a terminal obeys: they are shown as escapes, but for some.
+    """A text without words of 300 letters, which are cut, and without characters that a terminal obeys.
+
+    These are shown as escapes, but for those ``kept``.
 
     Examples
     --------
@@ -100,7 +111,8 @@ def plain(value: object, kept: str = "\n\t") -> str:
     >>> plain("red" + chr(27)) == "red" + chr(92) + "x1b"
     True
     """
-    return "".join(one if one.isprintable() or one in kept else ascii(one)[1:-1] for one in str(value))
+    text = "".join(one if one.isprintable() or one in kept else ascii(one)[1:-1] for one in str(value))
+    return re.sub(r"\S{300,}", lambda word: f"{word[0][:297]}...", text)
 
 
 def is_interrupt(error: BaseException | None) -> bool:

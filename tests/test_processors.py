@@ -1,4 +1,4 @@
-"""The front door gives the same labels, to the bit, whichever processor BLAS, numba, NumPy and libm see."""
+"""Every estimator gives the same labels, whichever processor BLAS, numba, NumPy and libm see."""
 
 import json
 import os
@@ -20,7 +20,13 @@ pytestmark = [
 ]
 
 # A core type, and what OpenBLAS may call the kernels that it takes for it.
-CORES = {"Prescott": {"Prescott", "Katmai"}, "Haswell": {"Haswell"}, "SkylakeX": {"SkylakeX"}, "Zen": {"Zen"}}
+CORES = {
+    "Prescott": {"Prescott", "Katmai"},
+    "Nehalem": {"Nehalem"},
+    "Haswell": {"Haswell"},
+    "SkylakeX": {"SkylakeX"},
+    "Zen": {"Zen"},
+}
 WITHOUT_FMA = ("-AVX2,-FMA", "-AVX2_Usable,-FMA_Usable")  # glibc from 2.33 on, and before
 TIES, LAYOUT = "words 5", "weighted words 6"  # sensitive to the last bits of distances and of weights
 KERNELS = """
@@ -46,6 +52,23 @@ with np.load(sys.argv[1]) as sets:
         X = csr_array(sets[name]) if "sparse" in name else sets[name]
         model = mmcnb.MaximumMarginClustering(int(name.split()[-1]), random_state=0).fit(X)
         found[name] = [model.candidate_, hashlib.sha256(model.labels_.tobytes()).hexdigest()]
+print(json.dumps(found))
+"""
+EVERY = """
+import hashlib, json, sys, warnings
+import numpy as np
+from scipy.sparse import csr_array
+from tests.estimators.every import NAMES, make_any
+
+warnings.simplefilter("ignore")
+found = {}
+with np.load(sys.argv[1]) as sets:
+    for key in sets:
+        for name in NAMES:
+            for form in (np.asarray, csr_array):
+                model = make_any(name, n_clusters=int(key.split()[-1])).fit(form(sets[key]))
+                digest = hashlib.sha256(model.labels_.tobytes()).hexdigest()
+                found[f"{name}, {key}, {form.__name__}"] = [digest, float(f"{model.objective_:.4g}")]
 print(json.dumps(found))
 """
 
@@ -83,6 +106,20 @@ def small_sets():
     }
 
 
+def groups(clusters, columns, rows, seed):
+    """Groups that overlap a little; in ties and in rows without groups one optimum is as good as another."""
+    random = np.random.RandomState(seed)
+    of = random.randint(clusters, size=rows)
+    return 2.5 * np.eye(clusters, columns)[of] + random.normal(size=(rows, columns)) * 0.6
+
+
+@pytest.fixture(scope="module")
+def groups_of_all(tmp_path_factory):
+    path = tmp_path_factory.mktemp("groups") / "sets.npz"
+    np.savez(path, **{"plane 2": groups(2, 2, 300, 0), "many columns 2": groups(2, 60, 200, 1)})
+    return path
+
+
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
     path = tmp_path_factory.mktemp("sets") / "sets.npz"  # made once, as libm has a part in made rows too
@@ -104,12 +141,33 @@ def labels(sets):
     return json.loads(printed(FIT, sets))
 
 
+@pytest.fixture(scope="module")
+def of_all(groups_of_all):
+    return json.loads(printed(EVERY, groups_of_all))
+
+
 @pytest.mark.parametrize("core", CORES)
 def test_labels_do_not_depend_on_the_kernels_of_blas(core, sets, labels):
     taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
     if not taken or not taken <= CORES[core]:
         pytest.skip(f"for {core} BLAS takes the kernels of {', '.join(taken) or 'a processor it hides'}")
     assert json.loads(printed(FIT, sets, OPENBLAS_CORETYPE=core)) == labels
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_labels_of_every_estimator_do_not_depend_on_the_kernels_of_blas(core, groups_of_all, of_all):
+    taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
+    if not taken or not taken <= CORES[core]:
+        pytest.skip(f"for {core} BLAS takes the kernels of {', '.join(taken) or 'a processor it hides'}")
+    assert json.loads(printed(EVERY, groups_of_all, OPENBLAS_CORETYPE=core)) == of_all
+
+
+def test_labels_of_every_estimator_do_not_depend_on_instructions(groups_of_all, of_all, tmp_path):
+    own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert json.loads(printed(EVERY, groups_of_all, **own)) == of_all
+    found = np.show_config("dicts")["SIMD Extensions"].get("found", [])
+    without = {"NPY_DISABLE_CPU_FEATURES": " ".join(found)} if found else {}
+    assert json.loads(printed(EVERY, groups_of_all, **without)) == of_all
 
 
 def test_labels_do_not_depend_on_the_loops_of_numpy(sets, labels):

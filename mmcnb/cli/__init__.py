@@ -86,7 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report = verb.run(arguments)
             signals.done()
             as_json = (json.dumps(report, indent=2, default=_plain),) if arguments.json else ()
-            return _printed(*map(plain, as_json or verb.lines(report)), is_all=arguments.verb not in WRITERS)
+            told = as_json or map(plain, verb.lines(report))
+            return _printed(*told, is_all=arguments.verb not in WRITERS)
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
         code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:

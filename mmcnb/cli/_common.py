@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mmcnb.errors import plain
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "element": {"help": 'element of the store that has the rows, such as "layers/counts" (default: X)'},
     "labels": {
@@ -83,7 +85,7 @@ def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not listing:
         return
     rows = [["column", *list(listing[0])[1:]]]
-    rows += [["" if value is None else words(value) for value in column.values()] for column in listing]
+    rows += [["" if cell is None else plain(words(cell)) for cell in row.values()] for row in listing]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,5 +1,6 @@
 """Outputs are checked before any work, and appear whole or not at all."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,6 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
     """
     for number, output in enumerate(outputs):
         for other in (*sources, *outputs[:number]):
-            one, two = Path(output).resolve(), Path(other).resolve()
+            one, two = (Path(os.path.realpath(path)) for path in (output, other))
             if one == two or one in two.parents or two in one.parents:
                 raise InputError(f"{output}: this output overlaps {other}; choose another path for it.")

@@ -10,7 +10,7 @@ from mmcnb.engine.run import Engine, Pass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import Scaling
-from mmcnb.samples.matrix import as_matrix, column_sums, stack
+from mmcnb.samples.matrix import as_matrix, column_moments, stack
 
 SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
 
@@ -74,12 +74,18 @@ class GatherPass(CollectingPass):
 
 @dataclass(frozen=True)
 class _MomentsPass(SumPass):
-    """Weighted sums of the columns and of their squares, and the weight."""
+    """The weight, and means of the columns and sums of their squares about the means."""
 
     n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        return column_sums(as_matrix(rows), self.weights_of(start, stop))
+        return column_moments(as_matrix(rows), self.weights_of(start, stop))
+
+    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+        # Chan, Golub & LeVeque (1979): sums about 0 would lose all digits of columns far from it.
+        share, step = other[0] / (total[0] + other[0] or 1.0), other[1] - total[1]
+        between = total[0] * share * step**2
+        return [total[0] + other[0], total[1] + share * step, total[2] + other[2] + between]
 
 
 @dataclass(frozen=True)
@@ -145,10 +151,9 @@ def draw_sample(
     return stack(parts), scaling_of(*sums)
 
 
-def scaling_of(total: Any, squares: Any, weight: float) -> Scaling:
-    """The scaling by the mean and the standard deviation of columns, from `column_sums`."""
-    mean = np.asarray(total).ravel() / weight
-    return Scaling(mean, np.sqrt(np.maximum(np.asarray(squares).ravel() / weight - mean**2, 0)))
+def scaling_of(weight: float, mean: np.ndarray, squares: np.ndarray) -> Scaling:
+    """The scaling by the mean and the standard deviation of columns, from `column_moments`."""
+    return Scaling(mean, np.sqrt(squares / weight))
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:

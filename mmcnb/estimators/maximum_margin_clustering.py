@@ -22,7 +22,7 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Traffic
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.errors import EqualRowsError, InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator, open_checkpoint
@@ -34,7 +34,7 @@ from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
 from mmcnb.graph.communities import MergeTree
-from mmcnb.graph.neighbours import N_NODES, EqualRowsError, NodeGraph, axes_of, node_graph
+from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample

@@ -18,7 +18,7 @@ from mmcnb.graph.neighbours import N_NODES, axes_of, node_graph
 from mmcnb.samples import open_samples
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.derived import scaled_matrix
-from mmcnb.samples.matrix import as_matrix, column_sums
+from mmcnb.samples.matrix import as_matrix, column_moments
 
 
 class PartitionScore(NamedTuple):
@@ -112,7 +112,7 @@ def partition_score(
         raise InputError(f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more.")
     sample, own = as_matrix(samples.gather(rows)), None if sample_weight is None else weights[rows]
     kept = "directions alone count" if metric == "cosine" else ""
-    moments = scaling_of(*column_sums(sample, weights[rows])) if scale == "standard" else None
+    moments = scaling_of(*column_moments(sample, weights[rows])) if scale == "standard" else None
     treatment = treat(scale, sample, moments, own, samples.sources, kept, rows.size < n)
     sample = scaled_matrix(sample, treatment.scaling)
     sample = unit_rows(sample) if metric == "cosine" else sample

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import EqualRowsError, InputError
 from mmcnb.samples.matrix import moments, row_shares
 
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
@@ -14,7 +14,7 @@ GAMMA_NAMES = ("auto", "mean", "median", "scale")
 DEFAULT_BANDWIDTH = 0.55
 
 
-def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
+def mean_squared_distance(X: Any, weights: np.ndarray | None = None, rounding: float = 1e-12) -> float:
     """Mean squared distance between two rows, the papers' gamma0.
 
     Parameters
@@ -23,6 +23,8 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
         Rows.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
+    rounding : float, default=1e-12
+        Share of the squares of the values up to which the distance is none.
 
     Returns
     -------
@@ -44,15 +46,11 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         mean, square = moments(X, weights)
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
-    if not np.isfinite(distance):
-        raise InputError("the squares of the values overflow; divide the columns by a constant.")
-    if 0 < distance < np.finfo(float).tiny:  # denormals have few digits
-        raise InputError("the squares of the values underflow; multiply the columns by a constant.")
-    if distance <= 1e-12 * float(square.sum()) or distance == 0:
-        raise InputError(
-            "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "
-            "mean of the columns."
-        )
+    held, size = np.finfo(X.dtype), np.sqrt(distance)
+    if size and not np.sqrt(np.finfo(float).tiny) < size < held.max * held.eps:  # denormals have few digits
+        raise InputError("the squares of the values are out of range; multiply the columns by a constant.")
+    if distance <= rounding * float(square.sum()) or distance == 0:
+        raise EqualRowsError
     return distance
 
 
@@ -75,7 +73,8 @@ def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray |
     >>> round(default_gamma("auto", "rbf", np.array([[0.0], [2.0]])), 6)
     0.826446
     """
-    distance = mean_squared_distance(X, weights)
+    # Inner products are float32.
+    distance = mean_squared_distance(X, weights, 1e-6 if kernel == "linear" else 1e-12)
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto" and kernel == "rbf":

@@ -72,8 +72,9 @@ class Kernel(OnBasis):
     def values(self, rows: Any, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
         """Kernel values between dense or CSR rows and basis vectors, of shape (rows, p)."""
         is_csr = isinstance(rows, CSRBlock)
-        given = rows[:3] if is_csr else (rows,)
-        basis = vectors.for_csr if is_csr else (vectors.dense.astype(rows.dtype, copy=False),)
+        # Products of float32 may leave its range, though the values are float64.
+        given = rows[:3] if is_csr else (rows.astype(np.result_type(rows, dtype), copy=False),)
+        basis = vectors.for_csr if is_csr else (vectors.dense.astype(given[0].dtype, copy=False),)
         out = np.empty((rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]), dtype)
         if self.name == "rbf":
             fill = kernels.rbf_kernel_block_csr_into if is_csr else kernels.rbf_kernel_block_into

@@ -16,8 +16,17 @@ from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense
 
 
-def normalization_of(gram: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:
-    """M with M M' the pseudo-inverse of a kernel matrix; tiny eigenvalues are dropped."""
+def normalization_of(gram: np.ndarray, tolerance: float = 1e-6, dtype: Any = np.float64) -> np.ndarray:
+    """M with M M' the pseudo-inverse of a kernel matrix; tiny eigenvalues are dropped.
+
+    Raises
+    ------
+    InputError
+        The values lie at the ends of the range of a type, in which those of the rows are computed.
+    """
+    held, largest = np.finfo(dtype), np.abs(gram).max()
+    if largest and not held.tiny < largest < held.max * held.eps:
+        raise InputError("kernel values overflow or underflow; scale the columns, as scale='standard' does.")
     values, vectors = np.linalg.eigh(gram)
     keep = values > tolerance * values[-1]
     return np.ascontiguousarray(vectors[:, keep] / np.sqrt(values[keep]))
@@ -72,7 +81,7 @@ def landmark_values(sample: Any, kernel: Kernel, basis: Any) -> tuple[np.ndarray
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
     values, basis = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64), basis.astype(np.float64)
     # Smaller eigenvalues, relative to the largest, are rounding of float32.
-    return values, normalization_of(kernel(basis, basis), 1e-7)
+    return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
 
 PROJECTED_COLUMNS = 64  # k-means++ projects more columns to so many at random

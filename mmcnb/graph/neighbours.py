@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError
+from mmcnb.errors import EqualRowsError, InputError
 from mmcnb.graph.nodes import (
     LEADING_AXES,
     SEARCHED_NODES,
@@ -33,10 +33,6 @@ MANY_COMPONENTS = 30  # from which on a search in all others would take most of 
 MOST_AXES = 128  # of more columns
 NEAR_EQUAL = 1e-6  # of the distance to the last listed node of most nodes: nodes so near become one
 UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
-
-
-class EqualRowsError(InputError):
-    """All rows are equal: there is no graph of them."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +172,8 @@ def node_graph(
             search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
             node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
+        if distances.max() ** 2 < np.finfo(float).tiny:  # of rows that differ
+            raise InputError("the squares of the values underflow; multiply the columns by a constant.")
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
             break
@@ -208,10 +206,7 @@ def _nodes_of(
         nodes, number = np.unique(points, axis=0, return_inverse=True)
         node_of = number.ravel()[node_of]
     if nodes.shape[0] < 2:
-        raise EqualRowsError(
-            "all rows are equal, or differ by less than rounding; give rows that differ, or subtract the "
-            "mean of the columns."
-        )
+        raise EqualRowsError
     return axes, nodes, node_of
 
 

@@ -140,7 +140,7 @@ class MultipleKernelSample:
         values = as_matrix(self.features.block(0, self.features.n_samples)).astype(np.float64)
         normalizations, parts = [], []
         for k, (gram, one) in enumerate(zip(grams_of(kernels, basis), self.columns, strict=True)):
-            normalization = normalization_of(gram, tolerance)
+            normalization = normalization_of(gram, tolerance, dtype)
             z = values[:, one] @ normalization
             total_variance = total_variance_of(z, weights)
             if not total_variance > 0:

@@ -86,7 +86,7 @@ def landmark_features(
     features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
     make = WorkingSet if whole else SampleWorkingSet
     vectors = basis.astype(np.float64)
-    normalization = nystroem.normalization_of(kernel(vectors, vectors), tolerance)
+    normalization = nystroem.normalization_of(kernel(vectors, vectors), tolerance, dtype)
     training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
     return KernelFeatures(kernel, _rows(training_set) @ normalization, weights, lambda: make(training_set))
 

@@ -83,7 +83,7 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool =
     if not failed:
         A, failed = dpotri(A, lower=True, overwrite_c=True)
     if failed or not np.isfinite(A.diagonal()).all():
-        raise InputError("The kernel matrix plus ridge is not positive definite: take a larger alpha.")
+        raise InputError("The kernel matrix is not positive definite: scale columns, or take a larger alpha.")
     R = A.T  # C-ordered: its upper triangle holds the inverse
     R *= -ridge
     R.flat[:: R.shape[0] + 1] += 1.0

@@ -71,8 +71,7 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
     with open_file(path) as file:
         content = file.read(DOCUMENT_BYTES + 1)
     if len(content) > DOCUMENT_BYTES:
-        fault = f"{path} has more than {DOCUMENT_BYTES:,} bytes, which no such file needs"
-        raise InputError(f"{fault}: replace it.")
+        raise InputError(f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: replace it.")
     return content
 
 

@@ -223,7 +223,7 @@ class StoredArray(SlicedRows):
         super().__init__(array.path, array, array.chunks[0], *cached)
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
-        is_local = type(array.store) is LocalStore
+        is_local = isinstance(array.store, LocalStore)
         self._plain = is_plain(array) or (is_local and has_plain_shards(array))
         if (chunk_bytes := self.row_bytes * self.chunk_length) > 2**30:  # so many on any machine
             check_chunk_bytes(chunk_bytes, name)
@@ -270,7 +270,7 @@ class StoredArray(SlicedRows):
     def _in_files(self, firsts: range) -> Iterator[tuple[int, str, Any]]:
         """The same of chunks with files of their own, with the errors of those that cannot be read."""
         store, columns = self._array.store, [0] * (self._array.ndim - 1)
-        step = 1 if type(store) is LocalStore else 8  # fetched side by side
+        step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
         most = 2 * self.chunk_length * self.row_bytes + 2**16  # codecs lengthen what they cannot shorten
         for begin in range(0, len(firsts), step):
             some = firsts[begin : begin + step]

@@ -20,7 +20,7 @@ import numpy as np
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._files import open_file
+from mmcnb.samples._files import check_file, open_file
 from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._npy import Rows
 from mmcnb.samples.matrix import CSRBlock, all_finite
@@ -68,7 +68,8 @@ def table_files(path: Path) -> list[Path]:
 def _below(folder: Path, form: str) -> Iterator[Path]:
     for file in folder.rglob("*"):
         is_hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-        if not is_hidden and plain_name(file).endswith(TABLES[form]) and file.is_file():
+        if not is_hidden and plain_name(file).endswith(TABLES[form]) and not file.is_dir():
+            check_file(file)
             yield file
 
 

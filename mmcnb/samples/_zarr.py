@@ -18,7 +18,7 @@ from mmcnb.samples import _inventory
 from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import Element, open_element
 from mmcnb.samples._files import check_file
-from mmcnb.samples._limits import check_documents
+from mmcnb.samples._limits import FolderStore, check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples._stored import EdgeChunks, StoredArray
 
@@ -104,7 +104,7 @@ def open_node(source: Any) -> Node:
     if "://" in path:
         return _open_store(*open_address(path), path)
     root, inner = _split(_checked(_inventory.checked_path(path)))
-    return _open_store(ZipStore(root, mode="r") if root.is_file() else root, inner, path)
+    return _open_store(ZipStore(root, mode="r") if root.is_file() else FolderStore(root), inner, path)
 
 
 def _open_store(store: Any, inner: str, name: str) -> Node:

@@ -329,10 +329,13 @@ def with_short_indices(sample: Any) -> Any:
     return sample
 
 
-def column_sums(X: Any, weights: np.ndarray) -> list[Any]:
-    """Weighted sums of the columns of dense or sparse rows and of their squares, and the weight."""
-    square = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    return [weights @ X, weights @ square, weights.sum()]
+def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
+    """Weight of dense or sparse rows, weighted mean of each column, and sum of its squares about the mean."""
+    weight = float(weights.sum())
+    mean = np.asarray(weights @ X).ravel() / (weight or 1.0)
+    if sp.issparse(X):
+        return [weight, mean, np.maximum(weights @ X.power(2, np.float64) - weight * mean**2, 0)]
+    return [weight, mean, weights @ np.square(X - mean)]
 
 
 def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -340,8 +343,9 @@ def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]
     weights = np.ones(X.shape[0]) if weights is None else weights
     total, squares, start = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
     for rows in row_blocks(X):
-        sums = column_sums(rows, weights[start : start + rows.shape[0]])
-        total, squares, start = total + sums[0], squares + sums[1], start + rows.shape[0]
+        own = weights[start : start + rows.shape[0]]
+        square = rows.power(2, np.float64) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
+        total, squares, start = total + own @ rows, squares + own @ square, start + rows.shape[0]
     weight = weights.sum()
     return np.asarray(total).ravel() / weight, np.asarray(squares).ravel() / weight
 

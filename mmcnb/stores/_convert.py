@@ -148,7 +148,7 @@ def convert(
 def _check_apart(source: Any, target: Path) -> None:
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
-    inner, outer = checked_path(source, "the source").resolve(), target.resolve()
+    inner, outer = (Path(os.path.realpath(one)) for one in (checked_path(source, "the source"), target))
     if inner == outer or inner in outer.parents or outer in inner.parents:
         raise InputError(f"{target} overlaps its source {source}: choose another path to write to.")
 

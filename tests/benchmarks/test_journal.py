@@ -440,3 +440,19 @@ def test_jobs_give_what_one_process_gives(tmp_path):
     pd.testing.assert_frame_equal(one.drop(columns=rough), two.drop(columns=rough))
     assert two["status"].tolist() == ["ok", "ok", "ok", "failed"]
     assert json.loads(frame_of(tmp_path / "2")["versions"][0])["jobs"] == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: os.mkfifo(path),
+        os.mkdir,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to("no"),
+    ],
+)
+def test_a_journal_is_a_regular_file(make, tmp_path):
+    make(tmp_path / "study.jsonl")
+    with pytest.raises(InputError, match=r"study\.jsonl is no regular file: give another [^\n]*\.$"):
+        Journal("study", Options(tmp_path), "of today")

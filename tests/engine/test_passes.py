@@ -35,6 +35,18 @@ def test_moments_and_sample_are_numpys(X, rows, weighted, layout):
     np.testing.assert_allclose(scaling.deviation, deviation, rtol=1e-12)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_deviations_do_not_depend_on_how_far_the_columns_lie_from_zero(X, rows, shift, dtype):
+    far, weights = (X + shift).astype(dtype), np.ones(len(X))
+    weights[:4500] = 0  # the first block of the reduction weighs nothing
+    with ThreadEngine(2) as engine:
+        _, scaling = draw_sample(engine, open_samples(far), rows, weights, moments=True)
+    exact = far[4500:].astype(np.longdouble)
+    np.testing.assert_allclose(scaling.mean, exact.mean(axis=0).astype(float), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(scaling.deviation, exact.std(axis=0).astype(float), rtol=1e-5)
+
+
 @pytest.mark.parametrize("layout", ["array", "stored", "csr"])
 def test_sample_alone_is_the_same_and_has_no_moments(X, rows, layout):
     storage = {"array": X, "stored": FakeSamples(X, 777), "csr": scipy.sparse.csr_array(X)}[layout]

@@ -12,7 +12,7 @@ import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.samples import _files as files
 from mmcnb.samples import open_samples
-from mmcnb.stores import convert
+from mmcnb.stores import convert, create_dense_store
 
 ROWS = np.arange(12.0).reshape(4, 3)
 READERS = {
@@ -68,3 +68,12 @@ def test_a_document_is_read_up_to_its_bound(tmp_path, monkeypatch):
     (tmp_path / "large").write_bytes(b"123456789")
     with pytest.raises(InputError, match="large has more than 8 bytes"):
         files.read_document(tmp_path / "large")
+
+
+def test_a_document_of_a_store_is_read_up_to_its_bound(tmp_path):
+    with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
+        writer.append(ROWS)
+    with (tmp_path / "rows.zarr" / "X" / "zarr.json").open("ab") as file:
+        file.truncate(2**40)  # it takes no place on the disk
+    with pytest.raises(InputError, match=r"X/zarr\.json has more than 67,108,864 bytes, [^\n]*it\.$"):
+        open_samples(tmp_path / "rows.zarr")
