@@ -38,7 +38,7 @@ def written(value: float, rng: np.random.Generator) -> str:
             text,
             f"{text}e0",
             text if text[0] == "-" else f"+{text}",
-            f"{float(text):.12e}",
+            f"{float(text):.17e}",
             f"{float(text):.17g}",
         ),
     )
