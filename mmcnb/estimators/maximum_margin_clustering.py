@@ -19,7 +19,7 @@ from mmcnb.choice.read_known import read_known_rows
 from mmcnb.columns.columns import single_columns
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
-from mmcnb.errors import InputError, MemoryLimitError, shown
+from mmcnb.errors import AbsentError, InputError, MemoryLimitError, shown
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator
@@ -462,7 +462,7 @@ class MaximumMarginClustering(StreamedClusterer):
         check_is_fitted(self, "model_")
         nodes = self.model_.graph
         if nodes is None:
-            raise InputError("this model has no merge tree: its rows are equal; give rows that differ.")
+            raise AbsentError("this model has no merge tree: its rows are equal; give rows that differ.")
         return nodes.tree
 
     @property
