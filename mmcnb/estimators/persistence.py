@@ -126,8 +126,8 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
     if not is_known:
         raise InputError(
-            f"{path} contains a {name[:60]}, which this version does not have; fit again, or use the version "
-            "that wrote it."
+            f"{path} contains a {shown(name)[1:-1]}, which this version does not have; fit again, or use the "
+            "version that wrote it."
         )
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():

@@ -99,7 +99,7 @@ class ScaledSamples(DerivedSamples):
     def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
         self.scaling, deviation = scaling, scaling.deviation
-        self.factor = 1.0 / np.where(deviation > 0, deviation, 1.0)
+        self.factor = 1.0 / np.where(deviation > np.finfo(np.float64).tiny, deviation, 1.0)
 
     @cached_property
     def feature_names(self) -> list[str] | None:

@@ -243,6 +243,7 @@ HEADERS = [
     ("several kernels", ("model", "kernel", "columns"), [[10**30]] + [None] * 4, "is no whole model"),
     ("several kernels", ("model", "kernel", "columns"), [["a"]] + [None] * 4, "is no whole model"),
     ("linear", ("class",), "x" * 10**6, "contains a xxx"),
+    ("linear", ("class",), "a\nb", r"contains a a\\nb, which"),
     ("linear", ("parameters",), {"x" * 10**6: 1}, "gives CPMMC the parameter 'xxx"),
     ("linear", ("parameters", "random_state"), "x" * 10**6, "has random_state='xxx"),
     ("linear", ("objective",), float("nan"), "has objective=nan"),
