@@ -157,7 +157,7 @@ def spoiled(
         return f"infinite {kind}", None if kind == "text" else True
     if what == "short":
         del lines[row][place]
-        return what, None if len(columns) == 1 else True  # a line without cells is none
+        return what, True if any(map(str.strip, lines[row])) else None  # a line without text is none
     lines[row].insert(place, "1.5")
     return what, True
 
