@@ -34,6 +34,10 @@ class DamagedStoreError(InputError):
     """A store whose bytes are not the bytes that were written."""
 
 
+class AbsentError(InputError, AttributeError):
+    """An attribute that this model does not have: `hasattr` says so, and scikit-learn does not show it."""
+
+
 class MemoryLimitError(InputError):
     """A memory limit too small for the work; the message names the least that works."""
 
@@ -62,7 +66,7 @@ def worded(
     fault, remedy : str
         What stands before the message of the error, and after it.
     *causes : type
-        Errors that are turned; none are all.
+        Errors that are turned, even if they tell of want of memory; none are all.
     kind : type, default=InputError
         What is raised.
 
@@ -79,9 +83,9 @@ def worded(
     turned = causes or (Exception,)
     try:
         yield
-    except (InputError, MemoryError):
-        raise
     except turned as error:
+        if isinstance(error, InputError) or (isinstance(error, MemoryError) and not causes):
+            raise
         raise kind(f"{fault} ({one_line(error)}): {remedy}.") from error
 
 

@@ -1,12 +1,16 @@
 """The runner of the campaigns: each way to fail is told with its seed, and the other tries go on."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests.campaigns import __main__ as command
-from tests.campaigns import broken, runner
+from tests.campaigns import broken, routines, runner
 
 pytestmark = pytest.mark.slow
 
@@ -77,3 +81,28 @@ def test_unknown_campaign_is_refused_with_the_names(capsys):
 def test_page_on_reliability_names_every_campaign():
     page = Path("docs/reliability.md").read_text()
     assert [name for name in command.CAMPAIGNS if page.count(f"| `{name}` |") < 1] == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems guard memory otherwise")
+@pytest.mark.parametrize(("at_end", "place"), [(True, 3), (True, 4), (False, 0), (False, -1)])
+def test_a_read_beside_an_array_between_guards_ends_the_process(at_end, place):
+    code = (
+        "import ctypes, numpy; from tests.campaigns.routines import between_guards; "
+        f"array = between_guards(numpy.arange(4.0), {at_end}); "
+        f"print(ctypes.c_double.from_address(array.ctypes.data + 8 * {place}).value)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if place in (0, 3):
+        assert (done.returncode, done.stdout) == (0, f"{float(place)}\n")
+    else:
+        assert done.returncode == -signal.SIGSEGV
+
+
+def test_an_argument_that_a_routine_overwrites_is_seen():
+    def routine(values):
+        values[0] = 9.0
+        return 1.0
+
+    routine.takes = {"values": None}
+    with pytest.raises(AssertionError, match="an argument was overwritten"):
+        routines.judged(routine, lambda given: routine(**given), {"values": np.zeros(3)})

@@ -650,7 +650,8 @@ def _check_columns(estimator: Any, name: str, n_features: int, names: list[str] 
         said = str(error).replace("X has", f"{name} has", 1)
         if said.endswith("\n"):
             raise InputError(f"{said}Give the columns by estimator.feature_names_in_.") from error
-        raise InputError(f"{said.removesuffix('.')}; give rows with the columns of the fit.") from error
+        said = " ".join(said.split()).removesuffix(".")
+        raise InputError(f"{said}; give rows with the columns of the fit.") from error
 
 
 def label_rows(

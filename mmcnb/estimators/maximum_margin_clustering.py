@@ -22,7 +22,7 @@ from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Traffic
 from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
-from mmcnb.errors import EqualRowsError, InputError, MemoryLimitError
+from mmcnb.errors import AbsentError, EqualRowsError, InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator, open_checkpoint
@@ -473,7 +473,7 @@ class MaximumMarginClustering(StreamedClusterer):
         check_is_fitted(self, "model_")
         nodes = self.model_.graph
         if nodes is None:
-            raise InputError("this model has no merge tree: its rows are equal; give rows that differ.")
+            raise AbsentError("this model has no merge tree: its rows are equal; give rows that differ.")
         return nodes.tree
 
     @property

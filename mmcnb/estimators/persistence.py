@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mmcnb.engine.session import Report
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.model import Model, check_shapes, n_clusters_of, read_model, write_model
 from mmcnb.samples._arrays import check_feature_names
@@ -23,12 +23,13 @@ KINDS: dict[str, Any] = {  # of what a header and its report contain; a list is 
     "class kernel candidate": (str,),
     "parameters model report history": (dict,),
     "n_features_in n_clusters n_iter": (int,),
-    "alpha inertia objective rho": NUMBER,
+    "alpha inertia noise objective rho": NUMBER,
     "gamma": (*NUMBER, NOTHING),
     "converged": (bool,),
     "number trust": (dict, NOTHING),
     "kernel_names warnings": [(str,)],
     "sizes": [NUMBER],
+    "candidates": [{}],
     "layers": [LAYER | {"taken": (bool,)}],
     "changes": [{"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}],
 }
@@ -125,18 +126,18 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
     if not is_known:
         raise InputError(
-            f"{path} contains a {name}, which this version does not have; fit again, or use the version that "
-            "wrote it."
+            f"{path} contains a {shown(name)[1:-1]}, which this version does not have; fit again, or use the "
+            "version that wrote it."
         )
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:
             raise InputError(
-                f"{path} gives {name} the parameter {key!r}, which no model of this version has; fit again, "
-                "and do not trust this file unless an earlier version wrote it."
+                f"{path} gives {name} the parameter {shown(key)}, which no model of this version has; fit "
+                "again, and do not trust this file unless an earlier version wrote it."
             )
         if key == "random_state" and not isinstance(value, int | None):
-            raise InputError(f"{path} has random_state={value!r}, which is no seed; fit again.")
+            raise InputError(f"{path} has random_state={shown(value)}, which is no seed; fit again.")
     estimator = cls(**parameters)
     try:
         estimator._check_parameters()
@@ -153,7 +154,7 @@ def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str
         estimator.model_ = Model.restore(arrays, header["model"])
         check_shapes(estimator.model_, n_features)
     except InputError as error:
-        sentence = str(error).removesuffix(".")
+        sentence = str(error).removesuffix(".")[:300]
         raise InputError(f"{path} holds a model that cannot be: {sentence}; fit again.") from error
     names = header.get("feature_names_in")  # files of earlier versions have none
     if names is not None:
@@ -171,7 +172,7 @@ def _check_kinds(path: Any, fields: dict[str, Any]) -> None:
     """Refuse fields that are of another kind than a fit writes."""
     for name, value in fields.items():
         if name in KIND_OF and not _is_of(KIND_OF[name], value):
-            raise _no_such(path, f"{name}={value!r}")
+            raise _no_such(path, f"{name}={shown(value)}")
 
 
 def _is_of(kind: Any, value: Any) -> bool:
@@ -180,26 +181,28 @@ def _is_of(kind: Any, value: Any) -> bool:
         return isinstance(value, list) and all(_is_of(kind[0], one) for one in value)
     if isinstance(kind, dict):
         return isinstance(value, dict) and all(_is_of(one, value.get(name)) for name, one in kind.items())
-    return type(value) in kind
+    return type(value) in kind and (type(value) is not float or np.isfinite(value))
 
 
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
     found, report = n_clusters_of(estimator.model_), estimator.report_
-    if report.get("sizes") and len(report["sizes"]) != found:
-        raise _no_such(path, f"{len(report['sizes'])} sizes for {found} clusters")
-    used = np.count_nonzero(report.get("sizes") or np.ones(found))  # a number of an earlier model may be free
+    if hasattr(estimator, "update") and not {"layers", "sizes"} <= set(report):
+        raise _no_such(path, "no layers or no sizes")
+    if hasattr(estimator, "transform") and estimator.model_.ridge is None:
+        raise _no_such(path, "no ridge_matrix")
+    sizes = np.array(report.get("sizes") or np.ones(found), np.float64)
+    if len(sizes) != found or sizes.min() < 0 or not 0 < sum(sizes.tolist()) < np.inf:
+        raise _no_such(path, f"{len(sizes)} sizes for {found} clusters")
+    used = np.count_nonzero(sizes)  # a number of an earlier model may be free
     for name in ("n_clusters_", "n_clusters"):
         wanted = getattr(estimator, name, None)
         if type(wanted) is int and not used <= wanted <= found:
             raise _no_such(path, f"{name}={wanted} for a rule of {found} clusters")
     names, kernel = getattr(estimator, "kernel_names_", None), estimator.model_.kernel
     if names is not None and len(names) != len(getattr(kernel, "kernels", [kernel])):
-        raise _no_such(path, f"kernel_names={names!r}")
+        raise _no_such(path, f"kernel_names={shown(names)}")
 
 
 def _no_such(path: Any, what: str) -> InputError:
-    shown = what if len(what) <= 200 else f"{what[:200]}..."
-    return InputError(
-        f"{path} has {' '.join(shown.split())}, which is of no model; fit again to write it anew."
-    )
+    return InputError(f"{path} has {what}, which is of no model; fit again to write it anew.")

@@ -107,11 +107,13 @@ def _searched(estimator: Any, engine: Any, samples: Samples, is_far: np.ndarray)
     k = int(best.labels.max()) + 1
     bins: Any = np.arange(before.size + 1), np.arange(k + 1)
     common = np.histogram2d(earlier, best.labels, bins, weights=weights)[0]
-    common *= before[:, None] / np.maximum(common.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    common *= before[:, None] / np.maximum(common.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.5)
     numbers = matched(common)
     count, labels = max(before.size, int(numbers.max()) + 1), numbers[best.labels]
     table, offsets = np.zeros((count, count)), np.zeros(count)
     table[: before.size, numbers], offsets[number] = common, model.graph.offsets
+    # Of a small cluster perhaps no node was drawn.
+    table[: before.size, : before.size] += np.diag(np.where(common.any(axis=1), 0.0, before))
     for one in range(before.size, count):
         offsets[one] = np.median(logs[labels == one])
     nodes = vote(graph, labels, count, seen.tree, offsets[labels])

@@ -243,8 +243,8 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
         axes, types = ARRAYS[name]
         if array.ndim not in axes or array.dtype.name not in types or not array.dtype.isnative:
             raise InputError(f"{name} is of shape {array.shape} and type {array.dtype}, which it never is")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} holds numbers that are not finite")
+        if not np.abs(array).max(initial=0) < np.finfo(np.float64).max ** 0.5:
+            raise InputError(f"{name} holds numbers that are not finite, or whose squares overflow")
     if missing := sorted({"coef", "offset"} - set(arrays)):
         raise InputError(f"{missing[0]} is missing")
 
@@ -309,7 +309,7 @@ def _n_columns(model: Model, n_features: int) -> int:
         if part is not None and part[-1] >= n_features:
             raise InputError(f"columns of a kernel reach {part[-1]}, beyond the {n_features} there are")
     n_kernels = len(model.kernel.kernels)
-    _check_shape("kernel_weights", model.kernel_weights, (n_kernels,))
+    _check_shape("kernel_weights", np.array(model.kernel_weights), (n_kernels,))
     return n_basis * n_kernels
 
 

@@ -151,7 +151,7 @@ class MergeTree:
         """The tree of its three arrays, which may be anything."""
         pieces, merges, links = arrays
         c = len(links) + 1
-        check_fits("pieces", pieces.shape == (n_nodes,) and bool(((pieces >= 0) & (pieces < c)).all()))
+        check_fits("pieces", pieces.shape == (n_nodes,) and np.array_equal(np.unique(pieces), np.arange(c)))
         check_fits("merges", merges.shape == (c - 1, 2) and merges.dtype == np.int64)
         below = c + np.arange(c - 1)[:, None]  # of earlier merges
         once = np.bincount(np.clip(merges, 0, 2 * c).ravel(), minlength=1).max(initial=1) == 1

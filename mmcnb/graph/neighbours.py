@@ -71,8 +71,8 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How many rows each node stands for, if the lightest stands for one."""
-        return np.rint(self.sizes / self.sizes.min())
+        """How many rows each node stands for, if the lightest stands for one; at most 2**31."""
+        return np.rint(self.sizes / max(self.sizes.min(), self.sizes.max() / 2**31)).clip(1)
 
     def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[Any, np.ndarray]:
         """Weights of the edges to some nearest neighbours, and each node's weight with itself.

@@ -91,7 +91,7 @@ class Vote:
         weights = kernels.calibrated_weights(distances)
         own = np.flatnonzero(is_own(distances))
         sizes = self.sizes[numbers[own]]
-        lighter = weights[own] * np.minimum(sizes / sizes[:, :1], 1.0)
+        lighter = weights[own] * (np.minimum(sizes, sizes[:, :1]) / sizes[:, :1])
         lighter[:, 0] += (weights[own] - lighter).sum(axis=1)
         lighter[:, 0] = np.maximum(lighter[:, 0], 1.0 + lighter[:, 1:].sum(axis=1))
         weights[own] = lighter
@@ -125,6 +125,8 @@ class Vote:
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
         check_fits("offsets", offsets.shape == (p,))
+        for name in ("offsets", *SCORES):  # outlier scores are float32
+            check_fits(name, np.max(np.abs(given.get(name, 0.0))) < np.finfo(np.float32).max)
         tree = MergeTree.restore([given[name] for name in TREE], p)
         scores = (float(given.get(name, np.inf)) for name in SCORES)
         return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, *scores)

@@ -292,7 +292,7 @@ def node_shares_into(numbers, weights, labels, out):
     labels : ndarray of shape (p,), int64, in [0, k)
         Clusters of the nodes.
     out : ndarray of shape (rows, k), float32 or float64, overwritten
-        Overwritten; sums are computed in float64.
+        Overwritten; sums are computed in float64. NaN if the weights of a row add up to 0.
 
     Examples
     --------
@@ -310,4 +310,4 @@ def node_shares_into(numbers, weights, labels, out):
             total += weights[i, j]
             sums[labels[numbers[i, j]]] += weights[i, j]
         for c in range(sums.size):
-            out[i, c] = sums[c] / total
+            out[i, c] = sums[c] / total if total != 0 else np.nan

@@ -17,6 +17,7 @@ from mmcnb.kernels._checks import INTEGERS, Array, Whole, takes
 ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
 
 
+@np.errstate(over="ignore")
 def _check_sizes(given):
     total, rounding = given["weights"].sum(), 1e-9 * given["weights"].sum()
     least, most = given["low"].sum(), given["high"].sum()
@@ -227,7 +228,7 @@ def _flow(scores, least, most, b):
         if not np.isfinite(distance[node]):
             return b
         while before[node] >= 0:
-            a = before[node]
+            a, before[node] = before[node], -1  # so that a circle ends, which NaN would make
             if node == k:
                 held[a] += 1
             elif a == k:

@@ -160,7 +160,7 @@ def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     parts = [values[:, one] @ normalization_of(gram) for one, gram in zip(columns, grams, strict=True)]
     variances = np.array([total_variance_of(part, None) for part in parts])
     # A variance of 0: the rows drawn are equal.
-    scales = np.sqrt(model.kernel_weights / np.where(variances > 0, variances, 1.0))
+    scales = np.sqrt(np.abs(model.kernel_weights) / np.where(variances > 0, variances, 1.0))
     return np.hstack([part * scale for part, scale in zip(parts, scales, strict=True)])
 
 

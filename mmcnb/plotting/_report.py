@@ -41,8 +41,8 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
     source = repr(samples.name) if Path(samples.name).exists() else "X"
     trust, number = report.get("trust"), report.get("number")
     verdict = {
-        "Trust": trust and f"{trust['level']}: {trust['reason']}",
-        "Number of clusters": number and number["reason"],
+        "Trust": trust and f"{trust.get('level')}: {trust.get('reason')}",
+        "Number of clusters": number and number.get("reason"),
         "Columns": report.get("scaling"),
         "Warnings": " ".join(report.get("warnings", ())),
     }

@@ -17,7 +17,7 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import CSRBlock, as_matrix, n_bytes_of, slice_rows, stack_blocks
+from mmcnb.samples.matrix import CSRBlock, all_finite, as_matrix, n_bytes_of, slice_rows, stack_blocks
 
 
 class DerivedSamples(Samples):
@@ -45,17 +45,25 @@ class DerivedSamples(Samples):
         """The rows computed from rows of the base."""
         raise InputError(f"{type(self).__name__} derives no rows.")
 
+    def _finite(self, rows: Any) -> Any:
+        """The rows computed from rows of the base, unless a number overflows."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            found = self.derive(rows)
+        if not all_finite(found.data if isinstance(found, CSRBlock) else found):
+            raise InputError(f"{self.name}: its sums or products overflow; divide the columns by a constant.")
+        return found
+
     def block(self, start: int, stop: int) -> Any:
         """Rows start to stop, derived in the fixed blocks of the reduction."""
         return stack_blocks(list(self.blocks(start, stop)))
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
         """Rows start to stop in fixed blocks, derived one by one."""
-        yield from map(self.derive, self.base.blocks(start, stop))
+        yield from map(self._finite, self.base.blocks(start, stop))
 
     def gather(self, rows: np.ndarray) -> Any:
         """The given rows."""
-        return self.derive(self.base.gather(rows))
+        return self._finite(self.base.gather(rows))
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class ScaledSamples(DerivedSamples):
     def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
         self.scaling, deviation = scaling, scaling.deviation
-        self.factor = 1.0 / np.where(deviation > 0, deviation, 1.0)
+        self.factor = 1.0 / np.where(deviation > np.finfo(np.float64).tiny, deviation, 1.0)
 
     @cached_property
     def feature_names(self) -> list[str] | None:

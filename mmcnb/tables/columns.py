@@ -196,7 +196,7 @@ class TableOptions:
         ]
         if found:
             return f"give {' or '.join(found)}, "
-        if len(pc.unique(texts)) > 1:
+        if len(pc.unique(texts)) > 1 or not texts[0].as_py().isprintable():
             return ""
         more = " and --missing drop" if self.missing == "refuse" else ""
         return f"give --na-values {shlex.quote(texts[0].as_py())}{more} if it marks missing values, "

@@ -11,7 +11,10 @@ from pathlib import Path
 from mmcnb._progress import progress
 from tests.campaigns import runner
 
-CAMPAIGNS = ("flips", "kills", "fuzz", "truth", "memory", "races", "hostile", "dask", "changes", "errors")
+CAMPAIGNS = (
+    *("flips", "kills", "fuzz", "truth", "memory", "races", "hostile", "models", "routines", "dask"),
+    *("changes", "errors"),
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -46,7 +46,7 @@ from mmcnb.stores._label_table import TableWriter, read_values
 from mmcnb.stores._labels import read_column, stored_classes
 from tests.campaigns import _damage
 
-TRIES = 3000
+TRIES = 6000
 CI_TRIES = 60
 SECONDS = 120
 ROWS = 600

@@ -29,10 +29,11 @@ import mmcnb
 from mmcnb import cli
 from mmcnb.stores import convert
 from tests.campaigns._fuzz_rows import array, sparse, store
+from tests.campaigns._fuzz_tables import table
 from tests.campaigns._fuzz_texts import csv, libsvm
 from tests.campaigns._judge import judged, one_of, refusal
 
-TRIES = 20_000
+TRIES = 25_000
 CI_TRIES = 200
 SECONDS = 60
 
@@ -257,4 +258,6 @@ KINDS: dict[str, Callable[[np.random.Generator, Path], dict[str, Any]]] = {
     "values": values,
     "parameters": parameters,
     "command": command,
+    "table": table,
+    "table again": table,
 }

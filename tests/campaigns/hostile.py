@@ -87,11 +87,11 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     _hook()
     _shared()  # what all tries need is not of this one
     what, ask = KINDS[kind](rng, folder)
-    before = _reset_peak()
+    before = peak_from_here()
     _events.clear()
     _watched["folder"] = folder
     try:
-        answer = _answer(ask)
+        answer = answer_of(ask)
     finally:
         _watched["folder"] = None
     growth = peak_memory() - before
@@ -100,7 +100,7 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     return {"kind": kind, "what": what, "answer": answer, "growth_mib": growth >> 20}
 
 
-def _answer(ask: Callable[[], Any]) -> str:
+def answer_of(ask: Callable[[], Any]) -> str:
     """``refused`` after one sentence, otherwise what ``ask`` says of its answer."""
     try:
         return str(ask() or "answered")
@@ -111,7 +111,7 @@ def _answer(ask: Callable[[], Any]) -> str:
         return "refused"
 
 
-def _reset_peak() -> int:
+def peak_from_here() -> int:
     """Resident memory from which a peak is measured; the system's mark is set back where it can be."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -307,7 +307,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place for key, part in inner for place in [(*path, key), *_places(part, (*path, key))][:200]]
 
 
-def _spoil(rng: random.Random, document: Any) -> str:
+def spoil(rng: random.Random, document: Any) -> str:
     """Change a field at random."""
     path = rng.choice(_places(document))
     for key in path[:-1]:
@@ -345,7 +345,7 @@ def _try_model(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
             name, change = rng.choice(sorted(arrays)), rng.choice(list(ARRAY_CHANGES))
             arrays[name], what = ARRAY_CHANGES[change](arrays[name]), f"{name}: {change}"
         else:
-            what = _spoil(rng, header)
+            what = spoil(rng, header)
     header.pop("arrays", None)
     write_model(folder / "model", header, arrays)
 
@@ -453,7 +453,7 @@ def _try_checkpoint(rng: random.Random, folder: Path) -> tuple[str, Callable[[],
     what = rng.choice(["field", "deep", "link", "entry", "engine"])
     if what == "field":
         document = json.loads(run.read_text())
-        what = _spoil(rng, document)
+        what = spoil(rng, document)
         run.write_text(json.dumps(document))
     elif what == "deep":
         run.write_bytes(DEEP)
@@ -499,7 +499,7 @@ def _try_attributes(rng: random.Random, folder: Path) -> tuple[str, Callable[[],
         if foreign:
             names = [rng.choice(MARKUP) for _ in range(rng.choice((4, 4, 3)))]
             document["attributes"] = {"feature_names": names, "shape": [4, 300]}
-        what = _spoil(rng, document)
+        what = spoil(rng, document)
         document_path.write_text(json.dumps(document))
 
     def ask() -> str:

@@ -105,3 +105,11 @@ def test_a_model_file_with_names_for_other_columns_is_refused(X, tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(InputError, match=r"model: feature_names has 3 entries for 8 columns"):
         mmcnb.load(tmp_path / "model")
+
+
+def test_names_that_are_equal_are_refused_in_one_sentence(X):
+    anndata = pytest.importorskip("anndata")
+    with pytest.warns(UserWarning, match="not unique"):
+        cells = anndata.AnnData(X, var=pd.DataFrame(index=[""] * 8))
+    with pytest.raises(InputError, match=r"^[^\n]*unique column names[^\n]*\.$"):
+        make("CPMMC").fit(X).predict(cells)

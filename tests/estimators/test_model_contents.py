@@ -18,6 +18,7 @@ from tests.estimators.conftest import make_blobs
 X = make_blobs(120)
 MODELS = {
     "kernel": lambda: mmcnb.SparseKernelMMC(gamma=0.5, n_landmarks=6, n_init=1, scale="standard"),
+    "polynomial": lambda: mmcnb.SparseKernelMMC(kernel="poly", n_landmarks=6, n_init=1),
     "linear": lambda: mmcnb.CPMMC(),
     "least squares": lambda: mmcnb.UnsupervisedRLS(3, gamma=0.5, n_landmarks=6, n_init=1),
     "several kernels": lambda: mmcnb.MultipleKernelClustering(2, n_init=1),
@@ -63,6 +64,7 @@ TREE = [
     ("graph_pieces", halved, "graph_pieces does not fit"),
     ("graph_pieces", changed(0, -1), "graph_pieces does not fit"),
     ("graph_pieces", changed(0, 10**6), "graph_pieces does not fit"),
+    ("graph_pieces", lambda a: 0 * a, "graph_pieces does not fit"),  # some piece has no node
     ("graph_pieces", lambda a: a.astype(float), "graph_pieces is of shape"),
     ("graph_merges", changed((-1, 0), 10**6), "graph_merges does not fit"),
     ("graph_merges", changed((-1, 0), -1), "graph_merges does not fit"),
@@ -89,6 +91,7 @@ ARRAYS = [
     ("kernel", "basis", spoilt, "basis holds numbers that are not finite"),
     ("kernel", "basis", lambda a: a.astype(object).astype("S4"), r"basis is of shape .* \|S4"),
     ("kernel", "mean", halved, "mean has shape"),
+    ("kernel", "mean", changed(0, -1e200), "mean holds numbers .* or whose squares overflow"),
     ("kernel", "deviation", lambda a: -a, "deviation is negative"),
     ("linear", "coef", halved, r"coef has shape \(1,\), and \(3,\) would fit"),
     ("least squares", "coef", lambda a: a[:, :2], r"coef has shape \(6, 2\), and \(6, 3\) would fit"),
@@ -114,6 +117,9 @@ ARRAYS = [
     ("graph", "graph_labels", lambda a: a - 1, "graph_labels does not fit"),
     ("graph", "graph_offsets", halved, "graph_offsets does not fit"),
     ("graph", "graph_offsets", spoilt, "graph_offsets holds numbers that are not finite"),
+    ("graph", "graph_offsets", changed(0, -1e100), "graph_offsets does not fit"),
+    ("graph", "graph_bound", lambda a: a - 1e100, "graph_bound does not fit"),
+    ("graph", "graph_threshold", lambda a: a + 1e100, "graph_threshold does not fit"),
     ("graph", "graph_threshold", spoilt, "graph_threshold holds numbers that are not finite"),
     ("graph", "graph_threshold", lambda a: a[None], "graph_threshold is of shape"),
     *((model, *rest) for model in ("graph", "margin") for rest in TREE),
@@ -172,6 +178,21 @@ def test_arrays_are_those_of_a_model(files, tmp_path):
             mmcnb.load(tmp_path / "odd")
 
 
+@pytest.mark.parametrize(
+    ("model", "name", "match"),
+    [
+        ("least squares", "ridge_matrix", "has no ridge_matrix, which is of no model"),
+        ("several kernels", "kernel_weights", r"kernel_weights has shape \(\), and \(5,\) would fit"),
+    ],
+)
+def test_a_model_without_an_array_of_its_class_is_refused(files, tmp_path, model, name, match):
+    header, arrays = read_model(files / model)
+    del arrays[name]
+    write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
+    with pytest.raises(InputError, match=rf"^[^\n]*odd [^\n]*{match}[^\n]*\.$"):
+        mmcnb.load(tmp_path / "odd")
+
+
 def test_a_ridge_that_a_fit_of_0_2_chose_is_that_of_its_model(tmp_path):
     X = make_blobs(100)
     model = mmcnb.UnsupervisedRLS(2, alpha=3e-4, n_init=1, random_state=0).fit(X)
@@ -221,6 +242,17 @@ HEADERS = [
     ("several kernels", ("model", "kernel", "columns"), [[7]] + [None] * 4, "columns of a kernel reach 7"),
     ("several kernels", ("model", "kernel", "columns"), [[10**30]] + [None] * 4, "is no whole model"),
     ("several kernels", ("model", "kernel", "columns"), [["a"]] + [None] * 4, "is no whole model"),
+    ("linear", ("class",), "x" * 10**6, "contains a xxx"),
+    ("linear", ("class",), "a\nb", r"contains a a\\nb, which"),
+    ("linear", ("parameters",), {"x" * 10**6: 1}, "gives CPMMC the parameter 'xxx"),
+    ("linear", ("parameters", "random_state"), "x" * 10**6, "has random_state='xxx"),
+    ("linear", ("objective",), float("nan"), "has objective=nan"),
+    ("kernel", ("model", "kernel", "gamma"), "x" * 10**6, "gamma of the kernel is 'xxx"),
+    ("least squares", ("report", "sizes"), [130, -10, 0], "3 sizes for 3 clusters"),
+    ("least squares", ("report", "sizes"), [0, 0, 0], "3 sizes for 3 clusters"),
+    ("graph", ("report",), {}, "has no layers or no sizes"),
+    ("graph", ("report", "noise"), "many", "has noise='many'"),
+    ("graph", ("report", "candidates"), [1], r"has candidates=\[1\]"),
     ("graph", ("n_clusters",), 5, "n_clusters_=5 for a rule of 2 clusters"),
     ("graph", ("report", "trust"), "high", "has trust="),
     ("graph", ("candidate",), 3, "has candidate=3"),
@@ -233,8 +265,32 @@ def test_headers_fit_their_arrays(files, tmp_path, model, field, value, match):
     header, arrays = read_model(files / model)
     at(header, *field)[field[-1]] = value
     write_model(tmp_path / "odd", header, arrays)
-    with pytest.raises(InputError, match=rf"^[^\n]*odd[^\n]*{match}[^\n]*\.$"):
+    with pytest.raises(InputError, match=rf"^[^\n]*odd[^\n]*{match}[^\n]*\.$") as raised:
         mmcnb.load(tmp_path / "odd")
+    assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "factor"), [("kernel", "mean", 1e100), ("polynomial", "basis", 1e30)]
+)
+def test_numbers_that_overflow_with_the_rows_are_one_sentence(files, tmp_path, model, name, factor):
+    """Nothing is known of the rows when a model is loaded; in float32 a square of 1e30 is infinite."""
+    header, arrays = read_model(files / model)
+    arrays[name] = factor * (arrays[name] + 1)
+    write_model(tmp_path / "odd", header, arrays)
+    odd = mmcnb.load(tmp_path / "odd")
+    for ask in (odd.predict, odd.decision_function, odd.explain):
+        with pytest.raises(InputError, match=r"^[^\n]*: its sums or products overflow; [^\n]*\.$"):
+            ask(X.astype(np.float32))
+
+
+@pytest.mark.parametrize("part", ["trust", "number"])
+def test_a_page_of_a_model_without_reasons_is_written(files, tmp_path, part):
+    header, arrays = read_model(files / "graph")
+    header["report"][part] = {"a": 1}
+    write_model(tmp_path / "odd", header, arrays)
+    mmcnb.load(tmp_path / "odd").write_report(X, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").endswith("</html>\n")
 
 
 def test_a_file_that_would_grow_when_it_is_read_is_refused(files, tmp_path):

@@ -1,5 +1,7 @@
 """New rows in a model: clusters keep their numbers, a new cluster gets one, and a failure changes nothing."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -210,6 +212,18 @@ def test_models_without_a_fit_or_of_equal_rows_are_refused():
         front_door().fit(np.ones((5, 2))).update(np.ones((5, 2)))
     with pytest.raises(ValueError, match="not fitted"):
         front_door().update(FAR)
+
+
+def test_rows_of_clusters_without_a_node_in_the_search_are_counted(model):
+    """Of a small cluster no node may be drawn."""
+    labels = model.model_.graph.labels.copy()
+    labels[labels == 2] = 1
+    graph = dataclasses.replace(model.model_.graph, labels=labels)
+    model.model_ = dataclasses.replace(model.model_, graph=graph)
+    before = model.report_["sizes"][2]
+    model.update(FAR)
+    assert sum(model.report_["sizes"]) == len(OLD) + len(FAR)
+    assert model.report_["sizes"][2] >= before
 
 
 @pytest.mark.parametrize("place", ["node_graph", "_searched", "Report"])

@@ -142,3 +142,16 @@ def test_pass_over_features_reads_each_row_of_the_base_once(X):
     base = FakeSamples(X, 1000, 10**5)
     run(OrderedSum(), KernelSamples(base, features(X).basis_map), n_jobs=2)
     np.testing.assert_array_equal(base.reads, 1)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_scaled_rows_and_kernel_values_that_overflow_are_refused(form):
+    X = form(np.array([[0.0, 1e30], [1.0, 2.0]], np.float32))
+    narrow = Scaling(np.zeros(2), np.array([1.0, 1e-30]))
+    cubes = KernelSamples(
+        open_samples(X), Kernel("poly", degree=3).against(np.array([[1.0, 1e10]], np.float32))
+    )
+    for rows in (ScaledSamples(open_samples(X), narrow), cubes):
+        assert np.isfinite(as_matrix(rows.gather(np.array([1]))).sum())
+        with pytest.raises(InputError, match=r"^X: its sums or products overflow; divide the columns .*\.$"):
+            rows.block(0, 2)

@@ -370,3 +370,14 @@ def test_values_whose_squares_overflow_are_refused(largest, columns):
     X = largest * np.random.default_rng(0).uniform(-1, 1, (90, columns))
     with pytest.raises(InputError, match=r"overflow; divide the columns by a constant\.$"):
         graph_of(X)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("least", "expected"), [(1.0, [1, 2, 4]), (1e-30, [1, 2**30, 2**31]), (1e-310, None)]
+)
+def test_counts_of_nodes_are_multiples_of_the_lightest_that_an_integer_has(least, expected):
+    rows, weights = np.array([[0.0], [1.0], [9.0]]), np.array([least, 2.0, 4.0])
+    counts = node_graph(rows, weights, np.random.RandomState(0)).counts
+    assert counts.max() <= 2**31
+    assert expected is None or counts.tolist() == expected

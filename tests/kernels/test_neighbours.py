@@ -236,3 +236,9 @@ def test_the_routines_are_importable_alone():
         "sys.exit(any(name.split('.')[1] not in allowed for name in names))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_shares_of_weights_that_add_up_to_0_are_nan():
+    out = np.empty((2, 2))
+    kernels.node_shares_into(np.zeros((2, 1), int), np.array([[0.0], [3.0]]), np.array([1]), out)
+    np.testing.assert_array_equal(out, [[np.nan, np.nan], [0.0, 1.0]])

@@ -133,3 +133,22 @@ def test_equal_rows_stay_together():
     scores = np.repeat([[1.0, 0.0], [0.5, 0.0]], 10, axis=0)
     _, labels = partition_sample(scores, [5, 5], [15, 15])
     assert len(set(labels[:10])) == len(set(labels[10:])) == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_end_as_well(odd):
+    """With them the shortest paths may go in circles."""
+    rng = np.random.default_rng(0)
+    bounds = np.zeros(5, int), np.full(5, 2)
+    for place in range(40):
+        scores, start = rng.standard_normal((8, 5)), rng.standard_normal(5)
+        for array in (start, scores):
+            array.flat[place % array.size] = odd
+            assert kernels.size_multipliers(scores, *bounds, np.ones(8), start, 3).shape == (5,)
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_whose_sum_overflows_are_no_warning():
+    scores, bounds = np.eye(4), (np.zeros(4, int), np.full(4, 2))
+    assert kernels.size_multipliers(scores, *bounds, np.full(4, 1e308), np.zeros(4)).shape == (4,)

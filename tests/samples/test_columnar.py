@@ -49,6 +49,22 @@ def table_of(X):
     return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])})
 
 
+@pytest.mark.parametrize("form", ["arrow", "feather"])
+def test_a_length_that_no_memory_has_is_one_sentence(tmp_path, form):
+    """A turned bit may ask for more memory than there is, which is damage and no want of memory."""
+    path = write(table_of(np.arange(40.0).reshape(20, 2)), tmp_path, form)
+    whole, said = path.read_bytes(), set()
+    for place in range(7, len(whole), 8):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
+        try:
+            samples = open_samples(path)  # such files have no checksums
+            samples.block(0, samples.n_samples)
+        except InputError as error:
+            said.add(str(error))
+    assert all("\n" not in sentence for sentence in said)
+    assert any("malloc" in sentence and "get or write the file again" in sentence for sentence in said)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_blocks_are_those_of_memory(X, tmp_path, rng, form):
     samples, memory = open_samples(write(table_of(X), tmp_path, form)), open_samples(X)

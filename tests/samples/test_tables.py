@@ -763,3 +763,10 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
     assert "column  type" in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "a.csv")]) != 0
     assert "make one by `mmcnb convert" in capsys.readouterr().err
+
+
+def test_a_cell_of_two_lines_is_refused_in_one_sentence_without_a_mark_to_give(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,2\n3,"two\nlines"\n5,6\n7,8\n')
+    with pytest.raises(InputError, match=r"^[^\n]*'two.nlines' is not a number: correct it[^\n]*$"):
+        open_samples(path)
