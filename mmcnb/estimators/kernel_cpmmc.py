@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import Tags
 
-from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import KERNELS, PRECOMPUTED, SEARCH, KernelName, estimator, values_of
 from mmcnb.features.base_kernels import check_gram
@@ -131,19 +130,15 @@ class KernelCPMMC(StreamedClusterer):
             raise InputError("scale is for columns, which a kernel matrix has none of; leave it out.")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        n, limit = rows.n_samples, resolve_memory_limit(self.memory_limit)
+        n = rows.n_samples
         # Memory in kernel matrices: of a search for the bandwidth, of a matrix that is given, and of a fit.
         matrices = 20 if n <= EXACT_SEARCH else 8 if self.kernel == PRECOMPUTED else 2
-        held = LIBRARIES + 8 * n * n * matrices
-        if held > limit:
-            raise MemoryLimitError(
-                f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "
-                f"{format_bytes(held)}, of {format_bytes(limit)} allowed; raise memory_limit or use "
-                "SparseKernelMMC, which needs no matrix."
-            )
         if self.kernel == PRECOMPUTED:
-            return hinge_needs(rows, n, n, candidates=1)
-        return hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
+            needs = hinge_needs(rows, n, n, candidates=1)
+        else:
+            needs = hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
+        work = max(needs.work_bytes, 8.0 * matrices * n**2 - needs.sample_bytes)
+        return replace(needs, work_bytes=work, remedy="SparseKernelMMC needs no matrix of all rows")
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))

@@ -340,7 +340,7 @@ class MaximumMarginClustering(StreamedClusterer):
             )
         if out is None:
             return self._run(sweep, features, name)
-        with self._open_engine(self.n_jobs) as engine, create_dense_store(out, width, dtype) as store:
+        with self._engine_of(features) as engine, create_dense_store(out, width, dtype) as store:
             for blocks in engine.stream(sweep, features, name):
                 store.append(np.concatenate(blocks).reshape(-1, width))
         return None

@@ -46,7 +46,7 @@ def updated(estimator: Any, samples: Samples) -> dict[str, Any]:
     """
     model, report, found = estimator.model_, estimator.report_, dict[str, Any]()
     table = np.diag(np.array(report["sizes"], np.float64))
-    with estimator._open_engine(estimator.n_jobs) as engine:
+    with estimator._engine_of(samples) as engine:
         labels, scores = _labelled(engine, model, samples)
         if not _is_usual(is_far := scores > model.graph.bound):
             if not isinstance(model.rule, Shares):

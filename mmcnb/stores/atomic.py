@@ -116,8 +116,7 @@ class AtomicOutput:
         self.target, self._overwrite = Path(target).absolute(), overwrite
         self._folder = self.target.with_name(PART + self.target.name)
         self.path = self._folder / NEW / self.target.name
-        within = f"{self._folder.name}{os.sep}{NEW}{os.sep}"  # of an output that is a part of another
-        self.name = str(self.target).replace(within, "")
+        self.name = name_of(self.target)
         self._check()
         self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
         # What was written so far, or what it has replaced, is removed by this, or when the process ends.
@@ -266,6 +265,12 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
     """
     with AtomicOutput(Path(parent, f"{name}-{secrets.token_hex(4)}")).begun() as output:
         yield output.path.parent
+
+
+def name_of(target: PathLike) -> str:
+    """The path of an output for messages, also of one that is a part of another."""
+    path = Path(target).absolute()
+    return str(path).replace(f"{PART}{path.name}{os.sep}{NEW}{os.sep}", "")
 
 
 @contextmanager
