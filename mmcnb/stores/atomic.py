@@ -385,7 +385,7 @@ def _unlock(folder: Path, lock: Any) -> None:
     file, is_open = folder / LOCK, False
     try:
         file.unlink(missing_ok=True)
-    except PermissionError:  # Windows removes no open file
+    except OSError:  # Windows removes no open file
         is_open = True
     lock.release()
     with suppress(OSError):  # another process may have begun there

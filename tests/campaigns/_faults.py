@@ -30,6 +30,7 @@ OF_NUMBERS = (
     "writev",
     "pwritev",
 )
+WRITING = {"open", "replace", "rename", "mkdir", "fsync", "fdatasync", "write", "pwrite", "writev", "pwritev"}
 ALLOCATORS = (
     *("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like", "arange"),
     *("array", "asarray", "ascontiguousarray", "concatenate", "stack", "vstack", "hstack", "repeat", "sort"),
@@ -38,7 +39,7 @@ FAULTS = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE)
 
 
 class Trap:
-    """Counts calls, and lets one of them fail, or all from it on.
+    """Counts calls, and lets one of them fail, or also those after it that write.
 
     Parameters
     ----------
@@ -47,26 +48,28 @@ class Trap:
     error : callable
         Makes what is raised.
     lasts : bool, default=False
-        Whether all calls after it fail too, as on a disk that stays full.
+        Whether those after it that write, or take memory, fail too, as on a disk that stays full.
     """
 
     def __init__(self, at: int | None, error: Callable[[], BaseException], lasts: bool = False) -> None:
         self.at, self.error, self.lasts, self.calls = at, error, lasts, 0
         self._numbers = itertools.count(1)  # whose steps no other thread divides
 
-    def __call__(self) -> None:
-        """Count one call."""
+    def __call__(self, writes: bool = True) -> None:
+        """Count one call, which writes or only asks."""
         self.calls = number = next(self._numbers)
-        if self.at is not None and (number == self.at or (self.lasts and number > self.at)):
+        if self.at is not None and (number == self.at or (self.lasts and writes and number > self.at)):
             raise self.error()
 
 
-def _patched(original: Any, trap: Trap, concerns: Callable[[Any], bool] = lambda first: True) -> Any:
+def _patched(
+    original: Any, trap: Trap, concerns: Callable[[Any], bool] = lambda first: True, writes: bool = True
+) -> Any:
     """A function that tells a trap of the calls whose first argument concerns it."""
 
     def function(*given: Any, **options: Any) -> Any:
         if concerns(given[0] if given else None):
-            trap()
+            trap(writes)
         return original(*given, **options)
 
     return function
@@ -87,7 +90,8 @@ def _is_below(folder: Path) -> Callable[[Any], bool]:
 def _calls(folder: Path, trap: Trap) -> Iterator[Any]:
     """Calls of the system on paths and on numbers of open files, and maps of files into memory."""
     for name in (*OF_PATHS, *OF_NUMBERS):
-        yield mock.patch.object(os, name, _patched(getattr(os, name), trap, _is_below(folder)))
+        function = _patched(getattr(os, name), trap, _is_below(folder), name in WRITING)
+        yield mock.patch.object(os, name, function)
 
     class Map(mmap.mmap):
         def __new__(cls, number: int, *given: Any, **options: Any) -> Any:
@@ -104,11 +108,11 @@ def _files(folder: Path, trap: Trap) -> Iterator[Any]:
 
     class Raw(io.FileIO):
         def readinto(self, *given: Any) -> Any:
-            trap()
+            trap(False)
             return super().readinto(*given)
 
         def readall(self) -> Any:
-            trap()
+            trap(False)
             return super().readall()
 
         def write(self, *given: Any) -> Any:
@@ -116,13 +120,15 @@ def _files(folder: Path, trap: Trap) -> Iterator[Any]:
             return super().write(*given)
 
         def seek(self, *given: Any) -> Any:
-            trap()
+            trap(False)
             return super().seek(*given)
 
         def close(self) -> None:
             if not self.closed:
+                is_written = self.writable()
                 super().close()
-                trap()
+                if is_written:  # the end of a file that was read loses nothing
+                    trap()
 
     original, is_below = io.open, _is_below(folder)
 
@@ -166,7 +172,7 @@ def failing(
     error: Callable[[], BaseException] = OSError,
     lasts: bool = False,
 ) -> Iterator[Trap]:
-    """Count the calls of a kind that concern a folder, and let one of them fail, or all from it on."""
+    """Count the calls of a kind that concern a folder, and let one of them fail, or also later ones."""
     trap = Trap(at, error, lasts)
     with contextlib.ExitStack() as stack:
         stack.callback(setattr, trap, "at", None)  # of modules that were first imported meanwhile
