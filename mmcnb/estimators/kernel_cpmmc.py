@@ -19,7 +19,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels
-from mmcnb.hinge.needs import hinge_needs
+from mmcnb.hinge.needs import MARGIN_LIBRARIES, hinge_needs
 from mmcnb.hinge.sample_search import (
     RestartResult,
     SearchConfig,
@@ -132,12 +132,12 @@ class KernelCPMMC(StreamedClusterer):
     def _needs(self, rows: RowShape) -> FitNeeds:
         n = rows.n_samples
         # Memory in kernel matrices: of a search for the bandwidth, of a matrix that is given, and of a fit.
-        matrices = 20 if n <= EXACT_SEARCH else 8 if self.kernel == PRECOMPUTED else 2
+        matrices = 20 if n <= EXACT_SEARCH else 8 if self.kernel == PRECOMPUTED else 4
         if self.kernel == PRECOMPUTED:
             needs = hinge_needs(rows, n, n, candidates=1)
         else:
             needs = hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
-        work = max(needs.work_bytes, 8.0 * matrices * n**2 - needs.sample_bytes)
+        work = max(needs.work_bytes, MARGIN_LIBRARIES + 8.0 * matrices * n**2 - needs.sample_bytes)
         return replace(needs, work_bytes=work, remedy="SparseKernelMMC needs no matrix of all rows")
 
     def _fit(self, session: FitSession) -> FitResult:
