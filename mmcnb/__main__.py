@@ -1,8 +1,23 @@
-"""``python -m mmcnb`` is ``mmcnb``."""
+"""``mmcnb``, or ``python -m mmcnb``: the command line, stopped in order even while it is imported."""
 
+import signal
 import sys
 
-from mmcnb.cli import main
+
+def run() -> int:
+    """Run the command of the process; its exit code."""
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+        from mmcnb.cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        print("mmcnb: stopped by the user; nothing half-written was left behind.", file=sys.stderr)
+        return 130
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -186,25 +186,24 @@ def format_bytes(size: float, up: bool = False) -> str:
     size : float
         Bytes.
     up : bool, default=False
-        Round up, for the least that suffices.
+        Round up to whole MiB, for the least that suffices.
 
     Returns
     -------
     str
-        Three digits and a unit, for instance ``"512 MiB"``.
+        Three digits and a unit, for instance ``"512 MiB"``; or whole MiB.
 
     Examples
     --------
     >>> from mmcnb._config import format_bytes
-    >>> format_bytes(3 * 2**29)
-    '1.5 GiB'
+    >>> format_bytes(3 * 2**29), format_bytes(3 * 2**29 + 1, up=True)
+    ('1.5 GiB', '1537 MiB')
     """
+    if up:
+        return f"{math.ceil(size / 2**20)} MiB"
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     while abs(size) >= 1024 and len(units) > 1:
         size, units = size / 1024, units[1:]
-    if up:
-        parts = 10 ** max(0, 3 - len(str(int(size))))
-        size = math.ceil(size * parts) / parts
     return f"{size:.3g} {units[0]}" if size < 100 else f"{size:.0f} {units[0]}"
 
 

@@ -1,5 +1,7 @@
 """The runner of the campaigns: each way to fail is told with its seed, and the other tries go on."""
 
+import mmap
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 from tests.campaigns import __main__ as command
 from tests.campaigns import broken, routines, runner
+from tests.campaigns._faults import KINDS, error_of, failing
 
 pytestmark = pytest.mark.slow
 
@@ -106,3 +109,40 @@ def test_an_argument_that_a_routine_overwrites_is_seen():
     routine.takes = {"values": None}
     with pytest.raises(AssertionError, match="an argument was overwritten"):
         routines.judged(routine, lambda given: routine(**given), {"values": np.zeros(3)})
+
+
+def act(kind, folder):
+    """Make some calls of a kind that may fail."""
+    if kind == "calls":
+        (folder / "new").mkdir()
+        number = os.open(folder / "a", os.O_RDWR | os.O_CREAT)
+        try:
+            os.write(number, b"1")
+            with mmap.mmap(number, 1):
+                pass
+        finally:
+            os.close(number)
+    elif kind == "files":
+        (folder / "a").write_text("one\ntwo\n", encoding="utf-8")
+        with (folder / "a").open("r+b") as file:
+            file.seek(0)
+            assert file.read() == b"one\ntwo\n"
+    else:
+        assert np.concatenate([np.zeros(2), np.ones(1)]).sum() == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files are known by /proc")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lasts", [False, True])
+def test_each_of_the_calls_fails_once_or_from_then_on(kind, lasts, tmp_path):
+    with failing(kind, tmp_path) as trap:
+        act(kind, tmp_path)
+    assert trap.calls > 2
+    for at in range(1, trap.calls + 1):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        error = error_of(kind, 0, folder)
+        with failing(kind, folder, at, error, lasts), pytest.raises(type(error())):
+            act(kind, folder)
+    (tmp_path / "last").mkdir()
+    act(kind, tmp_path / "last")  # nothing fails any more

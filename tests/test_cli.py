@@ -424,9 +424,15 @@ def test_a_store_without_checksums_is_said_to_be_one(tmp_path, capsys):
             "the disk is full while writing labels/c/0",
         ),
         (PermissionError(13, "Permission denied", "there"), 2, "there: Permission denied"),
+        (
+            OSError(5, "Input/output error"),
+            2,
+            "a file could not be read or written: Input/output error; check ",
+        ),
+        (MemoryError(), 2, "memory ran out (MemoryError); give a smaller --memory-limit."),
         (InputError("row 3\n is bad"), 2, "row 3 is bad"),
     ],
-    ids=["interrupt", "disk-full", "permission", "input"],
+    ids=["interrupt", "disk-full", "permission", "nameless", "memory", "input"],
 )
 def test_each_end_has_its_code_and_one_line(error, code, sentence, store, monkeypatch, capsys):
     def fail(*_):

@@ -18,7 +18,7 @@ import mmcnb
 from mmcnb._progress import lines_elsewhere
 from mmcnb.cli import convert, demo, doctor, explain, fit, info, plan, predict, report, score, update, verify
 from mmcnb.cli._signals import StopSignals
-from mmcnb.errors import is_interrupt, plain
+from mmcnb.errors import is_interrupt, one_line, plain
 
 VERBS: dict[str, Any] = {
     verb.__name__.rpartition(".")[2]: verb
@@ -129,7 +129,7 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
     if isinstance(error, SystemError):
         raise error
     if isinstance(error, MemoryError):
-        return BAD_INPUT, f"memory ran out ({error}); give a smaller --memory-limit."
+        return BAD_INPUT, f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
     if not isinstance(error, OSError):
         return BAD_INPUT, str(error)
     from mmcnb.stores.atomic import DISK_FULL
@@ -137,8 +137,8 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
     if error.errno in DISK_FULL:
         place = f" while writing {error.filename}" if error.filename else ""
         return BAD_INPUT, f"the disk is full{place}; free some space or choose a folder on another disk."
-    known = f"{error.filename}: {error.strerror}; check the path and its permissions"
-    return BAD_INPUT, f"{known if error.filename else error}."
+    fault = f"{error.filename or 'a file could not be read or written'}: {one_line(error)}"
+    return BAD_INPUT, f"{fault}; check the path, its permissions and its disk."
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

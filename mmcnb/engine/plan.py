@@ -103,6 +103,8 @@ class FitNeeds:
     routines : dict of str to float, default={}
         Compiled routines that the fit calls, by their names in `mmcnb.kernels`, with the seconds of CPU to
         compile each and those that are used with it.
+    remedy : str, default=""
+        What needs less memory, for the message that refuses a limit.
     """
 
     n_landmarks: int = 0
@@ -117,6 +119,7 @@ class FitNeeds:
     row_seconds: float = 0.0
     search_seconds: float = 0.0
     routines: dict[str, float] = field(default_factory=dict)
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -322,14 +325,7 @@ def plan_fit(
     'recompute'
     """
     threads, limit = n_threads(n_jobs), resolve_memory_limit(memory_limit)
-    least = FitPlan(rows, needs, limit, compile_seconds(needs.routines))
-    if least.peak > limit:
-        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(limit)} is too small for {rows.n_samples:,} rows of "
-            f"{rows.n_features:,} columns{cold if least.compile_seconds else ''}; "
-            f"the least that works is {format_bytes(least.peak, up=True)}."
-        )
+    least = _least_plan(rows, needs, limit)
     each = product(_stores(least), range(1, threads + 1))
     ways = [replace(least, store=store, threads=count) for store, count in each]
     ways = [way for way in ways if way.peak <= limit]
@@ -340,6 +336,51 @@ def plan_fit(
     if least._features <= CACHED_BYTES:
         ways = cached or ways
     return replace(min(ways, key=lambda way: way.pass_seconds), costs=costs)
+
+
+def threads_of_pass(
+    rows: RowShape, needs: FitNeeds, memory_limit: str | int | None = None, n_jobs: int | None = None
+) -> int:
+    """Threads of a pass over rows: as many as a memory limit leaves room for.
+
+    Parameters
+    ----------
+    rows, needs, memory_limit, n_jobs
+        As of `plan_fit`.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the limit is too small for one thread; the message names the least that works.
+
+    Examples
+    --------
+    >>> from mmcnb.engine.plan import FitNeeds, RowShape, threads_of_pass
+    >>> rows, needs = RowShape(10**7, 250, chunk_bytes=2**25), FitNeeds(n_landmarks=200)
+    >>> threads_of_pass(rows, needs, memory_limit="600MiB", n_jobs=16)
+    2
+    """
+    least = _least_plan(rows, needs, resolve_memory_limit(memory_limit))
+    ways = (replace(least, threads=count) for count in range(n_threads(n_jobs), 0, -1))
+    return next(way.threads for way in ways if way.peak <= way.memory_limit)
+
+
+def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
+    """The plan that takes the least memory: one thread, and nothing cached."""
+    least = FitPlan(rows, needs, memory_limit, compile_seconds(needs.routines))
+    if least.peak > memory_limit:
+        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(memory_limit)} is too small for {rows.n_samples:,} rows of "
+            f"{rows.n_features:,} columns{cold if least.compile_seconds else ''}; the least that works is "
+            f"{format_bytes(least.peak, up=True)}{needs.remedy and f'; {needs.remedy}'}."
+        )
+    return least
 
 
 def compile_seconds(routines: Mapping[str, float]) -> float:

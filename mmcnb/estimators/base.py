@@ -20,7 +20,7 @@ from mmcnb._constraints import Constraint
 from mmcnb.columns.columns import centred, treat
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
-from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit
+from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import (
@@ -127,13 +127,19 @@ class Estimator(FittedAttributes, BaseEstimator):
     def _open_engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
         return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
 
+    def _engine_of(self, features: Samples) -> AbstractContextManager[Engine]:
+        """An engine with as many threads as the memory limit allows for a pass over computed columns."""
+        rows = RowShape.of(features.root, self.n_jobs)
+        columns = 0 if features.is_sparse or features is features.root else features.n_features
+        return self._open_engine(threads_of_pass(rows, FitNeeds(columns), self.memory_limit, self.n_jobs))
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are invalid for any rows."""
         check_parameters(self)
 
     def _run(self, pass_: Any, features: Samples, description: str) -> np.ndarray:
         """The results of a pass for all rows, in order."""
-        with self._open_engine(self.n_jobs) as engine:
+        with self._engine_of(features) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
     def _features(self, X: Any, element: str | None = None, **layer: Any) -> tuple[Samples, Any]:
@@ -170,7 +176,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         features, rule = self._features(X, element, **layer)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
-        with self._open_engine(self.n_jobs) as engine, rows_output(out, X, features) as (_, write):
+        with self._engine_of(features) as engine, rows_output(out, X, features) as (_, write):
             write(self, engine, features, rule)
         return None
 
@@ -233,7 +239,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         check_is_fitted(self, "model_")
         if X is not None:
             features, rule = self._features(X, element)
-            with self._open_engine(self.n_jobs) as engine:
+            with self._engine_of(features) as engine:
                 blocks = engine.run(TablePass(rule), features, "labels")
             names = index_of(X, features.root)
             names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
@@ -389,7 +395,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         Cluster 1 (50 %): age high (median 71, others 21).
         """
         from mmcnb.explanation.explanation import explain
-        from mmcnb.explanation.groups import agree, grouped
+        from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
         features, rule = self._features(X, element)
         samples = features.root
@@ -398,10 +404,11 @@ class StreamedClusterer(ClusterMixin, Estimator):
             given = labels_of_rows(labels, None, samples)
         elif not agree(given, rule, features):
             given = self._run(LabelsPass(rule), features, "labels")
-        with self._open_engine(self.n_jobs) as engine:
+        groups, rows = grouped(given), RowShape.of(samples, self.n_jobs)
+        most, threads = plan_explanation(rows, groups.counts.size, self.memory_limit, self.n_jobs)
+        with self._open_engine(threads) as engine:
             engine.traffic = Traffic(samples)
-            index, limit = index_of(X, samples), self.memory_limit
-            return explain(engine, samples, grouped(given), self.model_, index, limit)
+            return explain(engine, samples, groups, self.model_, index_of(X, samples), most)
 
     def write_report(self, X: Any, path: Any, labels: Any = None, *, element: str | None = None) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.

@@ -1,5 +1,6 @@
 """Maximum margin clustering into any number of clusters, by scores with the widest margin."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from mmcnb.engine.plan import FitNeeds, RowShape
@@ -9,7 +10,7 @@ from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
-from mmcnb.least_squares.all_rows import check_matrices
+from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import LANDMARKS, SearchSettings
 
@@ -119,9 +120,7 @@ class CrammerSingerMMC(StreamedClusterer):
     constraints: ClassVar = {"min_share": OPTIONAL_SHARE}
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        settings = self._settings()
-        check_matrices(settings.searched_rows(rows.n_samples), self.n_clusters, self.memory_limit)
-        return needs_of_search(rows, settings)
+        return replace(needs_of_search(rows, self._settings()), remedy=SMALLER_SAMPLE)
 
     def _fit(self, session: FitSession) -> FitResult:
         parameters = values_of(self, "C", "continuation", "n_init", "eta", "max_rounds")

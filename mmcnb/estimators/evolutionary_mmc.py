@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
@@ -16,7 +14,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import choose_landmarks, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
-from mmcnb.least_squares.all_rows import square_rows
+from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
 from mmcnb.least_squares.evolution import FeatureFitness, Fitness, MatrixFitness, run_evolutions
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
@@ -144,25 +142,20 @@ class EvolutionaryMMC(StreamedClusterer):
         size, seconds = min(sample, self.n_landmarks or PLANNED_LANDMARKS), partition_seconds(sample, 2)
         if self.n_landmarks is not None:
             return replace(landmark_needs(rows, size, sample), search_seconds=seconds)
-        limit = resolve_memory_limit(self.memory_limit)
         held = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
-        fits = square_rows(limit, MATRICES + 1)
-        if held > limit and fits >= 2:
-            raise MemoryLimitError(
-                f"the kernel matrix of {sample:,} rows takes {format_bytes(8 * sample**2)} and the evolution "
-                f"{format_bytes(held)}, of {format_bytes(limit)} allowed; give n_landmarks="
-                f"{PLANNED_LANDMARKS}, which needs no matrix, sample_size={fits}, or raise memory_limit."
-            )
         needs, basis = landmark_needs(rows, size, sample), 24.0 * (sample - size) * rows.n_features
-        return replace(needs, sample_bytes=needs.sample_bytes + held + basis, search_seconds=seconds)
+        remedy = f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, and {SMALLER_SAMPLE}"
+        held += needs.sample_bytes + basis
+        return replace(needs, sample_bytes=held, search_seconds=seconds, remedy=remedy)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)
         if self.n_landmarks is not None:
             return plan
-        spare = plan.capacity - plan.sizes["sample"]
-        threads = 1 + int(max(0, spare) // column_bytes(plan.needs.sample_size, rows.n_samples))
-        return replace(plan, threads=min(plan.threads, threads))
+        spare, each = plan.memory_limit - plan.peak, column_bytes(plan.needs.sample_size, rows.n_samples)
+        threads = min(plan.threads, 1 + int(spare // each))
+        held = plan.needs.sample_bytes + (threads - 1) * each
+        return replace(plan, threads=threads, needs=replace(plan.needs, sample_bytes=held))
 
     def _fit(self, session: FitSession) -> FitResult:
         kernel = default_kernel(self, session.sample, session.sample_weights)

@@ -3,17 +3,15 @@
 from dataclasses import replace
 from functools import partial
 
-from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.errors import MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.model import Model
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
-from mmcnb.hinge.needs import hinge_needs
+from mmcnb.hinge.needs import MARGIN_LIBRARIES, hinge_needs
 from mmcnb.hinge.sample_search import RestartResult, exact_features, search_config
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
@@ -104,16 +102,11 @@ class KernelCPMMC(StreamedClusterer):
     coef0: float = 1.0
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        n, limit = rows.n_samples, resolve_memory_limit(self.memory_limit)
-        matrices = 20 if n <= EXACT_SEARCH else 2  # of kernel values: of a search for the bandwidth, or not
-        held = LIBRARIES + 8 * n * n * matrices
-        if held > limit:
-            raise MemoryLimitError(
-                f"the kernel matrix of {n:,} rows takes {format_bytes(8 * n * n)} and the fit "
-                f"{format_bytes(held)}, of {format_bytes(limit)} allowed; raise memory_limit or use "
-                "SparseKernelMMC, which needs no matrix."
-            )
-        return hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
+        n = rows.n_samples
+        matrices = 20 if n <= EXACT_SEARCH else 4  # of kernel values: of a search for the bandwidth, or not
+        needs = hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
+        work = max(needs.work_bytes, MARGIN_LIBRARIES + 8.0 * matrices * n**2 - needs.sample_bytes)
+        return replace(needs, work_bytes=work, remedy="SparseKernelMMC needs no matrix of all rows")
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))

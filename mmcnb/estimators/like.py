@@ -64,7 +64,7 @@ def number_like(
     rows = sample_rows(samples.n_samples, min(100_000, most), weights, 0)
     own = None if weights is None else weights[rows]
     bins: Any = np.arange(a + 1), np.arange(n_clusters_of(model) + 1)  # without -1, which is noise
-    with estimator._open_engine(estimator.n_jobs) as engine:
+    with estimator._engine_of(samples) as engine:
         one, other = _labels(engine, old, theirs, rows), _labels(engine, model, samples, rows)
         common = np.histogram2d(one, other, bins, weights=own)[0]
         numbers = matched(common)

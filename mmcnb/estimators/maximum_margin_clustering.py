@@ -289,7 +289,7 @@ class MaximumMarginClustering(StreamedClusterer):
         samples = read_input(self, X, reset=False, element=element)
         others = {"the model": list(self.model_.arrays().values())}
         with (
-            self._open_engine(self.n_jobs) as engine,
+            self._engine_of(samples) as engine,
             open_checkpoint(self, samples, None, 1.0, others) as checkpoint,
         ):
             engine.traffic, seed = Traffic(samples), self.random_state
@@ -350,7 +350,7 @@ class MaximumMarginClustering(StreamedClusterer):
             )
         if out is None:
             return self._run(sweep, features, name)
-        with self._open_engine(self.n_jobs) as engine, create_dense_store(out, width, dtype) as store:
+        with self._engine_of(features) as engine, create_dense_store(out, width, dtype) as store:
             for blocks in engine.stream(sweep, features, name):
                 store.append(np.concatenate(blocks).reshape(-1, width))
         return None

@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
-from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import SEARCH, estimator, values_of
 from mmcnb.features.base_kernels import (
@@ -27,7 +26,7 @@ from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
-from mmcnb.least_squares.all_rows import check_matrices, matrix_bytes, relative_weights, rows_of_sample
+from mmcnb.least_squares.all_rows import SMALLER_SAMPLE, matrix_bytes, relative_weights, rows_of_sample
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import check_clusters, check_places
@@ -193,18 +192,11 @@ class MultipleKernelClustering(StreamedClusterer):
         size = rows.n_samples if exact else self.sample_size or rows_of_sample(self.n_clusters)
         searched = min(size, rows.n_samples)
         # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
-        held, limit = 8 * 6 * n_kernels(self.kernels) * searched**2, resolve_memory_limit(self.memory_limit)
-        if exact and held > limit:
-            raise MemoryLimitError(
-                f"the kernel matrices of {searched:,} rows and what is made of them take "
-                f"{format_bytes(held)} of {format_bytes(limit)} allowed; raise memory_limit or use "
-                "basis='landmarks', which needs no matrix."
-            )
-        if many and not exact:
-            check_matrices(searched, self.n_clusters, self.memory_limit)
+        held = 8.0 * 6 * n_kernels(self.kernels) * searched**2 if exact else 0.0
         needs = hinge_needs(rows, n_kernels(self.kernels) * self._landmarks(searched), size)
         matrices = matrix_bytes(searched) if many else 0.0
-        return replace(needs, sample_bytes=needs.sample_bytes + matrices)
+        remedy = "basis='landmarks' needs no matrix of all rows" if exact else SMALLER_SAMPLE
+        return replace(needs, sample_bytes=max(held, needs.sample_bytes + matrices), remedy=remedy)
 
     def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""

@@ -13,7 +13,7 @@ from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
-from mmcnb.least_squares.all_rows import check_matrices
+from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import LANDMARKS, SearchSettings, fit_least_squares, search_needs
 from mmcnb.samples import GROUP_ROWS
@@ -170,8 +170,7 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
         """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
         settings = self._settings()
         searched = settings.searched_rows(rows.n_samples)
-        check_matrices(searched, self.n_clusters, self.memory_limit)
-        needs = search_needs(rows, settings, int(self.max_passes))
+        needs = replace(search_needs(rows, settings, int(self.max_passes)), remedy=SMALLER_SAMPLE)
         if not rows.n_samples > 2 * GROUP_ROWS > 4 * searched:
             return needs
         # Fewer of wide rows. Columns alone decide, or the sample would depend on the storage of the rows.

@@ -8,7 +8,7 @@ from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.examples import nearest_cluster, row_table, seen_rows
-from mmcnb.explanation.groups import Groups, Sample, drawn_rows, most_rows, sizes_of_samples
+from mmcnb.explanation.groups import Groups, Sample, drawn_rows, sizes_of_samples
 from mmcnb.explanation.sentences import sentences
 from mmcnb.explanation.summary import MomentsPass, column_table, word_table
 from mmcnb.features.model import Model
@@ -75,7 +75,7 @@ class Explanation:
 
 
 def explain(
-    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, memory_limit: Any
+    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, most: int
 ) -> Explanation:
     """Explain the clusters of some rows.
 
@@ -91,17 +91,12 @@ def explain(
         Of the fit.
     index : index, callable or None
         Names of the rows.
-    memory_limit : str, int or None
-        Bytes, as in `mmcnb.config`; the sample takes what the limit leaves.
-
-    Raises
-    ------
-    MemoryLimitError
-        The limit is too small; the message names the least that works.
+    most : int
+        Rows of the sample, of all clusters.
     """
     import pandas as pd
 
-    sizes = sizes_of_samples(groups.counts, most_rows(samples, groups.counts.size, memory_limit))
+    sizes = sizes_of_samples(groups.counts, most)
     rows = drawn_rows(groups, sizes)
     both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(both, samples, "explanation")

@@ -1,13 +1,15 @@
 """The clusters to explain: their labels, and a sample of the rows of each."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb._config import LIBRARIES, resolve_memory_limit
 from mmcnb.engine.passes import sample_rows
+from mmcnb.engine.plan import FitNeeds, RowShape, threads_of_pass
 from mmcnb.engine.run import TASK_BYTES
-from mmcnb.errors import MemoryLimitError, worded
+from mmcnb.errors import worded
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
 
@@ -90,31 +92,38 @@ def grouped(labels: np.ndarray) -> Groups:
     return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
 
 
-def most_rows(samples: Samples, k: int, memory_limit: Any) -> int:
-    """Rows of a sample: 20,000, or as many as a limit leaves beside float64 means of k clusters.
+def plan_explanation(
+    rows: RowShape, k: int, memory_limit: str | int | None = None, n_jobs: int | None = None
+) -> tuple[int, int]:
+    """Rows of a sample of k clusters, and threads of the pass that gathers them, within a memory limit.
+
+    The sample has 20,000 rows, or as many as the limit leaves beside float64 means.
 
     Raises
     ------
     MemoryLimitError
-        The limit is too small for these means and a row of each cluster; the message names the least that
-        works.
+        The limit is too small for these means, a row of each cluster and one thread; the message names the
+        least that works.
 
     Examples
     --------
     >>> from mmcnb.engine.plan import RowShape
-    >>> from mmcnb.explanation.groups import most_rows
-    >>> most_rows(RowShape(10**7, 50), 5, "512MiB"), most_rows(RowShape(10**7, 20_000), 5, "512MiB")
-    (20000, 159)
+    >>> from mmcnb.explanation.groups import plan_explanation
+    >>> plan_explanation(RowShape(10**7, 50), 5, "1GiB", n_jobs=8)
+    (20000, 8)
+    >>> plan_explanation(RowShape(10**7, 20_000), 5, "3GiB", n_jobs=8)
+    (2955, 2)
     """
-    limit, d = resolve_memory_limit(memory_limit), samples.n_features
+    d, size = rows.n_features, rows.row_bytes
     # Means are those of all rows, of others and of blocks that wait. A row is gathered, scaled and mapped.
-    means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / samples.row_bytes)
-    row = 12 * samples.row_bytes + 32 * k
-    least = LIBRARIES + means + k * row
-    if least > limit:
-        fault = f"memory_limit={format_bytes(limit)} is too small for {k:,} clusters of {d:,} columns"
-        raise MemoryLimitError(f"{fault}; the least that works is {format_bytes(least, up=True)}.")
-    return min(20_000, samples.n_samples, k + int((limit - least) / row))
+    means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
+    row = 12 * size + 32 * k
+    # While blocks are read, the rows gathered have a sixth of what they take later.
+    more = {name: 1.2 * getattr(rows, name) for name in ("row_bytes", "chunk_bytes", "edge_bytes")}
+    needs = FitNeeds(sample_bytes=means + k * row)
+    threads = threads_of_pass(replace(rows, **more), needs, memory_limit, n_jobs)
+    spare = resolve_memory_limit(memory_limit) - LIBRARIES - needs.sample_bytes
+    return min(20_000, rows.n_samples, k + int(spare / row)), threads
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:

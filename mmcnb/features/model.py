@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, one_line
 from mmcnb.features.directions import UnitSamples
 from mmcnb.features.kernel import FeatureMap, Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import RidgeMap
@@ -21,6 +21,7 @@ from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
 from mmcnb.samples.encoding import Encoding
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
+from mmcnb.stores.atomic import name_of, writing
 
 FORMAT = 3  # of model files, the only one that can be read
 FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
@@ -200,10 +201,8 @@ def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a model file atomically."""
-    try:
+    with writing(name_of(path)):
         write_archive(path, {"format": FORMAT} | header, arrays)
-    except OSError as error:
-        raise InputError(f"the model could not be written to {path}: {error.strerror}.") from error
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -214,9 +213,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         header, arrays = read_archive(path)
         version = header["format"]
     except (DamagedArchiveError, KeyError) as error:
-        raise InputError(
-            f"{path} is no model of mmcnb, or it is damaged; fit again to write it anew."
-        ) from error
+        why = f" ({one_line(error.__cause__)})" if isinstance(error.__cause__, OSError) else ""
+        fault = f"{path} is no model of mmcnb, or it is damaged{why}"
+        raise InputError(f"{fault}; fit again to write it anew.") from error
     if version != FORMAT:
         raise InputError(
             f"{path} has model format {version}, and this version reads {FORMAT}; "

@@ -11,10 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitSession
-from mmcnb.errors import MemoryLimitError
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
@@ -26,6 +24,7 @@ from mmcnb.samples import Samples
 
 MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
 MOST_STEPS = 30  # of labels on a larger sample
+SMALLER_SAMPLE = "a smaller sample_size needs less"
 
 
 def rows_of_sample(n_clusters: int) -> int:
@@ -36,30 +35,6 @@ def rows_of_sample(n_clusters: int) -> int:
 def matrix_bytes(rows: int) -> float:
     """What clustering a sample holds beside its columns."""
     return MATRICES * 8.0 * rows**2
-
-
-def square_rows(bytes_allowed: int, matrices: int) -> int:
-    """Rows of a sample of which so many square matrices, float64, leave half of the memory to other things.
-
-    Examples
-    --------
-    >>> from mmcnb.least_squares.all_rows import square_rows
-    >>> square_rows(2**30, 3)
-    3808
-    """
-    return int((max(bytes_allowed - LIBRARIES, 0) / 2 / matrices / 8) ** 0.5)
-
-
-def check_matrices(rows: int, n_clusters: int, memory_limit: str | int | None) -> None:
-    """Refuse a sample whose kernel matrix does not fit, where a smaller one would."""
-    held, limit = matrix_bytes(rows), resolve_memory_limit(memory_limit)
-    fits = square_rows(limit, MATRICES)
-    if held + LIBRARIES > limit and fits >= n_clusters:
-        raise MemoryLimitError(
-            f"the kernel matrix of a sample of {rows:,} rows takes {format_bytes(8 * rows**2)}, and "
-            f"{MATRICES} such are held, of {format_bytes(limit)} allowed; give sample_size={fits} or "
-            "raise memory_limit."
-        )
 
 
 def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:

@@ -83,10 +83,12 @@ class ZarrStorage:
 def open_zarr(source: Any, element: str | None = None) -> Samples:
     """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
     node = open_node(source)
-    inventory = _inventory.find_inventory(node, describe(node))
-    if inventory is not None:
-        inventory.check_chunks()
-        node = reopen(node.store, node.path)
+    fault = f"{describe(node)}: the store's metadata cannot be read"
+    with worded(fault, _inventory.REMEDY, OSError, kind=DamagedStoreError):
+        inventory = _inventory.find_inventory(node, describe(node))
+        if inventory is not None:
+            inventory.check_chunks()
+            node = reopen(node.store, node.path)
     return open_element(ZarrStorage(inventory), node, element)
 
 

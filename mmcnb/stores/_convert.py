@@ -163,7 +163,8 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     least = (resident_memory() or LIBRARIES) + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
         fault = f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
-        raise MemoryLimitError(f"{fault}: give at least {format_bytes(least, up=True)}.")
+        named = format_bytes(least + 2**23, up=True)  # the next process may begin with a little more
+        raise MemoryLimitError(f"{fault}; the least that works is {named}.")
 
 
 def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._npy import read_member
 from mmcnb.stores.atomic import atomic_write
 
-DAMAGE = (BadZipFile, EOFError, OSError, MemoryError, RuntimeError, ValueError, LookupError, TypeError)
+DAMAGE = (BadZipFile, EOFError, OSError, RuntimeError, ValueError, LookupError, TypeError)
 
 
 class DamagedArchiveError(Exception):

@@ -116,8 +116,7 @@ class AtomicOutput:
         self.target, self._overwrite = Path(target).absolute(), overwrite
         self._folder = self.target.with_name(PART + self.target.name)
         self.path = self._folder / NEW / self.target.name
-        within = f"{self._folder.name}{os.sep}{NEW}{os.sep}"  # of an output that is a part of another
-        self.name = str(self.target).replace(within, "")
+        self.name = name_of(self.target)
         self._check()
         self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
         # What was written so far, or what it has replaced, is removed by this, or when the process ends.
@@ -268,6 +267,12 @@ def scratch_folder(parent: PathLike, name: str) -> Iterator[Path]:
         yield output.path.parent
 
 
+def name_of(target: PathLike) -> str:
+    """The path of an output for messages, also of one that is a part of another."""
+    path = Path(target).absolute()
+    return str(path).replace(f"{PART}{path.name}{os.sep}{NEW}{os.sep}", "")
+
+
 @contextmanager
 def writing(name: str) -> Iterator[None]:
     """Turn an error of the disk, or of a lock, into a sentence."""
@@ -380,7 +385,7 @@ def _unlock(folder: Path, lock: Any) -> None:
     file, is_open = folder / LOCK, False
     try:
         file.unlink(missing_ok=True)
-    except PermissionError:  # Windows removes no open file
+    except OSError:  # Windows removes no open file
         is_open = True
     lock.release()
     with suppress(OSError):  # another process may have begun there

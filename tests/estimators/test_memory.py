@@ -1,9 +1,11 @@
 """Resident memory of a fit, watched from outside: it stays within the limit, whatever the number of rows."""
 
 import json
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import mmcnb
@@ -11,7 +13,7 @@ from benchmarks.protocol import compile_seconds, run_and_watch
 from mmcnb.datasets import make_block
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import MemoryLimitError
-from mmcnb.stores import create_dense_store
+from mmcnb.stores import convert, create_dense_store
 
 LIMIT = 448  # MiB
 FRONT_DOOR_LIMIT = 640
@@ -120,6 +122,76 @@ def test_arrays_that_are_put_together_are_held_once(tmp_path):
     script.write_text(STACK)
     grown = json.loads(subprocess.check_output([sys.executable, str(script)], text=True))
     assert grown < 40 * MIB  # of 128 MiB that are put together
+
+
+def estimators_of(k):
+    """Every estimator, and those of its settings that plan in another way."""
+    return [
+        mmcnb.MaximumMarginClustering(),
+        mmcnb.MaximumMarginClustering(k),
+        mmcnb.MaximumMarginClustering(k, kernel="rbf"),
+        mmcnb.MaximumMarginClustering((2, k), kernel="graph", metric="cosine"),
+        mmcnb.MaximumMarginClustering(k, cluster_sizes="equal"),
+        mmcnb.CPMMC(),
+        mmcnb.SparseKernelMMC(),
+        mmcnb.SparseKernelMMC(n_landmarks=3000),
+        mmcnb.SparseKernelMMC(basis="paper"),
+        mmcnb.KernelCPMMC(),
+        mmcnb.KernelCPMMC(kernel="precomputed"),
+        mmcnb.UnsupervisedRLS(k),
+        mmcnb.UnsupervisedRLS(k, sample_size=20_000),
+        mmcnb.CrammerSingerMMC(k),
+        mmcnb.KernelKMeans(k),
+        mmcnb.MultipleKernelClustering(),
+        mmcnb.MultipleKernelClustering(n_clusters=k),
+        mmcnb.MultipleKernelClustering(basis="exact"),
+        mmcnb.EvolutionaryMMC(),
+        mmcnb.EvolutionaryMMC(n_landmarks=100),
+    ]
+
+
+def shape_of(random):
+    """A shape of rows, dense or sparse, stored or not, in chunks of any size."""
+    is_sparse, columns = random.random() < 0.4, int(10 ** random.uniform(0, 5))
+    return RowShape(
+        int(10 ** random.uniform(1, 9)),
+        columns,
+        random.choice(["float32", "float64"]),
+        8.0 * random.integers(2, 2 + min(columns, 300)) if is_sparse else 0.0,
+        is_reopenable=bool(random.random() < 0.8),
+        is_sparse=is_sparse,
+        chunk_bytes=float(random.integers(2**26)),
+        edge_bytes=float(random.integers(2**26)),
+    )
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_the_least_limit_that_is_named_works_and_no_smaller_one_does(number):
+    random = np.random.default_rng(number)
+    for _ in range(11):
+        rows, threads = shape_of(random), int(random.integers(1, 65))
+        k = int(random.integers(2, min(rows.n_samples, 60)))
+        estimator = estimators_of(k)[number].set_params(n_jobs=threads)
+        for low in (1, int(2 ** random.uniform(20, 28))):
+            with pytest.raises(MemoryLimitError, match=r"^[^\n]*\.$") as refused:
+                estimator.set_params(memory_limit=low).plan(rows)
+            least = int(re.search(r"the least that works is (\d+) MiB[.;]", str(refused.value))[1])
+            plan = estimator.set_params(memory_limit=f"{least} MiB").plan(rows)
+            assert plan.peak <= plan.memory_limit == least * MIB
+            assert 1 <= plan.threads <= threads
+            with pytest.raises(MemoryLimitError):
+                estimator.set_params(memory_limit=(least - 1) * MIB).plan(rows)
+
+
+@pytest.mark.parametrize("action", ["predict", "decision_function", "explain", "update", "to_frame"])
+def test_what_reads_rows_refuses_a_limit_that_is_too_small_and_keeps_to_the_one_it_names(action, tmp_path):
+    X = np.random.default_rng(0).normal(size=(600, 3)) + 9 * (np.arange(600) % 2)[:, None]
+    convert(X, tmp_path / "rows.zarr", progress=False)
+    model = mmcnb.MaximumMarginClustering(2, kernel="graph", random_state=0).fit(X)
+    with pytest.raises(MemoryLimitError, match=r"^[^\n]*the least that works is \d+ MiB\.$") as refused:
+        getattr(model.set_params(memory_limit="1MiB"), action)(tmp_path / "rows.zarr")
+    least = re.search(r"works is (.*)\.$", str(refused.value))[1]
+    getattr(model.set_params(memory_limit=least, n_jobs=64), action)(tmp_path / "rows.zarr")
 
 
 def test_a_plan_counts_the_compilation_that_a_fit_begins_with(monkeypatch):

@@ -1,5 +1,7 @@
+import errno
 import json
 import zipfile
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from mmcnb.features.model import Model, read_model, write_model
 from mmcnb.features.rules import Hyperplane
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import Scaling
+from mmcnb.stores.atomic import AtomicOutput
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
 
 
@@ -208,10 +211,43 @@ def test_saving_is_whole_or_not_at_all(tmp_path, X, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("mmcnb.stores.archive.np.savez", full)
-    with pytest.raises(InputError, match=r"^the model could not be written to [^\n]*No space left[^\n]*\.$"):
+    with pytest.raises(InputError, match=r"model could not be written, as the disk is full \([^\n]*\.$"):
         model.save(tmp_path / "model")
     assert (tmp_path / "model").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_error_while_a_part_is_written_names_the_output(tmp_path, X, monkeypatch):
+    """A command writes its model in a hidden folder, beside its place."""
+    model = make("CPMMC").fit(X)
+
+    def fail(file, **arrays):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("mmcnb.stores.archive.np.savez", fail)
+    with (
+        pytest.raises(InputError, match=r"^[^\n]*could not be written \(Input/output error\)") as error,
+        AtomicOutput(tmp_path / "out.model") as output,
+    ):
+        model.save(output.path)
+    assert str(error.value).startswith(f"{tmp_path / 'out.model'} ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("lack", [MemoryError, KeyboardInterrupt])
+def test_want_of_memory_is_no_damage(lack, tmp_path, X, monkeypatch):
+    make("CPMMC").fit(X).save(tmp_path / "model")
+    monkeypatch.setattr("mmcnb.stores.archive.read_member", Mock(side_effect=lack))
+    with pytest.raises(lack):
+        mmcnb.load(tmp_path / "model")
+
+
+def test_a_model_that_cannot_be_read_says_why(tmp_path, X, monkeypatch):
+    make("CPMMC").fit(X).save(tmp_path / "model")
+    fault = OSError(errno.EIO, "Input/output error")
+    monkeypatch.setattr("mmcnb.stores.archive.read_member", Mock(side_effect=fault))
+    with pytest.raises(InputError, match=r"or it is damaged \(Input/output error\); [^\n]*\.$"):
+        mmcnb.load(tmp_path / "model")
 
 
 def test_saving_where_no_folder_is_is_one_sentence(tmp_path, X):

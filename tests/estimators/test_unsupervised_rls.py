@@ -174,9 +174,7 @@ def test_rows_that_are_all_equal_or_too_few_kinds_are_refused():
         rls().fit(np.repeat(np.eye(2), 30, axis=0))
 
 
-def test_a_kernel_matrix_that_does_not_fit_names_what_does():
+def test_a_kernel_matrix_that_does_not_fit_is_refused():
     X, _ = blobs(5000)
-    with pytest.raises(MemoryLimitError, match=r"takes .* give sample_size=(\d+) or raise") as error:
+    with pytest.raises(MemoryLimitError, match=r"5,000 rows .* a smaller sample_size needs less\.$"):
         rls(sample_size=5000, memory_limit="450MiB").fit(X)
-    size = int(str(error.value).split("sample_size=")[1].split(" ")[0])
-    assert 0 < size < 5000

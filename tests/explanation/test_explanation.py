@@ -16,7 +16,7 @@ import mmcnb
 from mmcnb._config import parse_bytes
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.explanation.groups import drawn_rows, grouped, most_rows, sizes_of_samples
+from mmcnb.explanation.groups import drawn_rows, grouped, plan_explanation, sizes_of_samples
 from mmcnb.samples import GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
@@ -430,7 +430,7 @@ def test_one_cluster_of_sparse_counts_has_words_and_no_columns(small):
 def test_a_limit_that_is_too_small_names_the_least_that_works(small):
     X, _ = small
     model = fitted(X).set_params(memory_limit="100MiB")
-    with pytest.raises(MemoryLimitError, match="too small for 3 clusters of 6 columns") as refused:
+    with pytest.raises(MemoryLimitError, match=r"too small for \d+ rows of 6 columns") as refused:
         model.explain(X)
     least = re.search(r"the least that works is ([\d.]+ \w+)\.$", str(refused.value))[1]
     assert_same(model.set_params(memory_limit=least).explain(X), fitted(X).explain(X))
@@ -440,9 +440,20 @@ def test_a_limit_that_is_too_small_names_the_least_that_works(small):
 def test_more_memory_means_more_rows_from_the_least_limit_on(n_clusters):
     rows = RowShape(10**6, 2000)
     with pytest.raises(MemoryLimitError) as refused:
-        most_rows(rows, n_clusters, "1MiB")
+        plan_explanation(rows, n_clusters, "1MiB")
     least = parse_bytes(re.search(r"works is (.*)\.$", str(refused.value))[1])
-    found = [most_rows(rows, n_clusters, least + more * 2**20) for more in (0, 50, 500, 10**5)]
-    assert found == sorted(found)
+    limits = [least + more * 2**20 for more in (0, 50, 500, 10**5)]
+    plans = [plan_explanation(rows, n_clusters, limit, n_jobs=64) for limit in limits]
+    found, threads = map(list, zip(*plans, strict=True))
+    assert (found, threads) == (sorted(found), sorted(threads))
     assert n_clusters <= found[0] < found[1]
     assert found[-1] == 20_000
+    assert (threads[0], threads[-1]) == (1, 64)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 64])
+def test_the_sample_depends_on_neither_chunks_nor_threads(n_jobs):
+    plans = [
+        plan_explanation(RowShape(10**6, 2000, chunk_bytes=size), 3, "2GiB", n_jobs) for size in (0, 2e8)
+    ]
+    assert plans[0][0] == plans[1][0] == plan_explanation(RowShape(10**6, 2000), 3, "2GiB", 2)[0] < 20_000

@@ -1,11 +1,13 @@
 """Files that appear complete or not at all, several at once, and what killed processes leave."""
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -516,3 +518,20 @@ def test_a_link_that_is_named_like_a_leftover_is_left_alone(tmp_path):
     assert leftovers(tmp_path / "outputs", clean=True) == []
     assert [read(tmp_path / "mine" / name / "thesis") for name in ("new", "old")] == ["years of work"] * 2
     assert names(tmp_path / "outputs") == [".part-labels.zarr"]
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be removed")
+def test_a_lock_that_cannot_be_removed_is_let_go(tmp_path, monkeypatch):
+    """Another writer of this process may begin, whatever has failed while the first one cleared away."""
+
+    def fail(path, **_):
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    output = AtomicOutput(tmp_path / "out")
+    with monkeypatch.context() as failing, suppress(RuntimeError), output:
+        failing.setattr(os, "unlink", fail)
+        raise RuntimeError
+    assert names(tmp_path) != []  # that it could not remove
+    with AtomicOutput(tmp_path / "out") as output:
+        write(output.path, "new")
+    assert names(tmp_path) == ["out"]

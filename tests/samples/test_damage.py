@@ -1,6 +1,10 @@
 """Damage to a store we wrote raises; wrong numbers never come out of it."""
 
+import errno
+import itertools
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,4 +197,20 @@ def test_a_store_changed_on_purpose_is_refused(store):
     group = zarr.open_group(store)
     group["y"].resize((ROWS + 10,))
     with pytest.raises(DamagedStoreError, match=r"metadata is not what was written.*convert"):
+        open_samples(store)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 5])
+def test_metadata_that_cannot_be_read_names_the_store(store, number, monkeypatch):
+    """Whichever read of a document fails, be it the first one or a later one of the same document."""
+    read, documents = Path.read_bytes, itertools.count()
+
+    def fail(path):
+        if path.name == "zarr.json" and next(documents) == number:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    match = rf"^{re.escape(str(store))}[^\n]* cannot be read \(Input/output error\): [^\n]*\.$"
+    with pytest.raises(DamagedStoreError, match=match):
         open_samples(store)
