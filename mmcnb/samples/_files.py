@@ -69,7 +69,7 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
         As of `open_file`, or the file is longer than 64 MiB.
     """
     with open_file(path) as file:
-        content = file.read(DOCUMENT_BYTES + 1)
+        content = file.read(min(os.fstat(file.fileno()).st_size, DOCUMENT_BYTES) + 1)
     if len(content) > DOCUMENT_BYTES:
         raise InputError(f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: replace it.")
     return content

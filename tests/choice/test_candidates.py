@@ -156,13 +156,11 @@ def test_known_labels_of_all_clusters_give_one_more_candidate():
     assert adjusted_rand_score(truth, of_known.labels) == 1
 
 
-def test_known_labels_start_no_candidate_unless_they_may():
+def test_known_labels_of_all_clusters_start_a_candidate():
     graph, truth = ring(3)
     found = [candidate(2.0, np.arange(120) % 3, "wrong")]
     known = known_of(np.arange(30), truth[graph.node_of][:30])
     assert [one.name for one in with_known(graph, known, 3, found)] == ["wrong", KNOWN]
-    (alone,) = with_known(graph, known, 3, found, starts=False)
-    assert alone.broken > 0
 
 
 def test_known_labels_of_some_clusters_give_no_candidate():

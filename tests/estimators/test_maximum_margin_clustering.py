@@ -300,7 +300,7 @@ def test_probabilities_are_streamed_to_a_store_or_refused_above_the_limit(tmp_pa
     assert kept.block(0, kept.n_samples).tobytes() == whole.tobytes()
     with pytest.raises(MemoryLimitError, match="give out, a path"):
         model.set_params(memory_limit=16 * len(X) - 1).predict_proba(X)
-    model.set_params(memory_limit=16 * len(X)).predict_proba(X, tmp_path / "others.zarr")
+    model.set_params(memory_limit="1GiB").predict_proba(X, tmp_path / "others.zarr")
     with pytest.raises(InputError, match="exists"):
         model.predict_proba(X, tmp_path / "others.zarr")
 

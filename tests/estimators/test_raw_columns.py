@@ -334,7 +334,7 @@ def test_a_constant_column_that_was_standardised_is_read_again(tmp_path):
     [
         ("units", lambda a: -a, "units are negative"),
         ("units", lambda a: a[1:], r"units has shape \(4,\), and \(5,\) would fit the rest"),
-        ("units", lambda a: a * np.inf, "units holds numbers that are not finite"),
+        ("units", lambda a: a * np.inf, "units holds numbers that are not finite, or whose squares overflow"),
         ("deviation", lambda a: -a, "deviation is negative"),
     ],
 )

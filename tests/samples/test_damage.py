@@ -4,7 +4,6 @@ import errno
 import itertools
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import zarr
 from numcodecs.zstd import Zstd
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import open_samples
+from mmcnb.samples import _limits, open_samples
 from mmcnb.stores import LabelsWriter, create_csr_store, create_dense_store, open_class_labels, verify_store
 
 ROWS = 600
@@ -203,14 +202,14 @@ def test_a_store_changed_on_purpose_is_refused(store):
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 5])
 def test_metadata_that_cannot_be_read_names_the_store(store, number, monkeypatch):
     """Whichever read of a document fails, be it the first one or a later one of the same document."""
-    read, documents = Path.read_bytes, itertools.count()
+    read, documents = _limits.read_document, itertools.count()
 
     def fail(path):
         if path.name == "zarr.json" and next(documents) == number:
             raise OSError(errno.EIO, "Input/output error")
         return read(path)
 
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr(_limits, "read_document", fail)
     match = rf"^{re.escape(str(store))}[^\n]* cannot be read \(Input/output error\): [^\n]*\.$"
     with pytest.raises(DamagedStoreError, match=match):
         open_samples(store)
