@@ -154,6 +154,7 @@ def test_labels_do_not_depend_on_the_kernels_of_blas(core, sets, labels):
     assert json.loads(printed(FIT, sets, OPENBLAS_CORETYPE=core)) == labels
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("core", CORES)
 def test_labels_of_every_estimator_do_not_depend_on_the_kernels_of_blas(core, groups_of_all, of_all):
     taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
@@ -162,6 +163,7 @@ def test_labels_of_every_estimator_do_not_depend_on_the_kernels_of_blas(core, gr
     assert json.loads(printed(EVERY, groups_of_all, OPENBLAS_CORETYPE=core)) == of_all
 
 
+@pytest.mark.nightly
 def test_labels_of_every_estimator_do_not_depend_on_instructions(groups_of_all, of_all, tmp_path):
     own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     assert json.loads(printed(EVERY, groups_of_all, **own)) == of_all
