@@ -167,7 +167,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "predict": {"--jobs": ("1",), "--memory-limit": ("4GiB",), "--element": ("X",)},
     "convert": {"--layout": ("auto", "dense", "csr"), "--dtype": ("float32", "float64"), "--element": ("X",)},
     "plan": {"--method": ("cpmmc", "kernel-kmeans"), "--n-clusters": ("2",), "--memory-limit": ("4GiB",)},
-    "score": {"--sample-size": ("10",), "--scale": ("standard",), "--random-state": ("0",)},
+    "score": {"--element": ("X",), "--random-state": ("0", "7")},
     "info": {"--element": ("X",)},
     "verify": {},
 }
