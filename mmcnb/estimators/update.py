@@ -54,8 +54,8 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
     table = np.diag(np.array(report["sizes"], np.float64))
     labels, scores = _labelled(engine, model, samples)
     if not _is_usual(is_far := scores > model.graph.bound):
-        voting = copy(estimator)
-        voting.model_, voting.random_state = _voting(estimator, engine, samples, labels, is_far), seed
+        voting, is_near = copy(estimator), ~is_far & (labels >= 0)
+        voting.model_, voting.random_state = _voting(estimator, engine, samples, labels, is_near), seed
         found, table = _searched(voting, engine, samples, is_far)
         labels, scores = _labelled(engine, found["model_"], samples)
     noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()
@@ -75,19 +75,19 @@ def _labelled(engine: Any, model: Any, samples: Samples) -> tuple[np.ndarray, np
     return labels, scores
 
 
-def _voting(estimator: Any, engine: Any, samples: Samples, labels: np.ndarray, is_far: np.ndarray) -> Any:
+def _voting(estimator: Any, engine: Any, samples: Samples, labels: np.ndarray, is_near: np.ndarray) -> Any:
     """The model, with the vote of its nodes in place of a machine; near rows tell the numbers of both."""
     model = estimator.model_
     if isinstance(model.rule, Shares):
         return model
-    if estimator.kernel != "auto" or is_far.all():
-        why = f"{np.count_nonzero(is_far):,} rows are far from those of the fit, and a model of "
+    if estimator.kernel != "auto" or not is_near.any():
+        why = f"{np.count_nonzero(~is_near):,} rows are far from those of the fit, and a model of "
         why += f"kernel={estimator.kernel_!r} takes in none"
         raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
     rule = Shares(np.arange(2.0), np.zeros(2))  # a machine of two clusters
     model = replace(model, rule=rule, kernel=None, basis=None, feature_dtype="float64")
     voted = np.concatenate(engine.run(LabelsPass(rule), model.features(samples), "labels"))
-    is_same = np.mean((voted == labels)[~is_far]) >= 0.5
+    is_same = np.mean((voted == labels)[is_near]) >= 0.5
     return model if is_same else replace(model, rule=rule.ordered([1, 0]))
 
 

@@ -81,6 +81,19 @@ def test_the_nodes_vote_in_place_of_a_machine_once_rows_are_far(first, tmp_path)
     np.testing.assert_array_equal(mmcnb.load(tmp_path / "model").predict(new), model.labels_)
 
 
+@pytest.mark.parametrize("first", [1, -1])
+def test_rows_of_noise_do_not_tell_the_numbers_of_a_machine(first):
+    X = np.random.default_rng(3).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
+    model = front_door(n_clusters=2, noise=0.7).fit(X[:600][::first])
+    assert model.kernel_ == "rbf"
+    before, new = model.predict(X), X[600:].copy()
+    new[:60:2] += [60, 0, -60]
+    after = model.update(new).predict(X)
+    is_both = (before >= 0) & (after >= 0)
+    assert is_both.sum() > 150
+    np.testing.assert_array_equal(after[is_both], before[is_both])
+
+
 def test_rows_that_are_all_far_tell_nothing_of_a_machine():
     X = np.random.default_rng(3).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
     model = front_door().fit(X)
