@@ -163,7 +163,7 @@ def _ranked(
     """The earlier partition and that of a new search, the one that is taken first.
 
     If nothing is asked of the clusters, groups of far rows are clusters of their own in both. If few far
-    rows are in no group, the earlier partition stays.
+    rows are in no group, or the search finds one cluster among the others, the earlier partition stays.
     """
     own = far_groups(seen.groups, is_far) if estimator._seeks_small else 0 * earlier
 
@@ -172,7 +172,7 @@ def _ranked(
         return set_apart(seen.graph, Candidate(name, labels, judge(seen.graph, labels)), own)
 
     kept = candidate("as before", earlier)
-    if number.n_clusters == 1 or _is_usual(is_far[is_new & (own == 0)]):
+    if np.unique(number.labels[own == 0]).size < 2 or _is_usual(is_far[is_new & (own == 0)]):
         return [kept]
     found = candidate("resolutions", number.labels)
     is_kept = kept.labels.max() > 0 and kept.score.J >= found.score.J - LEAST_GAIN

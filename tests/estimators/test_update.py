@@ -126,6 +126,23 @@ def test_a_new_far_cluster_gets_a_new_number_and_the_others_keep_theirs(paramete
     np.testing.assert_array_equal(model.predict(OLD), again)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_far_cluster_does_not_merge_two_near_ones(seed):
+    """Beside it the gap between the two is small, and scattered far rows are in no cluster of their own."""
+    random = np.random.default_rng(seed)
+    old, new = random.normal(size=(500, 5)), random.normal(size=(60, 5))
+    old[:200, 0] += 4
+    new[:20, 0] += 4
+    new[:15] = 0.3 * new[:15] + 40
+    new[15:21] += np.sign(random.normal(size=(6, 5))) * 3.5
+    model = front_door(kernel="graph").fit(old)
+    before = model.labels_
+    model.update(new)
+    assert of_changes(model) == ["kept", "kept", "new"]
+    assert set(model.labels_[:15]) == {2}
+    assert np.mean(model.predict(old) == before) > 0.99
+
+
 def test_many_updates_lose_no_number_and_keep_the_limit_of_nodes(model):
     for seed in range(4):
         far = np.random.default_rng(seed).normal([200.0 * seed, -90.0, 0.0], size=(30, 3))
