@@ -25,8 +25,8 @@ class InputError(ValueError):
 class EqualRowsError(InputError):
     """Rows that are all equal, so that nothing parts them."""
 
-    def __init__(self) -> None:
-        fault = "all rows are equal, or differ by less than rounding"
+    def __init__(self, place: str) -> None:
+        fault = f"all rows are equal, or differ by less than rounding ({place})"
         super().__init__(f"{fault}; give rows that differ, or subtract the mean of the columns.")
 
 

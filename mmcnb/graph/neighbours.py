@@ -23,6 +23,7 @@ from mmcnb.graph.nodes import (
 )
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
+from mmcnb.samples.matrix import largest_column
 
 N_NEIGHBORS, N_LISTED = 10, 25  # of the graph that judges and votes; and nearest nodes of the gap
 N_NODES = 20_000
@@ -173,7 +174,8 @@ def node_graph(
             node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
         if distances.max() ** 2 < np.finfo(float).tiny:  # of rows that differ
-            raise InputError("the squares of the values underflow; multiply the columns by a constant.")
+            fault = f"the squares of the values underflow ({largest_column(nodes)})"
+            raise InputError(f"{fault}; multiply the columns by a constant.")
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
             break
@@ -206,7 +208,7 @@ def _nodes_of(
         nodes, number = np.unique(points, axis=0, return_inverse=True)
         node_of = number.ravel()[node_of]
     if nodes.shape[0] < 2:
-        raise EqualRowsError
+        raise EqualRowsError(largest_column(rows))
     return axes, nodes, node_of
 
 

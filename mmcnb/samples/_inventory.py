@@ -110,7 +110,7 @@ class Inventory:
 
 
 def check_chunk_file(path: Path, most: int) -> None:
-    """Refuse a file of a chunk that is longer than it can be, and a pipe or device in its place.
+    """Refuse a file of a chunk that is longer than it can be, and a pipe, device or broken link in its place.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def check_chunk_file(path: Path, most: int) -> None:
     OSError
         It is not to be read.
     """
-    status = path.stat()
+    status = path.stat() if path.exists() else path.lstat()  # of a link that leads nowhere
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
     if status.st_size > most:

@@ -17,7 +17,15 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import CSRBlock, all_finite, as_matrix, n_bytes_of, slice_rows, stack_blocks
+from mmcnb.samples.matrix import (
+    CSRBlock,
+    all_finite,
+    as_matrix,
+    largest_column,
+    n_bytes_of,
+    slice_rows,
+    stack_blocks,
+)
 
 
 class DerivedSamples(Samples):
@@ -50,7 +58,8 @@ class DerivedSamples(Samples):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = self.derive(rows)
         if not all_finite(found.data if isinstance(found, CSRBlock) else found):
-            raise InputError(f"{self.name}: its sums or products overflow; divide the columns by a constant.")
+            fault = f"{self.name}: its sums or products overflow ({largest_column(rows)})"
+            raise InputError(f"{fault}; divide the columns by a constant.")
         return found
 
     def block(self, start: int, stop: int) -> Any:

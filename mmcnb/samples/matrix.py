@@ -278,6 +278,11 @@ def squared_sums(rows: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
+def largest_column(rows: Any) -> str:
+    """The column of a block with the value farthest from 0, in words."""
+    return f"column {int(abs(as_matrix(rows)).max(axis=0).argmax())} has the largest values"
+
+
 def stack(parts: list[Any]) -> Any:
     """Arrays or SciPy matrices one below the other; a list of arrays is emptied on the way."""
     if not isinstance(parts[0], np.ndarray):
@@ -334,7 +339,11 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     weight = float(weights.sum())
     mean = np.asarray(weights @ X).ravel() / (weight or 1.0)
     if sp.issparse(X):
-        return [weight, mean, np.maximum(weights @ X.power(2, np.float64) - weight * mean**2, 0)]
+        d, own = mean.size, np.repeat(weights, np.diff(X.indptr))
+        squares = np.bincount(X.indices, own * np.square(X.data - mean[X.indices]), d)
+        has_zeros = np.bincount(X.indices, minlength=d) < X.shape[0]
+        rest = np.where(has_zeros, weight - np.bincount(X.indices, own, d), 0.0)
+        return [weight, mean, squares + rest * mean**2]
     return [weight, mean, weights @ np.square(X - mean)]
 
 

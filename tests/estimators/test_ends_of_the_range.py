@@ -92,9 +92,19 @@ def test_rows_far_from_the_origin_give_the_same_clusters(name, settings):
     reasons = ("same for all rows", "all rows are equal") if name == "MultipleKernelClustering" else ()
     for shift in (1e3, 1e6, 1e9, 1e12):
         same_or_refused(answer(name, settings, rows + shift), groups, *reasons)
-    for shift in (1e3, 1e6):  # sparse columns are not centred
+    for shift in (1e3, 1e6, 1e9, 1e10, 1e12):  # sparse columns are not centred
         sparse = answer(name, settings, scipy.sparse.csr_array(rows + shift))
         same_or_refused(sparse, groups, "same for all rows", "all rows are equal")
+
+
+@each
+def test_a_refusal_names_the_column_with_the_largest_values(name, settings):
+    rows = rows_and_groups(settings)[0].copy()
+    rows[:, 2] *= 1e200
+    for form in FORMS:
+        found = answer(name, settings, form(rows))
+        if isinstance(found, str):
+            assert "(column 2 has the largest values); " in found
 
 
 @each

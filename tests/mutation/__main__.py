@@ -36,6 +36,7 @@ from tests.mutation.mutants import ROOT, Mutant, code_that_tells, mutants, sourc
 EQUIVALENT = Path(__file__).parent / "equivalent.csv"
 TWINS = "tests/kernels/test_twins.py tests/kernels/test_checks.py"
 CHECKPOINT = "tests/engine/test_checkpoint.py tests/estimators/test_checkpoint.py"
+WRITING = "tests/samples/test_write.py tests/samples/test_metadata.py tests/samples/test_chunk_files.py"
 TESTS = {
     "mmcnb.kernels._checks": "tests/kernels/test_checks.py",
     "mmcnb.kernels.evolution": f"tests/kernels/test_evolution.py {TWINS}",
@@ -52,9 +53,28 @@ TESTS = {
     "mmcnb.graph.neighbours": "tests/graph/test_neighbours.py",
     "mmcnb.graph.communities": "tests/graph/test_communities.py",
     "mmcnb.graph.genie": "tests/graph/test_genie.py",
+    "mmcnb.graph.layout": "tests/graph/test_layout.py",
+    "mmcnb.graph.nodes": "tests/graph",
+    "mmcnb.graph.sparse_nodes": "tests/graph",
     "mmcnb.graph.vote": "tests/graph/test_vote.py",
+    "mmcnb.graph._genie": "tests/graph/test_genie_loop.py",
+    "mmcnb.graph._layout": "tests/graph/test_layout_loop.py",
+    "mmcnb.graph._louvain": "tests/graph/test_louvain.py",
+    "mmcnb.choice.candidates": "tests/choice/test_candidates.py",
     "mmcnb.choice.judge": "tests/choice/test_judge.py",
-    "mmcnb.choice.pick": "tests/choice/test_pick.py",
+    "mmcnb.choice.known": "tests/choice/test_known.py",
+    "mmcnb.choice.match": "tests/choice/test_match.py",
+    "mmcnb.choice.number": "tests/choice/test_number.py tests/choice/test_merge_tree.py",
+    "mmcnb.choice.pick": "tests/choice/test_pick.py tests/choice/test_trust.py",
+    "mmcnb.choice.read_known": "tests/estimators/test_known_rows.py",
+    "mmcnb.choice.small": "tests/choice/test_small.py",
+    "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
+    "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/test_cli.py",
+    "mmcnb.stores._labels": f"tests/estimators/test_outputs.py {WRITING}",
+    "mmcnb.stores._report": f"tests/samples/test_damage.py {WRITING}",
+    "mmcnb.stores._write": WRITING,
+    "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
+    "mmcnb.stores.atomic": f"tests/samples/test_atomic.py tests/samples/test_exchanged.py {WRITING}",
     "mmcnb.columns.columns": "tests/columns",
     "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_rls_laws.py "
     "tests/estimators/test_unsupervised_rls.py",
@@ -146,7 +166,7 @@ def _run_tests(
 
 def is_kernel(module: str) -> bool:
     """Whether a module is compiled."""
-    return module.startswith("mmcnb.kernels") and not module.endswith("_checks")
+    return module.startswith(("mmcnb.kernels", "mmcnb.graph._")) and not module.endswith("_checks")
 
 
 @cache
