@@ -44,24 +44,19 @@ def read_known_rows(partial_labels: Any, n_samples: int, n_clusters: int) -> Kno
     else:
         rows, labels = np.arange(n_samples), _whole(partial_labels)
     if not rows.shape == labels.shape == (rows.size,):
-        raise InputError(
-            f"partial_labels has the shape {labels.shape} for {rows.size} rows; give one label a row, "
-            "-1 where there is none, or a dict of row numbers and labels."
-        )
+        fault = f"partial_labels has the shape {labels.shape} for {rows.size} rows; give one label a row"
+        raise InputError(f"{fault}, -1 where there is none, or a dict of row numbers and labels.")
     bad = (rows < 0) | (rows >= n_samples)
     if bad.any():
-        raise InputError(
-            f"partial_labels names row {rows[bad][0]}; give row numbers from 0 to {n_samples - 1}."
-        )
+        fault = f"partial_labels names row {rows[bad][0]}"
+        raise InputError(f"{fault}; give row numbers from 0 to {n_samples - 1}.")
     rows, labels = rows[labels != -1], labels[labels != -1]
     order = np.argsort(rows)
     rows, labels = rows[order], labels[order]
     bad = (labels < 0) | (labels >= n_clusters)
     if bad.any():
-        raise InputError(
-            f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}; give labels from 0 to "
-            f"{n_clusters - 1}, and -1 where there is none."
-        )
+        fault = f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}"
+        raise InputError(f"{fault}; give labels from 0 to {n_clusters - 1}, and -1 where there is none.")
     if not rows.size:
         return None
     step = -(-rows.size // MOST_ROWS)
@@ -74,7 +69,6 @@ def _whole(given: Any) -> np.ndarray:
     numeric = values.dtype.kind in "iuf" and bool((np.abs(values.astype(np.float64)) < 2**63).all())
     whole = values.astype(np.int64) if numeric else np.zeros(values.shape, np.int64)
     if not numeric or not (whole == values).all():
-        raise InputError(
-            "partial_labels holds what is no whole number; give row numbers and labels as integers."
-        )
+        fault = "partial_labels holds what is no whole number"
+        raise InputError(f"{fault}; give row numbers and labels as integers.")
     return whole

@@ -75,9 +75,8 @@ def _rows(arguments: argparse.Namespace) -> Any:
     given = {name: value for name in OF_TABLES if (value := getattr(arguments, name, None)) is not None}
     if given and table_format(Path(arguments.store)) is None:
         option = next(iter(given)).replace("_", "-")
-        raise InputError(
-            f"--{option} is of CSV, Parquet and Arrow files, but {arguments.store} is none; leave it out."
-        )
+        fault = f"--{option} is of CSV, Parquet and Arrow files, but {arguments.store} is none"
+        raise InputError(f"{fault}; leave it out.")
     return open_samples(arguments.store, arguments.element, options=TableOptions(**given) if given else None)
 
 

@@ -28,9 +28,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with whole_outputs(*given, old) as (model, *labels):
         estimator = load(old)
         if not hasattr(estimator, "update"):
-            raise InputError(
-                f"{old} has a {type(estimator).__name__}, which takes no new rows; fit all rows."
-            )
+            fault = f"{old} has a {type(estimator).__name__}, which takes no new rows"
+            raise InputError(f"{fault}; fit all rows.")
         estimator.set_params(**runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1)
         estimator.update(store, element=arguments.element)
         for path in labels:

@@ -109,10 +109,8 @@ class Checkpoint:
             logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
             return None
         if recorded != mark:
-            raise InputError(
-                f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code, a "
-                f"library or that file has changed; {REMEDY}."
-            )
+            fault = f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code"
+            raise InputError(f"{fault}, a library or that file has changed; {REMEDY}.")
         return (total,)
 
     def record(self, number: int, mark: str, total: Any) -> None:
@@ -151,9 +149,8 @@ class Checkpoint:
         try:
             yield
         except Timeout:
-            raise InputError(
-                f"checkpoint {self.name} is in use by another fit; wait for it, or {REMEDY}."
-            ) from None
+            fault = f"checkpoint {self.name} is in use by another fit"
+            raise InputError(f"{fault}; wait for it, or {REMEDY}.") from None
         except OSError as error:
             raise InputError(
                 f"checkpoint {self.name} could not be written ({error.strerror or error}); free some space "
@@ -284,14 +281,12 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     if not path.is_dir():
         raise InputError(f"checkpoint {folder} is a file; give checkpoint a folder.")
     if linked := [entry.name for entry in path.iterdir() if entry.is_symlink()]:
-        raise InputError(
-            f"checkpoint {folder} has a link, {linked[0]!r}, by which a fit would write elsewhere; {REMEDY}."
-        )
+        fault = f"checkpoint {folder} has a link, {linked[0]!r}, by which a fit would write elsewhere"
+        raise InputError(f"{fault}; {REMEDY}.")
     names = {entry.name for entry in path.iterdir()}
     if RUN not in names and not names <= OURS:
-        raise InputError(
-            f"checkpoint {folder} is a folder that holds other things; give checkpoint a folder of its own."
-        )
+        fault = f"checkpoint {folder} is a folder that holds other things"
+        raise InputError(f"{fault}; give checkpoint a folder of its own.")
 
 
 def recorded_passes(folder: str | os.PathLike[str]) -> int:
@@ -338,10 +333,8 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
     if not is_run:
         raise InputError(f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}.")
     if run["format"] != FORMAT:
-        raise InputError(
-            f"{path} is a checkpoint of format {run['format']}, and this version of mmcnb resumes from "
-            f"format {FORMAT} alone; {REMEDY}."
-        )
+        fault = f"{path} is a checkpoint of format {run['format']}"
+        raise InputError(f"{fault}, and this version of mmcnb resumes from format {FORMAT} alone; {REMEDY}.")
     return run
 
 

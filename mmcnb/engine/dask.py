@@ -159,10 +159,8 @@ class DaskEngine(Engine):
         waited = 0.0
         while not (threads := self._workers()):
             if waited > PATIENCE_SECONDS:
-                raise InputError(
-                    f"the Dask cluster at {self.address} has had no worker for {PATIENCE_SECONDS:.0f} s; "
-                    "start workers and fit again."
-                )
+                fault = f"the Dask cluster at {self.address} has had no worker for {PATIENCE_SECONDS:.0f} s"
+                raise InputError(f"{fault}; start workers and fit again.")
             time.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
         places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
@@ -176,10 +174,8 @@ class DaskEngine(Engine):
                 raise OSError
             return dict(self.client.nthreads())
         except OSError as error:
-            raise InputError(
-                f"the connection to the Dask scheduler at {self.address} was lost; "
-                "connect anew and fit again."
-            ) from error
+            fault = f"the connection to the Dask scheduler at {self.address} was lost"
+            raise InputError(f"{fault}; connect anew and fit again.") from error
 
     def results(self, tasks: Tasks) -> list[Any]:
         """The results of tasks; raises what they raised, or `LostError` where some have to be sent again."""
@@ -343,9 +339,8 @@ def _connect(address: str) -> Any:
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise InputError(
-            f"engine={address!r} needs Dask; install it with `pip install 'mmcnb[dask]'`."
-        ) from error
+        fault = f"engine={address!r} needs Dask"
+        raise InputError(f"{fault}; install it with `pip install 'mmcnb[dask]'`.") from error
     if local := LOCAL.fullmatch(address):
         cluster = LocalCluster(
             n_workers=int(local[1]),
@@ -358,10 +353,8 @@ def _connect(address: str) -> Any:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"no Dask scheduler answers at {address} ({reason}); check the address and that it "
-            "runs (`dask scheduler`)."
-        ) from error
+        fault = f"no Dask scheduler answers at {address} ({reason})"
+        raise InputError(f"{fault}; check the address and that it runs (`dask scheduler`).") from error
 
 
 # -- on a worker ---------------------------------------------------------------------------------
@@ -427,10 +420,8 @@ def _unpickle_samples(data: bytes) -> Samples:
 
     worker, (of_client, rows) = get_worker(), pickle.loads(data)
     if found := ", ".join(differences(of_client, versions())):
-        raise InputError(
-            f"a Dask worker differs from its client: {found} (the worker at {worker.address}); "
-            "install the same versions on both."
-        )
+        fault = f"a Dask worker differs from its client: {found} (the worker at {worker.address})"
+        raise InputError(f"{fault}; install the same versions on both.")
     keep_freed_memory()
     samples: Samples = pickle.loads(rows)
     if isinstance(samples, CachedSamples) and (limit := worker.memory_manager.memory_limit):

@@ -625,17 +625,14 @@ def read_input(
     if columns is not None and own is None:
         raise InputError(f"columns is of frames and tables, and {samples.name} is none; leave it out.")
     if samples.n_samples < least_rows:
-        raise InputError(
-            f"{samples.name} contains {samples.n_samples} sample(s), while a minimum of {least_rows} is "
-            "required; give more rows."
-        )
+        fault = f"{samples.name} contains {samples.n_samples} sample(s)"
+        raise InputError(f"{fault}, while a minimum of {least_rows} is required; give more rows.")
     if encoding is not None and (own or samples).feature_names == encoding.feature_names:
         for note in samples.notes:
             warnings.warn(note, ClusterWarning, stacklevel=3)
     elif encoding is not None and (own or not encoding.is_plain):
-        raise InputError(
-            f"{samples.name} is no table with the columns of the fit; give a frame or the path of one."
-        )
+        fault = f"{samples.name} is no table with the columns of the fit"
+        raise InputError(f"{fault}; give a frame or the path of one.")
     elif names is None:
         n_features, names = samples.n_features, samples.feature_names
         if reset and own is not None:

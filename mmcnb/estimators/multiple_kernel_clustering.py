@@ -176,10 +176,8 @@ class MultipleKernelClustering(StreamedClusterer):
             if self.basis == "exact" and getattr(self, name) is not None:
                 raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
         if self.n_clusters != 2 and (self.balance != 0 or self.init != "mixed"):
-            raise InputError(
-                f"balance and init are for two clusters; with n_clusters={self.n_clusters} leave them at 0.0 "
-                "and 'mixed'."
-            )
+            fault = "balance and init are for two clusters"
+            raise InputError(f"{fault}; with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'.")
         named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
         if self.checkpoint is not None and not named:
             raise InputError(

@@ -132,10 +132,8 @@ def check_parameters(estimator: Any) -> None:
         return
     most = greatest_balance(estimator.C)
     if estimator.balance > most:  # some labels have no solution
-        raise InputError(
-            f"balance={estimator.balance:g} is infeasible with C={estimator.C:g}; give a balance of at most "
-            f"{max(0.0, most):.4g}, or raise C."
-        )
+        fault = f"balance={estimator.balance:g} is infeasible with C={estimator.C:g}"
+        raise InputError(f"{fault}; give a balance of at most {max(0.0, most):.4g}, or raise C.")
 
 
 def values_of(estimator: Any, *names: str) -> dict[str, Any]:

@@ -125,10 +125,8 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
     is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
     if not is_known:
-        raise InputError(
-            f"{path} contains a {shown(name)[1:-1]}, which this version does not have; fit again, or use the "
-            "version that wrote it."
-        )
+        fault = f"{path} contains a {shown(name)[1:-1]}, which this version does not have"
+        raise InputError(f"{fault}; fit again, or use the version that wrote it.")
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import EqualRowsError, InputError
-from mmcnb.samples.matrix import largest_column, moments, row_shares
+from mmcnb.errors import EqualRowsError
+from mmcnb.samples.matrix import largest_column, moments, range_error, row_shares
 
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
@@ -48,8 +48,7 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None, rounding: f
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
     held, size = np.finfo(X.dtype), np.sqrt(distance)
     if size and not np.sqrt(np.finfo(float).tiny) < size < held.max * held.eps:  # denormals have few digits
-        fault = f"the squares of the values are out of range ({largest_column(X)})"
-        raise InputError(f"{fault}; multiply the columns by a constant.")
+        raise range_error("the squares of the values are out of range", X, "multiply")
     if distance <= rounding * float(square.sum()) or distance == 0:
         raise EqualRowsError(largest_column(X))
     return distance

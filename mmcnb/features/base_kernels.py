@@ -45,10 +45,8 @@ def check_base_kernels(kernels: Any, columns: Any) -> None:
         if not callable(kernel):
             _named(kernel, f"kernels[{k}]")
     if columns is not None and (not isinstance(columns, list | tuple) or len(columns) != len(kernels)):
-        raise InputError(
-            f"columns does not hold one entry for each of the {len(kernels)} kernels; give a list of column "
-            "numbers, slices or None."
-        )
+        fault = f"columns does not hold one entry for each of the {len(kernels)} kernels"
+        raise InputError(f"{fault}; give a list of column numbers, slices or None.")
 
 
 def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
@@ -64,9 +62,8 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
     name, parameters = pair
     if name not in KERNELS:
         known = ", ".join(repr(one) for one in KERNELS)
-        raise InputError(
-            f"{place}={shown(name)} is unknown; give one of {known} or a function of two blocks."
-        )
+        fault = f"{place}={shown(name)} is unknown"
+        raise InputError(f"{fault}; give one of {known} or a function of two blocks.")
     for key, value in parameters.items():
         if key not in PARAMETERS[name]:
             able = ", ".join(sorted(PARAMETERS[name])) or "no parameter"
@@ -114,10 +111,8 @@ def _kernel(kernel: Any, sample: Any, weights: np.ndarray | None, number: int) -
     try:
         gamma = default_gamma(parameters.get("gamma", "auto"), name, sample, weights)
     except InputError as error:
-        raise InputError(
-            f"all rows are equal in the columns of kernels[{number}], which then tells none apart; give it "
-            "others, or leave it out."
-        ) from error
+        fault = f"all rows are equal in the columns of kernels[{number}], which then tells none apart"
+        raise InputError(f"{fault}; give it others, or leave it out.") from error
     return Kernel(name, gamma, int(parameters.get("degree", 3)), float(parameters.get("coef0", 1.0)))
 
 
@@ -133,9 +128,8 @@ def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None
             f"{n_features - 1}, a slice, or a mask of {n_features}."
         ) from error
     if found.ndim != 1 or found.size == 0:
-        raise InputError(
-            f"{place} names no column of the {n_features}; give a list of at least one, or None."
-        )
+        fault = f"{place} names no column of the {n_features}"
+        raise InputError(f"{fault}; give a list of at least one, or None.")
     return np.unique(found)
 
 
@@ -187,10 +181,8 @@ def check_gram(gram: np.ndarray, name: str) -> None:
         )
     low, high = np.linalg.eigvalsh(gram)[[0, -1]]
     if low < -ROUNDING * max(abs(low), abs(high)):
-        raise InputError(
-            f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner product; "
-            "give a positive semidefinite kernel, not distances."
-        )
+        fault = f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner product"
+        raise InputError(f"{fault}; give a positive semidefinite kernel, not distances.")
 
 
 def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = False) -> None:
@@ -215,10 +207,8 @@ def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = Fal
             )
         for other, before in zip(names, seen, strict=False):
             if np.abs(centred - before).max() <= SAME:
-                raise InputError(
-                    f"kernel {name} is kernel {other} again, but for scale and centre, and a copy would add "
-                    "weight to it; give each kernel once."
-                )
+                fault = f"kernel {name} is kernel {other} again, but for scale and centre"
+                raise InputError(f"{fault}, and a copy would add weight to it; give each kernel once.")
         seen.append(centred)
 
 

@@ -249,10 +249,8 @@ class CallableKernel(OnBasis):
         given = as_matrix(rows)
         values = to_dense(self._evaluate(given, vectors.dense))
         if values.dtype.kind not in "fiub":
-            raise InputError(
-                f"kernel {self.name} gave values of {values.dtype}; give a function whose values are real "
-                "numbers."
-            )
+            fault = f"kernel {self.name} gave values of {values.dtype}"
+            raise InputError(f"{fault}; give a function whose values are real numbers.")
         expected = given.shape[0], vectors.dense.shape[0]
         if values.shape != expected:
             raise InputError(
@@ -277,17 +275,13 @@ class CallableKernel(OnBasis):
             return self.function(with_short_indices(rows), basis)
         except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
             # The errors of functions for dense rows do not name sparse rows as the cause.
-            raise InputError(
-                f"kernel {self.name} failed on sparse rows ({one_line(error)}); give dense rows, or a "
-                "function that takes a scipy.sparse.csr_array."
-            ) from error
+            fault = f"kernel {self.name} failed on sparse rows ({one_line(error)}); give dense rows"
+            raise InputError(f"{fault}, or a function that takes a scipy.sparse.csr_array.") from error
 
     def to_dict(self) -> dict[str, Any]:
         """Raise InputError: JSON cannot hold a function."""
-        raise InputError(
-            f"kernel {self.name} is a function, which a model file cannot hold; pickle the estimator, or "
-            "give the kernel by name."
-        )
+        fault = f"kernel {self.name} is a function, which a model file cannot hold"
+        raise InputError(f"{fault}; pickle the estimator, or give the kernel by name.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,16 +317,12 @@ class MultipleKernels(OnBasis):
 
     def __post_init__(self) -> None:
         if not self.kernels or len(self.kernels) != len(self.columns):
-            raise InputError(
-                f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}; give at least "
-                "one kernel, and for each its columns or None."
-            )
+            fault = f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}"
+            raise InputError(f"{fault}; give at least one kernel, and for each its columns or None.")
         for k, part in enumerate(self.columns):
             if part is not None and not (part.size and part[0] >= 0 and (np.diff(part) > 0).all()):
-                raise InputError(
-                    f"the columns of kernel {k} are not strictly increasing numbers from 0 on; sort them, "
-                    "name each once, and at least one."
-                )
+                fault = f"the columns of kernel {k} are not strictly increasing numbers from 0 on"
+                raise InputError(f"{fault}; sort them, name each once, and at least one.")
 
     def slices(self, p: int) -> tuple[slice, ...]:
         """The features of each kernel against p basis vectors."""

@@ -217,10 +217,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         fault = f"{path} is no model of mmcnb, or it is damaged{why}"
         raise InputError(f"{fault}; fit again to write it anew.") from error
     if version != FORMAT:
-        raise InputError(
-            f"{path} has model format {version}, and this version reads {FORMAT}; "
-            "read it with the version that wrote it."
-        )
+        fault = f"{path} has model format {version}, and this version reads {FORMAT}"
+        raise InputError(f"{fault}; read it with the version that wrote it.")
     return header, arrays
 
 
@@ -258,9 +256,8 @@ def check_shapes(model: Model, n_features: int) -> None:
     """
     if model.encoding is not None:
         if len(model.encoding.columns) != n_features:
-            raise InputError(
-                f"encoding is of {len(model.encoding.columns)} columns, and {n_features} would fit"
-            )
+            fault = f"encoding is of {len(model.encoding.columns)} columns"
+            raise InputError(f"{fault}, and {n_features} would fit")
         n_features = len(model.encoding.feature_names)
     if model.scaling is not None:
         for name, array in vars(model.scaling).items():

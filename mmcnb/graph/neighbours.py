@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import EqualRowsError, InputError
+from mmcnb.errors import EqualRowsError
 from mmcnb.graph.nodes import (
     LEADING_AXES,
     SEARCHED_NODES,
@@ -23,7 +23,7 @@ from mmcnb.graph.nodes import (
 )
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import largest_column
+from mmcnb.samples.matrix import largest_column, range_error
 
 N_NEIGHBORS, N_LISTED = 10, 25  # of the graph that judges and votes; and nearest nodes of the gap
 N_NODES = 20_000
@@ -174,8 +174,7 @@ def node_graph(
             node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
         if distances.max() ** 2 < np.finfo(float).tiny:  # of rows that differ
-            fault = f"the squares of the values underflow ({largest_column(nodes)})"
-            raise InputError(f"{fault}; multiply the columns by a constant.")
+            raise range_error("the squares of the values underflow", nodes, "multiply")
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
             break

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import WIDE_COLUMNS, WORK_NUMBERS, as_matrix, largest_column, row_blocks, to_dense
+from mmcnb.samples.matrix import WIDE_COLUMNS, WORK_NUMBERS, as_matrix, range_error, row_blocks, to_dense
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
@@ -37,9 +37,8 @@ def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
             values = function(*given)
         if not np.isfinite(values).all():
             parts = (getattr(one, "nodes", one) for one in given)
-            largest = largest_column(next(rows for rows in parts if hasattr(rows, "shape")))
-            fault = f"differences or sums of the values overflow ({largest})"
-            raise InputError(f"{fault}; divide the columns by a constant.")
+            rows = next(rows for rows in parts if hasattr(rows, "shape"))
+            raise range_error("differences or sums of the values overflow", rows)
         return values
 
     return checked

@@ -144,10 +144,8 @@ class MultipleKernelSample:
             z = values[:, one] @ normalization
             total_variance = total_variance_of(z, weights)
             if not total_variance > 0:
-                raise InputError(
-                    f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks; give "
-                    "more of them."
-                )
+                fault = f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks"
+                raise InputError(f"{fault}; give more of them.")
             normalizations.append(normalization / np.sqrt(total_variance))
             parts.append(z / np.sqrt(total_variance))
         self.normalization, self.z = tuple(normalizations), _narrow(np.hstack(parts))

@@ -229,6 +229,5 @@ def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[An
         # Only the weights of the kernels come from the SOCP, so the loosest tolerance may be missed a little.
         if solution.status == done or (solution.status == nearly and tolerance == TOLERANCES[-1]):
             return np.array(solution.x)
-    raise PlaneQPError(
-        "the second-order cone program of the planes has no solution; lower balance or raise C."
-    )
+    fault = "the second-order cone program of the planes has no solution"
+    raise PlaneQPError(f"{fault}; lower balance or raise C.")

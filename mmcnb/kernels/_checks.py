@@ -91,9 +91,8 @@ class Array:
             made = "one made by np.empty" if self.written else f'np.require({name}, requirements="CA")'
             raise InputError(f"{name} is not an aligned array in C order; give {made}.")
         if self.written and not flags.writeable:
-            raise InputError(
-                f"{name} is read-only and is to be written to; give an array that can be written."
-            )
+            fault = f"{name} is read-only and is to be written to"
+            raise InputError(f"{fault}; give an array that can be written.")
         for k, size in enumerate(value.shape):
             if remedy := _agree(name, self.axes[k], size, sizes):
                 has = f"{name} of shape {self.shape} has {size} {AXES[value.ndim][k]}"
@@ -181,9 +180,8 @@ class Whole:
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> int:
         if not isinstance(value, numbers.Integral) or not self.least <= value <= LARGEST:
-            raise InputError(
-                f"{name}={shown(value)} is out of range; give a whole number of at least {self.least}."
-            )
+            fault = f"{name}={shown(value)} is out of range"
+            raise InputError(f"{fault}; give a whole number of at least {self.least}.")
         if self.size and (remedy := _agree(name, (self.size, 0), int(value), sizes)):
             raise InputError(f"{name}={shown(value)} does not fit; {remedy}.")
         return int(value)

@@ -25,9 +25,8 @@ def _check_population(given):
         raise InputError(f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}.")
     excess, limit = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max(), given["limit"]
     if excess > limit:
-        raise InputError(
-            f"limit={limit} is below {excess}, the sum of a parent's labels; give at least that."
-        )
+        fault = f"limit={limit} is below {excess}, the sum of a parent's labels"
+        raise InputError(f"{fault}; give at least that.")
 
 
 @njit()

@@ -124,9 +124,8 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
         return np.full(n_clusters, 1 / n_clusters)
     shares = plain_values(cluster_sizes, "cluster_sizes").astype(np.float64)
     if shares.shape != (n_clusters,):
-        raise InputError(
-            f"cluster_sizes must hold one share for each of the {n_clusters} clusters, not {shares.size}."
-        )
+        fault = f"cluster_sizes must hold one share for each of the {n_clusters} clusters"
+        raise InputError(f"{fault}, not {shares.size}.")
     if not (shares > 0).all():
         raise InputError(f"cluster_sizes must be positive, and {shares.min():g} is not; give shares above 0.")
     if not abs(shares.sum() - 1) <= 1e-6:
@@ -148,10 +147,8 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
     low = np.maximum(1, np.floor(total * shares * (1 - tolerance) + slack)).astype(np.int64)
     high = np.maximum(low, np.ceil(total * shares * (1 + tolerance) - slack)).astype(np.int64)
     if low.sum() > total + slack:
-        raise InputError(
-            f"{low.size} clusters of these sizes need more than {total:g} rows; give other cluster_sizes, "
-            "fewer clusters, or more rows."
-        )
+        fault = f"{low.size} clusters of these sizes need more than {total:g} rows"
+        raise InputError(f"{fault}; give other cluster_sizes, fewer clusters, or more rows.")
     return low, high
 
 
@@ -167,7 +164,6 @@ def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
     whole = int(total * (1 + 1e-9))
     least = max(1, int(min_share * total / n_clusters))
     if least * n_clusters > whole:
-        raise InputError(
-            f"{n_clusters} clusters of {least} rows need more than {total:g} rows; give fewer clusters."
-        )
+        fault = f"{n_clusters} clusters of {least} rows need more than {total:g} rows"
+        raise InputError(f"{fault}; give fewer clusters.")
     return np.full(n_clusters, least), np.full(n_clusters, whole - least * (n_clusters - 1))

@@ -48,9 +48,8 @@ def landmark_sample(
     """
     n_landmarks = n_landmarks if given is None else len(given)
     if n_landmarks < n_clusters:
-        raise InputError(
-            f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}; give more landmarks."
-        )
+        fault = f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}"
+        raise InputError(f"{fault}; give more landmarks.")
     if given is None:
         given = nystroem.choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
         check_places(given.shape[0], n_clusters)

@@ -1,4 +1,4 @@
-"""Rows of an element of a Zarr store or of an HDF5 file: an array, or AnnData's CSR matrix."""
+"""Rows of an element of a Zarr store or of an HDF5 file: an array, or AnnData's CSR matrix or data frame."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -121,10 +121,38 @@ class CSRElement(Element):
         return self._data.gather(positions), self._indices.gather(positions), indptr
 
 
+class FrameElement(Element):
+    """Rows of a group in AnnData's ``dataframe`` encoding, whose columns are arrays of numbers."""
+
+    def __init__(self, storage: Any, group: Any) -> None:
+        name = describe(storage, group)
+        columns = plain_text(storage.attributes(group).get("column-order", ()))
+        arrays = [storage.member(group, column) for column in columns]
+        for column, array in zip(columns, arrays, strict=True):
+            if getattr(getattr(array, "dtype", None), "kind", "O") not in "biuf" or array.ndim != 1:
+                raise InputError(f"column {column!r} of {name} has no plain numbers: convert or drop it.")
+        lengths = [array.shape[0] for array in arrays] or [0]
+        if len(set(lengths)) > 1:
+            raise DamagedStoreError(f"{name}: its columns have different lengths: {REMEDY}.")
+        dtype = matrix.block_dtype(*(array.dtype for array in arrays))
+        self._set(storage, group, (lengths[0], len(arrays)), dtype, arrays)
+        self.feature_names = columns
+        edges = EdgeChunks(len(arrays))
+        parts = [storage.rows(array, edges) for array in arrays]
+        self._set_rows(parts, max(part.chunk_length for part in parts))
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        return np.column_stack([part.read(start, stop) for part in self._rows]).astype(self.dtype)
+
+    def _gather(self, rows: np.ndarray) -> np.ndarray:
+        return np.column_stack([part.gather(rows) for part in self._rows]).astype(self.dtype)
+
+
 READERS = {
     (True, ""): ("", ArrayElement),
     (True, "array"): ("0.2.0", ArrayElement),
     (False, "csr_matrix"): ("0.1.0", CSRElement),
+    (False, "dataframe"): ("0.2.0", FrameElement),
 }
 """Version and reader of nodes, by whether they are arrays and by AnnData's ``encoding-type``."""
 

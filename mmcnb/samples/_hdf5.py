@@ -100,7 +100,7 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     ----------
     path : path
     element : str or None, default=None
-        Path of a dataset, or of a CSR group of AnnData, in the file; None is ``"X"``.
+        Path of a dataset, or of a CSR group or a data frame of AnnData, in the file; None is ``"X"``.
 
     Returns
     -------

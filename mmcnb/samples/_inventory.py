@@ -9,8 +9,8 @@ import hashlib
 import json
 import os
 import stat
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ CODEC = ZstdCodec(level=1, checksum=True)
 ZSTD: Any = get_numcodec({"id": "zstd", "level": CODEC.level, "checksum": True})  # type: ignore[typeddict-unknown-key]
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
+
+SIZED = {name: get_numcodec({"id": name}) for name in ("zstd", "blosc", "lz4")}  # a chunk says how long it is
+STREAMS = {"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "bz2": "bz2"}  # gzip's decoder knows both headers
 
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
 TYPES = {
@@ -265,46 +268,6 @@ def checked_path(path: Any, what: str = "the path") -> Path:
     return Path(text)
 
 
-# -- chunks as zstd frames -----------------------------------------------------------------------
-
-
-def is_plain(array: zarr.Array, codecs: Any = None) -> bool:
-    """Whether each chunk has whole rows and is a zstd frame around little-endian numbers.
-
-    Those in shards have ``codecs`` of their own.
-    """
-    codecs = codecs or getattr(array.metadata, "codecs", ())
-    return (
-        [type(codec) for codec in codecs] == [BytesCodec, ZstdCodec]
-        and sys.byteorder == "little"
-        and array.dtype.kind in "biuf"
-        and array.dtype.isnative
-        and array.chunks[1:] == array.shape[1:]
-        and getattr(codecs[0].endian, "value", "little") == "little"
-    )
-
-
-def decode_frame(frame: bytes, out: np.ndarray, place: str) -> None:
-    """Decode a chunk into ``out``, C-ordered and of exactly its size.
-
-    Raises
-    ------
-    DamagedStoreError
-        The bytes are no zstd frame of this size, or their checksum is another; the message names the place.
-    """
-    size = content_size(frame)
-    with worded(f"{place} is damaged", REMEDY, kind=DamagedStoreError):
-        if size is None and frame[:4] == _MAGIC:  # of a writer that did not know it yet
-            import pyarrow as pa
-
-            with pa.CompressedInputStream(pa.py_buffer(frame), "zstd") as stream:
-                size = stream.readinto(out.reshape(-1).view(np.uint8)) + len(stream.read(1))
-        elif size == out.nbytes:
-            ZSTD.decode(frame, out)
-        if size != out.nbytes:
-            raise ValueError(f"the chunk does not have {out.nbytes} bytes")
-
-
 def frame_checksum(frame: bytes) -> str:
     """Checksum that a zstd frame ends with, in hexadecimal digits; empty if it has none.
 
@@ -313,6 +276,113 @@ def frame_checksum(frame: bytes) -> str:
     """
     has_one = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & 4
     return frame[-4:].hex() if has_one else ""
+
+
+# -- chunks and their codecs ----------------------------------------------------------------------
+
+
+def codec_name(array: zarr.Array) -> str:
+    """The codec that encodes the bytes of chunks, of those in shards if there are any; "" of none."""
+    if not array.compressors:
+        return ""
+    codec: Any = array.compressors[-1]
+    return str(getattr(codec, "codec_id", type(codec).__name__.lower().removesuffix("codec")))
+
+
+@dataclass(frozen=True)
+class ChunkCodec:
+    """How chunks of numbers are encoded.
+
+    Parameters
+    ----------
+    name : str
+        A codec of `SIZED` or `STREAMS`, or "" of none.
+    dtype : dtype
+        Of the numbers, with their order of bytes.
+    shape : tuple of int
+        Of a chunk; the last one along an axis is as long.
+    order : {"C", "F"}
+        Order of the numbers.
+    """
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    order: Any = "C"
+
+    def decode(self, frame: bytes, out: np.ndarray, place: str) -> None:
+        """Decode a chunk; ``out`` has fewer rows or columns where the array ends within the chunk.
+
+        Raises
+        ------
+        DamagedStoreError
+            It cannot be decoded, or has another size; the message names the place.
+        """
+        is_same = (out.shape, out.dtype, "C") == (self.shape, self.dtype, self.order)
+        is_straight = is_same and out.flags.c_contiguous
+        whole = out if is_straight else np.empty(self.shape, self.dtype, self.order)
+        with worded(f"{place} is damaged", REMEDY, kind=DamagedStoreError):
+            if _decode(self.name, frame, whole.ravel("K").view(np.uint8)) != whole.nbytes:
+                raise ValueError(f"the chunk does not have {whole.nbytes} bytes")
+        if not is_straight:
+            out[...] = whole[tuple(map(slice, out.shape))]
+
+
+def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
+    """How the chunks of an array are encoded; None if they are not numbers that one codec encodes."""
+    metadata, name, dtype = array.metadata, codec_name(array), array.dtype
+    is_plain = not array.filters and len(array.compressors) < 2 and dtype.kind in "biuf"
+    if not is_plain or name not in {"", *SIZED, *STREAMS}:
+        return None
+    if metadata.zarr_format == 2:
+        return ChunkCodec(name, dtype, array.chunks, metadata.order)
+    if type(array.serializer) is not BytesCodec:
+        return None
+    is_big = getattr(array.serializer.endian, "value", "little") == "big"
+    return ChunkCodec(name, dtype.newbyteorder(">" if is_big else "<"), array.chunks)
+
+
+def _decode(name: str, frame: bytes, out: np.ndarray) -> int:
+    """Decode a chunk into bytes; how many it has, or some other number than there is place for."""
+    size = claimed_size(name, frame)
+    if size is None and name in STREAMS:  # of a writer that did not know it yet
+        with _stream(name, frame) as stream:
+            return int(stream.readinto(out)) + len(stream.read(1))
+    if size == out.nbytes and name:
+        SIZED[name].decode(frame, out)
+    elif size == out.nbytes:
+        out[:] = np.frombuffer(frame, np.uint8)
+    return -1 if size is None else size
+
+
+def start_of(name: str, frame: bytes, most: int) -> bytes:
+    """What a chunk decodes to, at most so many bytes and one; nothing of an unknown codec."""
+    size = claimed_size(name, frame)
+    if size is not None and size > most:
+        return bytes(most + 1)
+    if name in STREAMS:
+        with _stream(name, frame) as stream:
+            return bytes(stream.read(most + 1))
+    return SIZED[name].decode(frame) if name in SIZED else b"" if name else frame
+
+
+def _stream(name: str, frame: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.py_buffer(frame), STREAMS[name])
+
+
+def claimed_size(name: str, frame: bytes) -> int | None:
+    """Decoded bytes of a chunk by its header; None if that does not say."""
+    if name == "zstd":
+        return content_size(frame)
+    if name == "blosc" and int.from_bytes(frame[12:16], "little") != len(
+        frame
+    ):  # it would read beyond the end
+        raise ValueError(f"it has {len(frame)} bytes and not as many as it says")
+    if name in ("blosc", "lz4"):
+        return int.from_bytes(frame[4:8] if name == "blosc" else frame[:4], "little")
+    return None if name else len(frame)
 
 
 def content_size(frame: bytes) -> int | None:

@@ -4,8 +4,6 @@ An array's metadata says how many bytes a chunk has. A chunk that is much longer
 claims to be, is damaged or hostile: reading it could fill the memory of the machine.
 """
 
-import io
-import lzma
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,19 +11,27 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.abc.store import ByteRequest, Store
+from zarr.abc.store import ByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples._files import read_document
-from mmcnb.samples._inventory import REMEDY, ZARR_MARKS, check_chunk_file, content_size, damaged_chunks
+from mmcnb.samples._inventory import (
+    REMEDY,
+    ZARR_MARKS,
+    check_chunk_file,
+    chunk_codec,
+    codec_name,
+    damaged_chunks,
+    start_of,
+)
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 CODECS = {  # of numcodecs, for Zarr 2
     *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
-    *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
+    *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "msgpack2"),
     *("packbits", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy", "zlib", "zstd"),
 }
 DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
@@ -101,8 +107,8 @@ class LimitedStore(WrapperStore[Store]):
         fixed = array.dtype.kind in "biufcSUV"  # of texts the metadata does not say the lengths
         self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else 2**30
         self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks))) if array.shards else 0
-        codecs = array.compressors  # of the inner chunks, if there are shards
-        self._codec = type(codecs[-1]).__name__.lower().removesuffix("codec") if codecs else ""
+        self._is_decoded_here = not array.shards and chunk_codec(array) is not None
+        self._codec, self._n_texts = codec_name(array), 0 if fixed else int(np.prod(array.chunks))
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -124,50 +130,31 @@ class LimitedStore(WrapperStore[Store]):
             return None
         if len(value) > most:
             raise self._too_long(key, most)
-        frames = self._frames(value) if self._inner and byte_range is None else [value]
-        if any(_claimed_size(self._codec, frame, most_decoded) > most_decoded for frame in frames):
-            fault = f"damaged (it claims to have more than {self.chunk_bytes:,} bytes)"
-            raise damaged_chunks(self._name, [key], fault)
+        frames = self._frames(value, byte_range) if self._inner else [value]
+        for frame in () if self._is_decoded_here else frames:
+            content = start_of(self._codec, frame.to_bytes(), most_decoded)
+            fault = f"{self._n_texts:,} texts" if self._n_texts else f"{self.chunk_bytes:,} bytes"
+            if len(content) > most_decoded or int.from_bytes(content[:4], "little") > self._n_texts > 0:
+                raise damaged_chunks(self._name, [key], f"damaged (it claims to have more than {fault})")
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
         return damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
 
-    def _frames(self, shard: Buffer) -> Iterator[Buffer]:
-        """The inner chunks of a shard, by the index at its end or at its beginning."""
+    def _frames(self, shard: Buffer, byte_range: ByteRequest | None) -> Iterator[Buffer]:
+        """The inner chunks of a shard or of a part of it, by the index at its end or at its beginning."""
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
         length, extra = 16 * self._inner, 4 * (len(codec.index_codecs) > 1)  # its checksum
         at_end = codec.index_location.value == "end"
+        if byte_range is not None:
+            is_index = isinstance(byte_range, SuffixByteRequest) or not (
+                at_end or getattr(byte_range, "start", 1)
+            )
+            yield from [] if is_index else [shard]
+            return
         index = shard[len(shard) - length - extra : len(shard) - extra] if at_end else shard[:length]
         if len(index) != length:
             return
         for offset, n_bytes in np.frombuffer(index.to_bytes(), "<u8").reshape(-1, 2).tolist():
             if offset + n_bytes <= len(shard):
                 yield shard[offset : offset + n_bytes]
-
-
-def _claimed_size(codec: str, frame: Buffer, most: int) -> int:
-    """Decoded bytes of a chunk, or some number above ``most``; 0 of an unknown codec."""
-    head = frame[:18].to_bytes()
-    if codec == "zstd" and (size := content_size(head)) is not None:
-        return size
-    if codec in ("blosc", "lz4"):
-        return int.from_bytes(head[4:8] if codec == "blosc" else head[:4], "little")
-    return _counted_size(codec, frame.to_bytes(), most)
-
-
-def _counted_size(codec: str, frame: bytes, most: int) -> int:
-    """Decoded bytes of a chunk that does not say, decoded in small parts that are dropped."""
-    if codec not in ("gzip", "zlib", "bz2", "zstd", "lzma"):
-        return 0
-    import pyarrow as pa
-
-    name, total = "gzip" if codec == "zlib" else codec, 0  # gzip's decoder knows both headers
-    try:
-        file = io.BytesIO(frame)
-        with lzma.LZMAFile(file) if codec == "lzma" else pa.CompressedInputStream(file, name) as stream:
-            while total <= most and (part := stream.read(2**20)):
-                total += len(part)
-    except (OSError, EOFError, ValueError, lzma.LZMAError):
-        return total  # it is damaged, as its own codec will tell
-    return total

@@ -101,7 +101,7 @@ def open_samples(source: Any, element: str | None = None, *, options: Any = None
         ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder
         of files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group, opened, as a path
         or as an address such as ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``): a 2-D array, a
-        CSR group in AnnData's encoding, or a group with such an element, as of AnnData.
+        CSR group or a data frame in AnnData's encoding, or a group with such an element, as of AnnData.
     element : str, default=None
         Element of a group, file or AnnData object, such as ``"X"``, ``"layers/counts"``, ``"obsm/X_pca"`` or
         ``"raw/X"``; None is ``"X"``.

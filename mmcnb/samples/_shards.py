@@ -12,26 +12,26 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, is_plain, join
+from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, join
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
 
 
 def has_plain_shards(array: zarr.Array) -> bool:
-    """Whether each shard has whole rows, an index with a checksum, and zstd frames as its chunks."""
+    """Whether shards and their chunks have whole rows, and shards an index with a checksum."""
     codecs: Any = getattr(array.metadata, "codecs", ())
     if not array.shards or array.shards[1:] != array.shape[1:] or list(map(type, codecs)) != [ShardingCodec]:
         return False
     indexed = [type(codec) for codec in codecs[0].index_codecs] == [BytesCodec, Crc32cCodec]
     little = indexed and getattr(codecs[0].index_codecs[0].endian, "value", "") == "little"
-    return little and is_plain(array, codecs[0].codecs)
+    return little and array.chunks[1:] == array.shape[1:]
 
 
 def chunks_in_shards(
     array: zarr.Array, name: str, firsts: Iterable[int]
-) -> Iterator[tuple[int, str, bytes | OSError | None]]:
-    """First rows of some chunks, keys of their shards, and their stored bytes.
+) -> Iterator[tuple[str, bytes | OSError | None]]:
+    """Keys of the shards of some chunks, and their stored bytes.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def chunks_in_shards(
 
     Yields
     ------
-    tuple of int, str and bytes
+    tuple of str and bytes
         None, instead of the last, of a chunk that was never written, and the error of a shard that cannot be
         read.
 
@@ -55,16 +55,15 @@ def chunks_in_shards(
     """
     shards: Any = array.shards
     for shard, group in itertools.groupby(firsts, lambda first: first // shards[0]):
-        some = list(group)
         key = join(array.path, array.metadata.encode_chunk_key((shard, *[0] * (array.ndim - 1))))
-        numbers = [first % shards[0] // array.chunks[0] for first in some]
+        numbers = [first % shards[0] // array.chunks[0] for first in group]
         try:
-            for first, frame in zip(some, _chunks(array, key, numbers), strict=True):
-                yield first, key, frame
+            for frame in _chunks(array, key, numbers):
+                yield key, frame
         except ValueError as error:
             raise damaged_chunks(name, [key], f"damaged ({error})") from error
         except OSError as error:
-            yield some[0], key, error
+            yield key, error
 
 
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:

@@ -1,10 +1,11 @@
 """Arrays in chunks, read by slices that begin and end anywhere, and checked against their inventory.
 
-Chunks of zstd frames, as we write them, are decoded straight into place. Zarr decodes into a buffer and
+Chunks of numbers that one codec encodes are decoded straight into place. Zarr decodes into a buffer and
 copies, by way of an event loop and a second pool of threads: a third of the throughput of a local disk.
 """
 
 import itertools
+import math
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -26,9 +27,8 @@ from mmcnb.samples._inventory import (
     REMEDY,
     Inventory,
     check_chunk_file,
+    chunk_codec,
     damaged_chunks,
-    decode_frame,
-    is_plain,
     read_keys,
 )
 from mmcnb.samples._limits import check_chunk_bytes, limited
@@ -224,10 +224,11 @@ class StoredArray(SlicedRows):
         self._name = name
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         is_local = isinstance(array.store, LocalStore)
-        self._plain = is_plain(array) or (is_local and has_plain_shards(array))
+        is_own = not array.shards or (is_local and has_plain_shards(array))
+        self._codec = chunk_codec(array) if is_own else None
         if (chunk_bytes := self.row_bytes * self.chunk_length) > 2**30:  # so many on any machine
             check_chunk_bytes(chunk_bytes, name)
-        if not self._plain or not is_local:
+        if self._codec is None or not is_local:
             self._array = limited(array, name)
 
     def load(self, start: int, stop: int) -> np.ndarray:
@@ -238,53 +239,54 @@ class StoredArray(SlicedRows):
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
         """Decode whole chunks into place."""
-        if not self._plain:
+        if self._codec is None:
             out[...] = self._zarr_values(start, stop)
             return
-        for first, key, frame in self._frames(start, stop):
-            chunk = out[first - start : first - start + self.chunk_length]
+        for (first, *columns), key, frame in self._frames(start, stop):
+            place = zip((first - start, *columns), self._array.chunks, strict=True)
+            chunk = out[tuple(slice(begin, begin + length) for begin, length in place)]
             if frame is None:
-                chunk[...] = self._array.fill_value
+                chunk[...] = self._array.fill_value or 0
                 continue
-            # The last chunk has more rows than the array.
-            whole = chunk if len(chunk) == self.chunk_length else self._empty(self.chunk_length)
-            decode_frame(frame, whole, f"{self._name}: chunk {key}")
-            if whole is not chunk:
-                chunk[...] = whole[: len(chunk)]
+            self._codec.decode(frame, chunk, f"{self._name}: chunk {key}")
             if self._inventory is not None:  # it may be sound and belong elsewhere
                 self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, chunk)
 
-    def _frames(self, start: int, stop: int) -> Iterator[tuple[int, str, Any]]:
-        """First rows, keys and stored bytes of chunks; None if one is missing that need not be there."""
-        firsts = range(start, stop, self.chunk_length)
-        in_shards = self._plain and self._array.shards
-        found = chunks_in_shards(self._array, self._name, firsts) if in_shards else self._in_files(firsts)
-        for first, key, frame in found:
+    def _frames(self, start: int, stop: int) -> Iterator[tuple[tuple[int, ...], str, Any]]:
+        """Places, keys and stored bytes of chunks; None if one is missing that need not be there."""
+        shape, chunks = self._array.shape, self._array.chunks
+        axes = (range(start, stop, chunks[0]), *map(range, itertools.repeat(0), shape[1:], chunks[1:]))
+        places = list(itertools.product(*axes))
+        in_shards = self._codec is not None and self._array.shards
+        found = chunks_in_shards(self._array, self._name, axes[0]) if in_shards else self._in_files(places)
+        for place, (key, frame) in zip(places, found, strict=True):
             if isinstance(frame, Exception):
                 with worded(f"{self._name}: chunk {key} is damaged", REMEDY, kind=DamagedStoreError):
                     raise frame  # as it is, if the store could not be reached
             if frame is None and self._inventory is not None:
                 raise damaged_chunks(self._name, [key], "missing")
-            yield first, key, frame
+            yield place, key, frame
 
-    def _in_files(self, firsts: range) -> Iterator[tuple[int, str, Any]]:
-        """The same of chunks with files of their own, with the errors of those that cannot be read."""
-        store, columns = self._array.store, [0] * (self._array.ndim - 1)
+    def _in_files(self, places: list[tuple[int, ...]]) -> Iterator[tuple[str, Any]]:
+        """Keys and stored bytes of chunks with files of their own, with the errors of those not readable."""
+        store, chunks = self._array.store, self._array.chunks
         step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
-        most = 2 * self.chunk_length * self.row_bytes + 2**16  # codecs lengthen what they cannot shorten
-        for begin in range(0, len(firsts), step):
-            some = firsts[begin : begin + step]
-            keys = [self.chunk_key(first // self.chunk_length, *columns) for first in some]
+        most = 2 * math.prod(chunks) * self._array.dtype.itemsize + 2**16  # codecs lengthen some a little
+        for begin in range(0, len(places), step):
+            keys = [
+                self.chunk_key(*np.floor_divide(place, chunks).tolist())
+                for place in places[begin : begin + step]
+            ]
             files = [Path(store.root, key) for key in keys] if step == 1 else []
             found = [read_chunk_file(file, most) for file in files] or read_keys(store, keys)
-            yield from zip(some, keys, found, strict=True)
+            yield from zip(keys, found, strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         # Each codec and each store has its own exceptions.
         with worded(f"{self._name}: {start} to {stop} cannot be read", REMEDY, kind=DamagedStoreError):
             values = np.asarray(self._array[start:stop])
         if self._inventory is not None:
-            for first, key, frame in self._frames(start, stop):
+            for (first, *_), key, frame in self._frames(start, stop):
                 part = values[first - start : first - start + self.chunk_length]
                 self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, part)
         return values

@@ -14,18 +14,10 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError, worded
+from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._open import open_samples
-from mmcnb.samples.matrix import (
-    CSRBlock,
-    all_finite,
-    as_matrix,
-    largest_column,
-    n_bytes_of,
-    slice_rows,
-    stack_blocks,
-)
 
 
 class DerivedSamples(Samples):
@@ -57,14 +49,13 @@ class DerivedSamples(Samples):
         """The rows computed from rows of the base, unless a number overflows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = self.derive(rows)
-        if not all_finite(found.data if isinstance(found, CSRBlock) else found):
-            fault = f"{self.name}: its sums or products overflow ({largest_column(rows)})"
-            raise InputError(f"{fault}; divide the columns by a constant.")
+        if not matrix.all_finite(found.data if isinstance(found, matrix.CSRBlock) else found):
+            raise matrix.range_error(f"{self.name}: its sums or products overflow", rows)
         return found
 
     def block(self, start: int, stop: int) -> Any:
         """Rows start to stop, derived in the fixed blocks of the reduction."""
-        return stack_blocks(list(self.blocks(start, stop)))
+        return matrix.stack_blocks(list(self.blocks(start, stop)))
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
         """Rows start to stop in fixed blocks, derived one by one."""
@@ -118,7 +109,7 @@ class ScaledSamples(DerivedSamples):
     def derive(self, rows: Any) -> Any:
         """Scaled rows, in the dtype they had."""
         factor = self.factor.astype(self.dtype)
-        if isinstance(rows, CSRBlock):
+        if isinstance(rows, matrix.CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
         return (self.scaling.logarithms(rows) - self.scaling.mean.astype(self.dtype)) * factor
 
@@ -190,7 +181,7 @@ class CachedSamples(DerivedSamples):
                 rows = self.base.block(first, min(first + BLOCK_ROWS, self.n_samples))
                 self._put(first, rows)
                 if len(numbers) == 1 and not self._there[k]:
-                    return slice_rows(rows, start - first, stop - first)
+                    return matrix.slice_rows(rows, start - first, stop - first)
         if not self.has_cached(start, stop):
             return self.base.block(start, stop)
         if self._file is not None:
@@ -198,8 +189,8 @@ class CachedSamples(DerivedSamples):
         size, parts = BLOCK_ROWS if self.is_sparse else GROUP_ROWS, []
         for first in range(start // size * size, stop, size):
             place = max(start - first, 0), min(stop - first, size)
-            parts.append(slice_rows(self._parts[first // size], *place))
-        return stack_blocks(parts)
+            parts.append(matrix.slice_rows(self._parts[first // size], *place))
+        return matrix.stack_blocks(parts)
 
     def _part(self, key: int, n_bytes: int, make: Callable[[], Any]) -> Any:
         """A part of the cache, made once; None if it exceeds the capacity."""
@@ -211,8 +202,8 @@ class CachedSamples(DerivedSamples):
 
     def _put(self, start: int, rows: Any) -> None:
         """Cache one block if the capacity allows it."""
-        if isinstance(rows, CSRBlock):
-            if self._part(start // BLOCK_ROWS, n_bytes_of(rows), lambda: rows) is None:
+        if isinstance(rows, matrix.CSRBlock):
+            if self._part(start // BLOCK_ROWS, matrix.n_bytes_of(rows), lambda: rows) is None:
                 return
         elif self._file is None:
             group = start // GROUP_ROWS * GROUP_ROWS
@@ -271,7 +262,7 @@ def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False)
         return sample
     rows = ScaledSamples(open_samples(sample), scaling)
     if hasattr(sample, "indptr"):
-        return as_matrix(rows.block(0, rows.n_samples))
+        return matrix.as_matrix(rows.block(0, rows.n_samples))
     scaled = sample if overwrite else np.empty(sample.shape, rows.dtype)
     for start in range(0, rows.n_samples, BLOCK_ROWS):
         scaled[start : start + BLOCK_ROWS] = rows.block(start, start + BLOCK_ROWS)

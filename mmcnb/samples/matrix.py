@@ -283,6 +283,11 @@ def largest_column(rows: Any) -> str:
     return f"column {int(abs(as_matrix(rows)).max(axis=0).argmax())} has the largest values"
 
 
+def range_error(fault: str, rows: Any, verb: str = "divide") -> InputError:
+    """The error for a block whose values are too large, or too small."""
+    return InputError(f"{fault} ({largest_column(rows)}); {verb} the columns by a constant.")
+
+
 def stack(parts: list[Any]) -> Any:
     """Arrays or SciPy matrices one below the other; a list of arrays is emptied on the way."""
     if not isinstance(parts[0], np.ndarray):

@@ -204,10 +204,8 @@ def _format(source: Any) -> str:
         raise InputError(f"{path} is a part of a Zarr store: give the path of the store, {path.parent}.")
     if looks_like_libsvm(path):
         return "libsvm"
-    raise InputError(
-        f"{path} is of no known format: name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst), "
-        ".parquet, .arrow, .feather, .npy or .npz, or give a Zarr store."
-    )
+    fault = f"{path} is of no known format: name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst)"
+    raise InputError(f"{fault}, .parquet, .arrow, .feather, .npy or .npz, or give a Zarr store.")
 
 
 def _written_dtype(rows: Any, dtype: Any) -> np.dtype:

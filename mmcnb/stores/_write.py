@@ -14,7 +14,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples import _inventory, matrix
 from mmcnb.samples._arrays import check_feature_names, plain_values
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
-from mmcnb.samples._inventory import PathLike, is_plain
+from mmcnb.samples._inventory import PathLike, chunk_codec
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.stores.atomic import AtomicOutput
 
@@ -62,7 +62,7 @@ class ArrayWriter:
         return self.hashes
 
     def _write(self) -> None:
-        if not is_plain(self._array):  # Zarr writes those, and clips at the end of the array
+        if chunk_codec(self._array) is None:  # Zarr writes those, and clips at the end of the array
             self._array.resize((self.n_rows, *self._array.shape[1:]))
         self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
         self._filled = 0
@@ -87,7 +87,7 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     store: Any = array.store
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     path = Path(store.root, array.path, key)
-    if not is_plain(array):
+    if chunk_codec(array) is None:
         first = number * array.chunks[0]
         array[first : first + len(chunk)] = chunk
         return _inventory.frame_checksum(path.read_bytes())

@@ -229,9 +229,8 @@ class _CSVFile:
         except UnicodeDecodeError as error:
             wrong = line + text.count(b"\n", 0, error.start)
             hint = " (it looks like UTF-16)" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-            raise InputError(
-                f"{self._path}, line {wrong}: this is not UTF-8 text{hint}: save the file as UTF-8."
-            ) from error
+            fault = f"{self._path}, line {wrong}: this is not UTF-8 text{hint}"
+            raise InputError(f"{fault}: save the file as UTF-8.") from error
         rows = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
         try:
             for cells in rows:
@@ -273,6 +272,7 @@ class _ColumnarFile:
         first = sum((self.lengths or [])[: group or 0])
         with self._worded():
             for batch in self._batches([*wanted], step_rows(8 * len(wanted)), group):
+                batch.validate()  # Arrow's own reader does not see buffers that are too short
                 yield from parts_of(batch, wanted, first)
                 first += batch.num_rows
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from mmcnb.choice import candidates as module
 from mmcnb.choice.candidates import KNOWN, candidates, makers, with_known
 from mmcnb.choice.judge import judge
 from mmcnb.choice.known import KnownRows
@@ -161,6 +162,13 @@ def test_known_labels_of_all_clusters_start_a_candidate():
     found = [candidate(2.0, np.arange(120) % 3, "wrong")]
     known = known_of(np.arange(30), truth[graph.node_of][:30])
     assert [one.name for one in with_known(graph, known, 3, found)] == ["wrong", KNOWN]
+
+
+def test_known_labels_that_spread_to_fewer_clusters_give_no_candidate(monkeypatch):
+    graph, truth = ring(3)
+    known = known_of(np.arange(30), truth[graph.node_of][:30])
+    monkeypatch.setattr(module, "spread", lambda *given: np.minimum(truth, 1))
+    assert len(with_known(graph, known, 3, [candidate(1.0, truth)])) == 1
 
 
 def test_known_labels_of_some_clusters_give_no_candidate():

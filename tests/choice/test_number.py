@@ -330,6 +330,54 @@ def test_real_merges_are_those_of_groups(apart):
     assert adjusted_rand_score(groups, seen.groups) == 1
 
 
+def evidence_of(seen, t):
+    """How far the link of merge t is below that by chance, as a logarithm; by loops."""
+    graph, tree, d = seen.graph, seen.tree, seen.d
+    piece, k = tree.piece_of_node, tree.n_pieces
+    members = [{p} for p in range(k)]
+    for one, other in tree.merges:
+        members.append(members[one] | members[other])
+    sides = [np.isin(piece, list(members[side])) for side in tree.merges[t]]
+    a, c = sorted(graph.counts[side].sum() for side in sides)
+    n, wide = graph.counts.sum(), max(d, 1.35)
+    i, r = 1 / wide, 1 / math.sqrt(wide)
+    u, v, w = math.log(a / 10), math.log(n / a), math.log(c / a)
+    e = math.exp(-v)
+    terms = [1, i, r, u, v, w, u * i, v * i, w * i, u * r, v * r, w * r]
+    terms += [
+        u * u * i,
+        v * v,
+        w * w,
+        w * v,
+        v * v * i,
+        w * w * i,
+        v * w * i,
+        u * v * i,
+        u * w * i,
+        e,
+        e * i,
+        e * r,
+    ]
+    far = np.log(graph.distances[:, 9])
+    across = []
+    for one, other in zip(*graph.edges()[0].nonzero(), strict=True):
+        if (sides[0][one] and sides[1][other]) or (sides[1][one] and sides[0][other]):
+            across.append((far[one] + far[other]) / 2)
+    within = np.mean([far[side].mean() for side in sides])
+    valley = min(max(d * (np.mean(across) - within), -1.0), 1.5) if across else 1.5
+    by_chance = sum(term * factor for term, factor in zip(terms, module.LINK, strict=True))
+    return by_chance - math.log(max(tree.links[t], module.LEAST_LINK)) + valley / 2, a
+
+
+def test_the_evidence_of_a_merge_is_its_formula(nested, apart):
+    noise = structure(graph_of(without_structure("normal", 300, 3, 0)))
+    for seen in (nested[0], apart[0], noise):
+        expected = [evidence_of(seen, t) for t in range(seen.tree.links.size)]
+        for clear in (-1.0, 0.0, 0.5, 1.0, 2.0, 4.0):
+            found = real_merges(seen.graph, seen.tree, seen.d, clear)
+            assert found.tolist() == [evidence > clear and a >= 8 for evidence, a in expected]
+
+
 def test_rows_without_structure_have_no_real_merge():
     counts = []
     for seed in range(8):

@@ -40,7 +40,7 @@ def test_mean_squared_distance_is_that_of_all_pairs(X, weights):
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize("unit", [1e-155, 1e-158, 1e155])
 def test_values_whose_squares_leave_the_range_are_refused(X, form, unit):
-    with pytest.raises(InputError, match=r"^the squares of the values are out of range; [a-z ]+ constant\.$"):
+    with pytest.raises(InputError, match=r"^the squares of the values are out of range \(column \d has "):
         mean_squared_distance(form(unit * X))
 
 

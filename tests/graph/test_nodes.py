@@ -71,6 +71,19 @@ def test_many_columns_have_the_scores_of_principal_components(dtype):
     # A few of the last axes may turn among themselves.
     np.testing.assert_allclose(np.abs(axes(X))[:, :20], np.abs(scores)[:, :20], rtol=0, atol=0.05)
     np.testing.assert_allclose(axes(X).mean(axis=0, dtype=np.float64), 0, atol=1e-6)
+    np.testing.assert_allclose(axes(X), (X - axes.mean) @ axes.axes, rtol=0, atol=1e-5)
+
+
+def test_columns_are_as_precise_beside_any_others():
+    X = rows_of(200, 60).astype(np.float32) * np.logspace(0, -15, 60, dtype=np.float32)
+    X[:, 7] = 3  # a column of one value has no scale
+    mean = X.mean(axis=0, dtype=np.float64)
+    centred = X.astype(np.float64) - mean.astype(np.float32)
+    expected = centred.T @ centred
+    deviations = np.sqrt(np.diag(expected))
+    deviations[7] = 1
+    unit = np.outer(deviations, deviations)
+    np.testing.assert_allclose(nodes_module._scatter(X, mean) / unit, expected / unit, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("d", [90, 1100])

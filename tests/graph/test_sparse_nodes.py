@@ -72,6 +72,13 @@ def test_rows_without_values_are_one_node_far_from_directions():
     np.testing.assert_allclose(graph.distances, np.sqrt(2))
 
 
+def test_rows_of_stored_zeros_are_rows_without_values():
+    stored = csr_array((np.array([0.0, 2.0]), np.array([1, 0]), np.array([0, 1, 2])), shape=(2, 3))
+    found = AllColumns(3, is_sparse=True)(stored).toarray()
+    np.testing.assert_array_equal(found, [[0, 0, 0, 1], [2, 0, 0, 0]])
+    np.testing.assert_array_equal(AllColumns(3, is_sparse=False)(stored), found)
+
+
 def vote_of(graph, labels, k):
     return vote(
         graph,

@@ -51,7 +51,7 @@ TESTS = {
     "mmcnb.hinge.qp": "tests/hinge/test_qp.py tests/hinge/test_socp.py",
     "mmcnb.least_squares.partition": "tests/least_squares",
     "mmcnb.graph.neighbours": "tests/graph/test_neighbours.py",
-    "mmcnb.graph.communities": "tests/graph/test_communities.py",
+    "mmcnb.graph.communities": "tests/graph/test_communities.py tests/choice/test_merge_tree.py",
     "mmcnb.graph.genie": "tests/graph/test_genie.py",
     "mmcnb.graph.layout": "tests/graph/test_layout.py",
     "mmcnb.graph.nodes": "tests/graph",

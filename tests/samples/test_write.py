@@ -16,7 +16,7 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import GROUP_ROWS, open_samples
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
 from mmcnb.stores import (
     LabelsWriter,
     create_csr_store,
@@ -395,3 +395,13 @@ def test_class_names_stay_beside_the_labels(tmp_path):
         writer.class_names = ["bad", "good"]
     assert describe_store(tmp_path / "a.zarr")["class_counts"] == {"bad": 1, "good": 1}
     assert open_class_labels(tmp_path / "a.zarr").tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("n", "chunk"),
+    [(10, 10), (BLOCK_ROWS, BLOCK_ROWS), (BLOCK_ROWS + 5, 2 * BLOCK_ROWS), (10 * GROUP_ROWS, GROUP_ROWS)],
+)
+def test_chunks_have_no_more_rows_than_there_are_but_for_whole_blocks(tmp_path, n, chunk):
+    with create_dense_store(tmp_path / "a.zarr", n_features=1, dtype="u1") as writer:
+        writer.append(np.ones((n, 1), np.uint8))
+    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["X"].chunks == (chunk, 1)
