@@ -36,8 +36,7 @@ def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         with np.errstate(over="ignore", invalid="ignore"):
             values = function(*given)
         if not np.isfinite(values).all():
-            parts = (getattr(one, "nodes", one) for one in given)
-            rows = next(rows for rows in parts if hasattr(rows, "shape"))
+            rows = next(one for one in (getattr(one, "nodes", one) for one in given) if hasattr(one, "shape"))
             raise range_error("differences or sums of the values overflow", rows)
         return values
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mmcnb import __version__
-from mmcnb.errors import plain
+from mmcnb.errors import plain, worded
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.samples import Samples
 from mmcnb.stores.atomic import atomic_write
@@ -134,7 +134,9 @@ def _map(estimator: Any, samples: Samples, labels: Any) -> str:
     from matplotlib.figure import Figure
 
     file = io.BytesIO()
-    with rc_context(dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), "#7c7c7c")):
+    grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), "#7c7c7c")
+    # Where memory runs out Matplotlib tells of boxes.
+    with worded("the map cannot be drawn", "give a larger memory_limit", ValueError), rc_context(grey):
         figure = Figure(figsize=(3.2, 3.2))
         ClusterMapDisplay.from_estimator(estimator, samples, labels=labels, ax=figure.subplots(), s=6)
         figure.savefig(file, format="png", dpi=200, transparent=True, bbox_inches="tight")
