@@ -314,6 +314,10 @@ def test_each_layer_adds_most_to_the_expected_agreement(nested):
     assert {one.tobytes() for one in some} == {one.tobytes() for one in chosen}
 
 
+def test_there_are_five_layers_at_most(nested):
+    assert len(layers(nested[0], nested[1], least_gain=-1.0)) == 5
+
+
 def test_one_cluster_is_one_layer(nested):
     (one,) = layers(nested[0], np.zeros(420, np.int64))
     assert (one.n_clusters, one.persistence) == (1, 0)

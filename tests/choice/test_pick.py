@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from mmcnb.choice import pick as module
 from mmcnb.choice.candidates import LAYOUT, MARGIN
 from mmcnb.choice.judge import cluster_weights, judge, mutual_information
 from mmcnb.choice.pick import (
@@ -182,3 +183,7 @@ def test_some_are_never_repaired(monkeypatch, case):
     others = {"a model": {"model": "a machine"}, "known rows": {"broken": 0.0}}.get(case, {})
     given = candidate(1.0, np.arange(2 * MOST_REPAIRED + 2) % k, **others)
     assert pick(None, [given], 0) is given
+
+
+def test_one_node_has_no_halves():
+    assert module._halved(graph_of(blobs(60, 2)), np.array([3]), 0, {}) is None

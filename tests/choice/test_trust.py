@@ -1,5 +1,7 @@
 """Trust is high where candidates agree, and low where they disagree about clusters that hardly part."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -135,3 +137,12 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure(seed):
 def test_one_cluster_without_doubts_still_has_a_reason():
     found = trust(candidate(0.0, np.zeros_like(HALVES)), [])
     assert (found["level"], found["reason"]) == ("low", "there is one cluster.")
+
+
+@pytest.mark.parametrize(("d", "is_weak"), [(0.99, True), (1.09, True), (1.11, False), (3.0, False)])
+def test_clusters_along_a_line_are_told_as_weak(d, is_weak):
+    graph, truth = ring(4, 400)
+    seen = structure(graph)
+    assert seen.judged(truth).z > 2 * GATE
+    found = doubts(replace(seen, d=d), truth, Number(4, truth, "asked."))
+    assert any("evidence for clusters is weak" in one for one in found) == is_weak

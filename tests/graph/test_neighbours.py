@@ -381,3 +381,14 @@ def test_counts_of_nodes_are_multiples_of_the_lightest_that_an_integer_has(least
     counts = node_graph(rows, weights, np.random.RandomState(0)).counts
     assert counts.max() <= 2**31
     assert expected is None or counts.tolist() == expected
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_the_nearest_mean_of_each_component_is_found(form):
+    random = np.random.default_rng(0)
+    component = np.repeat(np.arange(4), [3, 9, 1, 30])
+    nodes = random.normal(size=(43, 3)) + 3 * component[:, None] ** 2
+    means = np.array([nodes[component == one].mean(axis=0) for one in range(4)])
+    apart = np.linalg.norm(means[:, None] - means, axis=2) + np.diag(np.full(4, np.inf))
+    found = neighbours._nearest_means(form(nodes), component)
+    assert found.tolist() == apart.argmin(axis=1).tolist() == [1, 0, 1, 2]

@@ -9,7 +9,7 @@ import scipy.sparse
 from mmcnb.errors import InputError
 from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
-from mmcnb.graph.vote import OWN, Vote, log_distances, outlier_offsets, vote
+from mmcnb.graph.vote import OWN, Vote, is_own, log_distances, outlier_offsets, vote
 from tests import reference_graph
 
 
@@ -192,3 +192,28 @@ def test_no_nodes_are_refused():
     arrays["graph_starts"] = np.zeros(1, np.int64)
     with pytest.raises(InputError, match="does not fit the other arrays"):
         Vote.restore(arrays)
+
+
+def test_rows_have_the_piece_with_the_largest_share_and_the_outlier_score_of_its_formula():
+    random = np.random.default_rng(0)
+    X = np.repeat(random.normal(size=(120, 2)), random.choice([1, 1, 12], 120), axis=0)
+    graph = node_graph(X, None, np.random.RandomState(0))
+    labels = np.arange(graph.n_nodes) % 3
+    made = vote(graph, labels, 3, merge_tree(*graph.edges()), random.normal(size=graph.n_nodes))
+    rows = np.vstack([random.normal(size=(200, 2)), made.search.nodes[:40] + made.axes.mean])
+    numbers, distances = made.search.nearest(made.axes(rows), made.n_neighbors + 1)
+    beyond = random.random(len(rows))
+    found = made.outlier_scores(numbers, distances, beyond)
+    near, lengths = numbers[:, :-1], distances[:, :-1]
+    pieces, weights = made.pieces(near, lengths), made._weights(near, lengths)
+    logs, own = log_distances(distances, beyond, is_own(distances)), is_own(distances)
+    assert own.sum() >= 40
+    for row in range(len(rows)):
+        of_near = made.tree.piece_of_node[near[row]]
+        shares = [weights[row, of_near == piece].sum() for piece in of_near]
+        assert pieces[row] == of_near[int(np.argmax(shares))]
+        expected = logs[row] - made.offsets[numbers[row, 0]]
+        if own[row] and made.sizes[numbers[row, 0]] >= made.n_neighbors * made.sizes.min():
+            expected = min(expected, 0.0)
+        assert found[row] == expected
+    assert (found[own] == 0).any()

@@ -69,7 +69,8 @@ TESTS = {
     "mmcnb.choice.read_known": "tests/estimators/test_known_rows.py",
     "mmcnb.choice.small": "tests/choice/test_small.py",
     "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
-    "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/test_cli.py",
+    "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/test_cli.py "
+    "tests/test_cli_clusters.py",
     "mmcnb.stores._labels": f"tests/estimators/test_outputs.py {WRITING}",
     "mmcnb.stores._report": f"tests/samples/test_damage.py {WRITING}",
     "mmcnb.stores._write": WRITING,

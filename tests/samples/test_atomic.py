@@ -535,3 +535,19 @@ def test_a_lock_that_cannot_be_removed_is_let_go(tmp_path, monkeypatch):
     with AtomicOutput(tmp_path / "out") as output:
         write(output.path, "new")
     assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("odd"), TimeoutError(errno.ETIMEDOUT, "timed out"), OSError(errno.EIO, "bad")]
+)
+def test_only_a_lock_says_that_another_process_writes(error):
+    with (
+        pytest.raises(InputError, match=r"^a\.zarr could not be written \(.*\): choose a path"),
+        atomic.writing("a.zarr"),
+    ):
+        raise error
+    with (
+        pytest.raises(InputError, match=r"^a\.zarr is being written by another process"),
+        atomic.writing("a.zarr"),
+    ):
+        raise TimeoutError

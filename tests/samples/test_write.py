@@ -405,3 +405,18 @@ def test_chunks_have_no_more_rows_than_there_are_but_for_whole_blocks(tmp_path, 
     with create_dense_store(tmp_path / "a.zarr", n_features=1, dtype="u1") as writer:
         writer.append(np.ones((n, 1), np.uint8))
     assert zarr.open_group(tmp_path / "a.zarr", mode="r")["X"].chunks == (chunk, 1)
+
+
+@pytest.mark.parametrize(("n_features", "dtype"), [(5, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)])
+def test_column_indices_are_as_short_as_they_can_be(tmp_path, n_features, dtype):
+    with create_csr_store(tmp_path / "a.zarr", n_features) as writer:
+        writer.append(np.ones(1), np.array([n_features - 1]), np.array([0, 1]))
+    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["X/indices"].dtype == dtype
+    assert open_samples(tmp_path / "a.zarr").n_features == n_features
+
+
+def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path):
+    with create_csr_store(tmp_path / "a.zarr") as writer:
+        writer.append(np.array([1.0, 2.0]), np.array([0, 99]), np.array([7, 8, 9]))
+    block = open_samples(tmp_path / "a.zarr").block(0, 2)
+    assert (block.n_features, block.indices.tolist(), block.indptr.tolist()) == (100, [0, 99], [0, 1, 2])
