@@ -705,11 +705,11 @@ class MaximumMarginClustering(StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """The nodes and their graph, and the candidate that needs most beside them."""
-        k = self._likely_clusters
-        p = min(int(self.n_nodes), rows.n_samples)
+        k, p = self._likely_clusters, min(int(self.n_nodes), rows.n_samples)
         of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
         is_sought = p < rows.n_samples and self._seeks_small
         drawn, copies, reads = (int((1 + FAR_SHARE) * p), 4.0, 4) if is_sought else (p, 2.0, 2)
+        copies += 1.5 * (rows.n_features > LEADING_AXES)  # rows of no more columns are nodes themselves
         nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
         nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
         nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns

@@ -135,7 +135,9 @@ class LimitedStore(WrapperStore[Store]):
             content = start_of(self._codec, frame.to_bytes(), most_decoded)
             fault = f"{self._n_texts:,} texts" if self._n_texts else f"{self.chunk_bytes:,} bytes"
             if len(content) > most_decoded or int.from_bytes(content[:4], "little") > self._n_texts > 0:
-                raise damaged_chunks(self._name, [key], f"damaged (it claims to have more than {fault})")
+                raise damaged_chunks(
+                    self._name, [key], f"damaged (it is cut, or claims to have more than {fault})"
+                )
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:

@@ -307,7 +307,9 @@ def test_threads_are_a_whole_number_wherever_they_are_given(X, value):
 def test_values_near_the_largest_of_float32_are_refused_or_clustered(fit, power):
     rng = np.random.default_rng(0)
     few, many = (np.sign(rng.standard_normal((900, d))).astype(np.float32) for d in (3, 80))
-    sentence = "of the values (overflow; divide|are out of range; multiply) the columns by a constant"
+    sentence = (
+        r"of the values (overflow|are out of range) \(column \d+ has the largest values\); (divide|multiply)"
+    )
     refused(lambda: fit().fit(3e38 * many), sentence, InputError)
     few += rng.uniform(0, 0.1, few.shape).astype(np.float32)
     few[:, 0] += 5 * (np.arange(900) < 300)
@@ -320,7 +322,7 @@ def test_rows_to_label_that_overflow_are_refused():
     model = mmcnb.MaximumMarginClustering(kernel="graph", random_state=0).fit(np.float32(1e38) * (X + 2))
     refused(
         lambda: model.predict(np.full((5, 3), -3e38, np.float32)),
-        "of the values overflow; divide",
+        r"of the values overflow \(column \d+ has the largest values\); divide",
         InputError,
     )
 

@@ -225,7 +225,9 @@ def test_equal_rows_are_one_cluster_or_an_error(tmp_path, kernel, metric, form):
         with pytest.raises(InputError, match=r"^this model has no merge tree: its rows are equal; [^\n]*\.$"):
             model.linkage_
     for asked in (2, (2, 5)):
-        with pytest.raises(InputError, match=r"^all rows are equal, or differ by less than rounding; "):
+        with pytest.raises(
+            InputError, match=r"^all rows are equal, or differ by less than rounding \(column 0 has the "
+        ):
             front_door(asked, kernel=kernel, metric=metric).fit(X)
 
 
@@ -628,12 +630,15 @@ ROWS = {
         np.repeat(np.eye(5), 20, axis=0),
         r"^the sample has 5 rows that differ, fewer than n_clusters=7; give fewer clusters",
     ),
-    "equal": (np.full((30, 3), 0.1), r"^all rows are equal, or differ by less than rounding; "),
+    "equal": (
+        np.full((30, 3), 0.1),
+        r"^all rows are equal, or differ by less than rounding \(column 0 has the ",
+    ),
     "equal in many columns": (np.full((90, 60), 0.1), r"^all rows are equal, or differ by less"),
     "empty and sparse": (scipy.sparse.csr_array((30, 70)), r"^all rows are equal, or differ by less"),
     "of squares that overflow": (
         1e200 * blobs(40)[0],
-        r"^differences or sums of the values overflow; divide",
+        r"^differences or sums of the values overflow \(column \d has the largest values\); divide",
     ),
     "not a number": (np.where(np.eye(40, 3) > 0, np.nan, 1.0), r"NaN"),
 }

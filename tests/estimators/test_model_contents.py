@@ -280,7 +280,9 @@ def test_numbers_that_overflow_with_the_rows_are_one_sentence(files, tmp_path, m
     write_model(tmp_path / "odd", header, arrays)
     odd = mmcnb.load(tmp_path / "odd")
     for ask in (odd.predict, odd.decision_function, odd.explain):
-        with pytest.raises(InputError, match=r"^[^\n]*: its sums or products overflow; [^\n]*\.$"):
+        with pytest.raises(
+            InputError, match=r"^[^\n]*: its sums or products overflow \(column \d[^\n]*\); [^\n]*\.$"
+        ):
             ask(X.astype(np.float32))
 
 
