@@ -31,7 +31,7 @@ from mmcnb.hinge.two_clusters import draw_larger_sample, falling, separation
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample, label_all_rows
 from mmcnb.least_squares.objective import Bounds, Partition
-from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels, size_multipliers
+from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels
 from mmcnb.least_squares.search import SearchSettings, search
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
@@ -173,7 +173,7 @@ class MulticlassTrainingSet(TrainingSet):
         """What to subtract from the scores so that cluster sizes stay within their bounds."""
         weights = np.ones(self.n_samples) if self.weights is None else self.weights
         start = np.zeros(self.n_clusters)
-        return size_multipliers(self.decide(hyperplane), *self.bounds, weights, start)
+        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, start)
 
 
 # -- the sample --------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
     solution = refinement.widest_margin(session, labelled, features)
     scores = solution.hyperplane
     start, weights = np.zeros(partition.n_clusters), sample.features.weights
-    b = size_multipliers(scores.decide(sample.values), *labelled.bounds, weights, start)
+    b = kernels.size_multipliers(scores.decide(sample.values), *labelled.bounds, weights, start)
     model = replace(model, rule=scores.shifted(b), ridge=None)
     result = multiclass_result(session, model, features, solution, refinement.random_solution(solution.C))
     converged, gamma = labelled.settled and solution.status == "converged", sample.kernel.gamma

@@ -19,7 +19,7 @@ from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
 from mmcnb.features.rules import ClustersPass, KeptLabels, Scores, kept_labels, likely_order
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Bounds
-from mmcnb.least_squares.partition import PartitionConfig, size_multipliers
+from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples
 
 MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
@@ -203,7 +203,7 @@ def label_step(
     by_sum = not config.sizes_are_free and np.ptp(low) == 0
     rule = mapped.scores(before.means, before.sizes / before.sizes.sum() if by_sum else None)
     given = low, high, sample.features.weights, before.multipliers
-    multipliers = size_multipliers(rule.decide(sample.values), *given)
+    multipliers = kernels.size_multipliers(rule.decide(sample.values), *given)
     rule = rule.shifted(multipliers)
     if once:
         order = likely_order(rule, rows, sample.values)

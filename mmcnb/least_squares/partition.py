@@ -360,16 +360,6 @@ def partition_seconds(rows: int, n_clusters: int) -> float:
 # -- the regularisation path ---------------------------------------------------------------------
 
 
-def size_multipliers(
-    scores: np.ndarray, low: np.ndarray, high: np.ndarray, weights: np.ndarray, start: np.ndarray
-) -> np.ndarray:
-    """Those of `mmcnb.kernels`, compiled only if the plain largest scores do not fit."""
-    sizes = np.bincount(scores.argmax(axis=1), weights, start.size)
-    if np.all((low <= sizes) & (sizes <= high)):
-        return np.zeros(start.size)
-    return kernels.size_multipliers(scores, low, high, weights, start)
-
-
 def size_constrained_step(
     features: PrincipalFeatures, labels: np.ndarray, alpha: float, bounds: Bounds, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -388,7 +378,7 @@ def size_constrained_step(
     """
     S, _ = features.sums(labels, start.shape[0])
     scores = features.z @ (S * features.scales(alpha)).T
-    multipliers = size_multipliers(scores, *bounds, features.weights, start)
+    multipliers = kernels.size_multipliers(scores, *bounds, features.weights, start)
     return (scores - multipliers).argmax(axis=1), multipliers
 
 

@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from mmcnb import kernels
 from mmcnb.datasets import make_block
 from mmcnb.engine.session import open_engine
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.nystroem import normalization_of, principal_features
 from mmcnb.least_squares.objective import mean_objective, smoother
-from mmcnb.least_squares.partition import PartitionConfig, partition_sample, size_multipliers
+from mmcnb.least_squares.partition import PartitionConfig, partition_sample
 
 
 def partition(n_clusters, search="shaking", schedule="mixed"):
@@ -39,15 +36,3 @@ def test_partitions_are_judged_at_the_ridge_of_the_search():
     for one in found:
         assert one.objective == pytest.approx(mean_objective(R, one.labels, 2), rel=1e-9)
     assert [one.objective for one in found] == sorted((one.objective for one in found), reverse=True)
-
-
-@settings(max_examples=200)
-@given(st.integers(0, 10**6))
-def test_multipliers_are_those_of_the_kernel_whether_it_is_called_or_not(seed):
-    random = np.random.default_rng(seed)
-    n, k = random.integers(4, 40), random.integers(2, 5)
-    scores = random.integers(0, 4, (n, k)).astype(float) if seed % 2 else random.normal(size=(n, k))
-    weights, low = random.choice([0.5, 1.0, 2.0], n), np.full(k, random.integers(0, 2))
-    high = np.full(k, int(weights.sum()) + 1 if seed % 3 else int(weights.sum() / k) + 2)
-    given_to_both = scores, low, high, weights, np.zeros(k)
-    np.testing.assert_array_equal(size_multipliers(*given_to_both), kernels.size_multipliers(*given_to_both))
