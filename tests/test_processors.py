@@ -133,7 +133,7 @@ def printed(code, *words, **environment):
     own = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
     command = [sys.executable, "-c", code, *map(str, words)]
     done = subprocess.run(command, env=own, capture_output=True, text=True)
-    if done.returncode == -signal.SIGILL:
+    if done.returncode == -signal.SIGILL and "OPENBLAS_CORETYPE" in environment:
         pytest.skip("this processor lacks instructions of the other one")
     assert done.returncode == 0, done.stderr
     return done.stdout

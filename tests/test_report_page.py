@@ -300,3 +300,23 @@ def test_a_page_over_its_sources_is_refused(folder, capsys):
     assert main([*map(str, words)]) == 2
     assert "overlaps" in capsys.readouterr().err
     assert (folder / "model").read_bytes() == before
+
+
+def test_want_of_memory_while_the_map_is_drawn_names_the_limit(tmp_path, monkeypatch):
+    """Matplotlib turns it into an error of values; the page that stood before stands."""
+    from matplotlib.figure import Figure
+
+    X = np.random.default_rng(0).normal(size=(200, 3)) + 8 * (np.arange(200) % 2)[:, None]
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
+    (tmp_path / "page.html").write_text("before")
+
+    def fails(*_, **__):
+        raise ValueError("Invalid bounding box")
+
+    monkeypatch.setattr(Figure, "savefig", fails)
+    with pytest.raises(
+        mmcnb.InputError, match=r"^the map cannot be drawn \(Invalid .*\): give a larger memory_limit\.$"
+    ):
+        model.write_report(X, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

@@ -109,8 +109,8 @@ class Checkpoint:
             logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
             return None
         if recorded != mark:
-            fault = f"checkpoint {self.name}: pass {number} of this fit is not the one kept there, so code"
-            raise InputError(f"{fault}, a library or that file has changed; {REMEDY}.")
+            fault = f"checkpoint {self.name}: pass {number} of this fit is not the one kept there"
+            raise InputError(f"{fault}, so code, a library or that file has changed; {REMEDY}.")
         return (total,)
 
     def record(self, number: int, mark: str, total: Any) -> None:

@@ -770,3 +770,21 @@ def test_a_cell_of_two_lines_is_refused_in_one_sentence_without_a_mark_to_give(t
     path.write_text('a,b\n1,2\n3,"two\nlines"\n5,6\n7,8\n')
     with pytest.raises(InputError, match=r"^[^\n]*'two.nlines' is not a number: correct it[^\n]*$"):
         open_samples(path)
+
+
+def test_an_arrow_file_whose_buffers_are_too_short_is_refused_in_one_sentence(tmp_path):
+    columns = {name: pa.array(np.arange(150)) for name in "abc"}
+    pyarrow.feather.write_feather(pa.table(columns), tmp_path / "whole.arrow", compression="uncompressed")
+    content = (tmp_path / "whole.arrow").read_bytes()
+    path, refused = tmp_path / "rows.arrow", []
+    place = content.index((1200).to_bytes(8, "little"))  # the length of a buffer, in the message of the batch
+    while place >= 0:
+        path.write_bytes(content[:place] + bytes(8) + content[place + 8 :])
+        try:
+            convert(path, tmp_path / f"{place}.zarr", progress=False)
+        except InputError as error:
+            refused.append(str(error))
+            assert not (tmp_path / f"{place}.zarr").exists()
+        place = content.find((1200).to_bytes(8, "little"), place + 8)
+    assert any("too small" in sentence for sentence in refused)
+    assert all("rows.arrow" in sentence and "\n" not in sentence for sentence in refused)
