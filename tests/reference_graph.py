@@ -16,6 +16,34 @@ def nearest_nodes(X, nodes, starts, probes, count):
     return numbers, distances
 
 
+def nearest_centres(X, centres):
+    """The first of the nearest centres of each row."""
+    return np.array(
+        [
+            min((math.dist(x, c), place) for place, c in enumerate(centres.astype(float)))[1]
+            for x in X.astype(float)
+        ],
+        int,
+    )
+
+
+def settled(points, nodes, starts, centres, labels, is_deep):
+    """Cluster of the deep nodes in the nearest cell of a row, or of the three nearest in two cells."""
+    cell_of, own = (
+        np.searchsorted(starts, np.arange(len(nodes)), side="right") - 1,
+        nearest_centres(nodes, centres),
+    )
+    found = np.full(len(points), -1)
+    for i, x in enumerate(points.astype(float)):
+        cells = sorted(range(len(centres)), key=lambda cell: math.dist(x, centres[cell].astype(float)))[:2]
+        around = np.flatnonzero((cell_of == cells[0]) | (own == cells[0]))
+        three, _ = nearest_nodes(points[i : i + 1], nodes, starts, [cells], 3)
+        for some in (around, three[0]):
+            if found[i] < 0 and (some >= 0).all() and is_deep[some].all() and len(set(labels[some])) == 1:
+                found[i] = labels[some[0]]
+    return found
+
+
 def calibrated_weights(distances):
     """exp(-(d - d_1)/s), s by bisection on a logarithmic scale so that the row sums to log2 of its length."""
     weights = np.empty_like(distances)

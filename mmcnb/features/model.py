@@ -33,7 +33,7 @@ KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     "graph_mean graph_data graph_sizes graph_links graph_offsets",
     ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",
     ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
-    "graph_indices graph_indptr graph_shape graph_pieces",
+    "graph_indices graph_indptr graph_shape graph_pieces graph_is_deep",
     ((2,), INTEGERS): "graph_merges",
 }
 ARRAYS = {name: kind for kind, names in KINDS.items() for name in names.split()}
@@ -108,6 +108,10 @@ class Model:
         columns = NodeColumns(self.rule, self._map, self.graph, self.feature_dtype)
         rule = NodeRule(np.zeros(n_clusters_of(self)), self.graph.threshold, **layer)
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
+
+    def with_all_votes(self) -> "Model":
+        """The model with a vote on each row, however deep in a cluster it lies."""
+        return self if self.graph is None else replace(self, graph=replace(self.graph, is_deep=None))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""

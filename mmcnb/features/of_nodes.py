@@ -44,7 +44,7 @@ class NodeColumns:
         numbers, distances = nodes.search.nearest(points, min(count + 1, nodes.sizes.size))
         voters = numbers[:, :count], distances[:, :count]
         if self.mapped is nodes:
-            features = nodes.shares(*voters, self.dtype)
+            features = nodes.shares(points, self.dtype, voters)
         else:
             features = rows if self.mapped is None else self.mapped.block(rows, self.dtype)
         scores = nodes.outlier_scores(numbers, distances, nodes.axes.beyond(rows, points))

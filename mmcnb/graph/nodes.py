@@ -266,6 +266,11 @@ class NodeSearch:
         check_fits("centres", alike)
         return cls(nodes, starts, centres, int(arrays["search"][0]))
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows look into all cells."""
+        return self.n_probes >= self.centres.shape[0]
+
     @cached_property
     @finite
     def _halves(self) -> np.ndarray:
@@ -303,13 +308,24 @@ class NodeSearch:
             Their Euclidean distances.
         """
         rows = rows.astype(self.nodes.dtype, copy=False)
-        if self.n_probes >= self.centres.shape[0]:
+        if self.is_exact:
             return self._among(rows, count)
-        numbers, distances = self._among(rows, count, self._by_centre.nearest(rows, self.n_probes)[0])
+        numbers, distances = self.in_cells(rows, count, self.n_probes)
         few = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
         if few.size:
             numbers[few], distances[few] = self._among(rows[few], count)
         return numbers, distances
+
+    def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
+        """Number of the nearest cell of each row, int64; of equal distances the first."""
+        cells, halves = np.empty(rows.shape[0], np.int64), self._by_centre._halves
+        kernels.nearest_centres_into(rows.astype(self.nodes.dtype, copy=False), self.centres, halves, cells)
+        return cells
+
+    def in_cells(self, rows: np.ndarray, count: int, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+        """What `nearest` gives of the nodes in so many nearest cells; -1 and inf if these hold fewer."""
+        rows = rows.astype(self.nodes.dtype, copy=False)
+        return self._among(rows, count, self._by_centre.nearest(rows, n_cells)[0])
 
     def _among(
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -75,6 +75,7 @@ class SparseSearch:
     """
 
     nodes: csr_array
+    is_exact: ClassVar[bool] = True  # rows look at all nodes
 
     @cached_property
     def _columns(self) -> tuple[csr_array, np.ndarray]:

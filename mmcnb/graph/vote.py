@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,9 @@ class Vote:
         The outlier score above which rows are noise.
     bound : float, default=inf
         The outlier score that one in a hundred rows of the fit exceeds.
+    is_deep : ndarray of shape (p,), int64, or None, default=None
+        1 for a node whose ten nearest neighbours are of its cluster, otherwise 0. A row among such nodes of
+        one cluster belongs to it without a vote. None has all rows vote.
     """
 
     axes: Axes | AllColumns
@@ -55,16 +59,62 @@ class Vote:
     offsets: np.ndarray
     threshold: float = np.inf
     bound: float = np.inf
+    is_deep: np.ndarray | None = None
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """Shares of dense or CSR rows, of shape (rows, k)."""
-        return self.shares(*self.search.nearest(self.axes(rows), self.n_neighbors), dtype)
+        return self.shares(self.axes(rows), dtype)
 
-    def shares(self, numbers: np.ndarray, distances: np.ndarray, dtype: Any) -> np.ndarray:
-        """Shares of rows with these nearest nodes."""
-        weights, out = self._weights(numbers, distances), np.empty((len(numbers), self.n_features), dtype)
-        kernels.node_shares_into(numbers, weights, self.labels, out)
-        return out
+    def shares(self, points: Any, dtype: Any, nearest: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
+        """Shares of rows along the axes, perhaps with their nearest nodes and the distances to these."""
+        clusters = self.settled(points)
+        shares, open_rows = np.zeros((clusters.size, self.n_features), dtype), np.flatnonzero(clusters < 0)
+        shares[np.arange(clusters.size), clusters] = 1
+        if open_rows.size:
+            if nearest is None:
+                numbers, distances = self.search.nearest(points[open_rows], self.n_neighbors)
+            else:
+                numbers, distances = (part[open_rows] for part in nearest)
+            voted = np.empty((open_rows.size, self.n_features), dtype)
+            kernels.node_shares_into(numbers, self._weights(numbers, distances), self.labels, voted)
+            shares[open_rows] = voted
+        return shares
+
+    def settled(self, points: Any) -> np.ndarray:
+        """Clusters of rows along the axes that belong to one without a vote, int64; -1 of all others.
+
+        All nodes in the nearest cell of such a row are deep in its cluster, or the three nearest nodes in its
+        two nearest cells.
+        """
+        clusters = np.full(points.shape[0], -1)
+        search: Any = self.search
+        if self.is_deep is None or search.is_exact:
+            return clusters
+        clusters = self._cluster_of_cell[search.nearest_cells(points)]
+        others = np.flatnonzero(clusters < 0)
+        if others.size:
+            near = self._deep_clusters[search.in_cells(points[others], 3, 2)[0]]
+            clusters[others] = np.where((near == near[:, :1]).all(axis=1), near[:, 0], -1)
+        return clusters
+
+    @cached_property
+    def _deep_clusters(self) -> np.ndarray:
+        """Cluster of each deep node; -1 of each other one, and of none, number -1."""
+        return np.append(np.where(self.is_deep == 1, self.labels, -1), -1)
+
+    @cached_property
+    def _cluster_of_cell(self) -> np.ndarray:
+        """Cluster of each cell around which all nodes are deep in it, otherwise -1."""
+        search: Any = self.search
+        n_cells = search.starts.size - 1
+        # The cells come of means before the last ones: a node may be nearer to another cell.
+        cells = np.repeat(np.arange(n_cells), np.diff(search.starts))
+        cells = np.concatenate([cells, search.nearest_cells(search.nodes)])
+        clusters = np.tile(self._deep_clusters[:-1], 2)
+        least, most = np.full(n_cells, self.n_features), np.full(n_cells, -1)
+        np.minimum.at(least, cells, clusters)
+        np.maximum.at(most, cells, clusters)
+        return np.where(least == most, least, -1)
 
     def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Piece of the tree of rows with these nearest nodes: the one with the largest share."""
@@ -109,8 +159,9 @@ class Vote:
             "offsets": self.offsets,
             "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]),
         }
-        scores = {name: np.array(getattr(self, name)) for name in SCORES if getattr(self, name) < np.inf}
-        return {f"graph_{name}": array for name, array in (arrays | scores).items()}
+        arrays |= {name: np.array(getattr(self, name)) for name in SCORES if getattr(self, name) < np.inf}
+        arrays |= {} if self.is_deep is None else {"is_deep": self.is_deep}
+        return {f"graph_{name}": array for name, array in arrays.items()}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Vote":
@@ -125,11 +176,14 @@ class Vote:
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
         check_fits("offsets", offsets.shape == (p,))
+        is_deep = given.get("is_deep")
+        check_fits("is_deep", is_deep is None or (is_deep.shape == (p,) and bool((is_deep >> 1 == 0).all())))
         for name in ("offsets", *SCORES):  # outlier scores are float32
             check_fits(name, np.max(np.abs(given.get(name, 0.0))) < np.finfo(np.float32).max)
         tree = MergeTree.restore([given[name] for name in TREE], p)
-        scores = (float(given.get(name, np.inf)) for name in SCORES)
-        return cls(axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets, *scores)
+        threshold, bound = (float(given.get(name, np.inf)) for name in SCORES)
+        nodes = axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets
+        return cls(*nodes, threshold, bound, is_deep)
 
 
 def is_own(distances: np.ndarray) -> np.ndarray:
@@ -154,7 +208,8 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree,
     array([0, 0, 1, 1])
     """
     nodes = graph.axes, graph.search, labels.astype(np.int64), n_clusters, graph.sizes
-    return Vote(*nodes, min(N_NEIGHBORS, graph.sizes.size), tree, offsets)
+    is_deep = (labels[graph.numbers[:, :N_NEIGHBORS]] == labels[:, None]).all(axis=1).astype(np.int64)
+    return Vote(*nodes, min(N_NEIGHBORS, graph.sizes.size), tree, offsets, is_deep=is_deep)
 
 
 # -- outliers --------------------------------------------------------------------------------------

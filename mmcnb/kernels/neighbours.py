@@ -105,20 +105,42 @@ def _candidates(X, nodes, halves, starts, probes, kept):
 
 
 @njit(fastmath=VECTORISED)
-def _are_nearest(x, distance, candidate, worst, longest):
-    """Whether no node beyond the worst candidate can be nearer than a distance, as float32 rounds.
+def _length(x):
+    """Norm of a row."""
+    square = 0.0
+    for value in x:
+        square += np.float64(value) ** 2
+    return np.sqrt(square)
+
+
+@njit()
+def _longest(halves):
+    """The largest norm of some nodes."""
+    most = 0.0
+    for half in halves:
+        most = max(most, half)
+    return np.sqrt(2 * most)
+
+
+@njit()
+def _rounding(length, longest, columns):
+    """How far float32 may take the score of a row of this length from its value; inf beyond its range.
 
     A product of x and a node differs from its value by at most d + 1 roundings of |x| times the longest node;
     the other terms allow for rounded inputs, the half norm, the difference and what is below the range.
     """
-    square = 0.0
-    for value in x:
-        square += np.float64(value) ** 2
-    length = np.sqrt(square) + longest
+    length += longest
     if not length * length < MOST_SQUARE:
-        return False
-    error = (x.size + 5) * (UNIT * length * longest + LEAST_FLOAT32 * (1 + length))
-    return candidate < 0 or (distance * distance - square) / 2 < worst - error
+        return np.inf
+    return (columns + 5) * (UNIT * length * longest + LEAST_FLOAT32 * (1 + length))
+
+
+@njit()
+def _are_nearest(x, distance, candidate, worst, longest):
+    """Whether no node beyond the worst candidate can be nearer than a distance, as float32 rounds."""
+    length = _length(x)
+    error = _rounding(length, longest, x.size)
+    return error < np.inf and (candidate < 0 or (distance * distance - length * length) / 2 < worst - error)
 
 
 @njit()
@@ -195,10 +217,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     >>> numbers, distances
     (array([[1, 2]]), array([[2., 2.]]))
     """
-    kept, most = min(numbers.shape[1] + SPARE, nodes.shape[0]), 0.0
-    for half in halves:
-        most = max(most, half)
-    longest = np.sqrt(2 * most)
+    kept, longest = min(numbers.shape[1] + SPARE, nodes.shape[0]), _longest(halves)
     candidates, scores = _candidates(X, nodes, halves, starts, probes, kept)
     numbers[:], distances[:] = -1, np.inf
     for i in range(X.shape[0]):
@@ -214,6 +233,63 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
                 distance = _distance(X, i, nodes, number)
                 if not distance > row_distances[-1]:
                     _insert(number, distance, row_numbers, row_distances)
+
+
+@njit()
+def _keep_two_least(products, half, number, best, second, place):
+    """Take one more node into the least score of some rows, its place, and the score after it."""
+    for i in range(products.size):
+        score = half - products[i]
+        is_less = score < best[i]
+        other = best[i] if is_less else score
+        second[i] = other if other < second[i] else second[i]
+        place[i] = number if is_less else place[i]
+        best[i] = score if is_less else best[i]
+
+
+@njit()
+def nearest_centres_into(X, centres, halves, numbers):
+    """Nearest centre of each row of a block; of equal distances the first one.
+
+    Products in float32 find it. Where their rounding could have changed it, all distances of the row are
+    computed in float64.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, d), float32 or float64
+    centres : ndarray of shape (p, d), of the dtype of X
+        At least one.
+    halves : ndarray of shape (p,), float64
+        Half of the squared norm of each centre.
+    numbers : ndarray of shape (rows,), int64, overwritten
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.unchecked import nearest_centres_into
+    >>> centres, numbers = np.array([[0.0], [1.0], [5.0]]), np.empty(2, np.int64)
+    >>> nearest_centres_into(np.array([[2.9], [3.1]]), centres, (centres**2).sum(axis=1) / 2, numbers)
+    >>> numbers
+    array([1, 2])
+    """
+    longest, scores = _longest(halves), halves.astype(np.float32)
+    rounded = centres.astype(np.float32)
+    for start in range(0, X.shape[0], TILE_ROWS):
+        part = X[start : start + TILE_ROWS]
+        # A row of the products belongs to one centre, so that vector instructions serve many rows.
+        products = np.dot(rounded, part.astype(np.float32).T)
+        best, second = np.full((2, part.shape[0]), np.inf, np.float32)
+        place = np.zeros(part.shape[0], np.int32)
+        for number in range(scores.size):
+            _keep_two_least(products[number], scores[number], np.int32(number), best, second, place)
+        for i in range(part.shape[0]):
+            numbers[start + i] = place[i]
+            if not np.float64(second[i]) - best[i] > 2 * _rounding(_length(part[i]), longest, part.shape[1]):
+                nearest = np.inf
+                for number in range(scores.size):
+                    distance = _distance(part, i, centres, number)
+                    if distance < nearest:
+                        numbers[start + i], nearest = number, distance
 
 
 @njit()

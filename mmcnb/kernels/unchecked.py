@@ -26,7 +26,7 @@ PUBLIC = _module_of(
 _MODULE_OF = PUBLIC | _module_of(
     cutting_plane="count_idle decision_values_csr most_violated_constraint_csr plane_sums_csr "
     "sample_subproblem stalls",
-    neighbours="calibrated_weights",
+    neighbours="calibrated_weights nearest_centres_into",
     pairwise="column_tiles polynomial_kernel_block_csr_into rbf_kernel_block_csr_into squared_norms",
 )
 

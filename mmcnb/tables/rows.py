@@ -214,6 +214,9 @@ class TableRows:
         parts = self.table.parts(self._wanted, number)
         blocks = [self._rows(part, self._values(part)).block for part in parts]
         self.faults.check()
+        if sum(map(len, blocks)) != (self.table.lengths or [])[number]:
+            fault = f"{self.table.name} has other rows than when it was opened"
+            raise InputError(f"{fault}; run this again once nothing writes there.")
         return blocks[0] if len(blocks) == 1 else stack(blocks)
 
     def check_first_rows(self) -> None:

@@ -1,6 +1,7 @@
 """A file or a store that another program writes while a fit reads it ends the fit."""
 
 import shutil
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import zarr
 import mmcnb
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
+from mmcnb.tables import files
 
 h5py = pytest.importorskip("h5py", reason="h5py reads HDF5")
 
@@ -86,6 +88,19 @@ def test_a_change_between_two_passes_ends_the_fit(name, at, tmp_path, monkeypatc
         model.fit(path, element=element)
     monkeypatch.undo()
     assert model.fit(path, element=element).labels_.shape == expected.shape  # the remedy
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_table_that_has_fewer_rows_in_a_group_than_when_it_was_opened_is_refused(
+    left, tmp_path, monkeypatch
+):
+    WRITERS["rows.parquet"](tmp_path / "rows.parquet", rows(0))
+    samples = mmcnb.open_samples(tmp_path / "rows.parquet")
+    monkeypatch.setattr(files, "step_rows", lambda *_: 7)
+    parts = samples.table_rows.table.parts
+    monkeypatch.setattr(samples.table_rows.table, "parts", lambda *given: islice(parts(*given), left))
+    with pytest.raises(InputError, match=r"rows.parquet has other rows than when it was opened; run this"):
+        samples.block(0, 10)
 
 
 def test_text_is_read_once_so_that_all_labels_are_of_one_version(tmp_path, monkeypatch):

@@ -108,6 +108,55 @@ def test_a_node_votes_on_its_own_rows():
     np.testing.assert_array_equal(alone.argmax(axis=1), graph.node_of)
 
 
+def groups_of(n, d, seed, spread):
+    """Rows of six clusters, and their clusters."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 6, n)
+    return spread * np.random.default_rng(0).standard_normal((6, d))[y] + random.standard_normal((n, d)), y
+
+
+@pytest.mark.parametrize("spread", [1.0, 2.5, 9.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_among_deep_nodes_of_one_cluster_belong_to_it_and_others_vote(dtype, spread):
+    X, y = groups_of(5000, 4, 1, spread)
+    graph = graph_of(X.astype(dtype))
+    found = vote_of(graph, graph.of_nodes(y), 6)
+    search, rows = found.search, groups_of(400, 4, 2, spread)[0].astype(dtype)
+    assert not search.is_exact
+    deep = [
+        (found.labels[near] == own).all()
+        for own, near in zip(found.labels, graph.numbers[:, :10], strict=True)
+    ]
+    np.testing.assert_array_equal(found.is_deep, deep)
+    points = found.axes(rows)
+    cells = search.nodes, search.starts, search.centres
+    expected = reference_graph.settled(points, *cells, found.labels, found.is_deep)
+    np.testing.assert_array_equal(found.settled(points), expected)
+    shares, all_vote = (one.block(rows, np.float64) for one in (found, replace(found, is_deep=None)))
+    assert (shares[expected >= 0].max(axis=1) == 1).all()
+    np.testing.assert_array_equal(shares.argmax(axis=1)[expected >= 0], expected[expected >= 0])
+    np.testing.assert_array_equal(shares[expected < 0], all_vote[expected < 0])
+    assert np.mean(shares.argmax(axis=1) != all_vote.argmax(axis=1)) < 0.01
+    assert (np.mean(expected >= 0) > 0.99) == (spread == 9.0)
+    nearest = search.nearest(points, found.n_neighbors)
+    np.testing.assert_array_equal(found.shares(points, np.float64, nearest), shares)
+
+
+def test_all_rows_of_a_node_have_its_label_without_a_vote_too():
+    X, y = groups_of(5000, 3, 1, 3.0)
+    y[:40] = np.arange(40) + 6  # clusters of one row, wherever it lies
+    graph = graph_of(X)
+    found = vote_of(graph, graph.of_nodes(y), 46)
+    assert not found.search.is_exact
+    np.testing.assert_array_equal(found.block(X, np.float64).argmax(axis=1), y)
+
+
+def test_few_nodes_and_sparse_ones_vote_on_all_rows():
+    for rows in (rows_of(200), scipy.sparse.csr_array(np.eye(60, 70))):
+        _, _, found = voting(rows)
+        assert (found.settled(found.axes(rows)) == -1).all()
+
+
 def test_a_cluster_far_from_a_row_has_no_share():
     X = np.r_[rows_of(30), rows_of(30) + 1e6]
     graph = graph_of(X)
@@ -164,6 +213,9 @@ WRONG = {
     "a size less": ("sizes", lambda a: a[:-1]),
     "a node that weighs nothing": ("sizes", lambda a: changed(a, 3, 0.0)),
     "a label less": ("labels", lambda a: a[:-1]),
+    "a node less that is deep or not": ("is_deep", lambda a: a[:-1]),
+    "a node that is deep twice": ("is_deep", lambda a: changed(a, 5, 2)),
+    "a node that is less than not deep": ("is_deep", lambda a: changed(a, 5, -1)),
     "a negative label": ("labels", lambda a: changed(a, 5, -1)),
     "a label beyond the clusters": ("labels", lambda a: changed(a, 5, 3)),
 }

@@ -12,6 +12,12 @@ from tests.kernels.inputs import sparse_rows
 # What routines take that only mmcnb calls, and which check nothing.
 INTERNAL = {
     "calibrated_weights": {"distances": Array("(rows, r)", "float64")},
+    "nearest_centres_into": {
+        "X": Array("(rows, d)", FLOATS),
+        "centres": Array("(p, d)", FLOATS),
+        "halves": Array("(p,)", "float64"),
+        "numbers": Array("(rows,)", "int64", written=True),
+    },
     "sample_subproblem": {
         "F": Array("(rows, p)", FLOATS),
         "y": Signs("(rows,)", "int8"),
@@ -121,6 +127,10 @@ def _nearest(given, rng):
     given["probes"] = np.array([rng.permutation(cells)[: given["probes"].shape[1]] for _ in given["X"]])
 
 
+def _centred(given, rng):
+    given["halves"] = reference.squared_norms(given["centres"]) / 2
+
+
 def _rising(given, rng):
     given["distances"] = np.sort(np.abs(given["distances"]), axis=1)
 
@@ -154,6 +164,7 @@ SPECIAL = {
     "stochastic_moves": _ordered,
     "size_multipliers": _sized,
     "evolve_labels": _evolved,
+    "nearest_centres_into": _centred,
     "nearest_nodes_into": _nearest,
     "calibrated_weights": _rising,
     "node_shares_into": _weighed,
@@ -176,6 +187,7 @@ TWINS = {
     "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(M if matrix else M @ M.T, *a),
     "most_violated_constraint": reference.most_violated_constraint,
     "most_violated_runner_ups": reference.most_violated_runner_ups,
+    "nearest_centres_into": lambda X, centres, halves, numbers: reference_graph.nearest_centres(X, centres),
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
     ),

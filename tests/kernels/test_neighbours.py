@@ -68,6 +68,41 @@ def test_cells_equal_the_plain_loop_over_the_nodes_in_them(dtype, kind, cells, n
     assert (cells < 30) or (numbers < 0).any()
 
 
+def nearest_centres(X, centres):
+    numbers = np.full(len(X), 99)
+    kernels.nearest_centres_into(X, centres, (centres.astype(np.float64) ** 2).sum(axis=1) / 2, numbers)
+    return numbers
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_nearest_centre_equals_the_plain_loop(dtype, kind):
+    rng = np.random.default_rng(0)
+    for rows, d, p in SHAPES:
+        X, centres = (ROWS[kind](rng, (size, d)).astype(dtype) for size in (rows, p))
+        numbers = nearest_centres(X, centres)
+        np.testing.assert_array_equal(numbers, reference_graph.nearest_centres(X, centres))
+        blocks = [nearest_centres(X[start : start + 7], centres) for start in range(0, rows, 7)]
+        np.testing.assert_array_equal(numbers, np.concatenate([np.empty(0, int), *blocks]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_nearest_centre_that_float32_cannot_tell_is_found_in_float64(dtype):
+    centres = np.array([[1e4, 1.0], [1e4, 0.0], [-1e4, 0.0]]).astype(dtype)
+    X = np.array([[1e4, 0.5 + step * 2.0**-10] for step in (-2, -1, 0, 1, 2)]).astype(dtype)
+    assert nearest_centres(X, centres).tolist() == [1, 1, 0, 0, 0]  # of equal distances the first
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_row_that_is_not_finite_has_some_centre_and_harms_no_other(value):
+    X, centres = rows_and_basis(20, 3, 9, np.float32)
+    whole = nearest_centres(X, centres)
+    X[7, 1] = value
+    numbers = nearest_centres(X, centres)
+    np.testing.assert_array_equal(np.delete(numbers, 7), np.delete(whole, 7))
+    assert 0 <= numbers[7] < 9
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_of_many_equal_distances_the_smallest_numbers_come_first(dtype):
     nodes = np.r_[np.eye(30), -np.eye(30)].astype(
