@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 GENIE, MIXTURE, EVOC = "Genie", "Gaussian mixture", "EVoC"
 GIC, LUMBERMARK, LEIDEN = "GIc", "Lumbermark", "Leiden"
 UMAP_DENSITY, UMAP_KMEANS = "UMAP, HDBSCAN", "UMAP, k-means"
+FAISS, SUPERKMEANS = "FAISS, one start", "SuperKMeans, one start"
 OTHER_GINI = {f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)}  # thresholds; its default is 0.3
 DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK)
 PACKAGES = {
@@ -26,6 +27,8 @@ PACKAGES = {
     EVOC: ("evoc", "evoc"),
     UMAP_DENSITY: ("umap", "umap-learn"),
     UMAP_KMEANS: ("umap", "umap-learn"),
+    FAISS: ("faiss", "faiss-cpu"),
+    SUPERKMEANS: ("superkmeans", "superkmeans"),
 }  # modules, and their names for pip
 COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS)
 FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
@@ -176,6 +179,33 @@ def _umap_kmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
     return DenseClusterer(lambda X: kmeans.fit_predict(_embedded(X, given)))
 
 
+def _faiss(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """Lloyd's iterations over all rows, of which it would take 256 a cluster."""
+    from faiss import Kmeans
+
+    def label_rows(X: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(X, np.float32)
+        model = Kmeans(rows.shape[1], k, seed=given["random_state"], max_points_per_centroid=len(rows))
+        model.train(rows)
+        return np.asarray(model.index.search(rows, 1)[1].ravel())
+
+    return DenseClusterer(label_rows)
+
+
+def _superkmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """Its defaults."""
+    from superkmeans import SuperKMeans
+
+    def label_rows(X: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(X, np.float32)
+        model = SuperKMeans(k, rows.shape[1], seed=given["random_state"])
+        return np.asarray(model.assign(rows, model.train(rows)), np.int64)
+
+    return DenseClusterer(label_rows)
+
+
+ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {FAISS: _faiss, SUPERKMEANS: _superkmeans}
+"""One start of k-means, made for speed."""
 METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     GENIE: _genie,
     **{name: partial(_genie, gini_threshold=bound) for name, bound in OTHER_GINI.items()},

@@ -178,4 +178,5 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     GOWER: lambda k, given: baselines.GowerMedoids(k),  # draws nothing, and takes a frame
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
     **libraries.METHODS,
+    **libraries.ENGINES,
 }

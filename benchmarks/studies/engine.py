@@ -5,12 +5,16 @@
 large  ``mmcnb fit`` of two rings and two blobs (32 columns) under 1 GiB: peak memory of the process tree,
        time in multiples of a bare scan, reads of the rows
 peers  time and error beside k-means with ten starts: a9a, MNIST pairs, extended USPS
+others the default, given the number of clusters, beside one start of FAISS and of SuperKMeans,
+       MiniBatchKMeans, EVoC, and Leiden with its graph: a9a, an MNIST pair, all of MNIST, and blobs in 128
+       columns around 100 centres. Libraries that are not installed are left out
 dask   a fit on 1 and 2 worker processes beside threads: time and labels
 
 Ratios are of medians of runs that take turns. ``--quick`` takes small sizes.
 """
 
 import hashlib
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -18,11 +22,12 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks import protocol
-from benchmarks.methods import KMEANS, SKMMC
-from benchmarks.protocol import ERROR, LABEL_FREE, MNIST_PAIRS, PAPER
+from benchmarks import libraries, protocol
+from benchmarks.methods import FRONT_DOOR, KMEANS, MINIBATCH, SKMMC, estimator
+from benchmarks.protocol import ERROR, LABEL_FREE, MNIST_PAIRS, PAPER, Data, load_rows, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _skmmc
+from benchmarks.studies.peers import installed
 from benchmarks.tables import Goal, Result, goals_of, measures_of, over_seeds, ratio_to
 
 FEATURES = 32
@@ -35,6 +40,9 @@ GIVEN = {"a9a": 2.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.5}  #
 TIMES = {"a9a": 1.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.1}
 AUTO_TIMES = {"a9a": 4.0, **dict.fromkeys(MNIST_PAIRS, 1.5), "usps-extended": 0.3}
 QUICK_NAMES, QUICK_ROWS = ("a9a", "mnist-1v7"), 5000
+BLOBS, BLOB_ROWS, BLOB_COLUMNS, CENTRES = "blobs", 50_000, 128, 100
+OTHERS_ON = (*QUICK_NAMES, "mnist", BLOBS)
+OTHERS = (FRONT_DOOR, KMEANS, MINIBATCH, *libraries.ENGINES, libraries.EVOC, libraries.LEIDEN)
 
 
 # -- larger than memory ------------------------------------------------------------------------
@@ -104,6 +112,43 @@ def peers_tables(frame: pd.DataFrame) -> Result:
     return Result({"engine-peers": table}, goals)
 
 
+# -- beside other libraries ----------------------------------------------------------------------
+
+
+@frame_of_runs
+def others_grid(options: Options) -> Runs:
+    """All methods that are installed, turn by turn."""
+    for name in options.pick(OTHERS_ON, QUICK_NAMES, QUICK_NAMES[:1]):
+        settings = {"rows": options.rows_of(name, QUICK_ROWS if options.quick else None)}
+        for seed, method in product(options.repeats(3), installed(OTHERS)):
+            yield Run(name, method, seed, settings=settings)
+
+
+def others(run: Run) -> dict[str, Any]:
+    """Fit one method to one data set, given its number of clusters."""
+    data = blobs() if run.dataset == BLOBS else load_rows(run.dataset, run.settings["rows"])
+    k, given = np.unique(data.y).size, {"n_init": 10} if run.method == KMEANS else {}
+    compiled = libraries.first_seconds(run.method)
+    found = scored(data, estimator(run.method, k, random_state=run.seed, **given))
+    return found | {"k": k, "compile_seconds": compiled or found["compile_seconds"]}
+
+
+@cache
+def blobs() -> Data:
+    """Blobs in 128 columns around 100 centres, as far apart as neighbours often are among embeddings."""
+    random = np.random.default_rng(0)
+    centres, y = random.normal(size=(CENTRES, BLOB_COLUMNS)), random.integers(CENTRES, size=BLOB_ROWS)
+    X = centres[y] + random.normal(size=(BLOB_ROWS, BLOB_COLUMNS))
+    return Data(BLOBS, X.astype(np.float32), y)
+
+
+def others_tables(frame: pd.DataFrame) -> Result:
+    """Time in that of k-means with ten starts, and ARI."""
+    table = over_seeds(frame, ["dataset", "method"], "ari", "error")
+    table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
+    return Result({"engine-others": table}, [])
+
+
 # -- on a cluster ------------------------------------------------------------------------------
 
 
@@ -150,5 +195,6 @@ def dask_tables(frame: pd.DataFrame) -> Result:
 SECTIONS = {
     "large": Section(large_grid, large, large_tables),
     "peers": Section(peers_grid, _skmmc.compute, peers_tables),
+    "others": Section(others_grid, others, others_tables),
     "dask": Section(dask_grid, dask, dask_tables),
 }
