@@ -6,13 +6,15 @@ machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labe
          `UnsupervisedRLS`, which sees no graph. Each is killed after a third of its planned time; the same
          command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
-         with one and two Dask workers of one thread each, which share the memory of the machine. A model of
-         the cost is fitted to one worker and predicts two; then more rows on more workers
+         with one, two and, on four cores, four Dask workers of one thread each, which share the memory of the
+         machine: seconds, and MiB that workers send in a pass. A model of the cost is fitted to one worker and
+         predicts two; then more rows on more workers
 
 The model has a part that does not grow with the rows, the search on a sample, and a part that is proportional
 to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -50,7 +52,7 @@ VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rl
 MIDDLE = 0.3  # of the planned time, which is long, after which the first try is killed
 WARM_UP_ROWS, SCANS = 5000, 3
 SMALLER = (100, 10)  # parts of the rows on which the model of the cost is fitted and tried
-WORKERS = (0, 1, 2)
+WORKERS = (0, 1, 2, *[4][: (os.cpu_count() or 1) >= 4])  # more than cores would share them
 MOST_OFF = 0.25  # of the measured time with two workers
 LARGE = ((10**8, 1), (10**8, 10), (10**9, 10), (10**9, 100))  # rows and workers that the model is asked for
 MIB = 2**20
@@ -160,8 +162,17 @@ def cluster(run: Run) -> dict[str, Any]:
     share: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
     share["memory_limit"] = psutil.virtual_memory().total // workers  # of Dask's own a core has a share
     with LocalCluster(**share) as machines, Client(machines) as client:
-        seconds = [timed(model.set_params(engine=client), store)["seconds"] for _ in range(2)]
-        return of_store(store, np.asarray(model.labels_)) | {"seconds": seconds[1]}
+        timed(model.set_params(engine=client), store)
+        before, second = bytes_sent(client), timed(model, store)["seconds"]
+        sent = (bytes_sent(client) - before) / MIB
+        passes = sweeps_of(model)["reads"] + sweeps_of(model)["sweeps"]
+        measures = {"seconds": second, "sent_mib": sent, "mib_a_pass": sent / passes}
+        return of_store(store, np.asarray(model.labels_)) | measures
+
+
+def bytes_sent(client: Any) -> int:
+    """Bytes of results that the workers of a cluster have sent so far."""
+    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
 
 
 def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
@@ -182,7 +193,8 @@ def tables_of_cluster(frame: pd.DataFrame) -> Result:
     """Seconds beside one thread, the prediction for two workers, and for more; goal: how far it is off."""
     frame = frame[frame["status"] == "ok"]
     keys = ["method", "rows", "workers"]
-    table = frame.groupby(keys, sort=False)["seconds"].median().reset_index()
+    measures = [name for name in ("seconds", "sent_mib", "mib_a_pass") if name in frame]
+    table = frame.groupby(keys, sort=False)[measures].median().reset_index()
     said: list[dict[str, Any]] = []
     off: list[dict[str, Any]] = []
     goals: list[Goal] = []
