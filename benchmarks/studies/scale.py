@@ -6,8 +6,8 @@ machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labe
          `UnsupervisedRLS`, which sees no graph. Each is killed after a third of its planned time; the same
          command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
-         with one, two and, on four cores, four Dask workers of one thread each, which share the memory of the
-         machine: seconds, and MiB that workers send in a pass. A model of the cost is fitted to one worker and
+         with one, two and, on four cores, four Dask workers of one thread, which share the memory of the
+         machine: seconds, and MiB that workers send a pass. A model of the cost is fitted to one worker and
          predicts two; then more rows on more workers
 
 The model has a part that does not grow with the rows, the search on a sample, and a part that is proportional
