@@ -1,7 +1,7 @@
 """Passes over the rows: gather some rows, compute moments of the columns, combine several passes."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
@@ -36,12 +36,6 @@ class WeightedPass:
 class SumPass(WeightedPass):
     """A pass whose totals are lists of sums, added entry by entry."""
 
-    n_sums: ClassVar[int] = 2
-
-    def start(self) -> list[Any]:
-        """Sums of no rows."""
-        return [0.0] * self.n_sums
-
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Sums of both."""
         return [a + b for a, b in zip(total, other, strict=True)]
@@ -50,10 +44,6 @@ class SumPass(WeightedPass):
 @dataclass(frozen=True)
 class CollectingPass:
     """A pass whose totals are lists with one entry per block, in the order of the rows."""
-
-    def start(self) -> list[Any]:
-        """An empty list."""
-        return []
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """The entries of both."""
@@ -76,8 +66,6 @@ class GatherPass(CollectingPass):
 class _MomentsPass(SumPass):
     """The weight, and means of the columns and sums of their squares about the means."""
 
-    n_sums: ClassVar[int] = 3
-
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         return column_moments(as_matrix(rows), self.weights_of(start, stop))
 
@@ -99,10 +87,6 @@ class CombinedPass:
     """
 
     passes: tuple[Pass, ...]
-
-    def start(self) -> list[Any]:
-        """Totals of no rows."""
-        return [pass_.start() for pass_ in self.passes]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""

@@ -39,7 +39,6 @@ from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
@@ -51,20 +50,8 @@ LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # paramete
 logger = logging.getLogger("mmcnb")
 
 
-class FittedAttributes:
-    """Types of what a fit sets; the fields of a dataclass are parameters."""
-
-    labels_: np.ndarray
-    model_: Model
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-    history_: Any
-    report_: dict[str, Any]
-    scale: Any  # a parameter of every class
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
-class Estimator(FittedAttributes, BaseEstimator):
+class Estimator(BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
     ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in

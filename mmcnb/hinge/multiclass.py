@@ -14,7 +14,7 @@ clusters W = (w, -w), and rho and the objective are twice those of the two-clust
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,7 +46,6 @@ class MarginPass(rules.ClustersPass):
     """Sums of max(0, rho - margin) over the rows, and the sizes of the clusters."""
 
     rho: float
-    n_sums: ClassVar[int] = 2
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
@@ -73,7 +72,6 @@ class RunnerUpPass(SumPass):
 
     labels: rules.Labels
     generators: Any
-    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
