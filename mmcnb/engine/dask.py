@@ -198,10 +198,8 @@ class DaskEngine(Engine):
         except (ImportError, AttributeError) as error:
             if "mmcnb" not in str(error):
                 raise
-            raise InputError(
-                f"a worker of the Dask cluster at {self.address} cannot run this version of mmcnb ({error}); "
-                "install the same version there."
-            ) from error
+            fault = f"a worker of the Dask cluster at {self.address} cannot run this version of mmcnb"
+            raise InputError(f"{fault} ({error}); install the same version there.") from error
         finally:
             gathered.cancel()
 
@@ -284,11 +282,9 @@ class _Sweep:
 
     def _dying(self, starts: Collection[int]) -> InputError:
         stop = min(max(starts) + GROUP_ROWS, self.samples.n_samples)
-        return InputError(
-            f"workers of the Dask cluster at {self.engine.address} died again and again at rows "
-            f"{min(starts)} to {stop}, most often for want of memory; give them more memory, or look at "
-            "their logs."
-        )
+        fault = f"workers of the Dask cluster at {self.engine.address} died again and again"
+        fault = f"{fault} at rows {min(starts)} to {stop}, most often for want of memory"
+        return InputError(f"{fault}; give them more memory, or look at their logs.")
 
 
 def is_there(future: Any) -> bool:

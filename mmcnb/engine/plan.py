@@ -374,12 +374,11 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
     """The plan that takes the least memory: one thread, and nothing cached."""
     least = FitPlan(rows, needs, memory_limit, compile_seconds(needs.routines))
     if least.peak > memory_limit:
+        limit, shape = format_bytes(memory_limit), f"{rows.n_samples:,} rows of {rows.n_features:,} columns"
         cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
-        raise MemoryLimitError(
-            f"memory_limit={format_bytes(memory_limit)} is too small for {rows.n_samples:,} rows of "
-            f"{rows.n_features:,} columns{cold if least.compile_seconds else ''}; the least that works is "
-            f"{format_bytes(least.peak, up=True)}{needs.remedy and f'; {needs.remedy}'}."
-        )
+        fault = f"memory_limit={limit} is too small for {shape}{cold if least.compile_seconds else ''}"
+        remedy = "; ".join(filter(None, [format_bytes(least.peak, up=True), needs.remedy]))
+        raise MemoryLimitError(f"{fault}; the least that works is {remedy}.")
     return least
 
 

@@ -180,10 +180,9 @@ class MultipleKernelClustering(StreamedClusterer):
             raise InputError(f"{fault}; with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'.")
         named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
         if self.checkpoint is not None and not named:
-            raise InputError(
-                "a checkpoint knows kernels by name alone; give functions and kernel objects by name and "
-                "parameters, or leave checkpoint out."
-            )
+            fault = "a checkpoint knows kernels by name alone"
+            remedy = "give functions and kernel objects by name and parameters, or leave checkpoint out"
+            raise InputError(f"{fault}; {remedy}.")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         exact, many = self.basis == "exact", self.n_clusters != 2

@@ -202,9 +202,8 @@ def search_clusters(
         state = config.warm_start(number, labels, working_set, objective, record)
         if state is None:
             return None
-        return RestartResult(
-            candidate, config, objective, working_set, state, number, (state.solution.score,)
-        )
+        scores = (state.solution.score,)
+        return RestartResult(candidate, config, objective, working_set, state, number, scores)
 
     best: RestartResult | None = None
     for restart in filter(None, run_starts(session.engine, run_start, starts, session.record)):

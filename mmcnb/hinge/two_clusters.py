@@ -180,7 +180,8 @@ def result_of(
     attributes = {"rho": solution.quadratic.rho, "objective": solution.value(statistics.hinge)}
     attributes |= {"converged": state.status == "converged"} | values
     sizes = {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])}
-    features, small = model.features(session.samples), _small_cluster(share)
+    features, least = model.features(session.samples), min(share, 1 - share)
+    small = [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
     return FitResult(model, features, attributes, report, sizes, warnings=small, quiet=small)
 
 
@@ -204,11 +205,6 @@ def _above_cut(restart: RestartResult) -> list[str]:
     return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
 
 
-def _small_cluster(share: float) -> list[str]:
-    least = min(share, 1 - share)
-    return [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
-
-
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
     """Warnings for criteria that prefer a bandwidth with different labels."""
     preferred = {
@@ -220,8 +216,6 @@ def _disagreements(restarts: list[RestartResult]) -> list[str]:
         agreement = float(np.mean(other.labels == restarts[0].labels))
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
-            sentences.append(
-                f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}, whose "
-                f"labels agree on {agreement:.0%} of the sample."
-            )
+            fault = f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}"
+            sentences.append(f"{fault}, whose labels agree on {agreement:.0%} of the sample.")
     return sentences

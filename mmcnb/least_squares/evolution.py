@@ -107,9 +107,8 @@ def evolve(
     patience = -(-10 * n // n_offspring) if patience is None else patience
     population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
     seed = random_state.randint(2**31 - 1)
-    last, fitness, best = kernels.evolve_labels(
-        M, matrix, population, limit, n_offspring, max_generations, patience, seed
-    )
+    limits = limit, n_offspring, max_generations, patience
+    last, fitness, best = kernels.evolve_labels(M, matrix, population, *limits, seed)
     winner = int(fitness.argmin())
     return Evolved(last[winner] * last[winner, 0], float(fitness[winner]), best)
 

@@ -108,13 +108,11 @@ def _middle(row: Any, of: str = "") -> Any:
 
 def _effects(columns: Any, most: int = 30) -> str:
     """Effects in each cluster of the columns that tell most of any."""
-    named = columns.assign(
-        column=[*map(_name, columns.itertuples())], rank=columns.groupby("cluster").cumcount()
-    )
+    names, ranks = [*map(_name, columns.itertuples())], columns.groupby("cluster").cumcount()
+    named = columns.assign(column=names, rank=ranks)
     best = named.sort_values("rank", kind="stable")["column"].drop_duplicates()[:most]
-    return _table(
-        named.pivot_table("effect", "column", "cluster", "first").reindex(best).reset_index(), _shaded
-    )
+    effects = named.pivot_table("effect", "column", "cluster", "first").reindex(best)
+    return _table(effects.reset_index(), _shaded)
 
 
 def _shaded(effect: float) -> str:

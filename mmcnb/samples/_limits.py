@@ -135,9 +135,8 @@ class LimitedStore(WrapperStore[Store]):
             content = start_of(self._codec, frame.to_bytes(), most_decoded)
             fault = f"{self._n_texts:,} texts" if self._n_texts else f"{self.chunk_bytes:,} bytes"
             if len(content) > most_decoded or int.from_bytes(content[:4], "little") > self._n_texts > 0:
-                raise damaged_chunks(
-                    self._name, [key], f"damaged (it is cut, or claims to have more than {fault})"
-                )
+                fault = f"it is cut, or claims to have more than {fault}"
+                raise damaged_chunks(self._name, [key], f"damaged ({fault})")
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
@@ -149,9 +148,8 @@ class LimitedStore(WrapperStore[Store]):
         length, extra = 16 * self._inner, 4 * (len(codec.index_codecs) > 1)  # its checksum
         at_end = codec.index_location.value == "end"
         if byte_range is not None:
-            is_index = isinstance(byte_range, SuffixByteRequest) or not (
-                at_end or getattr(byte_range, "start", 1)
-            )
+            is_first = not at_end and getattr(byte_range, "start", 1) == 0
+            is_index = isinstance(byte_range, SuffixByteRequest) or is_first
             yield from [] if is_index else [shard]
             return
         index = shard[len(shard) - length - extra : len(shard) - extra] if at_end else shard[:length]
