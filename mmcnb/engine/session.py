@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,11 @@ from mmcnb._progress import progress
 from mmcnb.columns.columns import Treatment
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine, ThreadEngine
+from mmcnb.engine.run import Engine, Result, ThreadEngine
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
 
 Record = Callable[[dict[str, Any]], None]
-Result = TypeVar("Result")
 
 # Figures of a fit that count weight: proportional to the weights that were given.
 WEIGHED = ("sizes", "changed", "inertia", "sample_inertia", "one_against_all_objective")

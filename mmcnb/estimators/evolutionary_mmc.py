@@ -139,14 +139,14 @@ class EvolutionaryMMC(StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)
-        size, seconds = min(sample, self.n_landmarks or PLANNED_LANDMARKS), partition_seconds(sample, 2)
+        size = min(sample, self.n_landmarks or PLANNED_LANDMARKS)
+        needs = replace(landmark_needs(rows, size, sample), search_seconds=partition_seconds(sample, 2))
         if self.n_landmarks is not None:
-            return replace(landmark_needs(rows, size, sample), search_seconds=seconds)
-        held = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
-        needs, basis = landmark_needs(rows, size, sample), 24.0 * (sample - size) * rows.n_features
+            return needs
+        matrices = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
+        held = needs.sample_bytes + 24.0 * (sample - size) * rows.n_features
         remedy = f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, and {SMALLER_SAMPLE}"
-        held += needs.sample_bytes + basis
-        return replace(needs, sample_bytes=held, search_seconds=seconds, remedy=remedy)
+        return replace(needs, sample_bytes=matrices + held, remedy=remedy)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)

@@ -19,7 +19,7 @@ from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS
-from mmcnb.samples import BLOCK_ROWS, Samples
+from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import check_clusters, check_places, row_shares
 
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
@@ -182,7 +182,9 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         start = self._cluster_sample(session, mapped, values)
         model = Model(start.rule, kernel, basis, session.scaling, ridge=mapped)
         rows = session.cached(model.features(session.samples))
-        found = self._cluster_all_rows(session, mapped, rows, start)
+        run = partial(session.engine.run, samples=rows, description="all rows")
+        for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
+            session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
         n_empty = int((found.sizes == 0).sum())
         return FitResult(
             replace(model, rule=found.rule),
@@ -211,10 +213,3 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
         found = run_starts(session.engine, run_start, list(enumerate(seeds)), session.record)
         return min(found, key=lambda means: means.inertia)
-
-    def _cluster_all_rows(self, session: FitSession, mapped: RidgeMap, rows: Samples, start: Means) -> Means:
-        """Passes over all rows, from the means of the sample."""
-        run = partial(session.engine.run, samples=rows, description="all rows")
-        for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
-            session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
-        return found

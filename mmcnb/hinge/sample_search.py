@@ -17,15 +17,9 @@ from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
+from mmcnb.hinge import cutting_plane
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to
-from mmcnb.hinge.cutting_plane import (
-    ExactWorkingSet,
-    Objective,
-    SampleWorkingSet,
-    SubproblemResult,
-    SweepBudget,
-    WorkingSet,
-)
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.qp import Threshold
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.least_squares.objective import floor_bounds
@@ -84,7 +78,7 @@ def landmark_features(
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
     features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
-    make = WorkingSet if whole else SampleWorkingSet
+    make = WorkingSet if whole else cutting_plane.SampleWorkingSet
     vectors = basis.astype(np.float64)
     normalization = nystroem.normalization_of(kernel(vectors, vectors), tolerance, dtype)
     training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
@@ -99,7 +93,7 @@ def exact_features(
     training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(training_set)
     z = gram @ nystroem.normalization_of(gram)
-    return KernelFeatures(kernel, z, weights, lambda: ExactWorkingSet(training_set))
+    return KernelFeatures(kernel, z, weights, lambda: cutting_plane.ExactWorkingSet(training_set))
 
 
 def linear_features(engine: Engine, sample: Samples, weights: np.ndarray | None) -> KernelFeatures:

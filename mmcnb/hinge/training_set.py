@@ -1,19 +1,18 @@
 """The training set of the solver: features with their weights, and the geometry of cutting planes."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
-from mmcnb.engine.run import Engine, Pass
+from mmcnb.engine.run import Engine, Pass, Total
 from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, labels_from
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
-Total = TypeVar("Total")
 
 
 @dataclass(frozen=True)

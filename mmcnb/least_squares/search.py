@@ -14,16 +14,10 @@ from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.needs import landmark_needs
-from mmcnb.least_squares import all_rows
+from mmcnb.least_squares import all_rows, partition
 from mmcnb.least_squares.all_rows import LandmarkSample
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import (
-    PARTITION_ROUTINES,
-    PartitionConfig,
-    Refine,
-    partition_sample,
-    partition_seconds,
-)
+from mmcnb.least_squares.partition import PartitionConfig, Refine
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import check_clusters, check_places
 
@@ -107,8 +101,8 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
         work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
         sweeps=max_passes,
         likely_sweeps=max_passes - 1,  # the last pass labels, too
-        search_seconds=partition_seconds(searched, k),
-        routines={**needs.routines, **PARTITION_ROUTINES},
+        search_seconds=partition.partition_seconds(searched, k),
+        routines={**needs.routines, **partition.PARTITION_ROUTINES},
     )
 
 
@@ -153,7 +147,8 @@ def search(
     landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
     given = session.engine, R, sample.features, config, random_state
-    return sample, partition_sample(*given, None if refine is None else refine(sample), session.record)
+    tried = None if refine is None else refine(sample)
+    return sample, partition.partition_sample(*given, tried, session.record)
 
 
 def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes: int = 3) -> FitResult:
