@@ -88,11 +88,9 @@ def last_steps(
     still = STILL_SHARE * training_set.total_weight
     limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
     record = tag(session.record, stage=stage, gamma=restart.gamma)
-    for C, objective in falling(config, restart.objective):
-        state = continuation(working_set, labels, objective, (C,), config.eta, limits, record, budget)
-        if state is not None:
-            return state
-    raise AssertionError("unreachable: without a total variance nothing is degenerate")
+    given, forms = (config.eta, limits, record, budget), falling(config, restart.objective)
+    states = (continuation(working_set, labels, form, (C,), *given) for C, form in forms)
+    return next(filter(None, states))  # the last form separates any labels, as nothing is degenerate there
 
 
 def refined(session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows) -> Refined:
