@@ -10,7 +10,7 @@ from mmcnb.engine.run import Engine, Pass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import Scaling
-from mmcnb.samples.matrix import as_matrix, column_moments, stack
+from mmcnb.samples.matrix import Weights, as_matrix, column_moments, stack
 
 SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
 
@@ -25,7 +25,7 @@ class WeightedPass:
         Sample weights; None weights all rows equally.
     """
 
-    weights: np.ndarray | None
+    weights: Weights
 
     def weights_of(self, start: int, stop: int) -> np.ndarray:
         """Weights of the rows of a block."""
@@ -98,11 +98,7 @@ class CombinedPass:
 
 
 def draw_sample(
-    engine: Engine,
-    samples: Samples,
-    rows: np.ndarray,
-    weights: np.ndarray | None = None,
-    moments: bool = False,
+    engine: Engine, samples: Samples, rows: np.ndarray, weights: Weights = None, moments: bool = False
 ) -> tuple[Any, Scaling | None]:
     """Gather some rows, and the moments of the columns, in one pass.
 
@@ -168,7 +164,7 @@ class RowSumPass(SumPass):
         return row_sum(rows, self.weights_of(start, stop))
 
 
-def sample_rows(n_samples: int, size: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+def sample_rows(n_samples: int, size: int, weights: Weights, random_state: Any) -> np.ndarray:
     """Uniform row numbers in rising order, of rows with a positive weight."""
     n = n_samples if weights is None else int(np.count_nonzero(weights))
     if size >= n:

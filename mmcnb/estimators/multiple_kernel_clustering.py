@@ -22,7 +22,7 @@ from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE, matrix_bytes, relative_weights, rows_of_sample
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import check_clusters, check_places
+from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
 COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 
@@ -208,7 +208,7 @@ class MultipleKernelClustering(StreamedClusterer):
         partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
         return fit_clusters(session, sample, partition, config)
 
-    def _mapped(self, session: FitSession, weights: np.ndarray | None) -> MultipleKernelSample:
+    def _mapped(self, session: FitSession, weights: Weights) -> MultipleKernelSample:
         """The sample under all kernels, without copies among those of "auto"."""
         rows = session.sample
         kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)

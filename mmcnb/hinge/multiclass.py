@@ -34,7 +34,7 @@ from mmcnb.least_squares.objective import Bounds, Partition
 from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels
 from mmcnb.least_squares.search import SearchSettings, search
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import Weights, as_matrix
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
 ROUNDS = 5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
@@ -146,7 +146,7 @@ class MulticlassTrainingSet(TrainingSet):
         row_sums, shares, means = (total / self.total_weight for total in totals)
         return means, row_sums - shares[:, :, None] * self.mean
 
-    def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
+    def over(self, features: Samples, weights: Weights, **given: Any) -> Self:
         """The same problem on other rows; where labels are not held, this set serves as the sketch."""
         sketch = given.pop("sketch", None) or (None if given.get("hold_labels") else self)
         other = super().over(features, weights, sketch=sketch, **given)

@@ -12,7 +12,7 @@ from mmcnb.features.nystroem import SMALLEST_VARIANCE
 from mmcnb.features.rules import Hyperplane
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
-from mmcnb.samples.matrix import row_shares
+from mmcnb.samples.matrix import Weights, row_shares
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,7 @@ class MatrixFitness:
 
     matrix = True
 
-    def __init__(
-        self, K: np.ndarray, alpha: float, weights: np.ndarray | None = None, centre: bool = True
-    ) -> None:
+    def __init__(self, K: np.ndarray, alpha: float, weights: Weights = None, centre: bool = True) -> None:
         m, shares = K.shape[0], row_shares(K.shape[0], weights)
         self.shares, self.ridge, self.means = shares, alpha * m, shares @ K if centre else None
         if self.means is not None:
@@ -269,7 +267,7 @@ class FeatureFitness:
         features: np.ndarray,
         normalization: np.ndarray,
         alpha: float,
-        weights: np.ndarray | None = None,
+        weights: Weights = None,
         centre: bool = True,
     ) -> None:
         m, shares = features.shape[0], row_shares(features.shape[0], weights)

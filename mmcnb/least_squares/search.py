@@ -19,14 +19,14 @@ from mmcnb.least_squares.all_rows import LandmarkSample
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import PartitionConfig, Refine
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import check_clusters, check_places
+from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
 
 
 def landmark_sample(
     sample: Any,
-    weights: np.ndarray | None,
+    weights: Weights,
     kernel: Kernel,
     n_landmarks: int,
     n_clusters: int,
