@@ -186,13 +186,9 @@ def result_of(
 def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[dict[str, Any], list[str]]:
     """Report entries of a solution beside that of random labels, and a warning where it is no better."""
     found = bool(solution.score > random.score)
-    entries = {
-        "clusters_found": found,
-        "w_norm": float(solution.quadratic.norm2**0.5),
-        "w_norm_random": float(random.quadratic.norm2**0.5),
-        "C": float(solution.C),
-        "gap": float(solution.gap),
-    }
+    norm, random_norm = (float(one.quadratic.norm2**0.5) for one in (solution, random))
+    entries = {"clusters_found": found, "w_norm": norm, "w_norm_random": random_norm}
+    entries |= {"C": float(solution.C), "gap": float(solution.gap)}
     sentence = "no clusters found: |w| is no larger than random labels give; try another gamma."
     return entries, [] if found else [sentence]
 

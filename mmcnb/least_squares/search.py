@@ -179,18 +179,11 @@ def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes:
         larger = replace(model, scaling=None).features(open_samples(session.sample))
     given = session, config, sample, rows, best.labels, max_passes
     labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
-    attributes = {
-        "objective": labelled.mean_objective,
-        "gamma": sample.kernel.gamma,
-        "alpha": config.alpha,
-        "converged": labelled.settled,
-    }
-    report = {
-        "sizes": whole_numbers(labelled.sizes.tolist()),
-        "one_against_all_objective": labelled.one_against_all_objective,
-        "sample_objective": float(best.objective),
-        "gamma": sample.kernel.gamma,
-    }
+    gamma, sizes = sample.kernel.gamma, whole_numbers(labelled.sizes.tolist())
+    attributes = {"objective": labelled.mean_objective, "gamma": gamma, "alpha": config.alpha}
+    attributes |= {"converged": labelled.settled}
+    report = {"sizes": sizes, "one_against_all_objective": labelled.one_against_all_objective}
+    report |= {"sample_objective": float(best.objective), "gamma": gamma}
     empty = int((labelled.sizes == 0).sum())
     remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
     warnings = [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."] if empty else []
