@@ -170,23 +170,15 @@ class EvolutionaryMMC(StreamedClusterer):
         if agreement < 0.99:
             said = f"the model agrees with the evolved labels on {agreement:.0%} of the sample only"
             warnings.append(f"{said}; raise balance if the clusters differ in size.")
-        return FitResult(
-            replace(model, rule=fitness.hyperplane(y)),
-            model.features(session.samples),
-            {"objective": objective, "gamma": kernel.gamma, "converged": converged},
-            {
-                "agreement": agreement,
-                "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found),
-                "start": found[0].start,
-                "gamma": kernel.gamma,
-            },
-            {
-                "evolved_sizes": [int((y < 0).sum()), int((y > 0).sum())],
-                "sample_sizes": [int((labels < 0).sum()), int((labels > 0).sum())],
-            },
-            warnings=warnings,
-            quiet=[sentence for sentence in warnings if sentence != ONE_CLUSTER],
-        )
+        attributes = {"objective": objective, "gamma": kernel.gamma, "converged": converged}
+        at_best = sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found)
+        report = {"agreement": agreement, "evolutions_at_best": at_best, "start": found[0].start}
+        report |= {"gamma": kernel.gamma}
+        evolved, labelled = ([int((side < 0).sum()), int((side > 0).sum())] for side in (y, labels))
+        sizes = {"evolved_sizes": evolved, "sample_sizes": labelled}
+        quiet = [sentence for sentence in warnings if sentence != ONE_CLUSTER]
+        model, rows = replace(model, rule=fitness.hyperplane(y)), model.features(session.samples)
+        return FitResult(model, rows, attributes, report, sizes, warnings=warnings, quiet=quiet)
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""

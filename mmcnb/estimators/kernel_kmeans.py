@@ -160,13 +160,9 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
         needs, numbers = landmark_needs(rows, p, size), max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p
-        return replace(
-            needs,
-            sample_bytes=needs.sample_bytes + 8.0 * (2 * size * p + k * numbers),
-            sweeps=sweeps,
-            likely_sweeps=min(sweeps, 20),
-            search_seconds=partition_seconds(size, k),
-        )
+        held = needs.sample_bytes + 8.0 * (2 * size * p + k * numbers)
+        needs = replace(needs, sample_bytes=held, search_seconds=partition_seconds(size, k))
+        return replace(needs, sweeps=sweeps, likely_sweeps=min(sweeps, 20))
 
     def _fit(self, session: FitSession) -> FitResult:
         sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
@@ -184,15 +180,12 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         run = partial(session.engine.run, samples=rows, description="all rows")
         for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
             session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
-        n_empty = int((found.sizes == 0).sum())
-        return FitResult(
-            replace(model, rule=found.rule),
-            rows,
-            {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged"),
-            {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]},
-            {"sizes": whole_numbers(found.sizes.tolist())},
-            warnings=[f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else [],
-        )
+        attributes = {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged")
+        report = {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]}
+        sizes, n_empty = whole_numbers(found.sizes.tolist()), int((found.sizes == 0).sum())
+        warnings = [f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else []
+        model = replace(model, rule=found.rule)
+        return FitResult(model, rows, attributes, report, {"sizes": sizes}, warnings=warnings)
 
     def _cluster_sample(self, session: FitSession, mapped: RidgeMap, values: np.ndarray) -> Means:
         """The best of several starts on the sample."""
