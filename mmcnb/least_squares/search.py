@@ -96,14 +96,11 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
     needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
-    return replace(
-        needs,
-        work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
-        sweeps=max_passes,
-        likely_sweeps=max_passes - 1,  # the last pass labels, too
-        search_seconds=partition.partition_seconds(searched, k),
-        routines={**needs.routines, **partition.PARTITION_ROUTINES},
-    )
+    routines = {**needs.routines, **partition.PARTITION_ROUTINES}
+    needs = replace(needs, search_seconds=partition.partition_seconds(searched, k), routines=routines)
+    work = needs.work_bytes + all_rows.matrix_bytes(searched)
+    likely = max_passes - 1  # the last pass labels, too
+    return replace(needs, work_bytes=work, sweeps=max_passes, likely_sweeps=likely)
 
 
 def search(
