@@ -20,8 +20,8 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
 
     Parameters
     ----------
-    sample_weight : float, ndarray or Zarr array of shape (n_samples,), path or None
-        The weights; None is equal ones.
+    sample_weight : float, ndarray or Zarr array of shape (n_samples,), or path
+        The weights.
     n_samples : int
         Number of rows.
 
@@ -38,8 +38,6 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
         If they are no finite numbers of at least 0, one a row, two of them positive; or where their sum is
         beyond the range of floats.
     """
-    if sample_weight is None:
-        return None, 1.0
     if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
     is_path = isinstance(sample_weight, str | os.PathLike | zarr.Array | zarr.Group)

@@ -472,7 +472,8 @@ class StreamedClusterer(ClusterMixin, Estimator):
     ) -> None:
         """Fit, then label the rows while their features are cached, or by labels that the fit has kept."""
         self._check_parameters()
-        weights, unit = read_weights(sample_weight, samples.n_samples)
+        is_weighted = sample_weight is not None
+        weights, unit = read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
         random_state = check_random_state(self.random_state)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         with (

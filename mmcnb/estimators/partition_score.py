@@ -102,8 +102,8 @@ def partition_score(
     Interval(2, integer=True).check("n_nodes", n_nodes)
     if labels.shape != (n,):
         raise InputError(f"labels has the shape {labels.shape} for {n} rows; give one label a row.")
-    given, _ = read_weights(sample_weight, n)
-    weights = np.ones(n) if given is None else given
+    weights: Any = np.ones(n) if sample_weight is None else read_weights(sample_weight, n)[0]
+    weights = np.ones(n) if weights is None else weights  # all are equal
     counted = labels != -1 if labels.dtype.kind in "iufb" else np.ones(n, bool)
     state = generator(random_state)
     rows = sample_rows(n, int(n_nodes), weights * counted, state)
