@@ -39,6 +39,7 @@ from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
+from mmcnb.features.model import Model
 from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
@@ -50,8 +51,20 @@ LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # paramete
 logger = logging.getLogger("mmcnb")
 
 
+class FittedAttributes:
+    """Types of what a fit sets; the fields of a dataclass are parameters."""
+
+    labels_: np.ndarray
+    model_: Model
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    history_: Any
+    report_: dict[str, Any]
+    scale: Any  # a parameter of every class
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class Estimator(BaseEstimator):
+class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
     ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in
@@ -488,8 +501,9 @@ class StreamedClusterer(ClusterMixin, Estimator):
                 kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            given = recorded, samples, weights, plan, history.record, random_state, known, unit, kept
-            session = self._with_sample(FitSession(*given))
+            record = history.record
+            bare = FitSession(recorded, samples, weights, plan, record, random_state, known, unit, kept)
+            session = self._with_sample(bare)
             enter("search, compiling (once)" if plan.compile_seconds else "search")
             result = self._fit(session)
             self._set_attributes(session, result)

@@ -1,6 +1,6 @@
 """Kernel k-means: clusters by their means in feature space, on a sample and then on all rows."""
 
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -125,6 +125,7 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     degree: int = 3
     coef0: float = 1.0
 
+    inertia_: float = field(init=False, repr=False)
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property
