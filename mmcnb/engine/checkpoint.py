@@ -83,10 +83,8 @@ class Checkpoint:
             if error is None:
                 self._write_run(finished=True)
         if error is not None and is_interrupt(error):
-            error.add_note(
-                f"The fit was stopped; what it had found is kept: fit again with checkpoint={self.name!r} "
-                "to go on from there."
-            )
+            remedy = f"fit again with checkpoint={self.name!r} to go on from there"
+            error.add_note(f"The fit was stopped; what it had found is kept: {remedy}.")
 
     @property
     def mark(self) -> str:
@@ -132,9 +130,8 @@ class Checkpoint:
         if differing := ", ".join(differences(run["identity"], self.identity)):
             raise InputError(f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}.")
         self.identity, self.seed = run["identity"], run["seed"]  # 3 as it was written, where 3.0 is given
-        logger.info(
-            "resuming from %s, where %d passes are recorded.", self.name, recorded_passes(self.folder)
-        )
+        passes = recorded_passes(self.folder)
+        logger.info("resuming from %s, where %d passes are recorded.", self.name, passes)
 
     def _write_run(self, finished: bool) -> None:
         run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
@@ -152,10 +149,9 @@ class Checkpoint:
             fault = f"checkpoint {self.name} is in use by another fit"
             raise InputError(f"{fault}; wait for it, or {REMEDY}.") from None
         except OSError as error:
-            raise InputError(
-                f"checkpoint {self.name} could not be written ({error.strerror or error}); free some space "
-                "or mend its permissions and fit again to go on, or give checkpoint another folder."
-            ) from error
+            fault = f"checkpoint {self.name} could not be written ({error.strerror or error})"
+            remedy = "free some space or mend its permissions and fit again to go on"
+            raise InputError(f"{fault}; {remedy}, or give checkpoint another folder.") from error
 
 
 class CheckpointEngine(Engine):

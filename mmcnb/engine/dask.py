@@ -106,8 +106,7 @@ class DaskEngine(Engine):
 
     def samples_opened(self, samples: Samples, worker: str) -> Any:
         """The samples as one worker opens them."""
-        name, key = self.samples_data(samples).key, f"mmcnb-opened-{uuid4().hex}"
-        options = {"key": key, "workers": [worker], "allow_other_workers": True, "pure": False}
+        name, options = self.samples_data(samples).key, on_worker(worker, f"mmcnb-opened-{uuid4().hex}")
         return self._once("opened", samples, worker, lambda: self.client.submit(Opened, name, **options))
 
     def values(self, values: np.ndarray, start: int, worker: str) -> Any:
@@ -140,11 +139,9 @@ class DaskEngine(Engine):
     def forget_lost(self) -> None:
         """Forget what was lost with a worker, so that it is sent again; what others have stays."""
         workers = self._workers()
-        self._sent = {
-            (kind, number, place): (value, future)
-            for (kind, number, place), (value, future) in self._sent.items()
-            if is_there(future) and (kind != "opened" or place in workers)
-        }
+        for (kind, number, place), (_, future) in list(self._sent.items()):
+            if not is_there(future) or (kind == "opened" and place not in workers):
+                del self._sent[kind, number, place]
 
     # -- the workers -------------------------------------------------------------------------
 
@@ -198,10 +195,8 @@ class DaskEngine(Engine):
         except (ImportError, AttributeError) as error:
             if "mmcnb" not in str(error):
                 raise
-            raise InputError(
-                f"a worker of the Dask cluster at {self.address} cannot run this version of mmcnb ({error}); "
-                "install the same version there."
-            ) from error
+            fault = f"a worker of the Dask cluster at {self.address} cannot run this version of mmcnb"
+            raise InputError(f"{fault} ({error}); install the same version there.") from error
         finally:
             gathered.cancel()
 
@@ -257,18 +252,11 @@ class _Sweep:
         workers = {start: self.engine.assigned[start] for start in starts}
         for worker in sorted(set(workers.values())):
             own = [start for start in starts if workers[start] == worker]
-            futures = self.engine.client.map(
-                group_total,
-                own,
-                [[self.engine.values(values, start, worker) for values in self.values] for start in own],
-                opened=self.engine.samples_opened(self.samples, worker),
-                samples=self.engine.samples_data(self.samples),
-                pass_=self.pass_,
-                key="mmcnb-group",
-                workers=[worker],
-                allow_other_workers=True,
-                pure=False,
-            )
+            parts = [[self.engine.values(values, start, worker) for values in self.values] for start in own]
+            opened = self.engine.samples_opened(self.samples, worker)
+            shared = {"opened": opened, "samples": self.engine.samples_data(self.samples)}
+            options = on_worker(worker, "mmcnb-group")
+            futures = self.engine.client.map(group_total, own, parts, pass_=self.pass_, **shared, **options)
             tasks |= {start: (worker, future) for start, future in zip(own, futures, strict=True)}
         return {start: tasks[start] for start in starts}
 
@@ -284,11 +272,14 @@ class _Sweep:
 
     def _dying(self, starts: Collection[int]) -> InputError:
         stop = min(max(starts) + GROUP_ROWS, self.samples.n_samples)
-        return InputError(
-            f"workers of the Dask cluster at {self.engine.address} died again and again at rows "
-            f"{min(starts)} to {stop}, most often for want of memory; give them more memory, or look at "
-            "their logs."
-        )
+        fault = f"workers of the Dask cluster at {self.engine.address} died again and again"
+        fault = f"{fault} at rows {min(starts)} to {stop}, most often for want of memory"
+        return InputError(f"{fault}; give them more memory, or look at their logs.")
+
+
+def on_worker(worker: str, key: str) -> dict[str, Any]:
+    """Options of tasks for one worker, which others run if it is gone."""
+    return {"key": key, "workers": [worker], "allow_other_workers": True, "pure": False}
 
 
 def is_there(future: Any) -> bool:
@@ -342,12 +333,9 @@ def _connect(address: str) -> Any:
         fault = f"engine={address!r} needs Dask"
         raise InputError(f"{fault}; install it with `pip install 'mmcnb[dask]'`.") from error
     if local := LOCAL.fullmatch(address):
-        cluster = LocalCluster(
-            n_workers=int(local[1]),
-            threads_per_worker=1,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,  # what a worker has to say is raised here
-        )
+        options = {"threads_per_worker": 1, "dashboard_address": ":0"}
+        # What a worker has to say is raised here.
+        cluster = LocalCluster(n_workers=int(local[1]), silence_logs=logging.CRITICAL, **options)
         return Client(cluster, set_as_default=False)
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

@@ -1,7 +1,7 @@
 """Passes over the rows: gather some rows, compute moments of the columns, combine several passes."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
@@ -10,7 +10,7 @@ from mmcnb.engine.run import Engine, Pass
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import Scaling
-from mmcnb.samples.matrix import as_matrix, column_moments, stack
+from mmcnb.samples.matrix import Weights, as_matrix, column_moments, stack
 
 SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
 
@@ -25,7 +25,7 @@ class WeightedPass:
         Sample weights; None weights all rows equally.
     """
 
-    weights: np.ndarray | None
+    weights: Weights
 
     def weights_of(self, start: int, stop: int) -> np.ndarray:
         """Weights of the rows of a block."""
@@ -36,12 +36,6 @@ class WeightedPass:
 class SumPass(WeightedPass):
     """A pass whose totals are lists of sums, added entry by entry."""
 
-    n_sums: ClassVar[int] = 2
-
-    def start(self) -> list[Any]:
-        """Sums of no rows."""
-        return [0.0] * self.n_sums
-
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Sums of both."""
         return [a + b for a, b in zip(total, other, strict=True)]
@@ -50,10 +44,6 @@ class SumPass(WeightedPass):
 @dataclass(frozen=True)
 class CollectingPass:
     """A pass whose totals are lists with one entry per block, in the order of the rows."""
-
-    def start(self) -> list[Any]:
-        """An empty list."""
-        return []
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """The entries of both."""
@@ -75,8 +65,6 @@ class GatherPass(CollectingPass):
 @dataclass(frozen=True)
 class _MomentsPass(SumPass):
     """The weight, and means of the columns and sums of their squares about the means."""
-
-    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         return column_moments(as_matrix(rows), self.weights_of(start, stop))
@@ -100,10 +88,6 @@ class CombinedPass:
 
     passes: tuple[Pass, ...]
 
-    def start(self) -> list[Any]:
-        """Totals of no rows."""
-        return [pass_.start() for pass_ in self.passes]
-
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
         return [pass_.block(rows, start, stop) for pass_ in self.passes]
@@ -114,11 +98,7 @@ class CombinedPass:
 
 
 def draw_sample(
-    engine: Engine,
-    samples: Samples,
-    rows: np.ndarray,
-    weights: np.ndarray | None = None,
-    moments: bool = False,
+    engine: Engine, samples: Samples, rows: np.ndarray, weights: Weights = None, moments: bool = False
 ) -> tuple[Any, Scaling | None]:
     """Gather some rows, and the moments of the columns, in one pass.
 
@@ -184,7 +164,7 @@ class RowSumPass(SumPass):
         return row_sum(rows, self.weights_of(start, stop))
 
 
-def sample_rows(n_samples: int, size: int, weights: np.ndarray | None, random_state: Any) -> np.ndarray:
+def sample_rows(n_samples: int, size: int, weights: Weights, random_state: Any) -> np.ndarray:
     """Uniform row numbers in rising order, of rows with a positive weight."""
     n = n_samples if weights is None else int(np.count_nonzero(weights))
     if size >= n:

@@ -39,9 +39,6 @@ READ_AHEAD = 1  # tasks that wait in addition to the running ones
 class Pass(Protocol[Total]):
     """A pass over the rows: a total for each block, and how totals are combined."""
 
-    def start(self) -> Total:
-        """The total of no rows."""
-
     def block(self, rows: Any, start: int, stop: int) -> Total:
         """The total of one block: pure, called from any thread or process."""
 
@@ -51,7 +48,7 @@ class Pass(Protocol[Total]):
 
 def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> Total:
     """The total of a group of blocks, by the method ``group`` of a pass at last, if it has one."""
-    total = reduce(pass_.combine, blocks, pass_.start())
+    total = reduce(pass_.combine, blocks)
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
     return total if finish is None else finish(total, start)
 
@@ -193,7 +190,7 @@ class Engine(ABC):
         object
             The total of the pass.
         """
-        return reduce(pass_.combine, self.stream(pass_, samples, description), pass_.start())
+        return reduce(pass_.combine, self.stream(pass_, samples, description))
 
     def stream(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Iterator[Total]:
         """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""

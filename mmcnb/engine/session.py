@@ -3,22 +3,20 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
 from mmcnb._progress import progress
-from mmcnb.columns.columns import Treatment
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
-from mmcnb.engine.run import Engine, ThreadEngine
+from mmcnb.engine.run import Engine, Result, ThreadEngine
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
 
 Record = Callable[[dict[str, Any]], None]
-Result = TypeVar("Result")
 
 # Figures of a fit that count weight: proportional to the weights that were given.
 WEIGHED = ("sizes", "changed", "inertia", "sample_inertia", "one_against_all_objective")
@@ -148,14 +146,6 @@ class FitSession:
         Where features are cached, and how many sweeps are allowed.
     record : callable
         Takes one dict per sweep, for ``history_``.
-    sample : ndarray or csr_array of shape (m, d)
-        Rows drawn at random, with their columns scaled.
-    sample_weights : ndarray of shape (m,) or None
-        Weights of the sample.
-    scaling : Scaling or None
-        The scaling of the columns; None if they are as they were.
-    treatment : Treatment
-        The treatment of the columns, and its reason.
     random_state : RandomState
         Source of all random choices of the fit.
     known : KnownRows or None, default=None
@@ -164,6 +154,14 @@ class FitSession:
         What a sample weight of 1 was given as.
     kept_labels : KeptLabels or None, default=None
         Where a pass may keep the labels of all rows that it finds.
+    sample : ndarray or csr_array of shape (m, d)
+        Rows drawn at random, with their columns scaled; None until they are drawn, as are all that follow.
+    sample_weights : ndarray of shape (m,) or None
+        Weights of the sample.
+    scaling : Scaling or None
+        The scaling of the columns; None if they are as they were.
+    treatment : Treatment
+        The treatment of the columns, and its reason.
     """
 
     engine: Engine
@@ -171,14 +169,14 @@ class FitSession:
     weights: np.ndarray | None
     plan: FitPlan
     record: Record
-    sample: Any
-    sample_weights: np.ndarray | None
-    scaling: Scaling | None
-    treatment: Treatment
     random_state: Any
     known: Any = None
     weight_unit: float = 1.0
     kept_labels: Any = None
+    sample: Any = None
+    sample_weights: np.ndarray | None = None
+    scaling: Scaling | None = None
+    treatment: Any = None
 
     @property
     def has_more_rows(self) -> bool:

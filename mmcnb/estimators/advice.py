@@ -66,10 +66,8 @@ def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
     # With less left for them, the other columns together hardly move a distance.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
         column = f"column {widest}" if feature_names is None else f"column {feature_names[widest]!r}"
-        yield (
-            f"{column} has more than {int(100 * share)}% of the variance, so it alone decides which rows are "
-            "near; scale='standard' makes all columns count."
-        )
+        fault = f"{column} has more than {int(100 * share)}% of the variance"
+        yield f"{fault}, so it alone decides which rows are near; scale='standard' makes all columns count."
 
 
 def count_advice(sample: Any) -> Iterator[str]:
@@ -93,10 +91,9 @@ def count_advice(sample: Any) -> Iterator[str]:
     # Of counts most are 1, some are large, and some columns have more than 1.
     is_large = counted >= max(3, 0.05 * used)
     if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
-        yield (
-            "the rows look like counts, so frequent words or genes and long rows decide; weight words by "
-            "sklearn's TfidfTransformer, and log-normalise single cells."
-        )
+        fault = "the rows look like counts, so frequent words or genes and long rows decide"
+        remedy = "weight words by sklearn's TfidfTransformer, and log-normalise single cells"
+        yield f"{fault}; {remedy}."
 
 
 def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:

@@ -93,13 +93,9 @@ def annotate(
         adata.obs[f"{key_added}_{name}"] = frame[name].to_numpy()
     given = estimator.get_params(deep=False).items()
     params = {"method": type(estimator).__name__, "element": element}
-    described = {
-        "params": params | {name: value for name, value in given if name not in RUNTIME_NAMES},
-        "objective": estimator.objective_,
-        "n_clusters": len(names),
-        "trust": estimator.report_.get("trust"),
-    }
-    adata.uns[key_added] = _plain(described)
+    params |= {name: value for name, value in given if name not in RUNTIME_NAMES}
+    described = {"params": params, "objective": estimator.objective_, "n_clusters": len(names)}
+    adata.uns[key_added] = _plain(described | {"trust": estimator.report_.get("trust")})
     return adata if copy else None
 
 

@@ -481,18 +481,12 @@ class StreamedClusterer(ClusterMixin, Estimator):
         return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
 
     def _fit_samples(
-        self,
-        samples: Samples,
-        sample_weight: Any,
-        label: Callable[..., None],
-        kept: KeptLabels | None,
-        known: Any = None,
+        self, samples: Samples, sample_weight: Any, label: Callable[..., None], kept: Any, known: Any = None
     ) -> None:
         """Fit, then label the rows while their features are cached, or by labels that the fit has kept."""
         self._check_parameters()
-        weights, unit = None, 1.0
-        if sample_weight is not None:
-            weights, unit = read_weights(sample_weight, samples.n_samples)
+        is_weighted = sample_weight is not None
+        weights, unit = read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
         random_state = check_random_state(self.random_state)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         with (
@@ -507,8 +501,9 @@ class StreamedClusterer(ClusterMixin, Estimator):
                 kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
-            shared = {"record": history.record, "weight_unit": unit, "kept_labels": kept}
-            session = self._session(recorded, samples, weights, plan, random_state, known, **shared)
+            record = history.record
+            bare = FitSession(recorded, samples, weights, plan, record, random_state, known, unit, kept)
+            session = self._with_sample(bare)
             enter("search, compiling (once)" if plan.compile_seconds else "search")
             result = self._fit(session)
             self._set_attributes(session, result)
@@ -522,22 +517,15 @@ class StreamedClusterer(ClusterMixin, Estimator):
         self.report_["compile_seconds"] = history.compile_seconds
         self.history_ = pd.DataFrame(history.rows)
 
-    def _session(
-        self,
-        engine: Engine,
-        samples: Samples,
-        weights: np.ndarray | None,
-        plan: FitPlan,
-        random_state: Any,
-        known: Any,
-        **shared: Any,
-    ) -> FitSession:
-        """Draw the sample of a fit, with the known rows in it, and scale it; ``shared`` is added as it is."""
-        rows = sample_rows(samples.n_samples, plan.needs.sample_size, weights, random_state)
+    def _with_sample(self, session: FitSession) -> FitSession:
+        """Draw the sample of a fit, with the known rows in it, and scale it."""
+        samples, weights, known = session.samples, session.weights, session.known
+        rows = sample_rows(samples.n_samples, session.plan.needs.sample_size, weights, session.random_state)
         if known is not None:
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
-        sample, moments = draw_sample(engine, samples, rows, weights, moments=self.scale == "standard")
+        is_standard = self.scale == "standard"
+        sample, moments = draw_sample(session.engine, samples, rows, weights, moments=is_standard)
         own = None if weights is None else weights[rows]
         kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
         is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
@@ -545,19 +533,10 @@ class StreamedClusterer(ClusterMixin, Estimator):
         knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") == "poly"
         if not knows_origin:
             treatment = centred(treatment)
-        return FitSession(
-            engine=engine,
-            samples=samples,
-            weights=weights,
-            plan=plan,
-            sample=scaled_matrix(sample, treatment.scaling, overwrite=self.scale == "standard"),
-            sample_weights=own,
-            scaling=treatment.scaling,
-            random_state=random_state,
-            known=known,
-            treatment=treatment,
-            **shared,
-        )
+        scaling = treatment.scaling
+        sample = scaled_matrix(sample, scaling, overwrite=is_standard)
+        drawn = {"sample": sample, "sample_weights": own, "scaling": scaling, "treatment": treatment}
+        return replace(session, known=known, **drawn)
 
     def _set_attributes(self, session: FitSession, result: FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""

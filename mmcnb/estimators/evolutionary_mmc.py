@@ -139,14 +139,14 @@ class EvolutionaryMMC(StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)
-        size, seconds = min(sample, self.n_landmarks or PLANNED_LANDMARKS), partition_seconds(sample, 2)
+        size = min(sample, self.n_landmarks or PLANNED_LANDMARKS)
+        needs = replace(landmark_needs(rows, size, sample), search_seconds=partition_seconds(sample, 2))
         if self.n_landmarks is not None:
-            return replace(landmark_needs(rows, size, sample), search_seconds=seconds)
-        held = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
-        needs, basis = landmark_needs(rows, size, sample), 24.0 * (sample - size) * rows.n_features
+            return needs
+        matrices = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
+        held = needs.sample_bytes + 24.0 * (sample - size) * rows.n_features
         remedy = f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, and {SMALLER_SAMPLE}"
-        held += needs.sample_bytes + basis
-        return replace(needs, sample_bytes=held, search_seconds=seconds, remedy=remedy)
+        return replace(needs, sample_bytes=matrices + held, remedy=remedy)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)
@@ -170,23 +170,15 @@ class EvolutionaryMMC(StreamedClusterer):
         if agreement < 0.99:
             said = f"the model agrees with the evolved labels on {agreement:.0%} of the sample only"
             warnings.append(f"{said}; raise balance if the clusters differ in size.")
-        return FitResult(
-            replace(model, rule=fitness.hyperplane(y)),
-            model.features(session.samples),
-            {"objective": objective, "gamma": kernel.gamma, "converged": converged},
-            {
-                "agreement": agreement,
-                "evolutions_at_best": sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found),
-                "start": found[0].start,
-                "gamma": kernel.gamma,
-            },
-            {
-                "evolved_sizes": [int((y < 0).sum()), int((y > 0).sum())],
-                "sample_sizes": [int((labels < 0).sum()), int((labels > 0).sum())],
-            },
-            warnings=warnings,
-            quiet=[sentence for sentence in warnings if sentence != ONE_CLUSTER],
-        )
+        attributes = {"objective": objective, "gamma": kernel.gamma, "converged": converged}
+        at_best = sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found)
+        report = {"agreement": agreement, "evolutions_at_best": at_best, "start": found[0].start}
+        report |= {"gamma": kernel.gamma}
+        evolved, labelled = ([int((side < 0).sum()), int((side > 0).sum())] for side in (y, labels))
+        sizes = {"evolved_sizes": evolved, "sample_sizes": labelled}
+        quiet = [sentence for sentence in warnings if sentence != ONE_CLUSTER]
+        model, rows = replace(model, rule=fitness.hyperplane(y)), model.features(session.samples)
+        return FitResult(model, rows, attributes, report, sizes, warnings=warnings, quiet=quiet)
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""

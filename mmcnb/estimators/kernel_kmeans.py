@@ -19,7 +19,7 @@ from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS
-from mmcnb.samples import BLOCK_ROWS, Samples
+from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import check_clusters, check_places, row_shares
 
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
@@ -161,13 +161,9 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
         needs, numbers = landmark_needs(rows, p, size), max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p
-        return replace(
-            needs,
-            sample_bytes=needs.sample_bytes + 8.0 * (2 * size * p + k * numbers),
-            sweeps=sweeps,
-            likely_sweeps=min(sweeps, 20),
-            search_seconds=partition_seconds(size, k),
-        )
+        held = needs.sample_bytes + 8.0 * (2 * size * p + k * numbers)
+        needs = replace(needs, sample_bytes=held, search_seconds=partition_seconds(size, k))
+        return replace(needs, sweeps=sweeps, likely_sweeps=min(sweeps, 20))
 
     def _fit(self, session: FitSession) -> FitResult:
         sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
@@ -182,16 +178,15 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         start = self._cluster_sample(session, mapped, values)
         model = Model(start.rule, kernel, basis, session.scaling, ridge=mapped)
         rows = session.cached(model.features(session.samples))
-        found = self._cluster_all_rows(session, mapped, rows, start)
-        n_empty = int((found.sizes == 0).sum())
-        return FitResult(
-            replace(model, rule=found.rule),
-            rows,
-            {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged"),
-            {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]},
-            {"sizes": whole_numbers(found.sizes.tolist())},
-            warnings=[f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else [],
-        )
+        run = partial(session.engine.run, samples=rows, description="all rows")
+        for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
+            session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
+        attributes = {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged")
+        report = {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]}
+        sizes, n_empty = whole_numbers(found.sizes.tolist()), int((found.sizes == 0).sum())
+        warnings = [f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else []
+        model = replace(model, rule=found.rule)
+        return FitResult(model, rows, attributes, report, {"sizes": sizes}, warnings=warnings)
 
     def _cluster_sample(self, session: FitSession, mapped: RidgeMap, values: np.ndarray) -> Means:
         """The best of several starts on the sample."""
@@ -211,10 +206,3 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
         found = run_starts(session.engine, run_start, list(enumerate(seeds)), session.record)
         return min(found, key=lambda means: means.inertia)
-
-    def _cluster_all_rows(self, session: FitSession, mapped: RidgeMap, rows: Samples, start: Means) -> Means:
-        """Passes over all rows, from the means of the sample."""
-        run = partial(session.engine.run, samples=rows, description="all rows")
-        for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
-            session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
-        return found

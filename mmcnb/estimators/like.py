@@ -56,9 +56,8 @@ def number_like(
         What was kept of the labels.
     """
     (old, before, theirs), model, a = earlier, estimator.model_, len(earlier[1])
-    weights, unit = None, 1.0
-    if sample_weight is not None:
-        weights, unit = read_weights(sample_weight, samples.n_samples)
+    is_weighted = sample_weight is not None
+    weights, unit = read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
     # Two rows and 500 numbers a node take less memory than the graph did.
     most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
     rows = sample_rows(samples.n_samples, min(100_000, most), weights, 0)

@@ -12,14 +12,7 @@ from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import SEARCH, estimator, values_of
-from mmcnb.features.base_kernels import (
-    base_kernels,
-    check_base_kernels,
-    check_kernels,
-    distinct_kernels,
-    kernel_names,
-    n_kernels,
-)
+from mmcnb.features import base_kernels
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
 from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
@@ -29,7 +22,7 @@ from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE, matrix_bytes, relative_weights, rows_of_sample
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import check_clusters, check_places
+from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
 COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 
@@ -171,7 +164,7 @@ class MultipleKernelClustering(StreamedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_base_kernels(self.kernels, self.columns)
+        base_kernels.check_base_kernels(self.kernels, self.columns)
         for name in ("n_landmarks", "sample_size"):
             if self.basis == "exact" and getattr(self, name) is not None:
                 raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
@@ -180,18 +173,17 @@ class MultipleKernelClustering(StreamedClusterer):
             raise InputError(f"{fault}; with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'.")
         named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
         if self.checkpoint is not None and not named:
-            raise InputError(
-                "a checkpoint knows kernels by name alone; give functions and kernel objects by name and "
-                "parameters, or leave checkpoint out."
-            )
+            fault = "a checkpoint knows kernels by name alone"
+            remedy = "give functions and kernel objects by name and parameters, or leave checkpoint out"
+            raise InputError(f"{fault}; {remedy}.")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         exact, many = self.basis == "exact", self.n_clusters != 2
         size = rows.n_samples if exact else self.sample_size or rows_of_sample(self.n_clusters)
         searched = min(size, rows.n_samples)
         # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
-        held = 8.0 * 6 * n_kernels(self.kernels) * searched**2 if exact else 0.0
-        needs = hinge_needs(rows, n_kernels(self.kernels) * self._landmarks(searched), size)
+        held = 8.0 * 6 * base_kernels.n_kernels(self.kernels) * searched**2 if exact else 0.0
+        needs = hinge_needs(rows, base_kernels.n_kernels(self.kernels) * self._landmarks(searched), size)
         matrices = matrix_bytes(searched) if many else 0.0
         remedy = "basis='landmarks' needs no matrix of all rows" if exact else SMALLER_SAMPLE
         return replace(needs, sample_bytes=max(held, needs.sample_bytes + matrices), remedy=remedy)
@@ -206,7 +198,8 @@ class MultipleKernelClustering(StreamedClusterer):
         config, k = search_config(session, **values_of(self, *SEARCH)), int(self.n_clusters)
         if k == 2:
             sample = self._mapped(session, session.sample_weights)
-            candidates, names = [partial(sample.candidate, session.engine)], kernel_names(sample.kernels)
+            candidates = [partial(sample.candidate, session.engine)]
+            names = base_kernels.kernel_names(sample.kernels)
             return fit_two_clusters(session, candidates, config, kernel_names=names)
         check_clusters(k, session.sample, session.samples.n_samples)
         sample = self._mapped(session, relative_weights(session.sample_weights))
@@ -215,10 +208,10 @@ class MultipleKernelClustering(StreamedClusterer):
         partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
         return fit_clusters(session, sample, partition, config)
 
-    def _mapped(self, session: FitSession, weights: np.ndarray | None) -> MultipleKernelSample:
+    def _mapped(self, session: FitSession, weights: Weights) -> MultipleKernelSample:
         """The sample under all kernels, without copies among those of "auto"."""
         rows = session.sample
-        kernels = base_kernels(self.kernels, self.columns, rows, weights)
+        kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)
         size = self._landmarks(rows.shape[0])
         basis = choose_landmarks(rows, size, session.random_state, weights)
         exact, compared = size == rows.shape[0], basis
@@ -226,7 +219,7 @@ class MultipleKernelClustering(StreamedClusterer):
             compared = choose_landmarks(rows, COMPARED_ROWS, np.random.RandomState(0), weights)
         check_places(max(basis.shape[0], compared.shape[0]), self.n_clusters)
         if isinstance(self.kernels, str):
-            kernels = distinct_kernels(kernels, compared, exact)
+            kernels = base_kernels.distinct_kernels(kernels, compared, exact)
         else:
-            check_kernels(kernels, compared, exact)
+            base_kernels.check_kernels(kernels, compared, exact)
         return MultipleKernelSample(open_samples(rows), kernels, basis, weights, exact)

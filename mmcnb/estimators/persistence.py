@@ -130,10 +130,9 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
         if key not in allowed:
-            raise InputError(
-                f"{path} gives {name} the parameter {shown(key)}, which no model of this version has; fit "
-                "again, and do not trust this file unless an earlier version wrote it."
-            )
+            fault = f"{path} gives {name} the parameter {shown(key)}, which no model of this version has"
+            remedy = "fit again, and do not trust this file unless an earlier version wrote it"
+            raise InputError(f"{fault}; {remedy}.")
         if key == "random_state" and not isinstance(value, int | None):
             raise InputError(f"{path} has random_state={shown(value)}, which is no seed; fit again.")
     estimator = cls(**parameters)

@@ -41,10 +41,6 @@ class MomentsPass:
     codes: np.ndarray
     n_clusters: int
 
-    def start(self) -> Moments:
-        """Moments of no rows."""
-        return Moments(0, np.zeros((self.n_clusters, 1)), 0.0)
-
     def block(self, rows: Any, start: int, stop: int) -> Moments:
         """Moments of one block, dense or CSR."""
         X, n = as_matrix(rows), stop - start
@@ -57,8 +53,8 @@ class MomentsPass:
     def combine(self, total: Moments, other: Moments) -> Moments:
         """Moments of both."""
         n, m = total.n, other.n
-        apart = total.sums.sum(axis=0) / max(n, 1) - other.sums.sum(axis=0) / max(m, 1)
-        squares = total.squares + other.squares + apart**2 * (n * m / max(n + m, 1))
+        apart = total.sums.sum(axis=0) / n - other.sums.sum(axis=0) / m
+        squares = total.squares + other.squares + apart**2 * (n * m / (n + m))
         return Moments(n + m, total.sums + other.sums, squares)
 
 

@@ -7,7 +7,7 @@ All sums over rows are passes over blocks: one read a step, and nothing but z ha
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,7 +85,6 @@ class ProjectionPass(SumPass):
 
     kernel: Kernel
     basis: np.ndarray
-    n_sums: ClassVar[int] = 1
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""

@@ -38,10 +38,6 @@ class FarRowsPass:
     search: NodeSearch | SparseSearch
     count: int
 
-    def start(self) -> list[np.ndarray]:
-        """No distances, and no rows."""
-        return [np.empty(0), np.empty(0, np.int64)]
-
     def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
         """The farthest rows of one block."""
         drawn = self.drawn[slice(*np.searchsorted(self.drawn, (start, stop)))]

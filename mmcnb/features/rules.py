@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -289,16 +289,11 @@ class ClustersPass(WeightedPass):
 
     rule: Scores
     kept: KeptLabels | None = field(default=None, compare=False, kw_only=True)
-    n_sums: ClassVar[int] = 1
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters, k."""
         return self.rule.offset.shape[0]
-
-    def start(self) -> list[Any]:
-        """Nothing yet."""
-        return [*[0.0] * self.n_sums, first_rows(np.empty(0, np.int64), self.n_clusters), []]
 
     def total_of(self, labels: np.ndarray, start: int, *sums: Any) -> list[Any]:
         """The total of a block with these labels and sums."""

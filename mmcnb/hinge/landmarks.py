@@ -140,16 +140,9 @@ def _of_sample(
     rows = RowShape.of(samples, 1)
     needs = margin_needs(rows, n_clusters, kernel)
     plan = replace(session.plan, rows=rows, needs=needs, store="memory", threads=1)
-    alone = replace(
-        session.of_rows(np.arange(rows.n_samples)),
-        engine=engine,
-        samples=samples,
-        weights=session.sample_weights,
-        plan=plan,
-        scaling=None,
-        random_state=np.random.RandomState(seed),
-        kept_labels=None,
-    )
+    bare = replace(session, known=None, scaling=None, kept_labels=None)
+    alone = replace(bare, engine=engine, samples=samples, weights=session.sample_weights, plan=plan)
+    alone = replace(alone, random_state=np.random.RandomState(seed))
     return alone.of_size(min(needs.sample_size, rows.n_samples))
 
 

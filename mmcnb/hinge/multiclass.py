@@ -14,7 +14,7 @@ clusters W = (w, -w), and rho and the objective are twice those of the two-clust
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from mmcnb.least_squares.objective import Bounds, Partition
 from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels
 from mmcnb.least_squares.search import SearchSettings, search
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import Weights, as_matrix
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
 ROUNDS = 5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
@@ -46,7 +46,6 @@ class MarginPass(rules.ClustersPass):
     """Sums of max(0, rho - margin) over the rows, and the sizes of the clusters."""
 
     rho: float
-    n_sums: ClassVar[int] = 2
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
@@ -73,7 +72,6 @@ class RunnerUpPass(SumPass):
 
     labels: rules.Labels
     generators: Any
-    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
@@ -148,7 +146,7 @@ class MulticlassTrainingSet(TrainingSet):
         row_sums, shares, means = (total / self.total_weight for total in totals)
         return means, row_sums - shares[:, :, None] * self.mean
 
-    def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
+    def over(self, features: Samples, weights: Weights, **given: Any) -> Self:
         """The same problem on other rows; where labels are not held, this set serves as the sketch."""
         sketch = given.pop("sketch", None) or (None if given.get("hold_labels") else self)
         other = super().over(features, weights, sketch=sketch, **given)

@@ -29,7 +29,7 @@ from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig, canonical_labels, partition_sample, random_labels
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import Weights, as_matrix
 
 
 class MultipleKernelWorkingSet(WorkingSet):
@@ -130,7 +130,7 @@ class MultipleKernelSample:
         sample: Samples,
         kernels: MultipleKernels,
         basis: np.ndarray,
-        weights: np.ndarray | None,
+        weights: Weights,
         exact: bool = False,
     ) -> None:
         self.kernels, self.basis, self.weights = kernels, basis, weights
@@ -202,9 +202,8 @@ def search_clusters(
         state = config.warm_start(number, labels, working_set, objective, record)
         if state is None:
             return None
-        return RestartResult(
-            candidate, config, objective, working_set, state, number, (state.solution.score,)
-        )
+        scores = (state.solution.score,)
+        return RestartResult(candidate, config, objective, working_set, state, number, scores)
 
     best: RestartResult | None = None
     for restart in filter(None, run_starts(session.engine, run_start, starts, session.record)):

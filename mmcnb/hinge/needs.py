@@ -48,12 +48,9 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
     if larger_rows:
         # Dense parts go as they are copied; CSR ones stay until all are.
         larger = FREED_BYTES + (4.0 * larger_rows * columns or bytes_of_rows(rows, larger_rows))
-    return replace(
-        needs,
-        larger_bytes=larger,
-        sweeps=most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes),
-        likely_sweeps=FEW_SWEEPS if larger_rows else LIKELY_SWEEPS,
-    )
+    sweeps = most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes)
+    likely = FEW_SWEEPS if larger_rows else LIKELY_SWEEPS
+    return replace(needs, larger_bytes=larger, sweeps=sweeps, likely_sweeps=likely)
 
 
 def hinge_needs(
@@ -78,14 +75,11 @@ def hinge_needs(
         The needs.
     """
     needs, d = landmark_needs(rows, n_landmarks, sample_size, **others), rows.n_features
-    planes = 0 if n_landmarks else LINEAR_PLANES
-    needs = replace(
-        needs,
-        sample_bytes=needs.sample_bytes + 24 * planes * d,
-        block_bytes=0.0 if n_landmarks else 8.0 * SUMMED_PLANES * d,
-        search_seconds=margin_seconds(min(sample_size, rows.n_samples), d),
-        routines=MARGIN_ROUTINES,
-    )
+    if not n_landmarks:
+        held = needs.sample_bytes + 24 * LINEAR_PLANES * d
+        needs = replace(needs, sample_bytes=held, block_bytes=8.0 * SUMMED_PLANES * d)
+    seconds = margin_seconds(min(sample_size, rows.n_samples), d)
+    needs = replace(needs, search_seconds=seconds, routines=MARGIN_ROUTINES)
     larger = larger_sample(rows.n_samples, compiled) if rows.n_samples > sample_size else 0
     return on_all_rows(needs, rows, larger)
 
@@ -94,12 +88,9 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
     """The needs of the hinge loss on clusters that least squares finds."""
     needs = on_all_rows(search_needs(rows, settings), rows, larger_sample(rows.n_samples))
     searched, k = settings.searched_rows(rows.n_samples), settings.partition.n_clusters
-    return replace(
-        needs,
-        sample_bytes=needs.sample_bytes + MARGIN_LIBRARIES,
-        search_seconds=needs.search_seconds + margin_seconds(searched, n_clusters=k),
-        routines={**needs.routines, **MARGIN_ROUTINES},
-    )
+    held, routines = needs.sample_bytes + MARGIN_LIBRARIES, {**needs.routines, **MARGIN_ROUTINES}
+    seconds = needs.search_seconds + margin_seconds(searched, n_clusters=k)
+    return replace(needs, sample_bytes=held, search_seconds=seconds, routines=routines)
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:

@@ -22,7 +22,7 @@ from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import result_of, separation
 from mmcnb.samples import Samples
-from mmcnb.samples.matrix import with_short_indices
+from mmcnb.samples.matrix import Weights, with_short_indices
 
 
 class OwnBasisWorkingSet(WorkingSet):
@@ -47,9 +47,7 @@ class OwnBasisWorkingSet(WorkingSet):
 
     evaluations = 0  # of the kernel, in units of the number of rows
 
-    def __init__(
-        self, engine: Engine, samples: Samples, kernel: Kernel, weights: np.ndarray | None, seed: int
-    ) -> None:
+    def __init__(self, engine: Engine, samples: Samples, kernel: Kernel, weights: Weights, seed: int) -> None:
         self.engine, self.samples, self.kernel, self.weights = engine, samples, kernel, weights
         self.seed, self.labels = seed, None
         n = samples.n_samples

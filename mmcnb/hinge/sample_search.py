@@ -17,22 +17,16 @@ from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
+from mmcnb.hinge import cutting_plane
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to
-from mmcnb.hinge.cutting_plane import (
-    ExactWorkingSet,
-    Objective,
-    SampleWorkingSet,
-    SubproblemResult,
-    SweepBudget,
-    WorkingSet,
-)
+from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
 from mmcnb.hinge.qp import Threshold
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.least_squares.objective import floor_bounds
 from mmcnb.least_squares.partition import PartitionConfig, local_search, random_labels, regularization_path
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import as_matrix, with_short_indices
+from mmcnb.samples.matrix import Weights, as_matrix, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
 LEADING = 50  # components for least squares of sparse or many columns, and for k-means of any
@@ -65,17 +59,12 @@ class KernelFeatures:
 
     kernel: Kernel | MultipleKernels | None
     z: Any
-    weights: np.ndarray | None
+    weights: Weights
     new_working_set: Callable[[], WorkingSet]
 
 
 def landmark_features(
-    kernel: Kernel,
-    engine: Engine,
-    sample: Samples,
-    basis: np.ndarray,
-    weights: np.ndarray | None,
-    whole: bool = False,
+    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights, whole: bool = False
 ) -> KernelFeatures:
     """The sample on landmarks, with its kernel columns cached in memory.
 
@@ -84,7 +73,7 @@ def landmark_features(
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
     features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
-    make = WorkingSet if whole else SampleWorkingSet
+    make = WorkingSet if whole else cutting_plane.SampleWorkingSet
     vectors = basis.astype(np.float64)
     normalization = nystroem.normalization_of(kernel(vectors, vectors), tolerance, dtype)
     training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
@@ -92,17 +81,17 @@ def landmark_features(
 
 
 def exact_features(
-    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: np.ndarray | None
+    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
     """The sample with all its rows as the basis: the full kernel matrix in float64."""
     features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
     training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
     gram = _rows(training_set)
     z = gram @ nystroem.normalization_of(gram)
-    return KernelFeatures(kernel, z, weights, lambda: ExactWorkingSet(training_set))
+    return KernelFeatures(kernel, z, weights, lambda: cutting_plane.ExactWorkingSet(training_set))
 
 
-def linear_features(engine: Engine, sample: Samples, weights: np.ndarray | None) -> KernelFeatures:
+def linear_features(engine: Engine, sample: Samples, weights: Weights) -> KernelFeatures:
     """The rows as their own features."""
     training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
     return KernelFeatures(None, _rows(training_set), weights, lambda: WorkingSet(training_set))
@@ -120,7 +109,7 @@ def starting_labels(
     n_init: int,
     z: Any,
     random_state: np.random.RandomState,
-    weights: np.ndarray | None = None,
+    weights: Weights = None,
     partitions: Sequence[GivenLabels] = (),
 ) -> Iterator[tuple[Labels, bool]]:
     """Starting labels of a sample.
@@ -171,7 +160,7 @@ def starting_labels(
 
 
 def least_squares_labels(
-    z: Any, random_state: np.random.RandomState, weights: np.ndarray | None = None, least: float = 0.05
+    z: Any, random_state: np.random.RandomState, weights: Weights = None, least: float = 0.05
 ) -> tuple[GivenLabels, GivenLabels]:
     """Two partitions of a sample by least squares: the end of a regularisation path, and a local search.
 
@@ -237,7 +226,7 @@ def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLab
     return GivenLabels(2 * labels - 1)
 
 
-def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: np.ndarray | None) -> GivenLabels:
+def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: Weights) -> GivenLabels:
     from sklearn.cluster import KMeans
 
     model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1))

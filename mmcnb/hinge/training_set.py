@@ -1,18 +1,18 @@
 """The training set of the solver: features with their weights, and the geometry of cutting planes."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
-from mmcnb.engine.run import Engine, Pass
+from mmcnb.engine.run import Engine, Pass, Total
 from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, labels_from
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
-Total = TypeVar("Total")
+NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,6 @@ class MostViolatedPass(SumPass):
     hyperplane: Hyperplane
     rho: float
     keep_rows: bool = False
-
-    def start(self) -> list[Any]:
-        """Zero totals."""
-        return [0.0, 0.0, []]
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
@@ -280,8 +276,6 @@ class PlaneSumsPass(SumPass):
     offsets: np.ndarray
     rhos: np.ndarray
 
-    n_sums: ClassVar[int] = 3
-
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
         y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
@@ -298,13 +292,9 @@ class HistogramPass(WeightedPass):
     hyperplane: Hyperplane
     edges: np.ndarray
 
-    def start(self) -> np.ndarray:
-        """The bins without a value."""
-        return np.repeat([[0.0], [np.inf], [-np.inf]], self.edges.shape[0] + 1, axis=1)
-
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The bins of one block."""
-        f, found = self.hyperplane.decide(rows), self.start()
+        f, found = self.hyperplane.decide(rows), np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1)
         bins = np.searchsorted(self.edges, f, side="right")
         np.add.at(found[0], bins, self.weights_of(start, stop))
         np.minimum.at(found[1], bins, f)

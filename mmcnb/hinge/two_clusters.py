@@ -88,11 +88,9 @@ def last_steps(
     still = STILL_SHARE * training_set.total_weight
     limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
     record = tag(session.record, stage=stage, gamma=restart.gamma)
-    for C, objective in falling(config, restart.objective):
-        state = continuation(working_set, labels, objective, (C,), config.eta, limits, record, budget)
-        if state is not None:
-            return state
-    raise AssertionError("unreachable: without a total variance nothing is degenerate")
+    given, forms = (config.eta, limits, record, budget), falling(config, restart.objective)
+    states = (continuation(working_set, labels, form, (C,), *given) for C, form in forms)
+    return next(filter(None, states))  # the last form separates any labels, as nothing is degenerate there
 
 
 def refined(session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows) -> Refined:
@@ -180,20 +178,17 @@ def result_of(
     attributes = {"rho": solution.quadratic.rho, "objective": solution.value(statistics.hinge)}
     attributes |= {"converged": state.status == "converged"} | values
     sizes = {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])}
-    features, small = model.features(session.samples), _small_cluster(share)
+    features, least = model.features(session.samples), min(share, 1 - share)
+    small = [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
     return FitResult(model, features, attributes, report, sizes, warnings=small, quiet=small)
 
 
 def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[dict[str, Any], list[str]]:
     """Report entries of a solution beside that of random labels, and a warning where it is no better."""
     found = bool(solution.score > random.score)
-    entries = {
-        "clusters_found": found,
-        "w_norm": float(solution.quadratic.norm2**0.5),
-        "w_norm_random": float(random.quadratic.norm2**0.5),
-        "C": float(solution.C),
-        "gap": float(solution.gap),
-    }
+    norm, random_norm = (float(one.quadratic.norm2**0.5) for one in (solution, random))
+    entries = {"clusters_found": found, "w_norm": norm, "w_norm_random": random_norm}
+    entries |= {"C": float(solution.C), "gap": float(solution.gap)}
     sentence = "no clusters found: |w| is no larger than random labels give; try another gamma."
     return entries, [] if found else [sentence]
 
@@ -202,11 +197,6 @@ def _above_cut(restart: RestartResult) -> list[str]:
     score = restart.leave_one_out
     fault = f"the partition is not clean (leave-one-out score {score:.3f}, above {CLEAN_SCORE:g})"
     return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
-
-
-def _small_cluster(share: float) -> list[str]:
-    least = min(share, 1 - share)
-    return [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
 
 
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
@@ -220,8 +210,6 @@ def _disagreements(restarts: list[RestartResult]) -> list[str]:
         agreement = float(np.mean(other.labels == restarts[0].labels))
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
-            sentences.append(
-                f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}, whose "
-                f"labels agree on {agreement:.0%} of the sample."
-            )
+            fault = f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}"
+            sentences.append(f"{fault}, whose labels agree on {agreement:.0%} of the sample.")
     return sentences

@@ -7,7 +7,7 @@ score and sums the features of each cluster; the means, and with them the next s
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +98,6 @@ class LabelSumsPass(ClustersPass):
     """
 
     before: Scores | None = None
-    n_sums: ClassVar[int] = 3
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""

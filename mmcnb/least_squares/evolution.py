@@ -12,7 +12,7 @@ from mmcnb.features.nystroem import SMALLEST_VARIANCE
 from mmcnb.features.rules import Hyperplane
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
-from mmcnb.samples.matrix import row_shares
+from mmcnb.samples.matrix import Weights, row_shares
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,8 @@ def evolve(
     patience = -(-10 * n // n_offspring) if patience is None else patience
     population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
     seed = random_state.randint(2**31 - 1)
-    last, fitness, best = kernels.evolve_labels(
-        M, matrix, population, limit, n_offspring, max_generations, patience, seed
-    )
+    limits = limit, n_offspring, max_generations, patience
+    last, fitness, best = kernels.evolve_labels(M, matrix, population, *limits, seed)
     winner = int(fitness.argmin())
     return Evolved(last[winner] * last[winner, 0], float(fitness[winner]), best)
 
@@ -193,9 +192,7 @@ class MatrixFitness:
 
     matrix = True
 
-    def __init__(
-        self, K: np.ndarray, alpha: float, weights: np.ndarray | None = None, centre: bool = True
-    ) -> None:
+    def __init__(self, K: np.ndarray, alpha: float, weights: Weights = None, centre: bool = True) -> None:
         m, shares = K.shape[0], row_shares(K.shape[0], weights)
         self.shares, self.ridge, self.means = shares, alpha * m, shares @ K if centre else None
         if self.means is not None:
@@ -270,7 +267,7 @@ class FeatureFitness:
         features: np.ndarray,
         normalization: np.ndarray,
         alpha: float,
-        weights: np.ndarray | None = None,
+        weights: Weights = None,
         centre: bool = True,
     ) -> None:
         m, shares = features.shape[0], row_shares(features.shape[0], weights)

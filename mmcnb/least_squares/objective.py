@@ -118,9 +118,8 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     """
     if cluster_sizes is None or isinstance(cluster_sizes, str):
         if cluster_sizes not in (None, "auto", "equal"):
-            raise InputError(
-                f'cluster_sizes={shown(cluster_sizes)} is unknown; give "auto", "equal", None or shares.'
-            )
+            fault = f"cluster_sizes={shown(cluster_sizes)} is unknown"
+            raise InputError(f'{fault}; give "auto", "equal", None or shares.')
         return np.full(n_clusters, 1 / n_clusters)
     shares = plain_values(cluster_sizes, "cluster_sizes").astype(np.float64)
     if shares.shape != (n_clusters,):

@@ -105,10 +105,8 @@ class PartitionConfig:
 
     def floor(self, total: float) -> Bounds:
         """Size constraints with a minimum only."""
-        # Measured by `python -m benchmarks rls`.
-        return objective.floor_bounds(
-            total, self.n_clusters, 0.5 if self.min_share is None else self.min_share
-        )
+        least = 0.5 if self.min_share is None else self.min_share  # measured by `python -m benchmarks rls`
+        return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
         """Least and most rows of clusters of some sizes: the largest cluster has the largest proportion."""

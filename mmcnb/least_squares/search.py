@@ -14,25 +14,19 @@ from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.needs import landmark_needs
-from mmcnb.least_squares import all_rows
+from mmcnb.least_squares import all_rows, partition
 from mmcnb.least_squares.all_rows import LandmarkSample
 from mmcnb.least_squares.objective import Partition
-from mmcnb.least_squares.partition import (
-    PARTITION_ROUTINES,
-    PartitionConfig,
-    Refine,
-    partition_sample,
-    partition_seconds,
-)
+from mmcnb.least_squares.partition import PartitionConfig, Refine
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import check_clusters, check_places
+from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
 
 
 def landmark_sample(
     sample: Any,
-    weights: np.ndarray | None,
+    weights: Weights,
     kernel: Kernel,
     n_landmarks: int,
     n_clusters: int,
@@ -102,14 +96,11 @@ def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) 
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
     needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
-    return replace(
-        needs,
-        work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
-        sweeps=max_passes,
-        likely_sweeps=max_passes - 1,  # the last pass labels, too
-        search_seconds=partition_seconds(searched, k),
-        routines={**needs.routines, **PARTITION_ROUTINES},
-    )
+    routines = {**needs.routines, **partition.PARTITION_ROUTINES}
+    needs = replace(needs, search_seconds=partition.partition_seconds(searched, k), routines=routines)
+    work = needs.work_bytes + all_rows.matrix_bytes(searched)
+    likely = max_passes - 1  # the last pass labels, too
+    return replace(needs, work_bytes=work, sweeps=max_passes, likely_sweeps=likely)
 
 
 def search(
@@ -153,7 +144,8 @@ def search(
     landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
     given = session.engine, R, sample.features, config, random_state
-    return sample, partition_sample(*given, None if refine is None else refine(sample), session.record)
+    tried = None if refine is None else refine(sample)
+    return sample, partition.partition_sample(*given, tried, session.record)
 
 
 def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes: int = 3) -> FitResult:
@@ -184,18 +176,11 @@ def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes:
         larger = replace(model, scaling=None).features(open_samples(session.sample))
     given = session, config, sample, rows, best.labels, max_passes
     labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
-    attributes = {
-        "objective": labelled.mean_objective,
-        "gamma": sample.kernel.gamma,
-        "alpha": config.alpha,
-        "converged": labelled.settled,
-    }
-    report = {
-        "sizes": whole_numbers(labelled.sizes.tolist()),
-        "one_against_all_objective": labelled.one_against_all_objective,
-        "sample_objective": float(best.objective),
-        "gamma": sample.kernel.gamma,
-    }
+    gamma, sizes = sample.kernel.gamma, whole_numbers(labelled.sizes.tolist())
+    attributes = {"objective": labelled.mean_objective, "gamma": gamma, "alpha": config.alpha}
+    attributes |= {"converged": labelled.settled}
+    report = {"sizes": sizes, "one_against_all_objective": labelled.one_against_all_objective}
+    report |= {"sample_objective": float(best.objective), "gamma": gamma}
     empty = int((labelled.sizes == 0).sum())
     remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
     warnings = [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."] if empty else []

@@ -3,7 +3,4 @@
 from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.plotting._clusters import ClusterDisplay
 
-__all__ = [
-    "ClusterDisplay",
-    "ClusterMapDisplay",
-]
+__all__ = ["ClusterDisplay", "ClusterMapDisplay"]

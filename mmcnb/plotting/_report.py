@@ -46,9 +46,8 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
         "Columns": report.get("scaling"),
         "Warnings": " ".join(report.get("warnings", ())),
     }
-    layers = pd.DataFrame(
-        report.get("layers"), columns=["n_clusters", "J", "persistence", "smallest", "taken"]
-    )
+    figures = ["n_clusters", "J", "persistence", "smallest", "taken"]
+    layers = pd.DataFrame(report.get("layers"), columns=figures).rename(columns={"n_clusters": "clusters"})
     candidates = ["candidate", "J", "information", "gap", "broken"]
     parts = {
         "title": _escaped(f"{k:,} cluster{'' if k == 1 else 's'} of {Path(samples.name).name}"),
@@ -57,7 +56,7 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
         "clusters": "\n".join(_clusters(explanation)),
         "effects": _effects(explanation.columns),
         "map": _map(estimator, samples, labels),
-        "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
+        "layers": _table(layers),
         "candidates": _table(pd.DataFrame(report.get("candidates"), columns=candidates)),
         "fit": _escaped(f"mmcnb.{' '.join(str(estimator).split())}.fit({source})"),
         "source": _escaped(source),
@@ -79,10 +78,8 @@ def _clusters(explanation: Any) -> Iterator[str]:
             facts[f"{kind.capitalize()} rows"] = ", ".join(texts)
         if words is not None:
             facts["Words"] = ", ".join(words["word"][words["cluster"] == one.cluster])
-        figures = [
-            (_name(row), _middle(row), _middle(row, "others_"), row.effect, row.auc)
-            for row in columns[columns["cluster"] == one.cluster][:10].itertuples()
-        ]
+        told = columns[columns["cluster"] == one.cluster][:10].itertuples()
+        figures = [(_name(row), _middle(row), _middle(row, "others_"), row.effect, row.auc) for row in told]
         yield (
             f'<details><summary>{_escaped(one.sentence)}<span class="bar" style="--share: {one.share:.2%}">'
             f'</span></summary>\n<div class="parts">{_facts(facts)}'
@@ -108,13 +105,11 @@ def _middle(row: Any, of: str = "") -> Any:
 
 def _effects(columns: Any, most: int = 30) -> str:
     """Effects in each cluster of the columns that tell most of any."""
-    named = columns.assign(
-        column=[*map(_name, columns.itertuples())], rank=columns.groupby("cluster").cumcount()
-    )
+    names, ranks = [*map(_name, columns.itertuples())], columns.groupby("cluster").cumcount()
+    named = columns.assign(column=names, rank=ranks)
     best = named.sort_values("rank", kind="stable")["column"].drop_duplicates()[:most]
-    return _table(
-        named.pivot_table("effect", "column", "cluster", "first").reindex(best).reset_index(), _shaded
-    )
+    effects = named.pivot_table("effect", "column", "cluster", "first").reindex(best)
+    return _table(effects.reset_index(), _shaded)
 
 
 def _shaded(effect: float) -> str:

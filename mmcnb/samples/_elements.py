@@ -196,9 +196,8 @@ def _form(storage: Any, node: Any) -> str:
 def _found(storage: Any, group: Any, element: str | None) -> Any:
     """The element of a group; the group itself if it is one."""
     form = _form(storage, group)
-    if element is None and (
-        form == "csc_matrix" or (False, form) in READERS or storage.member(group, "indptr") is not None
-    ):
+    is_known = form == "csc_matrix" or (False, form) in READERS
+    if element is None and (is_known or storage.member(group, "indptr") is not None):
         return group
     path = (element or "X").strip("/")
     node = storage.member(group, path)

@@ -17,16 +17,8 @@ from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.samples import _inventory
 from mmcnb.samples._files import read_document
-from mmcnb.samples._inventory import (
-    REMEDY,
-    ZARR_MARKS,
-    check_chunk_file,
-    chunk_codec,
-    codec_name,
-    damaged_chunks,
-    start_of,
-)
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 CODECS = {  # of numcodecs, for Zarr 2
@@ -34,7 +26,7 @@ CODECS = {  # of numcodecs, for Zarr 2
     *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "msgpack2"),
     *("packbits", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy", "zlib", "zstd"),
 }
-DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
+DOCUMENTS = {*_inventory.ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
@@ -107,8 +99,8 @@ class LimitedStore(WrapperStore[Store]):
         fixed = array.dtype.kind in "biufcSUV"  # of texts the metadata does not say the lengths
         self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else 2**30
         self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks))) if array.shards else 0
-        self._is_decoded_here = not array.shards and chunk_codec(array) is not None
-        self._codec, self._n_texts = codec_name(array), 0 if fixed else int(np.prod(array.chunks))
+        self._is_decoded_here = not array.shards and _inventory.chunk_codec(array) is not None
+        self._codec, self._n_texts = _inventory.codec_name(array), 0 if fixed else int(np.prod(array.chunks))
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -117,9 +109,10 @@ class LimitedStore(WrapperStore[Store]):
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
         most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
-            damage = worded(f"{self._name}: chunk {key} is damaged", REMEDY, kind=DamagedStoreError)
+            fault = f"{self._name}: chunk {key} is damaged"
+            damage = worded(fault, _inventory.REMEDY, kind=DamagedStoreError)
             with damage, suppress(FileNotFoundError):
-                check_chunk_file(self._store.root / key, most)
+                _inventory.check_chunk_file(self._store.root / key, most)
         if isinstance(self._store, ZipStore):
             packed = self._store._zf.NameToInfo.get(key)
             if packed is not None and packed.file_size > most:
@@ -132,16 +125,15 @@ class LimitedStore(WrapperStore[Store]):
             raise self._too_long(key, most)
         frames = self._frames(value, byte_range) if self._inner else [value]
         for frame in () if self._is_decoded_here else frames:
-            content = start_of(self._codec, frame.to_bytes(), most_decoded)
+            content = _inventory.start_of(self._codec, frame.to_bytes(), most_decoded)
             fault = f"{self._n_texts:,} texts" if self._n_texts else f"{self.chunk_bytes:,} bytes"
             if len(content) > most_decoded or int.from_bytes(content[:4], "little") > self._n_texts > 0:
-                raise damaged_chunks(
-                    self._name, [key], f"damaged (it is cut, or claims to have more than {fault})"
-                )
+                fault = f"it is cut, or claims to have more than {fault}"
+                raise _inventory.damaged_chunks(self._name, [key], f"damaged ({fault})")
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
-        return damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
+        return _inventory.damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
 
     def _frames(self, shard: Buffer, byte_range: ByteRequest | None) -> Iterator[Buffer]:
         """The inner chunks of a shard or of a part of it, by the index at its end or at its beginning."""
@@ -149,9 +141,8 @@ class LimitedStore(WrapperStore[Store]):
         length, extra = 16 * self._inner, 4 * (len(codec.index_codecs) > 1)  # its checksum
         at_end = codec.index_location.value == "end"
         if byte_range is not None:
-            is_index = isinstance(byte_range, SuffixByteRequest) or not (
-                at_end or getattr(byte_range, "start", 1)
-            )
+            is_first = not at_end and getattr(byte_range, "start", 1) == 0
+            is_index = isinstance(byte_range, SuffixByteRequest) or is_first
             yield from [] if is_index else [shard]
             return
         index = shard[len(shard) - length - extra : len(shard) - extra] if at_end else shard[:length]

@@ -99,9 +99,8 @@ class Encoding:
             It is none that a fit has written.
         """
         try:
-            columns = tuple(
-                EncodedColumn(**one | {"categories": tuple(one["categories"])}) for one in given["columns"]
-            )
+            listed = [one | {"categories": tuple(one["categories"])} for one in given["columns"]]
+            columns = tuple(EncodedColumn(**one) for one in listed)
             options = {name: tuple(one) if isinstance(one, list) else one for name, one in given["options"]}
             encoding = cls(columns, tuple(options.items()), given["has_names"])
             plain = all(map(_is_plain, columns)) and type(encoding.has_names) is bool

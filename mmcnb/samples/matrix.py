@@ -15,6 +15,9 @@ FREED_BYTES = 8 * 2**20  # of arrays that were put together, before they are ret
 _REMEDY = "write the matrix again (scipy.sparse's check_format names the fault)."
 
 
+Weights = np.ndarray | None
+"""Sample weights; None weights all rows equally."""
+
 CSRParts = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Data, indices and row pointers."""
 
@@ -327,7 +330,7 @@ def to_dense(rows: Any, dtype: Any = None) -> np.ndarray:
     return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype)
 
 
-def row_shares(n_samples: int, weights: np.ndarray | None) -> np.ndarray:
+def row_shares(n_samples: int, weights: Weights) -> np.ndarray:
     """Share of each row in the total weight."""
     return np.full(n_samples, 1 / n_samples) if weights is None else weights / weights.sum()
 
@@ -352,7 +355,7 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     return [weight, mean, weights @ np.square(X - mean)]
 
 
-def moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def moments(X: Any, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and mean square of each column of dense or CSR rows."""
     weights = np.ones(X.shape[0]) if weights is None else weights
     total, squares, start = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0

@@ -1,5 +1,7 @@
 """The second draw: rows farthest from the nodes, whatever the blocks, and never a node itself."""
 
+import functools
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -40,9 +42,9 @@ def test_the_farthest_rows_are_found_in_blocks_of_any_size(form, cuts):
     X, _ = rows_of()
     nodes = np.arange(0, 700, 5)
     sweep, samples = the_pass(X, nodes, np.arange(700)), open_samples(form(X))
-    total = sweep.start()
-    for start, stop in zip([0, *cuts], [*cuts, 700], strict=True):
-        total = sweep.combine(total, sweep.block(samples.block(start, stop), start, stop))
+    ranges = itertools.pairwise([0, *cuts, 700])
+    blocks = (sweep.block(samples.block(start, stop), start, stop) for start, stop in ranges)
+    total = functools.reduce(sweep.combine, blocks)
     rows, distances = naive_far(X, nodes, 30)
     np.testing.assert_array_equal(total[1], rows)
     np.testing.assert_allclose(total[0], distances, rtol=1e-12)
@@ -53,9 +55,9 @@ def test_rows_that_are_not_drawn_are_left_out(cuts):
     X, far = rows_of()
     drawn = np.setdiff1d(np.arange(100, 700), far)  # none of the first hundred
     sweep = the_pass(X, np.arange(0, 700, 5), drawn)
-    total = sweep.start()
-    for start, stop in zip([0, *cuts], [*cuts, 700], strict=True):
-        total = sweep.combine(total, sweep.block(X[start:stop], start, stop))
+    ranges = itertools.pairwise([0, *cuts, 700])
+    blocks = (sweep.block(X[start:stop], start, stop) for start, stop in ranges)
+    total = functools.reduce(sweep.combine, blocks)
     others = drawn[drawn % 5 > 0]
     distances = naive_far(X, np.arange(0, 700, 5), 700)
     expected = [row for row in distances[0] if row in set(others)][:30]
