@@ -66,10 +66,16 @@ class Columns:
         head = np.sort(self.rows[:200], axis=0)  # a few rows mostly show that there are many
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
         for column in np.flatnonzero(counts <= COUNTED):
-            counts[column] = count_values(self.rows[:, column])
+            count = np.unique(self.rows[:2000, column]).size
+            counts[column] = count if count > COUNTED else np.unique(self.rows[:, column]).size
         sizes = np.array([group.stop - group.start for group in self.groups])
         of_numbers = np.minimum(counts[[group.start for group in self.groups]], COUNTED + 1)
         return np.where(sizes > 1, sizes, of_numbers)
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Least and greatest values of all columns of numbers, of shape (2, d)."""
+        return np.array([self.rows.min(axis=0), self.rows.max(axis=0)], np.float64)
 
     @cached_property
     def moments(self) -> np.ndarray:
@@ -99,20 +105,6 @@ def shown(name: Any) -> str:
     ("'plan'", 'column 3')
     """
     return repr(name) if isinstance(name, str) else f"column {name}"
-
-
-def count_values(values: np.ndarray) -> int:
-    """Count different values, up to 11.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.columns.columns import count_values
-    >>> count_values(np.array([1.0, 2.0, 1.0])), count_values(np.arange(99.0))
-    (2, 11)
-    """
-    count = np.unique(values[:2000]).size
-    return min(count if count > COUNTED else np.unique(values).size, COUNTED + 1)
 
 
 # -- treatment ------------------------------------------------------------------------------------
@@ -155,9 +147,9 @@ class Treatment:
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
         """Columns as they are, because these separate better."""
+        found = f"As they are, the columns separate better (J {J:.1f} against {J_scaled:.1f})"
         sentence = (
-            f"As they are, the columns separate better (J {J:.1f} against {J_scaled:.1f}), so they were not "
-            "scaled: perhaps all share one unit; scale='standard' scales them."
+            f"{found}, so they were not scaled: perhaps all share one unit; scale='standard' scales them."
         )
         assert self.columns is not None
         return _as_they_are(self.columns, sentence)
@@ -229,14 +221,11 @@ def treat(
         if name not in columns.names:
             listed = ", ".join(map(shown, columns.names[:10]))
             raise InputError(f"scale names {shown(name)}, and the columns are {listed}; name one of these.")
-    low, high = sample.min(axis=0).astype(np.float64), sample.max(axis=0).astype(np.float64)
-    many = columns.n_values > FEW
-    kept = kept or ("" if wishes else _reason_to_keep(columns, low, high, many, is_part))
-    why = "they are asked for" if wishes else "" if kept else _reason_to_scale(columns, many)
+    kept = kept or ("" if wishes else _reason_to_keep(columns, is_part))
+    why = "they are asked for" if wishes else "" if kept else _reason_to_scale(columns)
     if not why:
         return _as_they_are(columns, f"Columns were taken as they are: {kept or 'they share one unit'}.")
-    scaling, listing = _scaling(columns, low, high, wishes)
-    return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
+    return _scaled(columns, wishes, why)
 
 
 def centred(treatment: Treatment) -> Treatment:
@@ -256,8 +245,7 @@ def centred(treatment: Treatment) -> Treatment:
     """
     if treatment.scaling is not None or treatment.columns is None:
         return treatment
-    rows = treatment.columns.rows
-    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    low, high = treatment.columns.ends
     middle = low + (high - low) / 2
     if not ((np.abs(middle) > 30 * (high - low)) & (high > low)).any():
         return treatment
@@ -267,11 +255,10 @@ def centred(treatment: Treatment) -> Treatment:
 UNITS, KINDS = "their units differ", "their kinds differ"
 
 
-def _reason_to_keep(
-    columns: Columns, low: np.ndarray, high: np.ndarray, many: np.ndarray, is_part: bool
-) -> str:
+def _reason_to_keep(columns: Columns, is_part: bool) -> str:
     """Why columns are not scaled, whatever their deviations; empty if nothing speaks for it."""
-    numbers = np.array([group.start for group in columns.groups])[many & ~columns.is_text]
+    (low, high), is_number = columns.ends, (columns.n_values > FEW) & ~columns.is_text
+    numbers = np.array([group.start for group in columns.groups])[is_number]
     if not numbers.size:
         return "no column has more than a few values"
     lengths = np.sqrt(np.einsum("ij,ij->i", columns.rows, columns.rows, dtype=np.float64))
@@ -289,8 +276,9 @@ def _reason_to_keep(
     return ""
 
 
-def _reason_to_scale(columns: Columns, many: np.ndarray) -> str:
+def _reason_to_scale(columns: Columns) -> str:
     """Why columns are scaled; empty if they share one unit."""
+    many = columns.n_values > FEW
     few = ~many & (columns.n_values > 1)
     if len(columns.names) <= MOST_MIXED and (few | columns.is_text).any():
         return KINDS
@@ -303,10 +291,9 @@ def _reason_to_scale(columns: Columns, many: np.ndarray) -> str:
     return UNITS if np.log(own).std() > 0.5 or is_widest else ""
 
 
-def _scaling(
-    columns: Columns, low: np.ndarray, high: np.ndarray, wishes: Mapping[Any, Any]
-) -> tuple[Scaling, list[dict[str, Any]]]:
-    """The scaling of all columns, and the treatment of each."""
+def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
+    """All columns scaled, for a reason."""
+    low, high = columns.ends
     center, divisor, units = np.zeros(low.size), np.ones(low.size), np.zeros(low.size)
     listing = []
     for k, (name, group) in enumerate(zip(columns.names, columns.groups, strict=True)):
@@ -334,7 +321,8 @@ def _scaling(
             divisor[first] = deviation / step if is_step else deviation
         center[group], divisor[group] = _rounded(center[group]), _rounded(divisor[group])
         listing.append(_entry(columns, k, treatment, float(center[first]), float(divisor[first])))
-    return Scaling(center, divisor, units if units.any() else None), listing
+    scaling = Scaling(center, divisor, units if units.any() else None)
+    return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
 
 
 def _as_they_are(columns: Columns, sentence: str) -> Treatment:
