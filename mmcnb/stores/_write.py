@@ -14,8 +14,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples import _inventory, matrix
 from mmcnb.samples._arrays import check_feature_names, plain_values
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
-from mmcnb.samples._inventory import PathLike, chunk_codec
-from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples._inventory import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
@@ -62,8 +61,6 @@ class ArrayWriter:
         return self.hashes
 
     def _write(self) -> None:
-        if chunk_codec(self._array) is None:  # Zarr writes those, and clips at the end of the array
-            self._array.resize((self.n_rows, *self._array.shape[1:]))
         self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
         self._filled = 0
 
@@ -87,8 +84,9 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     store: Any = array.store
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     path = Path(store.root, array.path, key)
-    if chunk_codec(array) is None:
+    if _inventory.chunk_codec(array) is None:
         first = number * array.chunks[0]
+        array.resize((first + len(chunk), *array.shape[1:]))  # Zarr clips at the end of the array
         array[first : first + len(chunk)] = chunk
         return _inventory.frame_checksum(path.read_bytes())
     if len(chunk) < array.chunks[0]:
@@ -206,9 +204,9 @@ class StoreWriter(AtomicOutput):
     def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
         self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_rows, *row_shape)
 
-    def _count(self, values: np.ndarray, block: np.ndarray | CSRBlock, n_rows: int, y: Any) -> None:
+    def _count(self, values: np.ndarray, block: np.ndarray | matrix.CSRBlock, n_rows: int, y: Any) -> None:
         """Check rows that come as ``values`` and are written as ``block``; add them to the record."""
-        written = block.data if isinstance(block, CSRBlock) else block
+        written = block.data if isinstance(block, matrix.CSRBlock) else block
         if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
             raise InputError(f"{self.name}: X has numbers too large for {written.dtype}: write float64.")
         matrix.check_finite(block, self.name, self._digest.n_samples)
@@ -380,10 +378,7 @@ def create_dense_store(
 
 
 def create_csr_store(
-    path: PathLike,
-    n_features: int | None = None,
-    dtype: Any = "float32",
-    overwrite: bool = False,
+    path: PathLike, n_features: int | None = None, dtype: Any = "float32", overwrite: bool = False
 ) -> CSRStoreWriter:
     """Write sparse rows, block by block, to a Zarr store with checksums, in AnnData's encoding.
 

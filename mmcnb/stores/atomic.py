@@ -85,9 +85,9 @@ class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
     After an error, everything written is removed and the target is as before. Writers of one kind of output
-    derive from this, and complete it in their ``finish``. On Linux, the new output and the one that it
-    replaces change places in one step. Elsewhere a killed process may leave the old one beside its place, to
-    which the next writer or `mmcnb doctor --clean` returns it.
+    derive from this, and complete it in their ``close`` and ``finish``. On Linux, the new output and the one
+    that it replaces change places in one step. Elsewhere a killed process may leave the old one beside its
+    place, to which the next writer or `mmcnb doctor --clean` returns it.
 
     Parameters
     ----------
@@ -155,10 +155,14 @@ class AtomicOutput:
         """Complete and commit, or discard after an error."""
         with writing(self.name), ExitStack() as stack:
             stack.callback(self._discard)
+            self.close()
             if error is not None:
                 raise error
             self.finish()
             commit([self])
+
+    def close(self) -> None:
+        """Close what is open, after an error too; nothing by itself."""
 
     def finish(self) -> None:
         """Complete what was written; nothing by itself."""
