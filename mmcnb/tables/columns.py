@@ -364,7 +364,7 @@ class NamedColumns:
             if self.names.count(reference) > 1:
                 raise InputError(f"{self.name}: several columns are named {reference!r}: give a number.")
             return self.names.index(reference)
-        if is_number_text(reference):
+        if is_numeral(reference):
             reference = int(reference)
         if isinstance(reference, bool) or not isinstance(reference, int | np.integer):
             return None
@@ -372,7 +372,7 @@ class NamedColumns:
         return int(reference) % width if -width <= reference < width else None
 
     def _unknown(self, reference: Any) -> str:
-        if not isinstance(reference, str) or is_number_text(reference):
+        if not isinstance(reference, str) or is_numeral(reference):
             among = f"among {len(self.names)}: count from 0, or from -1 backwards"
             return f": there is no column {reference} {among}"
         if not self.has_names:
@@ -383,7 +383,7 @@ class NamedColumns:
         return f": no column is named {reference!r} among {', '.join(self.names[:10])}{more}: {hint}"
 
 
-def is_number_text(reference: Any) -> bool:
+def is_numeral(reference: Any) -> bool:
     """Whether a text can be the number of a column."""
     return isinstance(reference, str) and reference.isascii() and reference.removeprefix("-").isdigit()
 
@@ -478,7 +478,7 @@ def options_of_fit(estimator: Any) -> TableOptions | None:
     return None if encoding is None else TableOptions(**dict(encoding.options), encoding=encoding)
 
 
-def is_identifier(name: str, numbers: np.ndarray, step: int = 1) -> bool:
+def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
     """Whether numbers only name rows: they rise with these, or all differ and the name says so.
 
     ``step`` is the distance of the rows.
@@ -486,8 +486,8 @@ def is_identifier(name: str, numbers: np.ndarray, step: int = 1) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.tables.columns import is_identifier
-    >>> is_identifier("row", np.arange(20)), is_identifier("id", np.arange(20) % 7)
+    >>> from mmcnb.tables.columns import names_rows
+    >>> names_rows("row", np.arange(20)), names_rows("id", np.arange(20) % 7)
     (True, False)
     """
     some = numbers[:1000], numbers  # a few mostly show that they are no whole numbers

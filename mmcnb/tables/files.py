@@ -16,21 +16,12 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.ipc
 import pyarrow.parquet
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples._npy import step_rows
 from mmcnb.samples._text import plain_name, read_pieces, table_files, table_format
-from mmcnb.tables.columns import (
-    TEXT,
-    NamedColumns,
-    TableOptions,
-    is_number_text,
-    kind_of,
-    kind_of_texts,
-    trimmed,
-)
+from mmcnb.tables.columns import TEXT, NamedColumns, TableOptions, is_numeral, kind_of, kind_of_texts, trimmed
 
 BUFFER_BYTES = 2**18  # read at once of each column of a Parquet file, as whole column chunks take far more
 BOM = b"\xef\xbb\xbf"
@@ -119,7 +110,7 @@ class _CSVFile:
             return options.header == "yes"
         roles = options.label_column, options.index_column
         given = [*(options.columns or ()), *(options.drop or ()), *roles]
-        if any(isinstance(ref, str) and not all(map(is_number_text, ref.split(","))) for ref in given):
+        if any(isinstance(ref, str) and not all(map(is_numeral, ref.split(","))) for ref in given):
             return True
         numbers = list(map(str, range(len(top))))
         if len(top) > 2 and top in (numbers, ["", *numbers[:-1]]):
@@ -277,10 +268,11 @@ class _ColumnarFile:
                 first += batch.num_rows
 
 
-_Batches = Callable[[list[str], int, int | None], Iterator[pa.RecordBatch]]
-"""Read columns by name in steps of rows, of one group or all."""
-_Opened = tuple[pa.Schema, list[int] | None, int, _Batches]
-"""Columns of a file, rows of each group, bytes in memory at once, and the reader."""
+_Opened = tuple[pa.Schema, list[int] | None, int, Callable[..., Iterator[pa.RecordBatch]]]
+"""Columns of a file, rows of each group, bytes in memory at once, and a function that reads batches.
+
+It takes names of columns, about how many rows a batch has, and the group, or None for all.
+"""
 
 
 def _open_parquet(path: Path) -> _Opened:
@@ -411,7 +403,7 @@ class Table(NamedColumns):
         for key in keys:
             if any(key in file.keys for file in self._files):
                 raise InputError(f"{self.name}: {key!r} names a column and folders: rename the folders.")
-        is_whole = {key: all(is_number_text(values[key]) for values in self._folders) for key in keys}
+        is_whole = {key: all(is_numeral(values[key]) for values in self._folders) for key in keys}
         return {key: pa.int64() if is_whole[key] else TEXT for key in keys}
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:

@@ -12,15 +12,7 @@ from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples._base import Samples, in_memory
 from mmcnb.samples._frames import FRAME, as_frame, column_names, columns_of
 from mmcnb.samples.matrix import block_dtype
-from mmcnb.tables.columns import (
-    NUMBERS_ALONE,
-    TEXT,
-    UNNAMED,
-    NamedColumns,
-    TableOptions,
-    is_identifier,
-    kind_of,
-)
+from mmcnb.tables.columns import NUMBERS_ALONE, TEXT, UNNAMED, NamedColumns, TableOptions, kind_of, names_rows
 from mmcnb.tables.files import Part, Types, parts_of
 from mmcnb.tables.rows import TableRows, whole_table
 
@@ -65,7 +57,7 @@ def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: lis
     for column, name in zip(arrays(), names, strict=True):  # one at a time
         is_number = kind_of(column.type) in ("number", "flag") and not pa.types.is_decimal(column.type)
         has_gaps = pc.any(pc.is_null(column, nan_is_null=True)).as_py()
-        if not is_number or has_gaps or is_identifier(name, column.to_numpy(zero_copy_only=False) * 1):
+        if not is_number or has_gaps or names_rows(name, column.to_numpy(zero_copy_only=False) * 1):
             return None
     types = set(getattr(frame, "dtypes", ()))
     if len(types) == 1 and isinstance(next(iter(types)), np.dtype):
