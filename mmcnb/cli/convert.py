@@ -28,14 +28,10 @@ def run(arguments: Arguments) -> Report:
     from mmcnb.stores import convert, describe_store
 
     names = ["layout", "element", "overwrite", "zero_based", "n_features", "dtype", *OF_TABLES]
-    limit = arguments.memory_limit
-    taken = convert(
-        arguments.source,
-        arguments.out,
-        memory_limit=None if limit is None else parse_bytes(limit),
-        show_columns=_show_columns,
-        **{name: getattr(arguments, name) for name in names},
-    )
+    given = {name: getattr(arguments, name) for name in names}
+    if arguments.memory_limit is not None:
+        given["memory_limit"] = parse_bytes(arguments.memory_limit)
+    taken = convert(arguments.source, arguments.out, show_columns=_show_columns, **given)
     with suppress(InputError, OSError):  # the store is written, even if it cannot be read back at once
         taken |= describe_store(arguments.out)
     return taken

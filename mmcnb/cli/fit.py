@@ -158,7 +158,7 @@ def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
     if report["checkpoint"]:
         yield "checkpoint", f"{report['checkpoint']}; {report['resumed']} passes were taken from it"
-    yield from ((name, report[name]) for name in ("model", "labels") if report[name])
+    yield from ((name, report[name]) for name in ("model", "labels"))
 
 
 def _sizes(report: Report) -> str:

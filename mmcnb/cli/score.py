@@ -80,7 +80,7 @@ def lines(report: Report) -> Lines:
     for name, (form, meaning) in MEASURES.items():
         if report.get(name) is not None:
             value = form.format(report[name])
-            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning.format_map(report)})"
+            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning})"
     if report["J"] is None:
         yield f"J: none; {report['no_J']}"
     if "confusion" not in report:

@@ -147,9 +147,9 @@ class Treatment:
 
     def left_out(self, J: float, J_scaled: float) -> "Treatment":
         """Columns as they are, because these separate better."""
-        found = f"As they are, the columns separate better (J {J:.1f} against {J_scaled:.1f})"
         sentence = (
-            f"{found}, so they were not scaled: perhaps all share one unit; scale='standard' scales them."
+            f"As they are, the columns separate better (J {J:.1f} against {J_scaled:.1f}), so they were not "
+            "scaled: perhaps all share one unit; scale='standard' scales them."
         )
         assert self.columns is not None
         return _as_they_are(self.columns, sentence)

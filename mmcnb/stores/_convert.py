@@ -117,8 +117,7 @@ def convert(
         raise InputError(f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'.")
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    target = AtomicOutput(out, overwrite).target  # refuses one that is there before anything is read
-    _check_apart(source, target)
+    _check_apart(source, AtomicOutput(out, overwrite).target)  # which refuses one that is there
     form = _format(source)
 
     def write(stream: _Stream) -> None:

@@ -158,9 +158,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     array = samples.arrays[0]
     return {
         "store": samples.path,
-        "element": samples.element,
-        "n_samples": samples.n_samples,
-        "n_features": samples.n_features,
+        **{name: getattr(samples, name) for name in ("element", "n_samples", "n_features")},
         "layout": "csr" if samples.is_sparse else "dense",
         "density": _density(samples),
         "dtype": str(samples.stored_dtype),

@@ -535,10 +535,8 @@ def kind_of(kind: pa.DataType) -> str:
 
 def kind_of_texts(texts: pa.Array) -> pa.DataType | None:
     """Numbers, flags or dates, if half of the cells are, or numbers but for one mark; None for text."""
-    counts = [
-        pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
-        for pattern in (r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG, DATE)
-    ]
+    patterns = r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG, DATE
+    counts = [pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0 for pattern in patterns]
     number = pa.int64() if pc.all(pc.match_substring_regex(texts, WHOLE)).as_py() else pa.float64()
     for count, kind in zip(counts, (number, pa.bool_(), pa.timestamp("s")), strict=True):
         if count and 2 * count >= len(texts) - texts.null_count:

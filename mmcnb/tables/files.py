@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -117,24 +117,24 @@ class _CSVFile:
             return True
         outside = {int(ref) % len(top) for ref in roles if ref is not None}
         inside = [p for p, cell in enumerate(top) if p not in outside and cell not in self._gaps]
-        values = [self._value(top[p]) for p in inside]
-        if None in values:
+        if not all(self._number.match(top[p]) for p in inside):
             return True
+        values = [self._value(top[p]) for p in inside]
         is_doubtful = len(rest) > 2 and len({*values}) == len(values) > 1
         if is_doubtful and all(self._is_far(p, top, rest) for p in inside):
             fault = f"{self._path}: the numbers of its first line are far from those below"
             raise InputError(f"{fault}: give --header yes if they name the columns, or --header no.")
         return False
 
-    def _value(self, cell: str) -> float | None:
+    def _value(self, cell: str) -> float:
+        """The number of a cell; NaN of other cells."""
         thousands, decimal = self._options.thousands or "", self._options.decimal
         is_number = self._number.match(cell.strip())
-        return float(cell.replace(thousands, "").replace(decimal, ".")) if is_number else None
+        return float(cell.replace(thousands, "").replace(decimal, ".")) if is_number else np.nan
 
     def _is_far(self, position: int, top: list[str], rest: list[list[str]]) -> bool:
         """Whether a number of the first line is outside the range of its column by more than that range."""
-        values = [self._value(row[position]) for row in (top, *rest)]
-        first, *column = [np.nan if value is None else value for value in values]
+        first, *column = [self._value(row[position]) for row in (top, *rest)]
         low, high = np.nanmin([np.inf, *column]), np.nanmax([-np.inf, *column])
         return bool(max(low - first, first - high) > high - low)
 
@@ -175,35 +175,26 @@ class _CSVFile:
         try:
             if b"0x" in text or b"0X" in text:  # pyarrow would read whole numbers in hexadecimal
                 raise pa.ArrowInvalid
-            table = self._parsed(text, types)
-        except pa.ArrowInvalid:
-            return self._part_of_texts(line, text, types)
-        columns = {key: table[key].combine_chunks() for key in table.column_names}
-        return Part(columns, table.num_rows, lambda row: f"line {self._whole_rows(line, text)[0][row][0]}")
-
-    def _parsed(self, text: bytes, types: Types | None) -> pa.Table:
-        has_quotes = b'"' in text
-        return pa.csv.read_csv(
-            pa.BufferReader(text),
             # A thread of pyarrow that starts as the process ends aborts it.
-            pa.csv.ReadOptions(column_names=self.keys, use_threads=False, block_size=len(text) + 1),
-            pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=has_quotes),
-            pa.csv.ConvertOptions(
+            reading = pa.csv.ReadOptions(column_names=self.keys, use_threads=False, block_size=len(text) + 1)
+            parsing = pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text)
+            converting = pa.csv.ConvertOptions(
                 include_columns=None if types is None else [*types],
                 column_types=types,
                 decimal_point=self._options.decimal,
                 null_values=[*self._gaps, *(f" {mark}" for mark in self._gaps)],
                 strings_can_be_null=types is None,
-            ),
-        )
+            )
+            table = pa.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
+        except pa.ArrowInvalid:
+            return self._part_of_texts(line, text, types)
+        columns = {key: table[key].combine_chunks() for key in table.column_names}
+        return Part(columns, table.num_rows, lambda row: f"line {self._whole_rows(line, text)[0][row][0]}")
 
     def _part_of_texts(self, line: int, text: bytes, types: Types | None) -> Part:
         whole, ragged = self._whole_rows(line, text)
-        columns = {
-            key: pa.array([cells[position] for _, cells in whole], TEXT)
-            for position, key in enumerate(self.keys)
-            if types is None or key in types
-        }
+        places = {key: k for k, key in enumerate(self.keys) if types is None or key in types}
+        columns = {key: pa.array([cells[k] for _, cells in whole], TEXT) for key, k in places.items()}
         known = f"but the first line has {len(self.keys)}"
         faults = [f"line {number}: {len(cells)} cells, {known}" for number, cells in ragged]
         return Part(columns, len(whole), lambda row: f"line {whole[row][0]}", faults)
@@ -250,13 +241,11 @@ class _ColumnarFile:
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"{path}: several columns are named {twice!r}: rename all but one.")
-        try:
+        said: list[Any] = []
+        with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
             said = [*schema.pandas_metadata["index_columns"]]
-        except (ValueError, LookupError, TypeError):  # it is of no pandas frame
-            said = []
-        self.index_columns = tuple(
-            p for p, name in enumerate(self.names) if name in said or name.startswith("__index_level_")
-        )
+        is_index = [name in said or name.startswith("__index_level_") for name in self.names]
+        self.index_columns = tuple(np.flatnonzero(is_index).tolist())
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, some rows at a time; of one group, or all."""
@@ -284,8 +273,8 @@ def _open_parquet(path: Path) -> _Opened:
 
     def batches(keys: list[str], step: int, group: int | None) -> Iterator[pa.RecordBatch]:
         with pa.parquet.ParquetFile(path, **options) as file:
-            numbers = range(len(groups)) if group is None else [group]
-            yield from file.iter_batches(step, row_groups=[*numbers], columns=keys, use_threads=False)
+            numbers = None if group is None else [group]
+            yield from file.iter_batches(step, row_groups=numbers, columns=keys, use_threads=False)
 
     chunks = [group.column(k) for group in groups[:1] for k in range(group.num_columns)]
     # A page has about 1 MiB.

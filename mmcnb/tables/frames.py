@@ -1,6 +1,6 @@
 """Data frames as rows of numbers with names of columns, by way of Arrow."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from mmcnb.samples._base import Samples, in_memory
 from mmcnb.samples._frames import FRAME, as_frame, column_names, columns_of
 from mmcnb.samples.matrix import block_dtype
 from mmcnb.tables.columns import NUMBERS_ALONE, TEXT, UNNAMED, NamedColumns, TableOptions, kind_of, names_rows
-from mmcnb.tables.files import Part, Types, parts_of
+from mmcnb.tables.files import parts_of
 from mmcnb.tables.rows import TableRows, whole_table
 
 
@@ -77,11 +77,7 @@ class FrameTable(NamedColumns):
         self.has_names = names is not None
         self.keys = self.names = names or list(map(str, range(len(columns))))
         self.types = [column.type for column in columns]
-        self._batch = pa.record_batch(columns, self.keys)
-
-    def parts(self, wanted: Types) -> Iterator[Part]:
-        """Some columns, some rows at a time."""
-        return parts_of(self._batch, wanted)
+        self.parts = partial(parts_of, pa.record_batch(columns, self.keys))
 
 
 def _values(name: Any, series: Any) -> pa.Array:

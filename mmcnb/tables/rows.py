@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -176,8 +175,8 @@ class TableRows:
 
     def check_first_rows(self) -> None:
         """Refuse columns that cannot be taken, by the first cells that show why."""
-        for _ in islice(self._pass(), 1):
-            self.faults.check()
+        next(self._pass(), None)
+        self.faults.check()
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
         """All parts with the values of their columns; faults are noted."""
