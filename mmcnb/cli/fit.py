@@ -52,18 +52,13 @@ def run(arguments: Arguments) -> Report:
     outputs = [] if arguments.model is None else [arguments.model]
     if not outputs and arguments.labels is None:
         raise InputError("nothing would be written; give --labels OUT.csv, or --model FILE, or both.")
-    _check_method(arguments)
-    with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
-        return _fit(arguments, *asides if outputs else (None, *asides))
-
-
-def _check_method(arguments: Arguments) -> None:
-    """Refuse layers that have no place or no tree, and numbers for another method."""
     for option in ("layers", "like"):
         if getattr(arguments, option) and arguments.method != DEFAULT:
             raise InputError(f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out.")
     if arguments.layers and not str(arguments.labels).lower().endswith((".csv", ".parquet")):
         raise InputError("--layers writes columns of a table; give --labels OUT.csv or OUT.parquet.")
+    with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
+        return _fit(arguments, *asides if outputs else (None, *asides))
 
 
 def _rows(arguments: Arguments) -> Any:

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from mmcnb.cli._options import Arguments, Report
-from mmcnb.cli._options import add_store as add_arguments
-from mmcnb.cli.convert import lines
+from mmcnb.cli import convert
+from mmcnb.cli._options import Arguments, Report, add_store
 
-__all__ = ["add_arguments", "lines", "run"]
+add_arguments, lines = add_store, convert.lines
 
 
 def run(arguments: Arguments) -> Report:

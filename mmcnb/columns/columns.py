@@ -315,7 +315,7 @@ def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
             values = columns.rows[:, first].astype(np.float64)
             is_free = wish == "auto" and not is_step
             if wish == "log" or (is_free and _wants_logarithm(values, columns.weights)):
-                treatment, units[first] = "logarithm", _rounded(_median(values, columns.weights, values > 0))
+                treatment, units[first] = "logarithm", _rounded(_unit(values, columns.weights))
                 values = np.log1p(values / units[first])
             center[first], deviation = _moments(values, columns.weights)
             divisor[first] = deviation / step if is_step else deviation
@@ -327,14 +327,12 @@ def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
 
 def _as_they_are(columns: Columns, sentence: str) -> Treatment:
     count = len(columns.names)  # of very many columns nobody reads a listing
-    listing = [_entry(columns, k, "as it is") for k in range(count if count <= 1000 else 0)]
+    listing = [_entry(columns, k, "as it is", None, None) for k in range(count if count <= 1000 else 0)]
     return Treatment(None, columns, sentence, listing)
 
 
-def _entry(
-    columns: Columns, k: int, treatment: str, center: float | None = None, divisor: float | None = None
-) -> dict[str, Any]:
-    """A row of the listing."""
+def _entry(columns: Columns, k: int, treatment: str, *scaling: float | None) -> dict[str, Any]:
+    """A row of the listing; ``scaling`` is a center and a divisor."""
     count = int(columns.n_values[k])
     if columns.is_text[k]:
         kind, why = "text", f"{count} categories"
@@ -343,7 +341,7 @@ def _entry(
     else:
         kind = "number" if count > FEW else "few values"
         why = f"{count} values" if count <= FEW else "skewed" if treatment == "logarithm" else "many values"
-    return _row(columns.names[k], kind, treatment, center, divisor, why)
+    return _row(columns.names[k], kind, treatment, *scaling, why)
 
 
 def _row(*values: Any) -> dict[str, Any]:
@@ -389,15 +387,14 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
     """Whether values are not negative and have a long tail that the logarithm shortens."""
     if values.min() < 0 or (skewness := _skewness(values, weights)) < 1:
         return False
-    unit = _median(values, weights, values > 0)
-    return abs(_skewness(np.log1p(values / unit), weights)) < skewness
+    return abs(_skewness(np.log1p(values / _unit(values, weights)), weights)) < skewness
 
 
-def _median(values: np.ndarray, weights: np.ndarray, among: np.ndarray) -> float:
-    """The lower weighted median of some values."""
-    order = np.argsort(values[among], kind="stable")
-    sums = np.cumsum(weights[among][order])
-    return float(values[among][order][np.searchsorted(sums, sums[-1] / 2 * (1 - 1e-12))])
+def _unit(values: np.ndarray, weights: np.ndarray) -> float:
+    """The lower weighted median of the values above 0."""
+    order = np.argsort(values, kind="stable")[np.count_nonzero(values <= 0) :]
+    sums = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(sums, sums[-1] / 2 * (1 - 1e-12))])
 
 
 def sentinels(columns: Columns) -> list[str]:

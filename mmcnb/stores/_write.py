@@ -71,9 +71,8 @@ class ArrayWriter:
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
-        shape = self._chunk.shape[1:]
-        chunks = (min(rows, len(self._chunk)), *shape)
-        return create_array(self._store, self._name, self._chunk.dtype, (0, *shape), chunks)
+        chunks = (min(rows, len(self._chunk)), *self._chunk.shape[1:])
+        return create_array(self._store, self._name, self._chunk.dtype, 0, chunks)
 
 
 def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
@@ -101,14 +100,12 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     return _inventory.frame_checksum(frame)
 
 
-def create_array(
-    store: LocalStore, name: str, dtype: np.dtype, shape: tuple[int, ...], chunks: tuple[int, ...]
-) -> zarr.Array:
-    """An array of a store in our codec: damage shows."""
+def create_array(store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple) -> zarr.Array:
+    """An array of a store in our codec, in chunks of whole rows: damage shows."""
     return zarr.create_array(
         store=store,
         name=name or None,
-        shape=shape,
+        shape=(n_rows, *chunks[1:]),
         chunks=chunks,
         dtype=dtype,
         compressors=[_inventory.CODEC],

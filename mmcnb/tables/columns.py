@@ -143,8 +143,7 @@ class TableOptions:
                 raise InputError(f"{name}={shown(value)} is no list: give one of texts or numbers.")
             plain[name] = None if listed is None else tuple(listed)
         plain["delimiter"] = "\t" if self.delimiter == r"\t" else self.delimiter  # a shell leaves \t as it is
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(plain)  # it is frozen
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 words = " or ".join(map(repr, known))

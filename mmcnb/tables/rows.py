@@ -134,12 +134,8 @@ class TableRows:
 
     def report(self) -> dict[str, Any]:
         """A listing of all columns, and counts of missing values."""
-        return {
-            "header": self.table.has_names,
-            "columns": self._listing(),
-            "rows_dropped": self.n_dropped,
-            "cells_filled": self.n_filled,
-        }
+        changed = {"rows_dropped": self.n_dropped, "cells_filled": self.n_filled}
+        return {"header": self.table.has_names, "columns": self._listing()} | changed
 
     def _listing(self) -> list[dict[str, Any]]:
         return [column.listing() for column in sorted(self.columns, key=lambda column: column.position)]
