@@ -6,7 +6,7 @@ from typing import Any
 
 Parser = argparse.ArgumentParser
 Arguments = argparse.Namespace
-Report = dict[str, Any]  # what a verb has found, by names
+Report = dict[str, Any]  # findings of a verb, by names
 Lines = Iterable[str]  # the report in words
 
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -4,7 +4,7 @@ The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -110,8 +110,7 @@ def shown(name: Any) -> str:
 # -- treatment ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Treatment:
+class Treatment(NamedTuple):
     """The treatment of the columns of a fit.
 
     Attributes
@@ -249,7 +248,7 @@ def centred(treatment: Treatment) -> Treatment:
     middle = low + (high - low) / 2
     if not ((np.abs(middle) > 30 * (high - low)) & (high > low)).any():
         return treatment
-    return replace(treatment, scaling=Scaling(middle, np.ones(middle.size)))
+    return treatment._replace(scaling=Scaling(middle, np.ones(middle.size)))
 
 
 UNITS, KINDS = "their units differ", "their kinds differ"

@@ -125,9 +125,7 @@ class AtomicOutput:
     def _check(self) -> None:
         if not self.target.parent.is_dir():
             raise InputError(f"{self.name}: the folder {self.target.parent} does not exist: make it first.")
-        if not os.path.lexists(self.target):
-            return
-        if not self._overwrite:
+        if os.path.lexists(self.target) and not self._overwrite:
             raise self._exists()
         if self.target.is_dir() and not is_store_folder(self.target) and any(self.target.iterdir()):
             fault = f"{self.name} is a folder and no Zarr store, so it is not replaced"

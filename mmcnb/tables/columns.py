@@ -419,12 +419,11 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
     if table.has_names:
         _check_names(table, features, explicit=options.names_columns)
 
-    treatments = {p: treatment_of(table.types[p], options) for p in features}
-    treatments = {p: treatment for p, treatment in treatments.items() if treatment is not LEFT_OUT}
+    found = {p: treatment_of(table.types[p], options) for p in features}
+    treatments = {p: treatment for p, treatment in found.items() if treatment is not LEFT_OUT}
     treatments |= dict.fromkeys(label, CLASSES) | dict.fromkeys(index, ROW_NAMES)
     treatments |= dict.fromkeys(set(every) - set(treatments), LEFT_OUT)
-    names, keys, types = table.names, table.keys, table.types
-    columns = [Column(p, keys[p], names[p], types[p], treatment) for p, treatment in treatments.items()]
+    columns = [Column(p, table.keys[p], table.names[p], table.types[p], one) for p, one in treatments.items()]
     check_features(table, columns)
     return columns
 

@@ -48,8 +48,7 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
     may_be_plain = options in (None, NUMBERS_ALONE) and columns and columns[0] not in UNNAMED
     if may_be_plain and (rows := _plain_rows(frame, arrays, list(map(str, columns)))) is not None:
         return in_memory(rows, FRAME, names)
-    numbers = TableRows(FrameTable([*arrays()], names), options or TableOptions())
-    return whole_table(numbers, FRAME)
+    return whole_table(TableRows(FrameTable([*arrays()], names), options or TableOptions()))
 
 
 def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: list[str]) -> np.ndarray | None:

@@ -513,7 +513,7 @@ def open_table(path: str | os.PathLike[str], options: TableOptions | None = None
             raise InputError(f"{path} is too large to be read whole: {remedy}.")
         rows = TableRows(table, options)
         if is_whole:
-            return whole_table(rows, str(path))
+            return whole_table(rows)
         rows.settled(rows.check_first_rows)
         return TableSamples(path, rows, options)
 
@@ -601,12 +601,12 @@ def read_table(
     return open_table(path, TableOptions(*of_columns, *of_cells))
 
 
-def whole_table(rows: TableRows, name: str) -> Samples:
+def whole_table(rows: TableRows) -> Samples:
     """All rows of a table, in memory."""
     blocks = rows.settled(lambda: [one.block for one in rows.blocks()])
     if not blocks:
-        raise InputError(f"{name} has no rows: give it at least one.")
-    samples = in_memory(stack(blocks), name)
+        raise InputError(f"{rows.table.name} has no rows: give it at least one.")
+    samples = in_memory(stack(blocks), rows.table.name)
     samples.feature_names, samples.encoding, samples.notes = rows.feature_names, rows.encoding, rows.notes
     return samples
 
@@ -644,6 +644,5 @@ def _worded(path: Any, options: TableOptions) -> Iterator[None]:
         known = TableOptions(), columns.NUMBERS_ALONE
         if "--" not in sentence or "`mmcnb" in sentence or options not in known:
             raise
-        raise InputError(
-            f"{sentence}; `mmcnb convert {path} OUT.zarr` and `mmcnb.read_table` take these options."
-        ) from error
+        able = f"`mmcnb convert {path} OUT.zarr` and `mmcnb.read_table`"
+        raise InputError(f"{sentence}; {able} take these options.") from error
