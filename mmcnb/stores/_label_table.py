@@ -135,8 +135,7 @@ class TableWriter(AtomicOutput):
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
         return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
 
-    def close(self) -> None:
-        """Close the file."""
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
 

@@ -85,9 +85,9 @@ class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
     After an error, everything written is removed and the target is as before. Writers of one kind of output
-    derive from this, and complete it in their ``close`` and ``finish``. On Linux, the new output and the one
-    that it replaces change places in one step. Elsewhere a killed process may leave the old one beside its
-    place, to which the next writer or `mmcnb doctor --clean` returns it.
+    derive from this, and complete it in their ``finish``. On Linux, the new output and the one that it
+    replaces change places in one step. Elsewhere a killed process may leave the old one beside its place, to
+    which the next writer or `mmcnb doctor --clean` returns it.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ class AtomicOutput:
     def _check(self) -> None:
         if not self.target.parent.is_dir():
             raise InputError(f"{self.name}: the folder {self.target.parent} does not exist: make it first.")
-        if os.path.lexists(self.target) and not self._overwrite:
+        if not os.path.lexists(self.target):
+            return
+        if not self._overwrite:
             raise self._exists()
         if self.target.is_dir() and not is_store_folder(self.target) and any(self.target.iterdir()):
             fault = f"{self.name} is a folder and no Zarr store, so it is not replaced"
@@ -153,13 +155,13 @@ class AtomicOutput:
         """Complete and commit, or discard after an error."""
         with writing(self.name), ExitStack() as stack:
             stack.callback(self._discard)
-            self.close()
+            self._close()
             if error is not None:
                 raise error
             self.finish()
             commit([self])
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Close what is open, after an error too; nothing by itself."""
 
     def finish(self) -> None:

@@ -257,11 +257,9 @@ class _ColumnarFile:
                 first += batch.num_rows
 
 
+# Columns of a file, rows of each group, bytes in memory at once, and the reader of batches: it takes names of
+# columns, rows of a batch and the number of a group, or None for all.
 _Opened = tuple[pa.Schema, list[int] | None, int, Callable[..., Iterator[pa.RecordBatch]]]
-"""Columns of a file, rows of each group, bytes in memory at once, and a function that reads batches.
-
-It takes names of columns, about how many rows a batch has, and the group, or None for all.
-"""
 
 
 def _open_parquet(path: Path) -> _Opened:
