@@ -15,10 +15,7 @@ CLASSES = (
 )
 METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
 DEFAULT = "maximum-margin-clustering"
-OPTIONS = (
-    *("n_clusters", "kernel", "metric", "min_cluster_size", "noise", "n_nodes"),
-    *("scale", "random_state"),
-)
+OPTIONS = "n_clusters", "kernel", "metric", "min_cluster_size", "noise", "n_nodes", "scale", "random_state"
 
 
 def value_of(text: str) -> Any:

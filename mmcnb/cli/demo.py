@@ -1,23 +1,22 @@
 """Show maximum margin clustering beside k-means: ten digits, and rings larger than the memory given."""
 
-import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mmcnb._machine import peak_memory
-from mmcnb.cli._common import table
+from mmcnb.cli._options import Arguments, Lines, Parser, Report
+from mmcnb.cli._words import table
 
 LIMIT = "750MiB"  # below the size of the store of rings, and with room to compile the first fit
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb demo``."""
     parser.add_argument("--out", default="mmcnb-demo", help="folder for the pages (default: %(default)s)")
     parser.add_argument("--rows", type=int, default=2_600_000, help="rows of rings (default: %(default)s)")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Cluster both data sets, and write a page about each."""
     from sklearn.datasets import load_digits
 
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         }
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word the measures."""
     for name, part in report.items():
         yield from (f"{name:<8}{line}" for line in table(part))
@@ -47,7 +46,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"\n{report['digits']['page']}: open it in a browser"
 
 
-def _compare(store: Path, folder: Path, **parameters: Any) -> dict[str, Any]:
+def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
     """Errors of both methods, and a page about the clusters of mmcnb."""
     import numpy as np
     from sklearn.cluster import KMeans

@@ -1,29 +1,27 @@
 """Check this installation; compile ahead; find and remove leftovers of killed commands."""
 
-import argparse
 import os
 import platform
-from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
 
 import mmcnb
 from mmcnb._config import n_threads
-from mmcnb.cli._common import table
+from mmcnb.cli._options import Arguments, Lines, Parser, Report
+from mmcnb.cli._words import table
 from mmcnb.errors import InputError
 
 LIBRARIES = "numpy scipy numba llvmlite zarr pandas scikit-learn dask distributed fsspec anndata matplotlib"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb doctor``."""
     parser.add_argument("folder", metavar="FOLDER", nargs="?", help="look for leftovers there, nothing else")
     parser.add_argument("--clean", action="store_true", help="remove leftovers, but none of a living process")
     parser.add_argument("--warm", action="store_true", help="compile the routines of default fits first")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Check the installation, unless leftovers alone are looked for."""
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
@@ -39,7 +37,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"versions": _versions(), "machine": _machine(), "thread_pools": threadpool_info()} | left
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word the findings."""
     for name, found in report.items():
         yield f"{name.replace('_', ' ')}:"
@@ -49,7 +47,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
             yield "  none"
 
 
-def _leftovers(folder: Path, clean: bool) -> list[dict[str, Any]]:
+def _leftovers(folder: Path, clean: bool) -> list[Report]:
     """Outputs that are being written in a folder or were left there, each with its remedy."""
     from mmcnb.stores import atomic
 
@@ -65,7 +63,7 @@ def _versions() -> dict[str, str]:
     return here | {name: found.get(name, "not installed") for name in LIBRARIES.split()}
 
 
-def _machine() -> dict[str, Any]:
+def _machine() -> Report:
     from mmcnb import kernels
 
     system = {"system": platform.platform(), "processor": platform.machine()}

@@ -1,14 +1,10 @@
 """Tell what sets clusters apart: columns, typical rows, and a sentence for each cluster."""
 
-import argparse
-from collections.abc import Iterator
-from typing import Any
-
-from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import runtime_of
+from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, add_store
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb explain``."""
     parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
     add_store(parser)
@@ -17,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "memory-limit", "jobs", "dask")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Explain the clusters."""
     from mmcnb import load
 
@@ -25,6 +21,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     return estimator.explain(arguments.store, arguments.labels, element=arguments.element).to_dict()
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word the explanation: a sentence for each cluster."""
     yield from (cluster["sentence"] for cluster in report["clusters"])

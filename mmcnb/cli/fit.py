@@ -1,6 +1,5 @@
 """Cluster the rows of a store and write the model, and the labels if wanted."""
 
-import argparse
 import logging
 import warnings
 from collections.abc import Iterator
@@ -10,9 +9,10 @@ from typing import Any
 from mmcnb._compiling import times
 from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
-from mmcnb.cli._common import OF_TABLES, add_options, add_store, add_table_options, listed, words
 from mmcnb.cli._methods import DEFAULT, add_method, make_estimator
+from mmcnb.cli._options import OF_TABLES, Arguments, Lines, Parser, Report, add_options, add_store, add_table
 from mmcnb.cli._outputs import check_paths, whole_outputs
+from mmcnb.cli._words import listed, words
 from mmcnb.errors import InputError
 
 OF_ALL = "n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"
@@ -22,7 +22,7 @@ OF_SOME_METHODS = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb fit``."""
     add_store(parser)
     parser.add_argument("--model", help="path of the model")
@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", action="store_true", help=of_layers)
     parser.add_argument("--like", metavar="MODEL", help="number the clusters as those of this model file")
     add_method(parser)
-    add_table_options(parser, "label_column")
+    add_table(parser, "label_column")
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
     parser.add_argument("--verbose", action="store_true", help="log each step of the fit")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Fit, then write the model and the labels."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
@@ -52,21 +52,16 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     outputs = [] if arguments.model is None else [arguments.model]
     if not outputs and arguments.labels is None:
         raise InputError("nothing would be written; give --labels OUT.csv, or --model FILE, or both.")
-    _check_method(arguments)
-    with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
-        return _fit(arguments, *asides if outputs else (None, *asides))
-
-
-def _check_method(arguments: argparse.Namespace) -> None:
-    """Refuse layers that have no place or no tree, and numbers for another method."""
     for option in ("layers", "like"):
         if getattr(arguments, option) and arguments.method != DEFAULT:
             raise InputError(f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out.")
     if arguments.layers and not str(arguments.labels).lower().endswith((".csv", ".parquet")):
         raise InputError("--layers writes columns of a table; give --labels OUT.csv or OUT.parquet.")
+    with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
+        return _fit(arguments, *asides if outputs else (None, *asides))
 
 
-def _rows(arguments: argparse.Namespace) -> Any:
+def _rows(arguments: Arguments) -> Any:
     """The rows, of a table by its options."""
     from mmcnb import open_samples
     from mmcnb.samples._text import table_format
@@ -80,7 +75,7 @@ def _rows(arguments: argparse.Namespace) -> Any:
     return open_samples(arguments.store, arguments.element, options=TableOptions(**given) if given else None)
 
 
-def _fit(arguments: argparse.Namespace, model: str | None, labels: str | None = None) -> dict[str, Any]:
+def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> Report:
     from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
 
     from mmcnb import load
@@ -121,7 +116,7 @@ def _fit(arguments: argparse.Namespace, model: str | None, labels: str | None = 
     }
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word the verdict."""
     yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
     if report["is_table"]:
@@ -129,7 +124,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield from (f"{name:<17}{text}" for name, text in _entries(report) if text)
 
 
-def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
     """Names and texts of the lines; those without text are left out."""
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
@@ -158,10 +153,10 @@ def _entries(report: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
     if report["checkpoint"]:
         yield "checkpoint", f"{report['checkpoint']}; {report['resumed']} passes were taken from it"
-    yield from ((name, report[name]) for name in ("model", "labels") if report[name])
+    yield from ((name, report[name]) for name in ("model", "labels"))
 
 
-def _sizes(report: dict[str, Any]) -> str:
+def _sizes(report: Report) -> str:
     """The sizes of all rows, or of the sample if the fit has seen no others."""
     sizes = report["sizes"] or report["sample_sizes"]
     shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)

@@ -1,16 +1,14 @@
 """Describe a store: shape, density, layout, codec, class counts, digest; or the columns of a table."""
 
-import argparse
 from pathlib import Path
-from typing import Any
 
-from mmcnb.cli._common import add_store as add_arguments
-from mmcnb.cli.convert import lines
+from mmcnb.cli import convert
+from mmcnb.cli._options import Arguments, Report, add_store
 
-__all__ = ["add_arguments", "lines", "run"]
+add_arguments, lines = add_store, convert.lines
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Describe the store or the table."""
     from mmcnb.samples._text import table_format
     from mmcnb.stores import describe_store

@@ -1,15 +1,11 @@
 """State the reads, memory and files of a fit, before any work."""
 
-import argparse
-from collections.abc import Iterable
-from typing import Any
-
-from mmcnb.cli._common import add_options, add_store
 from mmcnb.cli._methods import add_method, make_estimator
+from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, add_store
 from mmcnb.errors import InputError
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb plan``."""
     add_store(parser, nargs="?")
     parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
@@ -18,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "memory-limit", "jobs")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Plan the fit."""
     from mmcnb._constraints import Interval
     from mmcnb.engine.plan import RowShape
@@ -34,6 +30,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"method": arguments.method, **plan.to_dict(), "lines": plan.lines()}
 
 
-def lines(report: dict[str, Any]) -> Iterable[str]:
+def lines(report: Report) -> Lines:
     """Word the plan."""
     return report["lines"]

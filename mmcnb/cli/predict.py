@@ -1,17 +1,16 @@
 """Label the rows of a store with a model that was written before."""
 
-import argparse
 import time
-from typing import Any
 
-from mmcnb.cli._common import add_options, add_store, table
 from mmcnb.cli._methods import runtime_of
+from mmcnb.cli._options import Arguments, Parser, Report, add_options, add_store
 from mmcnb.cli._outputs import whole_outputs
+from mmcnb.cli._words import table
 
 lines = table
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb predict``."""
     parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
     add_store(parser)
@@ -19,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Label every row."""
     from mmcnb import load, open_samples
     from mmcnb.tables.columns import options_of_fit

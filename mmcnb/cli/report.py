@@ -1,23 +1,19 @@
 """Write a page about clusters: trust, sentences, columns, a map, candidates and settings."""
 
-import argparse
-from collections.abc import Iterator
-from typing import Any
-
 from mmcnb.cli import explain
-from mmcnb.cli._common import add_options
 from mmcnb.cli._methods import runtime_of
+from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options
 from mmcnb.cli._outputs import whole_outputs
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb report``."""
     explain.add_arguments(parser)
     parser.add_argument("--out", required=True, metavar="PAGE", help="path of the page, such as page.html")
     add_options(parser, "overwrite")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Write the page."""
     from mmcnb import config, load
 
@@ -29,6 +25,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"page": arguments.out}
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word the place of the page."""
     yield f"{report['page']}: open it in a browser"

@@ -1,10 +1,6 @@
 """Compare the clusters of a store with known classes, and tell how well they separate the rows."""
 
-import argparse
-from collections.abc import Iterator
-from typing import Any
-
-from mmcnb.cli._common import add_store
+from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_store
 from mmcnb.errors import InputError
 
 MEASURES = {
@@ -16,7 +12,7 @@ MEASURES = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb score``."""
     add_store(parser)
     parser.add_argument("labels", metavar="LABELS", help="labels that fit or predict wrote")
@@ -29,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--random-state", type=int, default=0, metavar="SEED", help="seed of J (default: 0)")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Score the clusters."""
     import numpy as np
     from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
@@ -75,7 +71,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         return report | {"J": None, "no_J": str(error)}
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word the scores."""
     n = report["n_samples"]
     yield f"{n:,} rows x {report['n_features']:,} features of {report['store']}"
@@ -84,7 +80,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     for name, (form, meaning) in MEASURES.items():
         if report.get(name) is not None:
             value = form.format(report[name])
-            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning.format_map(report)})"
+            yield f"{name.replace('_', ' '):<31}{value:>6}  ({meaning})"
     if report["J"] is None:
         yield f"J: none; {report['no_J']}"
     if "confusion" not in report:

@@ -1,16 +1,13 @@
 """Take the rows of a store into a model that was written before; clusters keep their numbers."""
 
-import argparse
-from collections.abc import Iterator
-from typing import Any
-
-from mmcnb.cli._common import add_options, add_store, table
 from mmcnb.cli._methods import runtime_of
+from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, add_store
 from mmcnb.cli._outputs import whole_outputs
+from mmcnb.cli._words import table
 from mmcnb.errors import InputError
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb update``."""
     parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
     add_store(parser)
@@ -19,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Update the model, then write it, and the labels of the new rows."""
     from mmcnb import load
 
@@ -39,7 +36,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"store": store, "model": out, "labels": arguments.labels} | told
 
 
-def lines(report: dict[str, Any]) -> Iterator[str]:
+def lines(report: Report) -> Lines:
     """Word what became of each number."""
     changes = {f"cluster {(rest := dict(one)).pop('number')}": rest for one in report["changes"]}
     return table(report | {"changes": None} | changes)

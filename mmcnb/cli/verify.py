@@ -1,20 +1,18 @@
 """Read a store back in full and compare it with its checksums."""
 
-import argparse
-from typing import Any
-
-from mmcnb.cli._common import add_options, table
+from mmcnb.cli._options import Arguments, Parser, Report, add_options
+from mmcnb.cli._words import table
 
 lines = table
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb verify``."""
     parser.add_argument("store", metavar="STORE", help="Zarr store of rows, or array of labels")
     add_options(parser, "element")
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: Arguments) -> Report:
     """Read everything back; a damaged chunk raises and is named."""
     from mmcnb.stores import verify_store
 

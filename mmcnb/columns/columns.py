@@ -4,7 +4,7 @@ The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -66,10 +66,16 @@ class Columns:
         head = np.sort(self.rows[:200], axis=0)  # a few rows mostly show that there are many
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
         for column in np.flatnonzero(counts <= COUNTED):
-            counts[column] = count_values(self.rows[:, column])
+            count = np.unique(self.rows[:2000, column]).size
+            counts[column] = count if count > COUNTED else np.unique(self.rows[:, column]).size
         sizes = np.array([group.stop - group.start for group in self.groups])
         of_numbers = np.minimum(counts[[group.start for group in self.groups]], COUNTED + 1)
         return np.where(sizes > 1, sizes, of_numbers)
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Least and greatest values of all columns of numbers, of shape (2, d)."""
+        return np.array([self.rows.min(axis=0), self.rows.max(axis=0)], np.float64)
 
     @cached_property
     def moments(self) -> np.ndarray:
@@ -101,25 +107,10 @@ def shown(name: Any) -> str:
     return repr(name) if isinstance(name, str) else f"column {name}"
 
 
-def count_values(values: np.ndarray) -> int:
-    """Count different values, up to 11.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.columns.columns import count_values
-    >>> count_values(np.array([1.0, 2.0, 1.0])), count_values(np.arange(99.0))
-    (2, 11)
-    """
-    count = np.unique(values[:2000]).size
-    return min(count if count > COUNTED else np.unique(values).size, COUNTED + 1)
-
-
 # -- treatment ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Treatment:
+class Treatment(NamedTuple):
     """The treatment of the columns of a fit.
 
     Attributes
@@ -229,14 +220,11 @@ def treat(
         if name not in columns.names:
             listed = ", ".join(map(shown, columns.names[:10]))
             raise InputError(f"scale names {shown(name)}, and the columns are {listed}; name one of these.")
-    low, high = sample.min(axis=0).astype(np.float64), sample.max(axis=0).astype(np.float64)
-    many = columns.n_values > FEW
-    kept = kept or ("" if wishes else _reason_to_keep(columns, low, high, many, is_part))
-    why = "they are asked for" if wishes else "" if kept else _reason_to_scale(columns, many)
+    kept = kept or ("" if wishes else _reason_to_keep(columns, is_part))
+    why = "they are asked for" if wishes else "" if kept else _reason_to_scale(columns)
     if not why:
         return _as_they_are(columns, f"Columns were taken as they are: {kept or 'they share one unit'}.")
-    scaling, listing = _scaling(columns, low, high, wishes)
-    return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
+    return _scaled(columns, wishes, why)
 
 
 def centred(treatment: Treatment) -> Treatment:
@@ -256,22 +244,20 @@ def centred(treatment: Treatment) -> Treatment:
     """
     if treatment.scaling is not None or treatment.columns is None:
         return treatment
-    rows = treatment.columns.rows
-    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    low, high = treatment.columns.ends
     middle = low + (high - low) / 2
     if not ((np.abs(middle) > 30 * (high - low)) & (high > low)).any():
         return treatment
-    return replace(treatment, scaling=Scaling(middle, np.ones(middle.size)))
+    return treatment._replace(scaling=Scaling(middle, np.ones(middle.size)))
 
 
 UNITS, KINDS = "their units differ", "their kinds differ"
 
 
-def _reason_to_keep(
-    columns: Columns, low: np.ndarray, high: np.ndarray, many: np.ndarray, is_part: bool
-) -> str:
+def _reason_to_keep(columns: Columns, is_part: bool) -> str:
     """Why columns are not scaled, whatever their deviations; empty if nothing speaks for it."""
-    numbers = np.array([group.start for group in columns.groups])[many & ~columns.is_text]
+    (low, high), is_number = columns.ends, (columns.n_values > FEW) & ~columns.is_text
+    numbers = np.array([group.start for group in columns.groups])[is_number]
     if not numbers.size:
         return "no column has more than a few values"
     lengths = np.sqrt(np.einsum("ij,ij->i", columns.rows, columns.rows, dtype=np.float64))
@@ -289,8 +275,9 @@ def _reason_to_keep(
     return ""
 
 
-def _reason_to_scale(columns: Columns, many: np.ndarray) -> str:
+def _reason_to_scale(columns: Columns) -> str:
     """Why columns are scaled; empty if they share one unit."""
+    many = columns.n_values > FEW
     few = ~many & (columns.n_values > 1)
     if len(columns.names) <= MOST_MIXED and (few | columns.is_text).any():
         return KINDS
@@ -303,10 +290,9 @@ def _reason_to_scale(columns: Columns, many: np.ndarray) -> str:
     return UNITS if np.log(own).std() > 0.5 or is_widest else ""
 
 
-def _scaling(
-    columns: Columns, low: np.ndarray, high: np.ndarray, wishes: Mapping[Any, Any]
-) -> tuple[Scaling, list[dict[str, Any]]]:
-    """The scaling of all columns, and the treatment of each."""
+def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
+    """All columns scaled, for a reason."""
+    low, high = columns.ends
     center, divisor, units = np.zeros(low.size), np.ones(low.size), np.zeros(low.size)
     listing = []
     for k, (name, group) in enumerate(zip(columns.names, columns.groups, strict=True)):
@@ -328,25 +314,24 @@ def _scaling(
             values = columns.rows[:, first].astype(np.float64)
             is_free = wish == "auto" and not is_step
             if wish == "log" or (is_free and _wants_logarithm(values, columns.weights)):
-                treatment, units[first] = "logarithm", _rounded(_median(values, columns.weights, values > 0))
+                treatment, units[first] = "logarithm", _rounded(_unit(values, columns.weights))
                 values = np.log1p(values / units[first])
             center[first], deviation = _moments(values, columns.weights)
             divisor[first] = deviation / step if is_step else deviation
         center[group], divisor[group] = _rounded(center[group]), _rounded(divisor[group])
         listing.append(_entry(columns, k, treatment, float(center[first]), float(divisor[first])))
-    return Scaling(center, divisor, units if units.any() else None), listing
+    scaling = Scaling(center, divisor, units if units.any() else None)
+    return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
 
 
 def _as_they_are(columns: Columns, sentence: str) -> Treatment:
     count = len(columns.names)  # of very many columns nobody reads a listing
-    listing = [_entry(columns, k, "as it is") for k in range(count if count <= 1000 else 0)]
+    listing = [_entry(columns, k, "as it is", None, None) for k in range(count if count <= 1000 else 0)]
     return Treatment(None, columns, sentence, listing)
 
 
-def _entry(
-    columns: Columns, k: int, treatment: str, center: float | None = None, divisor: float | None = None
-) -> dict[str, Any]:
-    """A row of the listing."""
+def _entry(columns: Columns, k: int, treatment: str, *scaling: float | None) -> dict[str, Any]:
+    """A row of the listing; ``scaling`` is a center and a divisor."""
     count = int(columns.n_values[k])
     if columns.is_text[k]:
         kind, why = "text", f"{count} categories"
@@ -355,7 +340,7 @@ def _entry(
     else:
         kind = "number" if count > FEW else "few values"
         why = f"{count} values" if count <= FEW else "skewed" if treatment == "logarithm" else "many values"
-    return _row(columns.names[k], kind, treatment, center, divisor, why)
+    return _row(columns.names[k], kind, treatment, *scaling, why)
 
 
 def _row(*values: Any) -> dict[str, Any]:
@@ -401,15 +386,14 @@ def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
     """Whether values are not negative and have a long tail that the logarithm shortens."""
     if values.min() < 0 or (skewness := _skewness(values, weights)) < 1:
         return False
-    unit = _median(values, weights, values > 0)
-    return abs(_skewness(np.log1p(values / unit), weights)) < skewness
+    return abs(_skewness(np.log1p(values / _unit(values, weights)), weights)) < skewness
 
 
-def _median(values: np.ndarray, weights: np.ndarray, among: np.ndarray) -> float:
-    """The lower weighted median of some values."""
-    order = np.argsort(values[among], kind="stable")
-    sums = np.cumsum(weights[among][order])
-    return float(values[among][order][np.searchsorted(sums, sums[-1] / 2 * (1 - 1e-12))])
+def _unit(values: np.ndarray, weights: np.ndarray) -> float:
+    """The lower weighted median of the values above 0."""
+    order = np.argsort(values, kind="stable")[np.count_nonzero(values <= 0) :]
+    sums = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(sums, sums[-1] / 2 * (1 - 1e-12))])
 
 
 def sentinels(columns: Columns) -> list[str]:

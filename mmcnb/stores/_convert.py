@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -24,8 +23,7 @@ from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput
 
 
-@dataclass
-class _Stream:
+class _Stream(NamedTuple):
     """Rows being converted, as far as they are known in advance."""
 
     blocks: Blocks
@@ -119,8 +117,7 @@ def convert(
         raise InputError(f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'.")
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    target = AtomicOutput(out, overwrite).target  # refuses one that is there before anything is read
-    _check_apart(source, target)
+    _check_apart(source, AtomicOutput(out, overwrite).target)  # which refuses one that is there
     form = _format(source)
 
     def write(stream: _Stream) -> None:
@@ -141,7 +138,7 @@ def convert(
         samples, y = read_npz(Path(source))
         write(_stream_of(samples, dtype, y))
     else:
-        write(_store_stream(open_samples(source, element), dtype))
+        write(_stream_of(open_samples(source, element), dtype))
     return {}
 
 
@@ -178,7 +175,7 @@ def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: An
 
     def write_all() -> None:
         written = _written_dtype(rows, given.dtype)
-        shape = rows.n_features, n_rows, table.cached_bytes
+        shape = len(rows.encoding.feature_names), n_rows, table.cached_bytes
         names = rows.feature_names, rows.encoding.sources, lambda: rows.classes.names
         write(_Stream(rows.blocks(), False, written, *shape, *names))
 
@@ -217,31 +214,28 @@ def _written_dtype(rows: Any, dtype: Any) -> np.dtype:
     return native if narrow else block_dtype(native)
 
 
-def _store_stream(samples: Samples, dtype: Any) -> _Stream:
-    labels = array_beside(samples, "y")
-    if labels is not None and labels.shape[0] != samples.n_samples:
-        n = samples.n_samples
-        raise InputError(f"{samples.name}: y has {labels.shape[0]} labels, but X has {n} rows.")
-    names = None if labels is None else class_names(labels)
-    return _stream_of(samples, dtype, open_class_labels(samples), open_index(samples), lambda: names)
-
-
-def _stream_of(samples: Samples, dtype: Any, y: Any, index: Any = None, *names_of_classes: Any) -> _Stream:
-    """Rows with class labels and names beside them, or None."""
+def _stream_of(samples: Samples, dtype: Any, y: np.ndarray | None = None) -> _Stream:
+    """Rows with the class labels and names of rows that their store has, or with labels of their own."""
+    n, stored, names_of_classes = samples.n_samples, array_beside(samples, "y"), None
+    if stored is not None:
+        if stored.shape[0] != n:
+            raise InputError(f"{samples.name}: y has {stored.shape[0]} labels, but X has {n} rows.")
+        names_of_classes, y = class_names(stored), open_class_labels(samples)
+    index = open_index(samples)
 
     def blocks() -> Blocks:
         step = samples.chunk_rows * max(1, step_rows(samples.row_bytes) // samples.chunk_rows)
-        for start in range(0, samples.n_samples, step):
-            stop = min(start + step, samples.n_samples)
+        for start in range(0, n, step):
+            stop = min(start + step, n)
             labels, names = (None if part is None else part[start:stop] for part in (y, index))
             yield Rows(samples.block(start, stop), labels, names)
 
     written = _written_dtype(samples, dtype)
     beside = sum(part.nbytes for part in (y, index) if part is not None)
     cached = int(2 * samples.chunk_rows * samples.row_bytes) + beside
-    shape = samples.n_features, samples.n_samples, cached
-    given = *shape, samples.feature_names, samples.sources, *names_of_classes
-    return _Stream(blocks(), samples.is_sparse, written, *given)
+    shape = samples.n_features, n, cached
+    names = samples.feature_names, samples.sources, lambda: names_of_classes
+    return _Stream(blocks(), samples.is_sparse, written, *shape, *names)
 
 
 def _write(stream: _Stream, layout: str, show_progress: bool | None, output: AtomicOutput) -> None:
@@ -251,7 +245,7 @@ def _write(stream: _Stream, layout: str, show_progress: bool | None, output: Ato
         writer = _write_rows(stream, path, stream.is_sparse or layout == "csr", show_progress)
         if stream.is_sparse and (layout == "dense" or (layout == "auto" and writer.density > 0.5)):
             sparse = path.rename(path.with_name(f".sparse-{path.name}"))
-            _write_rows(_store_stream(open_samples(sparse), stream.dtype), path, False, show_progress)
+            _write_rows(_stream_of(open_samples(sparse), stream.dtype), path, False, show_progress)
 
 
 def _write_rows(stream: _Stream, path: Path, is_csr: bool, show_progress: bool | None) -> Any:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -136,14 +135,9 @@ class TableWriter(AtomicOutput):
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
         return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close the file, and move it to its place or remove it after an error."""
-        with ExitStack() as stack:
-            stack.push(super().__exit__)
-            if self._file is not None:
-                stack.callback(self._file.close)
-            if error is not None:
-                raise error
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def finish(self) -> None:
         """Check the number of rows."""

@@ -129,7 +129,7 @@ class LabelsWriter(AtomicOutput):
 
     @cached_property
     def _array(self) -> zarr.Array:
-        return create_array(LocalStore(self.path), "", np.dtype(np.int32), (self._expected,), (GROUP_ROWS,))
+        return create_array(LocalStore(self.path), "", np.dtype(np.int32), self._expected, (GROUP_ROWS,))
 
     def sink(self) -> LabelsSink:
         """The place that workers write chunks to."""

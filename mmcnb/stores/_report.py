@@ -60,32 +60,23 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     inventory = find_inventory(node, name)
     if inventory is None:
         samples = open_samples(path, element)
-        return {
-            "store": samples.name,
-            "checksummed": False,
-            "chunks": None,
-            "bytes": None,
-            "digest": samples.digest,
-            "verdict": f"all rows can be read, but {unchecked(samples.name)}",
-        }
-    n_bytes = _read_recorded(inventory, progress)
-    return {
-        "store": name,
-        "checksummed": True,
-        "chunks": sum(map(len, inventory.arrays.values())),
-        "bytes": n_bytes,
-        "digest": inventory.record["digest"],
-        "verdict": "every chunk is what was written",
-    }
+        name, digest = samples.name, samples.digest
+        read: dict[str, Any] = {"chunks": None, "bytes": None}
+        verdict = f"all rows can be read, but {unchecked(name)}"
+    else:
+        read, digest = _read_recorded(inventory, progress), inventory.record["digest"]
+        verdict = "every chunk is what was written"
+    return {"store": name, "checksummed": inventory is not None, **read, "digest": digest, "verdict": verdict}
 
 
-def _read_recorded(inventory: Inventory, show_progress: bool | None) -> int:
-    """Decoded bytes of all recorded chunks; those that are not what was written are named by an error."""
-    n_bytes, damaged = 0, []
+def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, Any]:
+    """Number and decoded bytes of all recorded chunks; an error names those that are not what was written."""
+    n_bytes, damaged = 0, list[str]()
+    n_chunks = sum(map(len, inventory.arrays.values()))
     store, root = inventory.store, inventory.root
     arrays: dict[str, Any] = {path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays}
     content = _content_digest(arrays)
-    with progress_bar(sum(map(len, inventory.arrays.values())), "verifying", "chunks", show_progress) as bar:
+    with progress_bar(n_chunks, "verifying", "chunks", show_progress) as bar:
         for path, array in arrays.items():
             stored, end = StoredArray(array, inventory, inventory.name), np.empty(0, np.int64)
             for start in range(0, stored.length, stored.chunk_length):
@@ -104,7 +95,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> int:
         raise damaged_chunks(inventory.name, damaged, "missing or damaged")
     if content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
         raise DamagedStoreError(f"{inventory.name}: the rows are not those that were written: {REMEDY}.")
-    return n_bytes
+    return {"chunks": n_chunks, "bytes": n_bytes}
 
 
 def _content_digest(arrays: dict[str, Any]) -> ContentDigest:
@@ -125,10 +116,8 @@ def _add_chunk(content: ContentDigest, path: str, values: np.ndarray, end: np.nd
 
 
 def unchecked(name: str) -> str:
-    return (
-        "the store has no checksums, so damage can read as wrong numbers: "
-        f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
-    )
+    remedy = f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
+    return f"the store has no checksums, so damage can read as wrong numbers: {remedy}"
 
 
 def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
@@ -169,9 +158,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     array = samples.arrays[0]
     return {
         "store": samples.path,
-        "element": samples.element,
-        "n_samples": samples.n_samples,
-        "n_features": samples.n_features,
+        **{name: getattr(samples, name) for name in ("element", "n_samples", "n_features")},
         "layout": "csr" if samples.is_sparse else "dense",
         "density": _density(samples),
         "dtype": str(samples.stored_dtype),
@@ -190,7 +177,7 @@ def _density(samples: Any) -> float | None:
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size
-    if samples.storage.inventory is None or not samples.checksummed:
+    if not samples.checksummed:
         return None
     return samples.storage.inventory.record["n_nonzero"] / size
 

@@ -14,8 +14,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples import _inventory, matrix
 from mmcnb.samples._arrays import check_feature_names, plain_values
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
-from mmcnb.samples._inventory import PathLike, chunk_codec
-from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples._inventory import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
@@ -62,8 +61,6 @@ class ArrayWriter:
         return self.hashes
 
     def _write(self) -> None:
-        if chunk_codec(self._array) is None:  # Zarr writes those, and clips at the end of the array
-            self._array.resize((self.n_rows, *self._array.shape[1:]))
         self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
         self._filled = 0
 
@@ -74,9 +71,8 @@ class ArrayWriter:
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
-        shape = self._chunk.shape[1:]
-        chunks = (min(rows, len(self._chunk)), *shape)
-        return create_array(self._store, self._name, self._chunk.dtype, (0, *shape), chunks)
+        chunks = (min(rows, len(self._chunk)), *self._chunk.shape[1:])
+        return create_array(self._store, self._name, self._chunk.dtype, 0, chunks)
 
 
 def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
@@ -87,8 +83,9 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     store: Any = array.store
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     path = Path(store.root, array.path, key)
-    if chunk_codec(array) is None:
+    if _inventory.chunk_codec(array) is None:
         first = number * array.chunks[0]
+        array.resize((first + len(chunk), *array.shape[1:]))  # Zarr clips at the end of the array
         array[first : first + len(chunk)] = chunk
         return _inventory.frame_checksum(path.read_bytes())
     if len(chunk) < array.chunks[0]:
@@ -103,14 +100,12 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     return _inventory.frame_checksum(frame)
 
 
-def create_array(
-    store: LocalStore, name: str, dtype: np.dtype, shape: tuple[int, ...], chunks: tuple[int, ...]
-) -> zarr.Array:
-    """An array of a store in our codec: damage shows."""
+def create_array(store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple) -> zarr.Array:
+    """An array of a store in our codec, in chunks of whole rows: damage shows."""
     return zarr.create_array(
         store=store,
         name=name or None,
-        shape=shape,
+        shape=(n_rows, *chunks[1:]),
         chunks=chunks,
         dtype=dtype,
         compressors=[_inventory.CODEC],
@@ -206,9 +201,9 @@ class StoreWriter(AtomicOutput):
     def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
         self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_rows, *row_shape)
 
-    def _count(self, values: np.ndarray, block: np.ndarray | CSRBlock, n_rows: int, y: Any) -> None:
+    def _count(self, values: np.ndarray, block: np.ndarray | matrix.CSRBlock, n_rows: int, y: Any) -> None:
         """Check rows that come as ``values`` and are written as ``block``; add them to the record."""
-        written = block.data if isinstance(block, CSRBlock) else block
+        written = block.data if isinstance(block, matrix.CSRBlock) else block
         if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
             raise InputError(f"{self.name}: X has numbers too large for {written.dtype}: write float64.")
         matrix.check_finite(block, self.name, self._digest.n_samples)
@@ -380,10 +375,7 @@ def create_dense_store(
 
 
 def create_csr_store(
-    path: PathLike,
-    n_features: int | None = None,
-    dtype: Any = "float32",
-    overwrite: bool = False,
+    path: PathLike, n_features: int | None = None, dtype: Any = "float32", overwrite: bool = False
 ) -> CSRStoreWriter:
     """Write sparse rows, block by block, to a Zarr store with checksums, in AnnData's encoding.
 

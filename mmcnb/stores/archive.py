@@ -17,8 +17,6 @@ from mmcnb.samples._inventory import PathLike
 from mmcnb.samples._npy import read_member
 from mmcnb.stores.atomic import atomic_write
 
-DAMAGE = (BadZipFile, EOFError, OSError, RuntimeError, ValueError, LookupError, TypeError)
-
 
 class DamagedArchiveError(Exception):
     """A file that is not what was written."""
@@ -68,7 +66,7 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]
         header = dict(json.loads(arrays.pop("header").tobytes()))
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
             raise BadZipFile("an array is missing")
-    except DAMAGE as error:
+    except (BadZipFile, EOFError, OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
         raise DamagedArchiveError from error
     return header, arrays
 

@@ -155,10 +155,14 @@ class AtomicOutput:
         """Complete and commit, or discard after an error."""
         with writing(self.name), ExitStack() as stack:
             stack.callback(self._discard)
+            self._close()
             if error is not None:
                 raise error
             self.finish()
             commit([self])
+
+    def _close(self) -> None:
+        """Close what is open, after an error too; nothing by itself."""
 
     def finish(self) -> None:
         """Complete what was written; nothing by itself."""

@@ -143,8 +143,7 @@ class TableOptions:
                 raise InputError(f"{name}={shown(value)} is no list: give one of texts or numbers.")
             plain[name] = None if listed is None else tuple(listed)
         plain["delimiter"] = "\t" if self.delimiter == r"\t" else self.delimiter  # a shell leaves \t as it is
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(plain)  # it is frozen
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 words = " or ".join(map(repr, known))
@@ -364,7 +363,7 @@ class NamedColumns:
             if self.names.count(reference) > 1:
                 raise InputError(f"{self.name}: several columns are named {reference!r}: give a number.")
             return self.names.index(reference)
-        if is_number_text(reference):
+        if is_numeral(reference):
             reference = int(reference)
         if isinstance(reference, bool) or not isinstance(reference, int | np.integer):
             return None
@@ -372,7 +371,7 @@ class NamedColumns:
         return int(reference) % width if -width <= reference < width else None
 
     def _unknown(self, reference: Any) -> str:
-        if not isinstance(reference, str) or is_number_text(reference):
+        if not isinstance(reference, str) or is_numeral(reference):
             among = f"among {len(self.names)}: count from 0, or from -1 backwards"
             return f": there is no column {reference} {among}"
         if not self.has_names:
@@ -383,7 +382,7 @@ class NamedColumns:
         return f": no column is named {reference!r} among {', '.join(self.names[:10])}{more}: {hint}"
 
 
-def is_number_text(reference: Any) -> bool:
+def is_numeral(reference: Any) -> bool:
     """Whether a text can be the number of a column."""
     return isinstance(reference, str) and reference.isascii() and reference.removeprefix("-").isdigit()
 
@@ -420,12 +419,11 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
     if table.has_names:
         _check_names(table, features, explicit=options.names_columns)
 
-    treatments = {p: treatment_of(table.types[p], options) for p in features}
-    treatments = {p: treatment for p, treatment in treatments.items() if treatment is not LEFT_OUT}
+    found = {p: treatment_of(table.types[p], options) for p in features}
+    treatments = {p: treatment for p, treatment in found.items() if treatment is not LEFT_OUT}
     treatments |= dict.fromkeys(label, CLASSES) | dict.fromkeys(index, ROW_NAMES)
     treatments |= dict.fromkeys(set(every) - set(treatments), LEFT_OUT)
-    names, keys, types = table.names, table.keys, table.types
-    columns = [Column(p, keys[p], names[p], types[p], treatment) for p, treatment in treatments.items()]
+    columns = [Column(p, table.keys[p], table.names[p], table.types[p], one) for p, one in treatments.items()]
     check_features(table, columns)
     return columns
 
@@ -478,7 +476,7 @@ def options_of_fit(estimator: Any) -> TableOptions | None:
     return None if encoding is None else TableOptions(**dict(encoding.options), encoding=encoding)
 
 
-def is_identifier(name: str, numbers: np.ndarray, step: int = 1) -> bool:
+def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
     """Whether numbers only name rows: they rise with these, or all differ and the name says so.
 
     ``step`` is the distance of the rows.
@@ -486,8 +484,8 @@ def is_identifier(name: str, numbers: np.ndarray, step: int = 1) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.tables.columns import is_identifier
-    >>> is_identifier("row", np.arange(20)), is_identifier("id", np.arange(20) % 7)
+    >>> from mmcnb.tables.columns import names_rows
+    >>> names_rows("row", np.arange(20)), names_rows("id", np.arange(20) % 7)
     (True, False)
     """
     some = numbers[:1000], numbers  # a few mostly show that they are no whole numbers
@@ -535,10 +533,8 @@ def kind_of(kind: pa.DataType) -> str:
 
 def kind_of_texts(texts: pa.Array) -> pa.DataType | None:
     """Numbers, flags or dates, if half of the cells are, or numbers but for one mark; None for text."""
-    counts = [
-        pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
-        for pattern in (r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG, DATE)
-    ]
+    patterns = r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG, DATE
+    counts = [pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0 for pattern in patterns]
     number = pa.int64() if pc.all(pc.match_substring_regex(texts, WHOLE)).as_py() else pa.float64()
     for count, kind in zip(counts, (number, pa.bool_(), pa.timestamp("s")), strict=True):
         if count and 2 * count >= len(texts) - texts.null_count:

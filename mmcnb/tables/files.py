@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -16,21 +16,12 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.ipc
 import pyarrow.parquet
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples._npy import step_rows
 from mmcnb.samples._text import plain_name, read_pieces, table_files, table_format
-from mmcnb.tables.columns import (
-    TEXT,
-    NamedColumns,
-    TableOptions,
-    is_number_text,
-    kind_of,
-    kind_of_texts,
-    trimmed,
-)
+from mmcnb.tables.columns import TEXT, NamedColumns, TableOptions, is_numeral, kind_of, kind_of_texts, trimmed
 
 BUFFER_BYTES = 2**18  # read at once of each column of a Parquet file, as whole column chunks take far more
 BOM = b"\xef\xbb\xbf"
@@ -119,31 +110,31 @@ class _CSVFile:
             return options.header == "yes"
         roles = options.label_column, options.index_column
         given = [*(options.columns or ()), *(options.drop or ()), *roles]
-        if any(isinstance(ref, str) and not all(map(is_number_text, ref.split(","))) for ref in given):
+        if any(isinstance(ref, str) and not all(map(is_numeral, ref.split(","))) for ref in given):
             return True
         numbers = list(map(str, range(len(top))))
         if len(top) > 2 and top in (numbers, ["", *numbers[:-1]]):
             return True
         outside = {int(ref) % len(top) for ref in roles if ref is not None}
         inside = [p for p, cell in enumerate(top) if p not in outside and cell not in self._gaps]
-        values = [self._value(top[p]) for p in inside]
-        if None in values:
+        if not all(self._number.match(top[p]) for p in inside):
             return True
+        values = [self._value(top[p]) for p in inside]
         is_doubtful = len(rest) > 2 and len({*values}) == len(values) > 1
         if is_doubtful and all(self._is_far(p, top, rest) for p in inside):
             fault = f"{self._path}: the numbers of its first line are far from those below"
             raise InputError(f"{fault}: give --header yes if they name the columns, or --header no.")
         return False
 
-    def _value(self, cell: str) -> float | None:
+    def _value(self, cell: str) -> float:
+        """The number of a cell; NaN of other cells."""
         thousands, decimal = self._options.thousands or "", self._options.decimal
         is_number = self._number.match(cell.strip())
-        return float(cell.replace(thousands, "").replace(decimal, ".")) if is_number else None
+        return float(cell.replace(thousands, "").replace(decimal, ".")) if is_number else np.nan
 
     def _is_far(self, position: int, top: list[str], rest: list[list[str]]) -> bool:
         """Whether a number of the first line is outside the range of its column by more than that range."""
-        values = [self._value(row[position]) for row in (top, *rest)]
-        first, *column = [np.nan if value is None else value for value in values]
+        first, *column = [self._value(row[position]) for row in (top, *rest)]
         low, high = np.nanmin([np.inf, *column]), np.nanmax([-np.inf, *column])
         return bool(max(low - first, first - high) > high - low)
 
@@ -184,35 +175,26 @@ class _CSVFile:
         try:
             if b"0x" in text or b"0X" in text:  # pyarrow would read whole numbers in hexadecimal
                 raise pa.ArrowInvalid
-            table = self._parsed(text, types)
-        except pa.ArrowInvalid:
-            return self._part_of_texts(line, text, types)
-        columns = {key: table[key].combine_chunks() for key in table.column_names}
-        return Part(columns, table.num_rows, lambda row: f"line {self._whole_rows(line, text)[0][row][0]}")
-
-    def _parsed(self, text: bytes, types: Types | None) -> pa.Table:
-        has_quotes = b'"' in text
-        return pa.csv.read_csv(
-            pa.BufferReader(text),
             # A thread of pyarrow that starts as the process ends aborts it.
-            pa.csv.ReadOptions(column_names=self.keys, use_threads=False, block_size=len(text) + 1),
-            pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=has_quotes),
-            pa.csv.ConvertOptions(
+            reading = pa.csv.ReadOptions(column_names=self.keys, use_threads=False, block_size=len(text) + 1)
+            parsing = pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text)
+            converting = pa.csv.ConvertOptions(
                 include_columns=None if types is None else [*types],
                 column_types=types,
                 decimal_point=self._options.decimal,
                 null_values=[*self._gaps, *(f" {mark}" for mark in self._gaps)],
                 strings_can_be_null=types is None,
-            ),
-        )
+            )
+            table = pa.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
+        except pa.ArrowInvalid:
+            return self._part_of_texts(line, text, types)
+        columns = {key: table[key].combine_chunks() for key in table.column_names}
+        return Part(columns, table.num_rows, lambda row: f"line {self._whole_rows(line, text)[0][row][0]}")
 
     def _part_of_texts(self, line: int, text: bytes, types: Types | None) -> Part:
         whole, ragged = self._whole_rows(line, text)
-        columns = {
-            key: pa.array([cells[position] for _, cells in whole], TEXT)
-            for position, key in enumerate(self.keys)
-            if types is None or key in types
-        }
+        places = {key: k for k, key in enumerate(self.keys) if types is None or key in types}
+        columns = {key: pa.array([cells[k] for _, cells in whole], TEXT) for key, k in places.items()}
         known = f"but the first line has {len(self.keys)}"
         faults = [f"line {number}: {len(cells)} cells, {known}" for number, cells in ragged]
         return Part(columns, len(whole), lambda row: f"line {whole[row][0]}", faults)
@@ -259,13 +241,11 @@ class _ColumnarFile:
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"{path}: several columns are named {twice!r}: rename all but one.")
-        try:
+        said: list[Any] = []
+        with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
             said = [*schema.pandas_metadata["index_columns"]]
-        except (ValueError, LookupError, TypeError):  # it is of no pandas frame
-            said = []
-        self.index_columns = tuple(
-            p for p, name in enumerate(self.names) if name in said or name.startswith("__index_level_")
-        )
+        is_index = [name in said or name.startswith("__index_level_") for name in self.names]
+        self.index_columns = tuple(np.flatnonzero(is_index).tolist())
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, some rows at a time; of one group, or all."""
@@ -277,10 +257,9 @@ class _ColumnarFile:
                 first += batch.num_rows
 
 
-_Batches = Callable[[list[str], int, int | None], Iterator[pa.RecordBatch]]
-"""Read columns by name in steps of rows, of one group or all."""
-_Opened = tuple[pa.Schema, list[int] | None, int, _Batches]
-"""Columns of a file, rows of each group, bytes in memory at once, and the reader."""
+# Columns of a file, rows of each group, bytes in memory at once, and the reader of batches: it takes names of
+# columns, rows of a batch and the number of a group, or None for all.
+_Opened = tuple[pa.Schema, list[int] | None, int, Callable[..., Iterator[pa.RecordBatch]]]
 
 
 def _open_parquet(path: Path) -> _Opened:
@@ -292,8 +271,8 @@ def _open_parquet(path: Path) -> _Opened:
 
     def batches(keys: list[str], step: int, group: int | None) -> Iterator[pa.RecordBatch]:
         with pa.parquet.ParquetFile(path, **options) as file:
-            numbers = range(len(groups)) if group is None else [group]
-            yield from file.iter_batches(step, row_groups=[*numbers], columns=keys, use_threads=False)
+            numbers = None if group is None else [group]
+            yield from file.iter_batches(step, row_groups=numbers, columns=keys, use_threads=False)
 
     chunks = [group.column(k) for group in groups[:1] for k in range(group.num_columns)]
     # A page has about 1 MiB.
@@ -411,7 +390,7 @@ class Table(NamedColumns):
         for key in keys:
             if any(key in file.keys for file in self._files):
                 raise InputError(f"{self.name}: {key!r} names a column and folders: rename the folders.")
-        is_whole = {key: all(is_number_text(values[key]) for values in self._folders) for key in keys}
+        is_whole = {key: all(is_numeral(values[key]) for values in self._folders) for key in keys}
         return {key: pa.int64() if is_whole[key] else TEXT for key in keys}
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:

@@ -1,6 +1,6 @@
 """Data frames as rows of numbers with names of columns, by way of Arrow."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,8 @@ from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples._base import Samples, in_memory
 from mmcnb.samples._frames import FRAME, as_frame, column_names, columns_of
 from mmcnb.samples.matrix import block_dtype
-from mmcnb.tables.columns import (
-    NUMBERS_ALONE,
-    TEXT,
-    UNNAMED,
-    NamedColumns,
-    TableOptions,
-    is_identifier,
-    kind_of,
-)
-from mmcnb.tables.files import Part, Types, parts_of
+from mmcnb.tables.columns import NUMBERS_ALONE, TEXT, UNNAMED, NamedColumns, TableOptions, kind_of, names_rows
+from mmcnb.tables.files import parts_of
 from mmcnb.tables.rows import TableRows, whole_table
 
 
@@ -56,8 +48,7 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
     may_be_plain = options in (None, NUMBERS_ALONE) and columns and columns[0] not in UNNAMED
     if may_be_plain and (rows := _plain_rows(frame, arrays, list(map(str, columns)))) is not None:
         return in_memory(rows, FRAME, names)
-    numbers = TableRows(FrameTable([*arrays()], names), options or TableOptions())
-    return whole_table(numbers, FRAME)
+    return whole_table(TableRows(FrameTable([*arrays()], names), options or TableOptions()))
 
 
 def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: list[str]) -> np.ndarray | None:
@@ -65,7 +56,7 @@ def _plain_rows(frame: Any, arrays: Callable[[], Iterable[pa.Array]], names: lis
     for column, name in zip(arrays(), names, strict=True):  # one at a time
         is_number = kind_of(column.type) in ("number", "flag") and not pa.types.is_decimal(column.type)
         has_gaps = pc.any(pc.is_null(column, nan_is_null=True)).as_py()
-        if not is_number or has_gaps or is_identifier(name, column.to_numpy(zero_copy_only=False) * 1):
+        if not is_number or has_gaps or names_rows(name, column.to_numpy(zero_copy_only=False) * 1):
             return None
     types = set(getattr(frame, "dtypes", ()))
     if len(types) == 1 and isinstance(next(iter(types)), np.dtype):
@@ -85,11 +76,7 @@ class FrameTable(NamedColumns):
         self.has_names = names is not None
         self.keys = self.names = names or list(map(str, range(len(columns))))
         self.types = [column.type for column in columns]
-        self._batch = pa.record_batch(columns, self.keys)
-
-    def parts(self, wanted: Types) -> Iterator[Part]:
-        """Some columns, some rows at a time."""
-        return parts_of(self._batch, wanted)
+        self.parts = partial(parts_of, pa.record_batch(columns, self.keys))
 
 
 def _values(name: Any, series: Any) -> pa.Array:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,33 +21,8 @@ from mmcnb.samples._npy import Rows
 from mmcnb.samples._text import plain_name, table_format
 from mmcnb.samples.encoding import TEXT_OPTIONS, Encoding
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
-from mmcnb.tables.columns import (
-    CLASSES,
-    FAULTS,
-    GAP,
-    LEFT_OUT,
-    MOST_CATEGORIES,
-    MOST_DISTINCT,
-    NUMBERS_ALONE,
-    NUMBERS_ROWS,
-    ONE_HOT,
-    REFUSED,
-    ROW_NAMES,
-    TEXT,
-    WHOLE,
-    Classes,
-    Column,
-    Faults,
-    NamedColumns,
-    TableOptions,
-    check_features,
-    choose_columns,
-    float32_merges,
-    is_identifier,
-    kind_of,
-    kind_of_texts,
-    trimmed,
-)
+from mmcnb.tables import columns
+from mmcnb.tables.columns import TEXT, WHOLE, Column, TableOptions, kind_of
 from mmcnb.tables.files import Part, Table
 
 MOST_WHOLE_BYTES = 256 * 2**20  # of files that are read whole; compressed ones may have a quarter of it
@@ -64,7 +38,7 @@ class TableRows:
 
     Parameters
     ----------
-    table : Table
+    table : Table or FrameTable
     options : TableOptions
     show : callable or None, default=None
         Called once with the listing of the columns, when 100,000 rows are read.
@@ -85,19 +59,17 @@ class TableRows:
 
     is_sparse = False
 
-    def __init__(
-        self,
-        table: NamedColumns,
-        options: TableOptions,
-        show: Callable[[list[dict[str, Any]]], object] | None = None,
-    ) -> None:
-        self.table: Any = table
+    def __init__(self, table: Any, options: TableOptions, show: Callable[..., object] | None = None) -> None:
+        self.table = table
         self._options, self._show = options, show
+        self._fills = options.missing in ("median", "mean")  # gaps, from their column
+        # Columns are asked for, by name or all of a kind.
+        self._takes_all = options.columns not in (None, ("auto",)) or options.categories == "one-hot"
         self._gaps = pa.array(options.gaps(table.is_text), TEXT)
         marks = [float(mark) for mark in options.na_values or () if re.fullmatch(options.number(), mark)]
         self._marks = pa.array(marks, pa.float64()) if marks else None
         self._is_wide, self.n_read = False, 0
-        self._take(choose_columns(table, options))
+        self._take(columns.choose_columns(table, options))
 
     def settled(self, read: Callable[[], Result]) -> Result:
         """The result of a function, called when all rows have told the treatment of the columns.
@@ -111,16 +83,16 @@ class TableRows:
         """
         while True:
             with suppress(TypeChangedError):
-                has_texts = any(column.treatment is ONE_HOT for column in self.features)
+                has_texts = any(column.treatment is columns.ONE_HOT for column in self.features)
                 if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
                     self._look_ahead()
                 return read()
-            self._take(choose_columns(self.table, self._options))
+            self._take(columns.choose_columns(self.table, self._options))
 
-    def _take(self, columns: list[Column]) -> None:
+    def _take(self, chosen: list[Column]) -> None:
         """Read these columns, and write their features."""
-        table, self.columns = self.table, columns
-        self._used = [column for column in columns if column.treatment is not LEFT_OUT]
+        table, self.columns = self.table, chosen
+        self._used = [column for column in chosen if column.treatment is not columns.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
         types = {column.dtype for column in self.features}
@@ -129,21 +101,6 @@ class TableRows:
             has_dates = any(kind_of(column.type) == "date" for column in self.features)
             self.stored_dtype = np.dtype(np.float64 if self._is_wide or has_dates else np.float32)
         self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
-
-    @property
-    def _fills(self) -> bool:
-        """Whether gaps take the median or the mean of their column."""
-        return self._options.missing in ("median", "mean")
-
-    @property
-    def _takes_all(self) -> bool:
-        """Whether columns are asked for, by name or all of a kind."""
-        return self._options.columns not in (None, ("auto",)) or self._options.categories == "one-hot"
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns that are written."""
-        return len(self.encoding.feature_names)
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -155,12 +112,12 @@ class TableRows:
         """All columns but classes and names of rows; chosen features keep their order."""
         if self._options.encoding is not None:
             return self._options.encoding
-        may_be = [one for one in self.columns if one.treatment not in (CLASSES, ROW_NAMES)]
+        may_be = [one for one in self.columns if one.treatment not in (columns.CLASSES, columns.ROW_NAMES)]
         if not self._options.names_columns:
             may_be.sort(key=lambda one: one.position)
-        columns = tuple(one.encoded for one in may_be)
+        encoded = tuple(one.encoded for one in may_be)
         options = tuple((name, getattr(self._options, name)) for name in TEXT_OPTIONS)
-        return Encoding(columns, options, self.table.has_names)
+        return Encoding(encoded, options, self.table.has_names)
 
     @property
     def notes(self) -> list[str]:
@@ -177,12 +134,8 @@ class TableRows:
 
     def report(self) -> dict[str, Any]:
         """A listing of all columns, and counts of missing values."""
-        return {
-            "header": self.table.has_names,
-            "columns": self._listing(),
-            "rows_dropped": self.n_dropped,
-            "cells_filled": self.n_filled,
-        }
+        changed = {"rows_dropped": self.n_dropped, "cells_filled": self.n_filled}
+        return {"header": self.table.has_names, "columns": self._listing()} | changed
 
     def _listing(self) -> list[dict[str, Any]]:
         return [column.listing() for column in sorted(self.columns, key=lambda column: column.position)]
@@ -221,12 +174,12 @@ class TableRows:
 
     def check_first_rows(self) -> None:
         """Refuse columns that cannot be taken, by the first cells that show why."""
-        for _ in islice(self._pass(), 1):
-            self.faults.check()
+        next(self._pass(), None)
+        self.faults.check()
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
         """All parts with the values of their columns; faults are noted."""
-        self.faults, self.classes = Faults(), Classes()
+        self.faults, self.classes = columns.Faults(), columns.Classes()
         self.n_read = self.n_dropped = self.n_filled = 0
         for column in self._used:
             column.missing, column.unknown, column.distinct = 0, 0, pa.array([], column.type_to_read)
@@ -250,16 +203,17 @@ class TableRows:
         for column in self._used:
             values, is_feature = part.columns[column.key], column.is_feature
             if values.type == TEXT:
-                values = trimmed(values, self._gaps if is_feature else pa.array([""], TEXT))
-                if column.type_to_read != TEXT and column.treatment is not CLASSES:
+                values = columns.trimmed(values, self._gaps if is_feature else pa.array([""], TEXT))
+                if column.type_to_read != TEXT and column.treatment is not columns.CLASSES:
                     values = self._parsed(column, values, part)
             elif is_feature and self._marks is not None and kind_of(values.type) == "number":
                 values = pc.if_else(pc.is_in(values.cast(pa.float64()), self._marks), None, values)
             if pa.types.is_float32(values.type) or pa.types.is_float64(values.type):
                 values = pc.if_else(pc.is_nan(values), None, values)
-            if is_feature and self.table.is_text and float32_merges(values, is_first=not self.n_read):
+            if is_feature and self.table.is_text and columns.float32_merges(values, is_first=not self.n_read):
                 self._take_float64()
-            if column.treatment is REFUSED and (kind_of(column.type), column.position) not in self.faults:
+            is_told = (kind_of(column.type), column.position) in self.faults
+            if column.treatment is columns.REFUSED and not is_told:
                 self._refuse(column, values, part)
             found.append(values)
         return found
@@ -267,14 +221,14 @@ class TableRows:
     def _parsed(self, column: Column, texts: pa.Array, part: Part) -> pa.Array:
         """Texts as the numbers or flags that they should be; 0 for those at fault."""
         kind = column.type_to_read
-        if column.treatment is ROW_NAMES or kind_of(kind) == "date":
+        if column.treatment is columns.ROW_NAMES or kind_of(kind) == "date":
             try:
                 return texts.cast(kind)
             except pa.ArrowInvalid:
-                if column.treatment is ROW_NAMES:
+                if column.treatment is columns.ROW_NAMES:
                     self._take_type(column, TEXT)
                 wrong = pa.array([_is_no(text, kind) for text in texts])
-            self._fault("date cell", column, part, _rows_of(wrong), *texts.filter(wrong)[:1].to_pylist())
+            self._fault("date cell", column, part, _rows_of(wrong), values=texts)
             return pc.if_else(wrong, None, texts).cast(kind)
         values, wrong = self._options.parsed(texts, kind)
         rows = _rows_of(wrong)
@@ -286,7 +240,7 @@ class TableRows:
             self._take_type(column, TEXT)
         hint = self._options.number_hint(texts.filter(wrong))
         fault = "flag cell" if kind == pa.bool_() else "cell"
-        self._fault(fault, column, part, rows, texts[int(rows[0])].as_py(), hint)
+        self._fault(fault, column, part, rows, values=texts, hint=hint)
         return pc.if_else(wrong, pa.scalar(0).cast(values.type), values)
 
     def _take_type(self, column: Column, kind: pa.DataType) -> None:
@@ -315,22 +269,22 @@ class TableRows:
             values = [one.take(pa.array(some)) for one in values]
         labels = names = None
         for column, one in zip(self._used, values, strict=True):
-            if column.treatment is CLASSES:
+            if column.treatment is columns.CLASSES:
                 labels, wrong = self.classes.numbers(one)
                 if wrong >= 0:
-                    self._fault("class", column, part, [wrong], one[wrong].as_py())
-            elif column.treatment is ROW_NAMES and pa.types.is_integer(one.type):
+                    self._fault("class", column, part, [wrong], values=one)
+            elif column.treatment is columns.ROW_NAMES and pa.types.is_integer(one.type):
                 self._fault("row name", column, part, _rows_of(one.is_null()))
                 names = one.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-            elif column.treatment is ROW_NAMES:
+            elif column.treatment is columns.ROW_NAMES:
                 names = np.array(one.fill_null("").to_pylist(), np.dtypes.StringDType())
         return Rows(self._widened(block), labels, names)
 
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """One column a feature, of categories their numbers; NaN if a value is missing."""
         features = zip(self.features, values, strict=False)  # they come first
-        columns = {column.key: column.treatment.encode(column, one) for column, one in features}
-        block = pa.record_batch(columns).to_tensor(null_to_nan=True, row_major=True).to_numpy()
+        numbers = {column.key: column.treatment.encode(column, one) for column, one in features}
+        block = pa.record_batch(numbers).to_tensor(null_to_nan=True, row_major=True).to_numpy()
         with np.errstate(over="ignore", invalid="ignore"):  # infinity is looked at in the whole block
             return block.astype(self.dtype, copy=False)
 
@@ -349,7 +303,8 @@ class TableRows:
 
     def _look_ahead(self) -> None:
         """Find the categories and the median of each column, and columns that say nothing."""
-        categories = {k: set[str]() for k, column in enumerate(self.features) if column.treatment is ONE_HOT}
+        is_text = [column.treatment is columns.ONE_HOT for column in self.features]
+        categories = {k: set[str]() for k in np.flatnonzero(is_text).tolist()}
         thinned, gaps = _ThinnedRows(len(self.features)), np.zeros(len(self.features), int)
         for part, values in self._pass():
             block = self._narrow(values)
@@ -357,9 +312,9 @@ class TableRows:
             gaps += np.isnan(block).sum(axis=0)
             kept = pa.array(self._kept(part, values, block))
             for k, known in categories.items():
-                if len(known) <= MOST_DISTINCT:
+                if len(known) <= columns.MOST_DISTINCT:
                     texts = values[k].filter(kept)
-                    texts = texts.fill_null(GAP) if self._fills else texts.drop_null()
+                    texts = texts.fill_null(columns.GAP) if self._fills else texts.drop_null()
                     known.update(pc.unique(texts).to_pylist())
         if not self.n_read:
             raise InputError(f"{self.table.name} has no rows: give it at least one.")
@@ -371,25 +326,25 @@ class TableRows:
                 self._leave_out(column, "it is empty", "no value")
             elif self._fills:
                 column.fill, column.gaps = fill, int(gaps[k])
-            if kind_of(column.type) == "number" and is_identifier(column.name, *thinned.column(k)):
-                self._leave_out(column, NUMBERS_ROWS)
+            if kind_of(column.type) == "number" and columns.names_rows(column.name, *thinned.column(k)):
+                self._leave_out(column, columns.NUMBERS_ROWS)
         self.faults.check()
         if all(column.why for column in self.features):  # numbers of rows are better than nothing
             for column in self.features:
-                column.why = column.why.replace(NUMBERS_ROWS, "")
+                column.why = column.why.replace(columns.NUMBERS_ROWS, "")
         for column in self.features:
-            column.treatment = LEFT_OUT if column.why else column.treatment
-        check_features(self.table, self.columns)
+            column.treatment = columns.LEFT_OUT if column.why else column.treatment
+        columns.check_features(self.table, self.columns)
         self._take(self.columns)
 
     def _take_categories(self, column: Column, texts: set[str]) -> None:
         column.categories = pa.array(sorted(texts), TEXT)
-        kind = kind_of_texts(column.categories.filter(pc.not_equal(column.categories, GAP)))
-        if len(texts) > MOST_DISTINCT:
-            self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
+        kind = columns.kind_of_texts(column.categories.filter(pc.not_equal(column.categories, columns.GAP)))
+        if len(texts) > columns.MOST_DISTINCT:
+            self._leave_out(column, f"over {columns.MOST_DISTINCT:,} texts", "categories")
         elif self.table.is_text and kind is not None:
             self._take_type(column, kind)
-        elif len(texts) > min(MOST_CATEGORIES, max(10, self.n_read // 100)):
+        elif len(texts) > min(columns.MOST_CATEGORIES, max(10, self.n_read // 100)):
             self._leave_out(column, f"{len(texts)} texts in {self.n_read:,} rows")
 
     def _leave_out(self, column: Column, why: str, fault: str | None = None) -> None:
@@ -401,27 +356,18 @@ class TableRows:
 
     # --- faults ---
 
-    def _fault(
-        self,
-        kind: str,
-        column: Column,
-        part: Any = None,
-        rows: Any = (None,),
-        cell: Any = None,
-        hint: str = "",
-    ) -> None:
-        """Note a fault of a column or, at the first of its rows, of cells."""
+    def _fault(self, kind: str, column: Column, part: Any = None, rows: Any = (None,), **said: Any) -> None:
+        """Note a fault of a column or, at the first of its rows, of cells; ``values`` has all cells."""
         if not len(rows):
             return
         table, position = self.table, column.position
         where = [table.name, *([part.place(int(rows[0]))] if part else []), table.column(position)]
-        said = {
-            "cell": cell if kind == "gap" else repr(cell)[:60],
-            "type": self.dtype if kind == "large" else column.type,
-            "drop": f" with --drop {table.option(position)}" if table.paths else "",
-            "hint": hint,
-        }
-        fault, remedy = (text.format(**said) for text in FAULTS[kind])
+        if "values" in said:
+            cell = said["values"][int(rows[0])]
+            said["cell"] = repr(str(cell) if kind == "date" else cell.as_py())[:60]
+        said["type"] = self.dtype if kind == "large" else column.type
+        said["drop"] = f" with --drop {table.option(position)}" if table.paths else ""
+        fault, remedy = (text.format(**said) for text in columns.FAULTS[kind])
         if self._options.encoding is not None:
             remedy = "correct it, or leave its row out"
         elif not table.paths:  # options are of files
@@ -435,9 +381,7 @@ class TableRows:
             is_number = pc.match_substring_regex(values, self._options.number())
             others = _rows_of(pc.invert(is_number))
             rows = others if self.table.is_text or len(others) else rows
-        if len(rows):
-            cell = values[int(rows[0])]
-            self._fault(kind, column, part, rows[:1], str(cell) if kind == "date" else cell.as_py())
+        self._fault(kind, column, part, rows[:1], values=values)
 
     def _kept(self, part: Part, values: list[pa.Array], block: np.ndarray) -> np.ndarray:
         """Which rows are written; missing values that are not dropped or filled are faults."""
@@ -453,7 +397,7 @@ class TableRows:
             else:
                 self._fault("infinite", column, part, np.flatnonzero(np.isinf(block[:, k])))
         for column, one in zip(self._used, values, strict=True):
-            if column.treatment is CLASSES and one.null_count:
+            if column.treatment is columns.CLASSES and one.null_count:
                 if missing != "drop":
                     self._fault("no class", column, part, _rows_of(one.is_null()))
                 kept &= one.is_valid().to_numpy(zero_copy_only=False)
@@ -462,11 +406,11 @@ class TableRows:
     def _check_large(self, k: int, part: Part, values: pa.Array, numbers: np.ndarray) -> None:
         """Numbers beyond float32 need float64."""
         if np.isinf(numbers).any():
-            exact = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            rows = np.flatnonzero(np.isinf(numbers) & np.isfinite(exact))
+            exact = values.cast(pa.float64())
+            rows = np.flatnonzero(np.isinf(numbers) & np.isfinite(exact.to_numpy(zero_copy_only=False)))
             if len(rows):
                 self._take_float64()
-            self._fault("large", self.features[k], part, rows, *exact[rows[:1]].tolist())
+            self._fault("large", self.features[k], part, rows, values=exact)
 
     def _refuse_gaps(self, column: Column, part: Part, rows: np.ndarray) -> None:
         cell, hint = part.columns[column.key][int(rows[0])].as_py(), ""
@@ -475,7 +419,7 @@ class TableRows:
             said = "is NaN" if cell != cell else "is infinite"
         elif isinstance(cell, str) and not cell.isspace() and cell:
             said, hint = f"{cell!r} is a mark of missing values", ", or take it as a text with --na-values ''"
-        self._fault("gap", column, part, rows, said, hint)
+        self._fault("gap", column, part, rows, cell=said, hint=hint)
 
 
 def _rows_of(mask: pa.Array) -> np.ndarray:
@@ -527,7 +471,8 @@ class TableSamples(ChunkedSamples):
     def __init__(self, path: Path, rows: TableRows, options: TableOptions) -> None:
         lengths = rows.table.lengths or []
         self.table_rows, self._options, self._said = rows, options, set[str]()
-        self._describe(str(path), (sum(lengths), rows.n_features), options.dtype or rows.stored_dtype)
+        shape = sum(lengths), len(rows.encoding.feature_names)
+        self._describe(str(path), shape, options.dtype or rows.stored_dtype)
         self.feature_names, self.encoding = rows.feature_names, rows.encoding
         self.notes = [] if options.encoding else rows.notes  # of other rows than the fit's as they are read
         self.path = str(path.absolute())
@@ -540,9 +485,8 @@ class TableSamples(ChunkedSamples):
         for note in self.table_rows.notes if self._options.encoding else ():
             if (kind := note.rpartition(": ")[0]) not in self._said:
                 self._said.add(kind)
-                warnings.warn(
-                    f"{note.removesuffix('.')} as far as rows are read.", ClusterWarning, stacklevel=2
-                )
+                sentence = f"{note.removesuffix('.')} as far as rows are read."
+                warnings.warn(sentence, ClusterWarning, stacklevel=2)
         return block
 
     def identity(self) -> str:
@@ -572,7 +516,7 @@ def open_table(path: str | os.PathLike[str], options: TableOptions | None = None
             raise InputError(f"{path} is too large to be read whole: {remedy}.")
         rows = TableRows(table, options)
         if is_whole:
-            return whole_table(rows, str(path))
+            return whole_table(rows)
         rows.settled(rows.check_first_rows)
         return TableSamples(path, rows, options)
 
@@ -660,12 +604,12 @@ def read_table(
     return open_table(path, TableOptions(*of_columns, *of_cells))
 
 
-def whole_table(rows: TableRows, name: str) -> Samples:
+def whole_table(rows: TableRows) -> Samples:
     """All rows of a table, in memory."""
     blocks = rows.settled(lambda: [one.block for one in rows.blocks()])
     if not blocks:
-        raise InputError(f"{name} has no rows: give it at least one.")
-    samples = in_memory(stack(blocks), name)
+        raise InputError(f"{rows.table.name} has no rows: give it at least one.")
+    samples = in_memory(stack(blocks), rows.table.name)
     samples.feature_names, samples.encoding, samples.notes = rows.feature_names, rows.encoding, rows.notes
     return samples
 
@@ -700,8 +644,8 @@ def _worded(path: Any, options: TableOptions) -> Iterator[None]:
         yield
     except InputError as error:
         sentence = str(error).removesuffix(".")
-        if "--" not in sentence or "`mmcnb" in sentence or options not in (TableOptions(), NUMBERS_ALONE):
+        known = TableOptions(), columns.NUMBERS_ALONE
+        if "--" not in sentence or "`mmcnb" in sentence or options not in known:
             raise
-        raise InputError(
-            f"{sentence}; `mmcnb convert {path} OUT.zarr` and `mmcnb.read_table` take these options."
-        ) from error
+        able = f"`mmcnb convert {path} OUT.zarr` and `mmcnb.read_table`"
+        raise InputError(f"{sentence}; {able} take these options.") from error

@@ -1,10 +1,13 @@
-"""Arguments of several verbs, and how values are worded."""
+"""Arguments and options of several verbs, and the types that all verbs share."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from mmcnb.errors import plain
+Parser = argparse.ArgumentParser
+Arguments = argparse.Namespace
+Report = dict[str, Any]  # findings of a verb, by names
+Lines = Iterable[str]  # the report in words
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "element": {"help": 'element of the store that has the rows, such as "layers/counts" (default: X)'},
@@ -59,80 +62,22 @@ OF_TABLES: dict[str, dict[str, Any]] = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
+def add_options(parser: Parser, *names: str, **more: Any) -> None:
     """Add some of the options that several verbs have."""
     for name in names:
         parser.add_argument(f"--{name}", **OPTIONS[name] | more)
 
 
-def add_store(parser: argparse.ArgumentParser, **options: Any) -> None:
+def add_store(parser: Parser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
     parser.add_argument("store", metavar="STORE", help="rows: a Zarr store, or a table", **options)
     add_options(parser, "element")
 
 
-def add_table_options(parser: argparse.ArgumentParser, *without: str) -> None:
+def add_table(parser: Parser, *without: str) -> None:
     """Add the options of CSV, Parquet and Arrow files, but for some."""
     group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
         metavar: Any = {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
         if name not in without:
             group.add_argument(f"--{name.replace('_', '-')}", **metavar, **options)
-
-
-def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Word rows of one kind as a table with a header."""
-    if not listing:
-        return
-    rows = [["column", *list(listing[0])[1:]]]
-    rows += [["" if cell is None else plain(words(cell)) for cell in row.values()] for row in listing]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def table(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Word a mapping as aligned lines, without values of None; bytes have a unit.
-
-    Parameters
-    ----------
-    rows : mapping
-        Names and values.
-
-    Yields
-    ------
-    str
-        One line an entry.
-    """
-    from mmcnb._config import format_bytes
-
-    shown = {name: value for name, value in rows.items() if value is not None}
-    width = max(map(len, shown), default=0)
-    for name, value in shown.items():
-        text = format_bytes(value) if "bytes" in name.split("_") else words(value)
-        yield f"{name.replace('_', ' '):<{width}}  {text}"
-
-
-def words(value: Any) -> str:
-    """Word one value for people.
-
-    Parameters
-    ----------
-    value : object
-        A number, a truth value, a text, or a sequence or mapping of these.
-
-    Returns
-    -------
-    str
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {words(entry)}" for key, entry in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(words, value))
-    return str(value)
