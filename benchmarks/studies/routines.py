@@ -17,6 +17,7 @@ fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, b
 chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
          inventory, beside the same store without one: of noise, which zstd hardly packs, and of whole numbers
 tables   ``convert`` of CSV, Parquet and Arrow beside a bare read by pyarrow, in seconds of the processor
+labels   a table of 1 GB, as CSV and as Parquet, to labels by the default, beside a bare read by pyarrow
 foreign  a scan of Zarr stores that other programs wrote beside a bare decode of their chunks
 
 Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns, in seconds of the
@@ -46,7 +47,7 @@ import mmcnb
 from benchmarks.methods import GRAPH, HINGE, LEAST_SQUARES, estimator
 from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _foreign
+from benchmarks.studies import _foreign, _table_labels
 from benchmarks.studies import tables as of_tables
 from benchmarks.tables import Goal, Result, measures_of
 from mmcnb import kernels
@@ -390,5 +391,6 @@ SECTIONS = {
     "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
     "chunks": Section(chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)),
     "tables": Section(of_tables.grid, of_tables.compute, of_tables.tables),
+    "labels": Section(_table_labels.grid, _table_labels.compute, _table_labels.tables),
     "foreign": Section(_foreign.grid, _foreign.compute, _foreign.tables),
 }
