@@ -64,6 +64,7 @@ class NodeGraph:
     distances: np.ndarray
     is_unit: bool
     _edges: dict[int, tuple[Any, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
+    _gaps: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_nodes(self) -> int:
@@ -91,7 +92,8 @@ class NodeGraph:
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
             nearest = self.numbers, self.distances
-            self._edges[count] = weighted(connected_graph(self.search.nodes, count, nearest), self.sizes)
+            graph = connected_graph(self.search.nodes, count, nearest, self._gaps)
+            self._edges[count] = weighted(graph, self.sizes)
         return self._edges[count]
 
     @cached_property
@@ -276,7 +278,12 @@ def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
     return scaled, np.maximum(sizes * graph.sum(axis=1) - scaled.sum(axis=1), 0.0)
 
 
-def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarray, np.ndarray]) -> Any:
+def connected_graph(
+    nodes: np.ndarray,
+    n_neighbors: int,
+    nearest: tuple[np.ndarray, np.ndarray],
+    gaps: dict[bytes, Any] | None = None,
+) -> Any:
     """Symmetric weights of the neighbour graph of distinct nodes, in one component.
 
     Weights a and b of the two directions give a + b - ab.
@@ -289,6 +296,8 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarr
         Neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
         Numbers and distances of at least so many nearest other nodes, by rising distance.
+    gaps : dict or None, default=None
+        Keeps the shortest edges between components, for another number of neighbours of the same nodes.
 
     Returns
     -------
@@ -304,10 +313,16 @@ def connected_graph(nodes: np.ndarray, n_neighbors: int, nearest: tuple[np.ndarr
     reverse = directed.T.tocsr()
     graph = (directed + reverse - directed * reverse).tocsr()
     scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
-    return _joined(graph, nodes, scales, nearest)
+    return _joined(graph, nodes, scales, nearest, {} if gaps is None else gaps)
 
 
-def _joined(graph: Any, nodes: Any, scales: np.ndarray, nearest: tuple[np.ndarray, np.ndarray]) -> Any:
+def _joined(
+    graph: Any,
+    nodes: Any,
+    scales: np.ndarray,
+    nearest: tuple[np.ndarray, np.ndarray],
+    known: dict[bytes, Any],
+) -> Any:
     """Join components: each but the largest gets an edge to its nearest node of another one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -315,7 +330,10 @@ def _joined(graph: Any, nodes: Any, scales: np.ndarray, nearest: tuple[np.ndarra
     count, component = connected_components(graph, directed=False)
     are_many = count > MANY_COMPONENTS and nodes.shape[0] > SEARCHED_NODES
     while count > 1:
-        ends, gaps = _shortest_edges(nodes, component, *nearest, are_many)
+        key = component.tobytes() + bytes([are_many])
+        if key not in known:
+            known[key] = _shortest_edges(nodes, component, *nearest, are_many)
+        ends, gaps = known[key]
         _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
         (a, b), gaps = ends[once].T, gaps[once]
         edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()

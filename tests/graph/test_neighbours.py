@@ -107,6 +107,18 @@ def test_a_graph_is_symmetric_and_connected_with_weights_up_to_one(nodes, count,
     assert connected_components(graph, directed=False)[0] == 1
 
 
+def test_gaps_between_components_are_searched_once_for_all_numbers_of_neighbours(monkeypatch):
+    searched, search = [], neighbours._shortest_edges
+    rows = np.random.default_rng(0).normal(size=(300, 2)) + 50 * (np.arange(300) % 4)[:, None]
+    graph = node_graph(rows, None, np.random.RandomState(0))
+    monkeypatch.setattr(neighbours, "_shortest_edges", lambda *given: searched.append(1) or search(*given))
+    edges = [graph.edges(count)[0] for count in (10, 20, 25)]
+    assert len(searched) == 2  # four components, and two pairs
+    for count, found in zip((10, 20, 25), edges, strict=True):
+        alone = neighbours.connected_graph(graph.search.nodes, count, (graph.numbers, graph.distances))
+        np.testing.assert_array_equal(found.toarray(), alone.toarray())
+
+
 def test_groups_that_lie_as_numbers_near_zero_are_joined():
     """The square of a gap over such scales overflows; its weight may not vanish."""
     nodes = np.r_[1e-200 * np.arange(1.0, 20), [0.9, 0.95, 1.0, 1.1, 1.3]][:, None]
