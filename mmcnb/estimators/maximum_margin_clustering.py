@@ -26,6 +26,7 @@ from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
 from mmcnb.errors import AbsentError, EqualRowsError, InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
+from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator, open_checkpoint
 from mmcnb.estimators.update import updated
 from mmcnb.features.directions import unit_rows
@@ -53,7 +54,7 @@ GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidate
 
 
 @estimator
-class MaximumMarginClustering(StreamedClusterer):
+class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     """The partition with the widest gap between its clusters, of a few candidates of different kinds.
 
     The rows of a sample, or all of few, are nodes of a graph of their nearest neighbours. Communities of this
@@ -122,6 +123,8 @@ class MaximumMarginClustering(StreamedClusterer):
         were scaled, and "columns" how. After a fit with ``like``, or `update`, "changes" has a row for each
         number with rows: the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
         rows "before", in the fit of ``like``, and "after".
+    cluster_sizes_ : ndarray
+        The "sizes" of ``report_``.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -350,6 +353,35 @@ class MaximumMarginClustering(StreamedClusterer):
         features, rule = source._features(X, element)
         sweep = DecisionPass(rule if isinstance(self.model_.rule, Shares) else Softmax(rule))
         return self._streamed(sweep, features, out, n_clusters_of(self.model_), "probabilities", "float64")
+
+    def transform(self, X: Any, *, element: str | None = None) -> Any:
+        """Rows as what `predict_proba` gives: their shares of the votes, or the softmax of their scores.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit; they are streamed.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters), float64
+            Probabilities; a frame, if `set_output` asks for one.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> X = [[0.0], [0.1], [0.2], [2.0], [2.1], [2.2]]
+        >>> model = mmcnb.MaximumMarginClustering(2, random_state=0).set_output(transform="pandas")
+        >>> model.fit_transform(X).columns.tolist()
+        ['maximummarginclustering0', 'maximummarginclustering1']
+        """
+        return self.predict_proba(X, element=element)
+
+    @property
+    def _n_features_out(self) -> int:
+        return n_clusters_of(self.model_)
 
     def _streamed(
         self, sweep: DecisionPass, features: Samples, out: Any, width: int, name: str, dtype: str
