@@ -1,6 +1,6 @@
 """Scale: a hundred million rows on one machine, and the time of a cluster for more.
 
-``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has two sections:
+``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has three sections:
 
 machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
          `UnsupervisedRLS`, which sees no graph. Each is killed after a third of its planned time; the same
@@ -9,9 +9,10 @@ cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth o
          with one, two and, on four cores, four Dask workers of one thread, which share the memory of the
          machine: seconds, and MiB that workers send a pass. A model of the cost is fitted to one worker and
          predicts two; then more rows on more workers
+labels   as many rows of three kinds, labelled by a fitted default: seconds, beside a vote on each row
 
-The model has a part that does not grow with the rows, the search on a sample, and a part that is proportional
-to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
+The model of the cost has a part that does not grow with the rows, the search on a sample, and a part that is
+proportional to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
 """
 
 import os
@@ -41,6 +42,7 @@ from benchmarks.protocol import (
     written_once,
 )
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
+from benchmarks.studies import _label_costs
 from benchmarks.tables import Goal, Result, goals_of
 from mmcnb.datasets import write_synthetic
 
@@ -217,4 +219,5 @@ def tables_of_cluster(frame: pd.DataFrame) -> Result:
 SECTIONS = {
     "machine": Section(grid_of_machine, machine, tables_of_machine),
     "cluster": Section(grid_of_cluster, cluster, tables_of_cluster),
+    "labels": Section(_label_costs.grid, _label_costs.compute, _label_costs.tables),
 }
