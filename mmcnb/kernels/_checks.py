@@ -245,20 +245,19 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         bound.apply_defaults()
         args = bound.args
         sizes: Sizes = {}
-        kinds, sparse = takes, of_csr is not None and hasattr(args[0], "indptr")
-        if sparse:
+        kinds, call = takes, routine
+        if of_csr is not None and hasattr(args[0], "indptr"):
             parts, arrays = takes[first].of_csr(first, args[0], sizes)
             kinds, args = parts | {name: takes[name] for name in others}, (*arrays, *args[1:])
-        given = {
-            name: kind.fit(name, value, sizes)
-            for (name, kind), value in zip(kinds.items(), args, strict=True)
-        }
+            call = of_csr
+        described = zip(kinds.items(), args, strict=True)
+        given = {name: kind.fit(name, value, sizes) for (name, kind), value in described}
         for name, kind in kinds.items():
             if isinstance(kind, Array):
                 kind.check(name, given[name], sizes, given)
         if rule:
             rule(given)
-        return (of_csr if of_csr is not None and sparse else routine)(*given.values())
+        return call(*given.values())
 
     check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled
     check_and_call.__doc__ = re.sub(r"(?=Examples\n +-----)", RAISES, function.__doc__ or "")
