@@ -115,6 +115,13 @@ class Array:
             raise InputError(f"{_first(name, value, ~inside, first)}; give values {needed}.")
 
 
+@dataclass(frozen=True)
+class FromZero(Array):
+    """An array of values of at least 0, such as weights, or numbers of rows."""
+
+    least: int | str | None = 0
+
+
 class Rows(Array):
     """A block of rows: an array, or CSR rows with the attributes ``data``, ``indices`` and ``indptr``."""
 
@@ -124,7 +131,7 @@ class Rows(Array):
         sizes[columns] = getattr(block, "n_features", 0) or block.shape[1], name
         kinds = {
             "data": Array("(stored,)", FLOATS),
-            "indices": Array("(stored,)", INTEGERS, least=0, below=columns, between="indptr"),
+            "indices": FromZero("(stored,)", INTEGERS, below=columns, between="indptr"),
             "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
         }
         return kinds, (block.data, block.indices, block.indptr)

@@ -15,7 +15,7 @@ threshold and no balance. Both loops call the QP, and both stop and drop planes 
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Flag, Number, Rows, Signs, takes
+from mmcnb.kernels._checks import FLOATS, Array, Flag, FromZero, Number, Rows, Signs, takes
 
 ROW_TILE = 64  # rows whose float32 sums are added in float64
 # Plain loops: an array expression takes up to a second to compile.
@@ -29,7 +29,7 @@ STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower 
 CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
 
 FEATURES = Rows("(rows, p)", FLOATS)
-LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64", least=0)}
+LABELLED = {"y": Signs("(rows,)", "int8"), "weights": FromZero("(rows,)", "float64")}
 GRAM = Array("(planes, planes)", "float64")
 PLANES = Array("(planes,)", "float64")  # a number for each plane
 

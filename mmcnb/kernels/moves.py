@@ -9,15 +9,15 @@ dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first
 import numpy as np
 
 from mmcnb._numba import njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, Number, Whole, takes
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, FromZero, Number, Whole, takes
 
 LANES = 64  # gains that are compared at once with the largest so far
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
-ROWS = {"F": Array("(rows, p)", FLOATS), "labels": Array("(rows,)", INTEGERS, least=0, below="k")}
-SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": Array("(m,)", INTEGERS, least=0, below="k")}
+ROWS = {"F": Array("(rows, p)", FLOATS), "labels": FromZero("(rows,)", INTEGERS, below="k")}
+SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": FromZero("(m,)", INTEGERS, below="k")}
 SIZES = {"low": Array("(k,)", INTEGERS, least=1), "high": Array("(k,)", INTEGERS, least="low")}
-SHARES = Array("(k,)", "float64", least=0)
+SHARES = FromZero("(k,)", "float64")
 
 
 @njit()
@@ -280,7 +280,7 @@ def steepest_moves(R, labels, low, high, most, by_mean):
 
 
 @njit()
-@takes(**SMOOTHED, **SIZES, order=Array("(m,)", INTEGERS, least=0, below="m"), sweeps=Whole())
+@takes(**SMOOTHED, **SIZES, order=FromZero("(m,)", INTEGERS, below="m"), sweeps=Whole())
 def stochastic_moves(R, labels, low, high, order, sweeps):
     """Descent on Q row by row: Pahikkala et al., Algorithm 1, with bounds on sizes.
 

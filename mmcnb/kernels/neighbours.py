@@ -7,7 +7,7 @@ cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
+from mmcnb.kernels._checks import FLOATS, Array, FromZero, Starts, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
@@ -21,8 +21,8 @@ POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
 HALVES, STARTS = Array("(p,)", "float64"), Starts("(cells + 1,)", "int64", below="p")
 PROBES = Array("(rows, m)", "int64", least=-1, below="cells")
 NUMBERS, DISTANCES = Array("(rows, k)", "int64", written=True), Array("(rows, k)", "float64", written=True)
-VOTERS, WEIGHTS = Array("(rows, r)", "int64", least=0, below="p"), Array("(rows, r)", "float64")
-LABELS, SHARES = Array("(p,)", "int64", least=0, below="k"), Array("(rows, k)", FLOATS, written=True)
+VOTERS, WEIGHTS = FromZero("(rows, r)", "int64", below="p"), Array("(rows, r)", "float64")
+LABELS, SHARES = FromZero("(p,)", "int64", below="k"), Array("(rows, k)", FLOATS, written=True)
 
 
 @njit()

@@ -7,11 +7,10 @@ margin of the row is f_c - f_r, and its hinge max(0, rho - (f_c - f_r)).
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, takes
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, FromZero, Number, takes
 
 FEATURES, SCORES = Array("(rows, p)", FLOATS), Array("(rows, k)", "float64")
-LABELS = Array("(rows,)", INTEGERS, least=0, below="k")
-WEIGHTS = Array("(rows,)", "float64", least=0)
+LABELS, WEIGHTS = FromZero("(rows,)", INTEGERS, below="k"), FromZero("(rows,)", "float64")
 
 
 # Four rows at once: each number that is loaded serves several sums.

@@ -11,13 +11,13 @@ import numpy as np
 
 from mmcnb._numba import njit
 from mmcnb.errors import InputError
-from mmcnb.kernels._checks import INTEGERS, Array, Whole, takes
+from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
 # Plain loops here: each function of NumPy's would bring more code to compile than this whole file has.
 ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
 
-SCORES, WEIGHTS = Array("(n, k)", "float64"), Array("(n,)", "float64", least=0)
-BOUNDS = {"low": Array("(k,)", INTEGERS, least=0), "high": Array("(k,)", INTEGERS, least="low")}
+SCORES, WEIGHTS = Array("(n, k)", "float64"), FromZero("(n,)", "float64")
+BOUNDS = {"low": FromZero("(k,)", INTEGERS), "high": Array("(k,)", INTEGERS, least="low")}
 START = Array("(k,)", "float64")
 
 
