@@ -7,6 +7,7 @@ import asyncio
 import errno
 import hashlib
 import json
+import math
 import os
 import stat
 from collections.abc import Sequence
@@ -111,6 +112,11 @@ class Inventory:
             missing += [key for key in keys if key not in found]
         if missing:
             raise damaged_chunks(self.name, missing, "missing")
+
+
+def most_bytes(array: Any) -> int:
+    """Bytes that a stored chunk may have: codecs lengthen those that they cannot shorten by a little."""
+    return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
 
 
 def check_chunk_file(path: Path, most: int) -> None:

@@ -1,7 +1,6 @@
 """Chunks inside the shards of a Zarr array on a local disk, found by the index of the shard."""
 
 import itertools
-import math
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, join
+from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, join, most_bytes
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
@@ -89,11 +88,6 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
     if google_crc32c.value(places) != int.from_bytes(content[-CHECKSUM_BYTES:], "little"):
         raise ValueError("its index is not the one that was written")
     return np.frombuffer(places, "<u8").reshape(-1, 2)
-
-
-def most_bytes(array: Any) -> int:
-    """Bytes that a stored chunk may have: codecs lengthen those that they cannot shorten by a little."""
-    return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
 
 
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:

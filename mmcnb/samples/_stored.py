@@ -23,7 +23,7 @@ from mmcnb.samples import _inventory, matrix
 from mmcnb.samples._base import EDGE_BYTES
 from mmcnb.samples._inventory import Inventory
 from mmcnb.samples._limits import check_chunk_bytes, limited
-from mmcnb.samples._shards import chunks_in_shards, has_plain_shards, most_bytes
+from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
 
@@ -262,7 +262,7 @@ class StoredArray(SlicedRows):
         """Keys and stored bytes of chunks with files of their own, with the errors of those not readable."""
         store, chunks = self._array.store, self._array.chunks
         step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
-        most = most_bytes(self._array)
+        most = _inventory.most_bytes(self._array)
         for begin in range(0, len(places), step):
             numbers = np.floor_divide(places[begin : begin + step], chunks).tolist()
             keys = [self.chunk_key(*place) for place in numbers]
