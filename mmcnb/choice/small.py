@@ -49,7 +49,7 @@ def small_clusters(sample: Any, graph: NodeGraph, seed: int, each: Any = map) ->
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
     usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    most = noise_threshold(usual, graph.sizes, "auto", deviations=6.0)
+    most = noise_threshold(usual, graph.sizes, "auto", deviations=6.0)  # such a distance is still usual
     scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
     dense = np.flatnonzero((scales <= most)[whole.node_of])
     inner = whole
