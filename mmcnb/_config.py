@@ -216,10 +216,9 @@ def check_engine(engine: Any) -> None:
             remedy = "write it like 'tcp://host:8786', or 'local:4' for four worker processes on this machine"
             raise InputError(f"engine={engine!r} is no address of a Dask scheduler; {remedy}.")
     elif not is_client(engine):
-        raise InputError(
-            f"engine={shown(engine)} is no engine; give a dask.distributed.Client, the address of its "
-            "scheduler such as 'tcp://host:8786', 'local:4' for four processes here, or None for threads."
-        )
+        known = "a dask.distributed.Client, the address of its scheduler such as 'tcp://host:8786'"
+        others = "'local:4' for four processes here, or None for threads"
+        raise InputError(f"engine={shown(engine)} is no engine; give {known}, {others}.")
     elif engine.asynchronous:
         raise InputError("engine is an asynchronous Dask client; give one made with asynchronous=False.")
     elif engine.status != "running":

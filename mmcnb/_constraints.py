@@ -78,9 +78,8 @@ class Choice:
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError if a value is not one of them."""
-        if not any(
-            value is choice or (isinstance(value, str) and value == choice) for choice in self.choices
-        ):
+        named = isinstance(value, str) and value in self.choices
+        if not named and not any(value is choice for choice in self.choices):
             known = ", ".join(repr(choice) for choice in self.choices)
             raise InputError(f"{name}={shown(value)} is unknown; choose one of {known}.")
 

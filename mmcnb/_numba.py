@@ -67,10 +67,8 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 
 @cache
 def _say_once_that_nothing_is_kept() -> None:
-    logger.warning(
-        "the compile cache cannot be written, so each process compiles anew; "
-        "set NUMBA_CACHE_DIR to a folder that can be written."
-    )
+    remedy = "set NUMBA_CACHE_DIR to a folder that can be written"
+    logger.warning("the compile cache cannot be written, so each process compiles anew; %s.", remedy)
 
 
 def _taking_turns(dispatcher: Any) -> Any:
@@ -152,12 +150,9 @@ def sum_scaled_rows(
         values, columns, first, last, rows, t, sums, i = args
         nothing = ir.Constant(vector, [0.0] * SIMD_LANES)
         totals = [cgutils.alloca_once_value(builder, nothing) for _ in range(4)]
-        for total in totals:
-            builder.store(nothing, total)
         with cgutils.for_range(builder, last, start=first, intp=first.type) as loop:
-            value = context.cast(
-                builder, builder.load(item(data, values, loop.index)), data.dtype, numba.float32
-            )
+            value = builder.load(item(data, values, loop.index))
+            value = context.cast(builder, value, data.dtype, numba.float32)
             scale = builder.insert_element(undefined, value, first_lane)
             scale = builder.shuffle_vector(scale, undefined, everywhere)
             column = builder.load(item(indices, columns, loop.index))

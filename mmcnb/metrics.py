@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike
 from mmcnb import _agreement
 from mmcnb.errors import InputError
 
-__all__ = [
-    "adjusted_rand_index",
-    "balanced_clustering_error",
-    "clustering_accuracy",
-    "matched_confusion",
-]
+__all__ = ["adjusted_rand_index", "balanced_clustering_error", "clustering_accuracy", "matched_confusion"]
 
 COUNTED_ROWS = 2**20  # at once
 

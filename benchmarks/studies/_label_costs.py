@@ -1,7 +1,7 @@
 """Part ``labels`` of ``scale``: all rows of a large store labelled by a fitted default.
 
 The model has 20,000 nodes. Rows deep in a cluster need no vote; "all vote" is without that, on a hundredth of
-the rows, and "differ" the share of these rows whose label is another one. "scans" are bare reads of the store.
+the rows, and "differ" the share of these rows whose label is another one. "scans" are bare reads.
 """
 
 import shutil

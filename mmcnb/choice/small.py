@@ -13,9 +13,7 @@ from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold
 
 
-def small_clusters(
-    sample: Any, graph: NodeGraph, seed: int, each: Any = map, deviations: float = 6.0
-) -> np.ndarray:
+def small_clusters(sample: Any, graph: NodeGraph, seed: int, each: Any = map) -> np.ndarray:
     """Small clusters in a sample that was drawn twice: groups of 8 nodes or more, half of them far rows.
 
     A group is what remains of the merge tree without its real merges. Rows of noise, whose seventh neighbour
@@ -31,8 +29,6 @@ def small_clusters(
         Seed of the search for neighbours.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
-    deviations : float, default=6.0
-        Robust deviations above the median that the logarithm of a usual distance is below.
 
     Returns
     -------
@@ -53,7 +49,7 @@ def small_clusters(
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
     usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    most = noise_threshold(usual, graph.sizes, "auto", deviations)
+    most = noise_threshold(usual, graph.sizes, "auto", deviations=6.0)  # such a distance is still usual
     scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
     dense = np.flatnonzero((scales <= most)[whole.node_of])
     inner = whole

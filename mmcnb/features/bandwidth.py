@@ -1,6 +1,5 @@
 """The bandwidth of the Gaussian kernel: rules of thumb, candidates, and a criterion without labels."""
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -108,10 +107,7 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
 
 
 def leave_one_out_scores(
-    labelings: np.ndarray,
-    embeddings: list[np.ndarray],
-    weights: np.ndarray | None = None,
-    each: Callable[..., Iterable[np.ndarray]] = map,
+    labelings: np.ndarray, embeddings: list[np.ndarray], weights: np.ndarray | None = None, each: Any = map
 ) -> np.ndarray:
     """How well any of the kernels predicts each labelling, row by row, from all other rows.
 

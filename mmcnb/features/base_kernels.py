@@ -10,11 +10,8 @@ from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_di
 from mmcnb.features.kernel import KERNELS, CallableKernel, Kernel, MultipleKernels
 
 GAMMA: dict[str, Constraint] = {"gamma": IntervalOr(Interval(0, open_low=True), GAMMA_NAMES)}
-POLYNOMIAL: dict[str, Constraint] = {
-    "degree": Interval(1, 1000, integer=True),
-    "coef0": Interval(-LARGEST_NUMBER),
-}
-PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": GAMMA | POLYNOMIAL}
+POLYNOMIAL = GAMMA | {"degree": Interval(1, 1000, integer=True), "coef0": Interval(-LARGEST_NUMBER)}
+PARAMETERS = {"rbf": GAMMA, "linear": {}, "poly": POLYNOMIAL}
 BANDWIDTHS = (0.35, 0.55, 0.9)  # sigma of "auto", in units of the root mean squared distance between two rows
 
 
@@ -55,10 +52,8 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
     is_pair = isinstance(pair, list | tuple) and len(pair) == 2
     if not (is_pair and isinstance(pair[0], str) and isinstance(pair[1], dict)):
         given = f"{place} is an array, which" if hasattr(kernel, "shape") else f"{place}={shown(kernel)}"
-        raise InputError(
-            f"{given} is no kernel; give a name, a pair such as ('rbf', {{'gamma': 0.5}}), or a "
-            "function of two blocks of rows."
-        )
+        known = "a name, a pair such as ('rbf', {'gamma': 0.5}), or a function of two blocks of rows"
+        raise InputError(f"{given} is no kernel; give {known}.")
     name, parameters = pair
     if name not in KERNELS:
         known = ", ".join(repr(one) for one in KERNELS)
@@ -123,9 +118,9 @@ def _column_numbers(part: Any, n_features: int, place: str) -> np.ndarray | None
     try:
         found = np.arange(n_features)[part if isinstance(part, slice) else list(part)]
     except (IndexError, TypeError, ValueError) as error:  # such as a number too large, or a slice of floats
+        fault = f"{place} are no column numbers ({one_line(error)}); give whole numbers"
         raise InputError(
-            f"{place} are no column numbers ({one_line(error)}); give whole numbers from 0 to "
-            f"{n_features - 1}, a slice, or a mask of {n_features}."
+            f"{fault} from 0 to {n_features - 1}, a slice, or a mask of {n_features}."
         ) from error
     if found.ndim != 1 or found.size == 0:
         fault = f"{place} names no column of the {n_features}"
@@ -175,10 +170,8 @@ def check_gram(gram: np.ndarray, name: str) -> None:
     largest, uneven = np.abs(gram).max(), np.abs(gram - gram.T)
     if uneven.max() > ROUNDING * largest:
         i, j = np.unravel_index(uneven.argmax(), gram.shape)
-        raise InputError(
-            f"{name} is not symmetric: {gram[i, j]:g} in row {i}, column {j}, and {gram[j, i]:g} in row {j}, "
-            f"column {i}; give one with k(x, y) = k(y, x)."
-        )
+        one, other = (f"{gram[a, b]:g} in row {a}, column {b}" for a, b in ((i, j), (j, i)))
+        raise InputError(f"{name} is not symmetric: {one}, and {other}; give one with k(x, y) = k(y, x).")
     low, high = np.linalg.eigvalsh(gram)[[0, -1]]
     if low < -ROUNDING * max(abs(low), abs(high)):
         fault = f"{name} has an eigenvalue of {low:.3g} beside one of {high:.3g}, so it is no inner product"
@@ -201,10 +194,9 @@ def check_kernels(kernels: MultipleKernels, basis: np.ndarray, exact: bool = Fal
         check_gram(gram, f"kernel {name}")
         centred = centred_gram(gram, exact)
         if centred is None:
-            raise InputError(
-                f"kernel {name} is the same for all rows, but for rounding, which tells none apart; leave it "
-                "out, or centre the columns where they are far from 0, as scale='standard' does."
-            )
+            fault = f"kernel {name} is the same for all rows, but for rounding, which tells none apart"
+            remedy = "centre the columns where they are far from 0, as scale='standard' does"
+            raise InputError(f"{fault}; leave it out, or {remedy}.")
         for other, before in zip(names, seen, strict=False):
             if np.abs(centred - before).max() <= SAME:
                 fault = f"kernel {name} is kernel {other} again, but for scale and centre"

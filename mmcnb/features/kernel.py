@@ -253,19 +253,17 @@ class CallableKernel(OnBasis):
             raise InputError(f"{fault}; give a function whose values are real numbers.")
         expected = given.shape[0], vectors.dense.shape[0]
         if values.shape != expected:
-            raise InputError(
-                f"kernel {self.name} gave values of shape {values.shape}, not {expected}; give a function of "
-                "rows and basis with one value for each pair of them."
-            )
+            fault = f"kernel {self.name} gave values of shape {values.shape}, not {expected}"
+            remedy = "give a function of rows and basis with one value for each pair of them"
+            raise InputError(f"{fault}; {remedy}.")
         with np.errstate(over="ignore"):  # reported below
             values = np.ascontiguousarray(values, dtype)
         finite = np.isfinite(values)
         if not finite.all():
             i, j = np.argwhere(~finite)[0]
-            raise InputError(
-                f"kernel {self.name} gave {values[i, j]} in {values.dtype} for row {i} of a block of shape "
-                f"{expected} and basis vector {j}; give a function whose values are finite."
-            )
+            place = f"row {i} of a block of shape {expected} and basis vector {j}"
+            fault = f"kernel {self.name} gave {values[i, j]} in {values.dtype} for {place}"
+            raise InputError(f"{fault}; give a function whose values are finite.")
         return values
 
     def _evaluate(self, rows: Any, basis: np.ndarray) -> Any:

@@ -115,16 +115,13 @@ class Model:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""
-        arrays = {
-            "coef": self.rule.coef,
-            "offset": np.asarray(self.rule.offset, np.float64),
-            **(csr_parts(self.basis, "basis_") if issparse(self.basis) else {"basis": self.basis}),
-            **({} if self.scaling is None else vars(self.scaling)),
-            "ridge_matrix": None if self.ridge is None else self.ridge.matrix,
-            "ridge_centre": None if self.ridge is None else self.ridge.centre,
-            "kernel_weights": self.kernel_weights,
-            **({} if self.graph is None else self.graph.arrays()),
-        }
+        ridge = {} if self.ridge is None else vars(self.ridge)
+        arrays: dict[str, Any] = {"coef": self.rule.coef, "offset": np.asarray(self.rule.offset, np.float64)}
+        arrays |= csr_parts(self.basis, "basis_") if issparse(self.basis) else {"basis": self.basis}
+        arrays |= {} if self.scaling is None else vars(self.scaling)
+        arrays |= {f"ridge_{name}": array for name, array in ridge.items()}
+        arrays["kernel_weights"] = self.kernel_weights
+        arrays |= {} if self.graph is None else self.graph.arrays()
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
         projection = SparseRandomProjection(PROJECTED_COLUMNS, dense_output=True, random_state=random_state)
         X = projection.fit_transform(X)
     # One layout: by the layout of its factors, a product rounds equal rows differently.
-    return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
+    return to_dense(X, np.float64)
 
 
 def check_landmarks(landmarks: Any) -> np.ndarray:

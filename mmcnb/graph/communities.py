@@ -87,13 +87,11 @@ def as_arrays(graph: Any, loops: np.ndarray) -> Graph:
     return starts, ends, graph.data.astype(np.float64), loops.astype(np.float64)
 
 
-def pieces_of(
-    graph: Graph, wanted: int, order: np.ndarray, resolution: float = 1.0
-) -> tuple[np.ndarray, float]:
+def pieces_of(graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0) -> tuple[np.ndarray, float]:
     """Communities at the first resolution, doubled each time, that gives so many; and the resolution."""
     from mmcnb.graph import _louvain as kernels
 
-    for at in resolution * 2.0 ** np.arange(MOST_DOUBLINGS + 1):
+    for at in start * 2.0 ** np.arange(MOST_DOUBLINGS + 1):
         pieces = kernels.louvain(*graph, at, order)
         if pieces.max() + 1 >= wanted:
             break

@@ -166,11 +166,10 @@ def node_graph(
     """
     is_unit = are_unit(sample)
     axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes, axes)
-    search: NodeSearch | SparseSearch
     while True:
         p = nodes.shape[0]
         if hasattr(nodes, "indptr"):
-            search = SparseSearch(nodes)
+            search: NodeSearch | SparseSearch = SparseSearch(nodes)
         else:
             search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
             node_of = np.argsort(order)[node_of]
@@ -323,7 +322,11 @@ def _joined(
     nearest: tuple[np.ndarray, np.ndarray],
     known: dict[bytes, Any],
 ) -> Any:
-    """Join components: each but the largest gets an edge to its nearest node of another one."""
+    """Join components: each but the largest gets an edge to its nearest node of another one.
+
+    The weights of these edges go by their lengths and by the scales of their two ends. Edges that are known
+    are not searched again.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -336,7 +339,10 @@ def _joined(
         ends, gaps = known[key]
         _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
         (a, b), gaps = ends[once].T, gaps[once]
-        edges = coo_array((_bridge_weights(gaps, scales[a], scales[b]), (a, b)), shape=graph.shape).tocsr()
+        with np.errstate(over="ignore"):
+            squares = gaps**2 / np.maximum(scales[a] * scales[b], np.finfo(float).tiny)
+        weights = np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge
+        edges = coo_array((weights, (a, b)), shape=graph.shape).tocsr()
         graph = (graph + edges + edges.T).tocsr()
         count, component = connected_components(graph, directed=False)
     return graph
@@ -389,10 +395,3 @@ def _shortest_edge(nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray) ->
     numbers, distances = search(nodes[outside]).nearest(nodes[inside], 1)
     nearest = distances[:, 0].argmin()
     return inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]
-
-
-def _bridge_weights(gaps: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Weights of edges between components, by their lengths and the scales of their two ends."""
-    with np.errstate(over="ignore"):
-        squares = gaps**2 / np.maximum(one * other, np.finfo(float).tiny)
-    return np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge

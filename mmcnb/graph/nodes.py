@@ -212,14 +212,13 @@ def distinct_rows(sample: Any, each: Each = map) -> tuple[Any, np.ndarray]:
 
 def _digests(rows: Any) -> np.ndarray:
     """A digest of each dense or CSR row; equal rows have equal ones."""
-    parts: Any
-    if hasattr(rows, "indptr"):
+    if not hasattr(rows, "indptr"):
+        parts: Any = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
+    else:
         rows = rows.copy()
         rows.eliminate_zeros()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
         parts = (rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends)
-    else:
-        parts = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
     return np.frombuffer(b"".join(blake2b(part, digest_size=16).digest() for part in parts), np.dtype("V16"))
 
 
@@ -307,13 +306,11 @@ class NodeSearch:
         distances : ndarray of shape (m, count), float64
             Their Euclidean distances.
         """
-        rows = rows.astype(self.nodes.dtype, copy=False)
         if self.is_exact:
             return self._among(rows, count)
         numbers, distances = self.in_cells(rows, count, self.n_probes)
         few = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
-        if few.size:
-            numbers[few], distances[few] = self._among(rows[few], count)
+        numbers[few], distances[few] = self._among(rows[few], count)
         return numbers, distances
 
     def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
@@ -324,14 +321,13 @@ class NodeSearch:
 
     def in_cells(self, rows: np.ndarray, count: int, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
         """What `nearest` gives of the nodes in so many nearest cells; -1 and inf if these hold fewer."""
-        rows = rows.astype(self.nodes.dtype, copy=False)
         return self._among(rows, count, self._by_centre.nearest(rows, n_cells)[0])
 
     def _among(
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Nearest nodes in the cells that each row probes; of no probes, in all."""
-        starts = self.starts
+        rows, starts = rows.astype(self.nodes.dtype, copy=False), self.starts
         if probes is None:
             starts, probes = np.array([0, self.nodes.shape[0]]), np.zeros((rows.shape[0], 1), np.int64)
         found = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
@@ -344,7 +340,7 @@ def search_all(nodes: np.ndarray) -> NodeSearch:
     return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
 
 
-def nearest_of_all(search: Any, count: int, each: Each = map) -> tuple[np.ndarray, np.ndarray]:
+def nearest_of_all(search: Any, count: int, each: Each = map) -> tuple[np.ndarray, ...]:
     """The nearest nodes of each of some distinct nodes, by rising distance; each is its own nearest one.
 
     Parameters
@@ -371,8 +367,7 @@ def nearest_of_all(search: Any, count: int, each: Each = map) -> tuple[np.ndarra
     [[0, 1], [1, 0], [2, 1]]
     """
     parts = of_blocks(search.nodes, lambda rows: search.nearest(rows, count), each)
-    numbers, distances = map(np.concatenate, zip(*parts, strict=True))
-    return numbers, distances
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def without_own(numbers: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -399,10 +394,7 @@ def of_blocks(rows: np.ndarray, function: Callable[[np.ndarray], Result], each: 
 
 
 def search_in_cells(
-    nodes: np.ndarray,
-    random_state: np.random.RandomState,
-    n_neighbors: int = CHECKED_NEIGHBOURS,
-    each: Each = map,
+    nodes: np.ndarray, random_state: np.random.RandomState, count: int = CHECKED_NEIGHBOURS, each: Each = map
 ) -> tuple[NodeSearch, np.ndarray]:
     """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
 
@@ -414,7 +406,7 @@ def search_in_cells(
         Distinct nodes.
     random_state : RandomState
         Source of randomness.
-    n_neighbors : int, default=10
+    count : int, default=10
         Nearest nodes that will be asked for; at least ten are measured.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
@@ -441,7 +433,7 @@ def search_in_cells(
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
     centres = centres.astype(nodes.dtype)
     checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
-    whole, count = search_all(nodes), max(n_neighbors, CHECKED_NEIGHBOURS)
+    whole, count = search_all(nodes), max(count, CHECKED_NEIGHBOURS)
     by_centre = search_all(centres)
 
     def probes(rows: np.ndarray) -> np.ndarray:

@@ -82,12 +82,11 @@ class SparseSearch:
         """The nodes as columns, and their squared lengths."""
         return self.nodes.T.tocsr(), _squares(self.nodes)
 
-    def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, ...]:
         """Nearest nodes of rows, by rising distance; of equal distances the first node comes first."""
         step = max(1, WORK_NUMBERS // 8 // self.nodes.shape[0])  # a product has few zeros, and is copied
         parts = [self._nearest(rows[start : start + step], count) for start in range(0, rows.shape[0], step)]
-        numbers, distances = map(np.concatenate, zip(*parts, strict=True))
-        return numbers, distances
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
         columns, squares = self._columns

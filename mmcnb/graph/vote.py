@@ -68,16 +68,15 @@ class Vote:
     def shares(self, points: Any, dtype: Any, nearest: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
         """Shares of rows along the axes, perhaps with their nearest nodes and the distances to these."""
         clusters = self.settled(points)
-        shares, open_rows = np.zeros((clusters.size, self.n_features), dtype), np.flatnonzero(clusters < 0)
-        shares[np.arange(clusters.size), clusters] = 1
-        if open_rows.size:
-            if nearest is None:
-                numbers, distances = self.search.nearest(points[open_rows], self.n_neighbors)
-            else:
-                numbers, distances = (part[open_rows] for part in nearest)
-            voted = np.empty((open_rows.size, self.n_features), dtype)
-            kernels.node_shares_into(numbers, self._weights(numbers, distances), self.labels, voted)
-            shares[open_rows] = voted
+        open_rows = np.flatnonzero(clusters < 0)
+        if nearest is None:
+            numbers, distances = self.search.nearest(points[open_rows], self.n_neighbors)
+        else:
+            numbers, distances = (part[open_rows] for part in nearest)
+        voted = np.empty((open_rows.size, self.n_features), dtype)
+        kernels.node_shares_into(numbers, self._weights(numbers, distances), self.labels, voted)
+        shares = np.eye(self.n_features, dtype=dtype)[clusters]
+        shares[open_rows] = voted
         return shares
 
     def settled(self, points: Any) -> np.ndarray:
@@ -86,15 +85,13 @@ class Vote:
         All nodes in the nearest cell of such a row are deep in its cluster, or the three nearest nodes in its
         two nearest cells.
         """
-        clusters = np.full(points.shape[0], -1)
         search: Any = self.search
         if self.is_deep is None or search.is_exact:
-            return clusters
+            return np.full(points.shape[0], -1)
         clusters = self._cluster_of_cell[search.nearest_cells(points)]
         others = np.flatnonzero(clusters < 0)
-        if others.size:
-            near = self._deep_clusters[search.in_cells(points[others], 3, 2)[0]]
-            clusters[others] = np.where((near == near[:, :1]).all(axis=1), near[:, 0], -1)
+        near = self._deep_clusters[search.in_cells(points[others], 3, 2)[0]]
+        clusters[others] = np.where((near == near[:, :1]).all(axis=1), near[:, 0], -1)
         return clusters
 
     @cached_property
@@ -150,15 +147,9 @@ class Vote:
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the vote, by name."""
         parts = self.tree.piece_of_node, self.tree.merges, self.tree.links
-        arrays = {
-            **self.axes.arrays(),
-            **self.search.arrays(),
-            **dict(zip(TREE, parts, strict=True)),
-            "labels": self.labels,
-            "sizes": self.sizes,
-            "offsets": self.offsets,
-            "search": np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]),
-        }
+        arrays = {**self.axes.arrays(), **self.search.arrays(), **dict(zip(TREE, parts, strict=True))}
+        arrays |= {"labels": self.labels, "sizes": self.sizes, "offsets": self.offsets}
+        arrays["search"] = np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features])
         arrays |= {name: np.array(getattr(self, name)) for name in SCORES if getattr(self, name) < np.inf}
         arrays |= {} if self.is_deep is None else {"is_deep": self.is_deep}
         return {f"graph_{name}": array for name, array in arrays.items()}

@@ -115,6 +115,13 @@ class Array:
             raise InputError(f"{_first(name, value, ~inside, first)}; give values {needed}.")
 
 
+@dataclass(frozen=True)
+class FromZero(Array):
+    """An array of values of at least 0, such as weights, or numbers of rows."""
+
+    least: int | str | None = 0
+
+
 class Rows(Array):
     """A block of rows: an array, or CSR rows with the attributes ``data``, ``indices`` and ``indptr``."""
 
@@ -124,7 +131,7 @@ class Rows(Array):
         sizes[columns] = getattr(block, "n_features", 0) or block.shape[1], name
         kinds = {
             "data": Array("(stored,)", FLOATS),
-            "indices": Array("(stored,)", INTEGERS, least=0, below=columns, between="indptr"),
+            "indices": FromZero("(stored,)", INTEGERS, below=columns, between="indptr"),
             "indptr": Starts("(rows + 1,)", INTEGERS, below="stored"),
         }
         return kinds, (block.data, block.indices, block.indptr)
@@ -245,20 +252,19 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         bound.apply_defaults()
         args = bound.args
         sizes: Sizes = {}
-        kinds, sparse = takes, of_csr is not None and hasattr(args[0], "indptr")
-        if sparse:
+        kinds, call = takes, routine
+        if of_csr is not None and hasattr(args[0], "indptr"):
             parts, arrays = takes[first].of_csr(first, args[0], sizes)
             kinds, args = parts | {name: takes[name] for name in others}, (*arrays, *args[1:])
-        given = {
-            name: kind.fit(name, value, sizes)
-            for (name, kind), value in zip(kinds.items(), args, strict=True)
-        }
+            call = of_csr
+        described = zip(kinds.items(), args, strict=True)
+        given = {name: kind.fit(name, value, sizes) for (name, kind), value in described}
         for name, kind in kinds.items():
             if isinstance(kind, Array):
                 kind.check(name, given[name], sizes, given)
         if rule:
             rule(given)
-        return (of_csr if of_csr is not None and sparse else routine)(*given.values())
+        return call(*given.values())
 
     check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled
     check_and_call.__doc__ = re.sub(r"(?=Examples\n +-----)", RAISES, function.__doc__ or "")

@@ -15,7 +15,7 @@ threshold and no balance. Both loops call the QP, and both stop and drop planes 
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Flag, Number, Rows, Signs, takes
+from mmcnb.kernels._checks import FLOATS, Array, Flag, FromZero, Number, Rows, Signs, takes
 
 ROW_TILE = 64  # rows whose float32 sums are added in float64
 # Plain loops: an array expression takes up to a second to compile.
@@ -29,7 +29,8 @@ STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower 
 CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
 
 FEATURES = Rows("(rows, p)", FLOATS)
-LABELLED = {"y": Signs("(rows,)", "int8"), "weights": Array("(rows,)", "float64", least=0)}
+LABELLED = {"y": Signs("(rows,)", "int8"), "weights": FromZero("(rows,)", "float64")}
+GRAM = Array("(planes, planes)", "float64")
 PLANES = Array("(planes,)", "float64")  # a number for each plane
 
 
@@ -484,14 +485,7 @@ def _interior_point(P, cost, A, h):
 
 
 @njit()
-@takes(
-    gram=Array("(planes, planes)", "float64"),
-    s=PLANES,
-    t=PLANES,
-    C=Number(least=0),
-    balance=Number(least=0),
-    adaptive=Flag(),
-)
+@takes(gram=GRAM, s=PLANES, t=PLANES, C=Number(least=0), balance=Number(least=0), adaptive=Flag())
 def plane_qp(gram, s, t, C, balance, adaptive):
     """Solve the quadratic program over cutting planes, the dual of Wu & Zhang's eq. (11).
 
@@ -794,9 +788,8 @@ def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, et
     for k in range(count):
         _copy(planes[k], kept[k])
         _copy(members[k], inside[k])
-    _relabel(F, y, shares, mean, inverse, kept, inside, count, signs)
-    count, sweeps, status, multipliers, hyperplane = _add_planes(
-        F, y, shares, mean, inverse, kept, inside, count, C, eta, norm2, history
-    )
+    given = F, y, shares, mean, inverse, kept, inside, count
+    _relabel(*given, signs)
+    count, sweeps, status, multipliers, hyperplane = _add_planes(*given, C, eta, norm2, history)
     state = kept[:count].copy(), inside[:count].copy(), signs
     return *state, multipliers, hyperplane, history[:sweeps].copy(), status

@@ -18,6 +18,9 @@ GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0
 DIGITS = 10  # to which a fitness must differ to be better
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
+POPULATION = {"M": Array("(n, r)", "float64"), "matrix": Flag(), "population": Signs("(mu, n)", "int8")}
+COUNTS = dict.fromkeys(("generations", "patience", "seed"), Whole())
+
 
 def _check_population(given):
     rows, columns = given["M"].shape
@@ -141,17 +144,7 @@ def _select(M, population, products, values, excess, parents, counts, flips):
 
 
 @njit()
-@takes(
-    _check_population,
-    M=Array("(n, r)", "float64"),
-    matrix=Flag(),
-    population=Signs("(mu, n)", "int8"),
-    limit=Whole(),
-    n_offspring=Whole(least=1),
-    generations=Whole(),
-    patience=Whole(),
-    seed=Whole(),
-)
+@takes(_check_population, **POPULATION, limit=Whole(), n_offspring=Whole(least=1), **COUNTS)
 def evolve_labels(M, matrix, population, limit, n_offspring, generations, patience, seed):
     """A (mu + nu) evolution of label vectors: Gieseke et al., Algorithm 1.
 

@@ -9,22 +9,19 @@ dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first
 import numpy as np
 
 from mmcnb._numba import njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, Number, Whole, takes
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, FromZero, Number, Whole, takes
 
 LANES = 64  # gains that are compared at once with the largest so far
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
-SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": Array("(m,)", INTEGERS, least=0, below="k")}
+ROWS = {"F": Array("(rows, p)", FLOATS), "labels": FromZero("(rows,)", INTEGERS, below="k")}
+SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": FromZero("(m,)", INTEGERS, below="k")}
 SIZES = {"low": Array("(k,)", INTEGERS, least=1), "high": Array("(k,)", INTEGERS, least="low")}
+SHARES = FromZero("(k,)", "float64")
 
 
 @njit()
-@takes(
-    F=Array("(rows, p)", FLOATS),
-    labels=Array("(rows,)", INTEGERS, least=0, below="k"),
-    n_clusters=Whole(least=1, size="k"),
-    weights=Array("(rows,)", "float64"),
-)
+@takes(**ROWS, n_clusters=Whole(least=1, size="k"), weights=Array("(rows,)", "float64"))
 def cluster_row_sums(F, labels, n_clusters, weights):
     """Weighted sums of rows, cluster by cluster; of the rows of R they are R e_h: Pahikkala et al., Lemma 2.
 
@@ -123,13 +120,7 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
 
 
 @njit()
-@takes(
-    **SMOOTHED,
-    proportions=Array("(k,)", "float64", least=0),
-    amplitude=Number(least=0),
-    decay=Number(least=0),
-    rounds=Whole(),
-)
+@takes(**SMOOTHED, proportions=SHARES, amplitude=Number(least=0), decay=Number(least=0), rounds=Whole())
 def shake(R, labels, proportions, amplitude, decay, rounds):
     """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
@@ -289,7 +280,7 @@ def steepest_moves(R, labels, low, high, most, by_mean):
 
 
 @njit()
-@takes(**SMOOTHED, **SIZES, order=Array("(m,)", INTEGERS, least=0, below="m"), sweeps=Whole())
+@takes(**SMOOTHED, **SIZES, order=FromZero("(m,)", INTEGERS, below="m"), sweeps=Whole())
 def stochastic_moves(R, labels, low, high, order, sweeps):
     """Descent on Q row by row: Pahikkala et al., Algorithm 1, with bounds on sizes.
 

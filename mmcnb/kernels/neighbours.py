@@ -7,7 +7,7 @@ cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Starts, takes
+from mmcnb.kernels._checks import FLOATS, Array, FromZero, Starts, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
@@ -16,6 +16,13 @@ MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its i
 CLOSE = 1e-12  # of a scale: a step that ends the search
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
 LEAST_WEIGHT = 2.0**-20  # of an edge, and their unit: the last bits of exp differ between processors
+
+POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
+HALVES, STARTS = Array("(p,)", "float64"), Starts("(cells + 1,)", "int64", below="p")
+PROBES = Array("(rows, m)", "int64", least=-1, below="cells")
+NUMBERS, DISTANCES = Array("(rows, k)", "int64", written=True), Array("(rows, k)", "float64", written=True)
+VOTERS, WEIGHTS = FromZero("(rows, r)", "int64", below="p"), Array("(rows, r)", "float64")
+LABELS, SHARES = FromZero("(p,)", "int64", below="k"), Array("(rows, k)", FLOATS, written=True)
 
 
 @njit()
@@ -26,8 +33,7 @@ def _rows_by_cell(probes, n_cells):
         for cell in probes[i]:
             if cell >= 0:
                 first[cell + 1] += 1
-    for cell in range(n_cells):
-        first[cell + 1] += first[cell]
+    first = np.cumsum(first)
     order, place = np.empty(first[-1], np.int64), first.copy()
     for i in range(probes.shape[0]):
         for cell in probes[i]:
@@ -44,15 +50,11 @@ def _bound(tile, least):
     Each place gets the least score of its own nodes, and the largest of these bounds as many scores.
     """
     count = least.size
-    for place in range(count):
-        least[place] = tile[place]
+    least[:] = tile[:count]
     for start in range(count, tile.size - count + 1, count):
         for place in range(count):
             least[place] = min(tile[start + place], least[place])
-    bound = least[0]
-    for place in range(1, count):
-        bound = max(bound, least[place])
-    return np.nextafter(bound, np.float32(np.inf))
+    return np.nextafter(least.max(), np.float32(np.inf))
 
 
 @njit()
@@ -117,7 +119,7 @@ def _length(x):
 def _longest(halves):
     """The largest norm of some nodes."""
     most = 0.0
-    for half in halves:
+    for half in halves:  # NaN is passed over
         most = max(most, half)
     return np.sqrt(2 * most)
 
@@ -173,15 +175,7 @@ def _insert(number, distance, numbers, distances):
 
 
 @njit()
-@takes(
-    X=Array("(rows, d)", FLOATS),
-    nodes=Array("(p, d)", FLOATS),
-    halves=Array("(p,)", "float64"),
-    starts=Starts("(cells + 1,)", "int64", below="p"),
-    probes=Array("(rows, m)", "int64", least=-1, below="cells"),
-    numbers=Array("(rows, k)", "int64", written=True),
-    distances=Array("(rows, k)", "float64", written=True),
-)
+@takes(**POINTS, halves=HALVES, starts=STARTS, probes=PROBES, numbers=NUMBERS, distances=DISTANCES)
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Nearest nodes of each row of a block, among those in the cells that it looks into.
 
@@ -321,10 +315,7 @@ def calibrated_weights(distances):
     share = r / (r - 1) / np.log((r - 1) / (target - 1)) if r > 2 else 0.0
     for i in range(distances.shape[0]):
         beyond = distances[i] - distances[i, 0]
-        mean = 0.0
-        for j in range(r):
-            mean += distances[i, j]
-        mean /= r
+        mean = distances[i].mean()
         start = (mean - distances[i, 0]) * share  # the scale where all but the first are equally far
         scale = max(start if start > 0 else mean, 1e-300)
         low, high, least = 0.0, np.inf, LEAST_SCALE * mean
@@ -351,12 +342,7 @@ def calibrated_weights(distances):
 
 
 @njit()
-@takes(
-    numbers=Array("(rows, r)", "int64", least=0, below="p"),
-    weights=Array("(rows, r)", "float64"),
-    labels=Array("(p,)", "int64", least=0, below="k"),
-    out=Array("(rows, k)", FLOATS, written=True),
-)
+@takes(numbers=VOTERS, weights=WEIGHTS, labels=LABELS, out=SHARES)
 def node_shares_into(numbers, weights, labels, out):
     """Share of each cluster in the weights of the nearest nodes of each row.
 

@@ -37,6 +37,9 @@ LOWEST_64 = -708.0
 ROUND_64 = 1.5 * 2.0**52
 ONE_BITS_64 = 1023 << 52
 
+BLOCK_AND_BASIS = {"X": Rows("(rows, d)", FLOATS), "B": Array("(p, d)", FLOATS)}
+OUT = Array("(rows, p)", FLOATS, written=True)
+
 
 # "reassoc" would undo the rounding by ROUND.
 @njit(fastmath=VECTORISED - {"reassoc"})
@@ -126,12 +129,7 @@ def _scale_rows(X, centre, scale, out):
 
 
 @njit()
-@takes(
-    X=Rows("(rows, d)", FLOATS),
-    B=Array("(p, d)", FLOATS),
-    gamma=Number(least=0),
-    out=Array("(rows, p)", FLOATS, written=True),
-)
+@takes(**BLOCK_AND_BASIS, gamma=Number(least=0), out=OUT)
 def rbf_kernel_block_into(X, B, gamma, out):
     """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
 
@@ -353,14 +351,7 @@ def _power(products, gamma, coef0, degree, out):
 
 
 @njit()
-@takes(
-    X=Rows("(rows, d)", FLOATS),
-    B=Array("(p, d)", FLOATS),
-    gamma=Number(),
-    coef0=Number(),
-    degree=Whole(),
-    out=Array("(rows, p)", FLOATS, written=True),
-)
+@takes(**BLOCK_AND_BASIS, gamma=Number(), coef0=Number(), degree=Whole(), out=OUT)
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
 

@@ -7,7 +7,10 @@ margin of the row is f_c - f_r, and its hinge max(0, rho - (f_c - f_r)).
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Number, takes
+from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, FromZero, Number, takes
+
+FEATURES, SCORES = Array("(rows, p)", FLOATS), Array("(rows, k)", "float64")
+LABELS, WEIGHTS = FromZero("(rows,)", INTEGERS, below="k"), FromZero("(rows,)", "float64")
 
 
 # Four rows at once: each number that is loaded serves several sums.
@@ -24,7 +27,7 @@ def _dots(F, i0, i1, i2, i3, a, b):
 
 
 @njit()
-@takes(F=Array("(rows, p)", FLOATS), coef=Array("(k, p)", "float64"), offset=Array("(k,)", "float64"))
+@takes(F=FEATURES, coef=Array("(k, p)", "float64"), offset=Array("(k,)", "float64"))
 def cluster_scores(F, coef, offset):
     """Scores of the rows of a block, f_h = F coef_h - offset_h for each of several hyperplanes.
 
@@ -82,13 +85,7 @@ def _largest(scores, without):
 
 
 @njit()
-@takes(
-    F=Array("(rows, p)", FLOATS),
-    scores=Array("(rows, k)", "float64"),
-    labels=Array("(rows,)", INTEGERS, least=0, below="k"),
-    weights=Array("(rows,)", "float64", least=0),
-    rho=Number(finite=False),
-)
+@takes(F=FEATURES, scores=SCORES, labels=LABELS, weights=WEIGHTS, rho=Number(finite=False))
 def most_violated_runner_ups(F, scores, labels, weights, rho):
     """The most violated constraint of the k-cluster margin of Crammer and Singer, with the labels held fixed.
 

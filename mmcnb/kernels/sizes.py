@@ -11,10 +11,14 @@ import numpy as np
 
 from mmcnb._numba import njit
 from mmcnb.errors import InputError
-from mmcnb.kernels._checks import INTEGERS, Array, Whole, takes
+from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
 # Plain loops here: each function of NumPy's would bring more code to compile than this whole file has.
 ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
+
+SCORES, WEIGHTS = Array("(n, k)", "float64"), FromZero("(n,)", "float64")
+BOUNDS = {"low": FromZero("(k,)", INTEGERS), "high": Array("(k,)", INTEGERS, least="low")}
+START = Array("(k,)", "float64")
 
 
 @np.errstate(over="ignore")
@@ -242,15 +246,7 @@ def _flow(scores, least, most, b):
 
 
 @njit()
-@takes(
-    _check_sizes,
-    scores=Array("(n, k)", "float64"),
-    low=Array("(k,)", INTEGERS, least=0),
-    high=Array("(k,)", INTEGERS, least="low"),
-    weights=Array("(n,)", "float64", least=0),
-    start=Array("(k,)", "float64"),
-    rounds=Whole(),
-)
+@takes(_check_sizes, scores=SCORES, **BOUNDS, weights=WEIGHTS, start=START, rounds=Whole())
 def size_multipliers(scores, low, high, weights, start, rounds=5):
     """What to subtract from each cluster's scores so that the largest score gives sizes within bounds.
 

@@ -11,7 +11,7 @@ from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._elements import Element, open_element
 from mmcnb.samples._files import check_file, file_identity
-from mmcnb.samples._inventory import REMEDY
+from mmcnb.samples._inventory import REMEDY, damage
 from mmcnb.samples._stored import EdgeChunks, SlicedRows
 
 COPY = "no file opens others; copy them into one, for example with h5repack"
@@ -31,7 +31,7 @@ class _Dataset(SlicedRows):
     def load(self, start: int, stop: int) -> np.ndarray:
         """Read whole chunks; the library lets one thread in at a time."""
         # Errors come from filters, from the driver, and from a file that was closed.
-        with worded(f"{self._name}: {start} to {stop} cannot be read", REMEDY, kind=DamagedStoreError):
+        with damage(f"{self._name}: {start} to {stop} cannot be read"):
             return self._array[start:stop]
 
 
@@ -52,7 +52,7 @@ class HDF5Storage:
 
     def member(self, group: Any, path: str) -> Any:
         """The node at a path below a group; None if there is none."""
-        with worded(f"{group.file.filename}: {path} cannot be read", REMEDY, kind=DamagedStoreError):
+        with damage(f"{group.file.filename}: {path} cannot be read"):
             return _follow(group, path)
 
     def members(self, group: Any) -> Iterable[tuple[str, Any]]:

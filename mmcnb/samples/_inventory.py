@@ -7,9 +7,11 @@ import asyncio
 import errno
 import hashlib
 import json
+import math
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,11 @@ class Inventory:
             raise damaged_chunks(self.name, missing, "missing")
 
 
+def most_bytes(array: Any) -> int:
+    """Bytes that a stored chunk may have: codecs lengthen those that they cannot shorten by a little."""
+    return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
+
+
 def check_chunk_file(path: Path, most: int) -> None:
     """Refuse a file of a chunk that is longer than it can be, and a pipe, device or broken link in its place.
 
@@ -136,6 +143,11 @@ def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) 
     return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {remedy}.")
 
 
+def damage(fault: str, *causes: type[Exception]) -> AbstractContextManager[None]:
+    """Turn an error of another library into one sentence about a damaged store; no causes are all."""
+    return worded(fault, REMEDY, *causes, kind=DamagedStoreError)
+
+
 def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None:
     """Inventory that covers an array or group, recorded on it or on a group above it; None if there is none.
 
@@ -147,7 +159,7 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
         A later version of mmcnb wrote the store.
     """
     root, attributes = node.path, attributes_of(node, name)
-    with worded(f"{name}: the store's metadata cannot be read", REMEDY, kind=DamagedStoreError):
+    with damage(f"{name}: the store's metadata cannot be read"):
         while root and ATTRIBUTE not in attributes:
             root = root.rpartition("/")[0]
             attributes = _document(node.store, root).get("attributes", {})
@@ -321,7 +333,7 @@ class ChunkCodec:
         is_same = (out.shape, out.dtype, "C") == (self.shape, self.dtype, self.order)
         is_straight = is_same and out.flags.c_contiguous
         whole = out if is_straight else np.empty(self.shape, self.dtype, self.order)
-        with worded(f"{place} is damaged", REMEDY, kind=DamagedStoreError):
+        with damage(f"{place} is damaged"):
             if _decode(self.name, frame, whole.ravel("K").view(np.uint8)) != whole.nbytes:
                 raise ValueError(f"the chunk does not have {whole.nbytes} bytes")
         if not is_straight:

@@ -16,7 +16,7 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
-from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.errors import InputError
 from mmcnb.samples import _inventory
 from mmcnb.samples._files import read_document
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
@@ -51,20 +51,16 @@ def check_documents(path: Any) -> None:
                 raise InputError(f"{path}: {fault}: get the store from elsewhere.")
 
 
-def check_codecs(array: zarr.Array, name: str) -> None:
-    """Refuse codecs that are not known to be harmless: one of Zarr 2 may run code that it reads."""
-    if array.metadata.zarr_format != 2:
-        return
-    found = [str(getattr(codec, "codec_id", codec)) for codec in (*array.filters, *array.compressors)]
-    unknown = [codec for codec in found if codec not in CODECS]
-    if unknown:
+def limited(array: zarr.Array, name: str) -> zarr.Array:
+    """The same array, whose chunks are refused if they are longer than they can be.
+
+    Codecs that are not known to be harmless are refused: one of Zarr 2 may run code that it reads.
+    """
+    codecs = (*array.filters, *array.compressors) if array.metadata.zarr_format == 2 else ()
+    names = [str(getattr(codec, "codec_id", codec)) for codec in codecs]
+    if unknown := [codec for codec in names if codec not in CODECS]:
         fault = f"{array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be harmless"
         raise InputError(f"{name}: {fault}: write it again by another codec, such as blosc or zstd.")
-
-
-def limited(array: zarr.Array, name: str) -> zarr.Array:
-    """The same array, of known codecs, whose chunks are refused if they are longer than they can be."""
-    check_codecs(array, name)
     place = StorePath(LimitedStore(array.store, array, name), array.path)
     return zarr.Array(zarr.AsyncArray(array.metadata, place))
 
@@ -109,9 +105,7 @@ class LimitedStore(WrapperStore[Store]):
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
         most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
-            fault = f"{self._name}: chunk {key} is damaged"
-            damage = worded(fault, _inventory.REMEDY, kind=DamagedStoreError)
-            with damage, suppress(FileNotFoundError):
+            with _inventory.damage(f"{self._name}: chunk {key} is damaged"), suppress(FileNotFoundError):
                 _inventory.check_chunk_file(self._store.root / key, most)
         if isinstance(self._store, ZipStore):
             packed = self._store._zf.NameToInfo.get(key)

@@ -20,7 +20,7 @@ from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples import matrix
 from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
 from mmcnb.samples._files import file_identity, open_file
-from mmcnb.samples._inventory import REMEDY
+from mmcnb.samples._inventory import REMEDY, damage
 from mmcnb.samples._stored import SlicedRows
 from mmcnb.samples.matrix import CSRBlock
 
@@ -103,8 +103,7 @@ class RawArray(NamedTuple):
         """The rows ``start <= row < stop``."""
         n_rows, width = self.shape[0], math.prod(self.shape[1:])
         out = np.empty((width, stop - start) if self.by_columns else (1, (stop - start) * width), self.dtype)
-        damage = worded(f"{self.path} cannot be read", REMEDY, OSError, kind=DamagedStoreError)
-        with damage, open_file(self.path) as file:
+        with damage(f"{self.path} cannot be read", OSError), open_file(self.path) as file:
             for column, place in enumerate(out):
                 first = column * n_rows + start if self.by_columns else start * width
                 file.seek(self.offset + first * self.dtype.itemsize)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-from zarr.abc.store import ByteRequest, RangeByteRequest, SuffixByteRequest
+from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
@@ -49,11 +49,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
         return not self.is_web
 
     async def get(
-        self,
-        key: str,
-        prototype: BufferPrototype,
-        byte_range: ByteRequest | None = None,
-        most: int = METADATA_BYTES,
+        self, key: str, prototype: BufferPrototype, byte_range: Any = None, most: int = METADATA_BYTES
     ) -> Buffer | None:
         """Bytes stored under a key, refused if there are more than ``most``; None if there are none."""
         fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"

@@ -1,7 +1,6 @@
 """Chunks inside the shards of a Zarr array on a local disk, found by the index of the shard."""
 
 import itertools
-import math
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, join
+from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, join, most_bytes
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
@@ -70,7 +69,7 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
     """Stored bytes of chunks by their numbers in a shard; None if one was never written."""
     try:
         path = Path(array.store.root, key)
-        check_chunk_file(path, array.shards[0] // array.chunks[0] * (_most(array) + 20))  # and the index
+        check_chunk_file(path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20))  # and the index
         with path.open("rb") as file:
             for place, n_bytes in _index(file, array)[numbers].tolist():
                 yield None if place == n_bytes == MISSING else _chunk(file, array, place, n_bytes)
@@ -91,14 +90,9 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
     return np.frombuffer(places, "<u8").reshape(-1, 2)
 
 
-def _most(array: Any) -> int:
-    """Bytes that a stored chunk may have: codecs lengthen those that they cannot shorten by a little."""
-    return 2 * math.prod(array.chunks) * array.dtype.itemsize + 2**16
-
-
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
     """Stored bytes of a chunk that is in the file, and is no longer than it can be."""
-    if n_bytes > (most := _most(array)):
+    if n_bytes > (most := most_bytes(array)):
         raise ValueError(f"it is longer than {most:,} bytes")
     if place + n_bytes > file.seek(0, os.SEEK_END):
         raise ValueError("it ends within a chunk")

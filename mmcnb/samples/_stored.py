@@ -5,7 +5,6 @@ copies, by way of an event loop and a second pool of threads: a third of the thr
 """
 
 import itertools
-import math
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -20,17 +19,9 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.errors import DamagedStoreError, worded
-from mmcnb.samples import matrix
+from mmcnb.samples import _inventory, matrix
 from mmcnb.samples._base import EDGE_BYTES
-from mmcnb.samples._inventory import (
-    REMEDY,
-    Inventory,
-    check_chunk_file,
-    chunk_codec,
-    damaged_chunks,
-    read_keys,
-)
+from mmcnb.samples._inventory import Inventory
 from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 
@@ -225,7 +216,7 @@ class StoredArray(SlicedRows):
         self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
         is_local = isinstance(array.store, LocalStore)
         is_own = not array.shards or (is_local and has_plain_shards(array))
-        self._codec = chunk_codec(array) if is_own else None
+        self._codec = _inventory.chunk_codec(array) if is_own else None
         if (chunk_bytes := self.row_bytes * self.chunk_length) > 2**30:  # so many on any machine
             check_chunk_bytes(chunk_bytes, name)
         if self._codec is None or not is_local:
@@ -261,29 +252,27 @@ class StoredArray(SlicedRows):
         found = chunks_in_shards(self._array, self._name, axes[0]) if in_shards else self._in_files(places)
         for place, (key, frame) in zip(places, found, strict=True):
             if isinstance(frame, Exception):
-                with worded(f"{self._name}: chunk {key} is damaged", REMEDY, kind=DamagedStoreError):
+                with _inventory.damage(f"{self._name}: chunk {key} is damaged"):
                     raise frame  # as it is, if the store could not be reached
             if frame is None and self._inventory is not None:
-                raise damaged_chunks(self._name, [key], "missing")
+                raise _inventory.damaged_chunks(self._name, [key], "missing")
             yield place, key, frame
 
     def _in_files(self, places: list[tuple[int, ...]]) -> Iterator[tuple[str, Any]]:
         """Keys and stored bytes of chunks with files of their own, with the errors of those not readable."""
         store, chunks = self._array.store, self._array.chunks
         step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
-        most = 2 * math.prod(chunks) * self._array.dtype.itemsize + 2**16  # codecs lengthen some a little
+        most = _inventory.most_bytes(self._array)
         for begin in range(0, len(places), step):
-            keys = [
-                self.chunk_key(*np.floor_divide(place, chunks).tolist())
-                for place in places[begin : begin + step]
-            ]
+            numbers = np.floor_divide(places[begin : begin + step], chunks).tolist()
+            keys = [self.chunk_key(*place) for place in numbers]
             files = [Path(store.root, key) for key in keys] if step == 1 else []
-            found = [read_chunk_file(file, most) for file in files] or read_keys(store, keys)
+            found = [read_chunk_file(file, most) for file in files] or _inventory.read_keys(store, keys)
             yield from zip(keys, found, strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         # Each codec and each store has its own exceptions.
-        with worded(f"{self._name}: {start} to {stop} cannot be read", REMEDY, kind=DamagedStoreError):
+        with _inventory.damage(f"{self._name}: {start} to {stop} cannot be read"):
             values = np.asarray(self._array[start:stop])
         if self._inventory is not None:
             for (first, *_), key, frame in self._frames(start, stop):
@@ -299,7 +288,7 @@ class StoredArray(SlicedRows):
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
     """Bytes of a chunk of at most so many; None if it is missing, and the error if it cannot be read."""
     try:
-        check_chunk_file(path, most)
+        _inventory.check_chunk_file(path, most)
         return path.read_bytes()
     except FileNotFoundError:
         return None

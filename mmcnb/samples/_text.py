@@ -145,11 +145,7 @@ def looks_like_libsvm(path: Path) -> bool:
 
 
 def read_libsvm(
-    path: Path,
-    dtype: np.dtype,
-    zero_based: bool = False,
-    n_features: int | None = None,
-    show_progress: bool | None = None,
+    path: Path, dtype: np.dtype, zero_based: bool, n_features: int | None, show_progress: bool | None
 ) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 

@@ -13,7 +13,7 @@ import zarr
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb._config import format_bytes
-from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.errors import InputError, worded
 from mmcnb.samples import _inventory
 from mmcnb.samples._base import Samples
 from mmcnb.samples._elements import Element, open_element
@@ -49,14 +49,12 @@ class ZarrStorage:
 
     def member(self, group: zarr.Group, path: str) -> Node | None:
         """The node at a path below a group; None if there is none."""
-        fault = f"{describe(group)}: the metadata of {path} cannot be read"
-        with worded(fault, _inventory.REMEDY, kind=DamagedStoreError):
+        with _inventory.damage(f"{describe(group)}: the metadata of {path} cannot be read"):
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
         """Names and nodes of the members of a group, by name; none if the store lists none."""
-        fault = f"{describe(group)}: the metadata of a member cannot be read"
-        with worded(fault, _inventory.REMEDY, kind=DamagedStoreError):
+        with _inventory.damage(f"{describe(group)}: the metadata of a member cannot be read"):
             return sorted(group.members()) if group.store.supports_listing else []
 
     def rows(self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0) -> StoredArray:
@@ -83,8 +81,7 @@ class ZarrStorage:
 def open_zarr(source: Any, element: str | None = None) -> Samples:
     """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
     node = open_node(source)
-    fault = f"{describe(node)}: the store's metadata cannot be read"
-    with worded(fault, _inventory.REMEDY, OSError, kind=DamagedStoreError):
+    with _inventory.damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
         inventory = _inventory.find_inventory(node, describe(node))
         if inventory is not None:
             inventory.check_chunks()
@@ -115,7 +112,7 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
     nothing = FileNotFoundError, zarr.errors.BaseZarrError
     with (
         # A damaged document can break anywhere in Zarr's parsers.
-        worded(f"{name}: the store's metadata cannot be read", _inventory.REMEDY, kind=DamagedStoreError),
+        _inventory.damage(f"{name}: the store's metadata cannot be read"),
         worded(f"{name} contains no Zarr array or group", "check the path", *nothing),
     ):
         return reopen(store, inner)
