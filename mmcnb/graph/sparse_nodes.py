@@ -117,6 +117,7 @@ class SparseSearch:
     def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "SparseSearch":
         """The search of its `arrays`, of nodes of some columns."""
         nodes = csr_of(arrays, "graph_indptr does not fit the other arrays of the graph")
+        check_fits("shape", nodes.shape[1] == n_axes)
         return cls(nodes.astype(np.float64, copy=False))
 
 

@@ -121,6 +121,12 @@ WRONG = {
 }
 
 
+def test_axes_of_other_columns_than_those_of_sparse_nodes_are_refused():
+    arrays = arrays_of() | {"graph_mean": np.zeros(7)}
+    with pytest.raises(InputError, match=r"^graph_shape does not fit the other arrays of the graph"):
+        Vote.restore(arrays)
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_arrays_that_do_not_fit_are_refused(case):
     name, change = WRONG[case]
