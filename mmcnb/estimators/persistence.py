@@ -184,9 +184,10 @@ def _is_of(kind: Any, value: Any) -> bool:
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
     found, report = n_clusters_of(estimator.model_), estimator.report_
-    if hasattr(estimator, "update") and not {"layers", "sizes"} <= set(report):
-        raise _no_such(path, "no layers or no sizes")
-    if hasattr(estimator, "transform") and estimator.model_.ridge is None:
+    if hasattr(estimator, "update"):
+        if not {"layers", "sizes"} <= set(report):
+            raise _no_such(path, "no layers or no sizes")
+    elif hasattr(estimator, "transform") and estimator.model_.ridge is None:
         raise _no_such(path, "no ridge_matrix")
     sizes = np.array(report.get("sizes") or np.ones(found), np.float64)
     if len(sizes) != found or sizes.min() < 0 or not 0 < sum(sizes.tolist()) < np.inf:
