@@ -75,7 +75,8 @@ class Vote:
             numbers, distances = (part[open_rows] for part in nearest)
         voted = np.empty((open_rows.size, self.n_features), dtype)
         kernels.node_shares_into(numbers, self._weights(numbers, distances), self.labels, voted)
-        shares = np.eye(self.n_features, dtype=dtype)[clusters]
+        shares = np.zeros((clusters.size, self.n_features), dtype)
+        shares[np.arange(clusters.size), clusters] = 1
         shares[open_rows] = voted
         return shares
 
