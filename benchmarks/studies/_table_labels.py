@@ -19,7 +19,7 @@ from mmcnb import MaximumMarginClustering
 
 ROWS = {"CSV": 2_000_000, "Parquet": 5_000_000}
 NAMES = {"CSV": "labels.csv", "Parquet": "labels.parquet"}
-QUICK_ROWS, COLUMNS, CENTRES, BLOCK = 50_000, 50, 10, 250_000
+QUICK_ROWS, SMOKE_ROWS, COLUMNS, CENTRES, BLOCK = 50_000, 1000, 50, 10, 250_000
 MOST = {"CSV": 3.0, "Parquet": 10.0}
 
 
@@ -27,7 +27,8 @@ MOST = {"CSV": 3.0, "Parquet": 10.0}
 def grid(options: Options) -> Runs:
     """Each format."""
     for form, rows in ROWS.items():
-        settings = {"rows": options.sized(rows, QUICK_ROWS), "turns": options.pick(3, 3, 1)}
+        most = options.pick(rows, QUICK_ROWS, SMOKE_ROWS)
+        settings = {"rows": options.sized(most, most), "turns": options.pick(3, 3, 1)}
         yield Run("blobs", form, 0, settings=settings)
 
 

@@ -35,14 +35,10 @@ class PseudoCentrePass(WeightedPass):
     coef: np.ndarray
     mapped: RidgeMap | None = None
 
-    def start(self) -> list[Any]:
-        """Nothing yet: largest value of each cluster, and its row, -1 where there is none."""
-        k = self.coef.shape[0]
-        return [np.full(k, -np.inf), np.full(k, -1)]
-
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """The rows of one block, of equal ones the first; rows of weight 0 are left out."""
-        labels, (best, row) = self.rule.label(rows), self.start()
+        """Largest value of each cluster and its row, of equal ones the first; -1 where none has a weight."""
+        labels, k = self.rule.label(rows), self.coef.shape[0]
+        best, row = np.full(k, -np.inf), np.full(k, -1)
         values = np.einsum("ij,ij->i", rows, self.coef[labels])
         if self.mapped is not None:
             values -= (self.mapped.decide(rows) ** 2).sum(axis=1) / 2

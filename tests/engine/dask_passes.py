@@ -11,9 +11,6 @@ from tests.engine.fakes import OrderedSum
 class Processes(OrderedSum):
     """The process of each block."""
 
-    def start(self):
-        return []
-
     def block(self, rows, start, stop):
         return [(start, os.getpid())]
 

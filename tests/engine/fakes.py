@@ -34,9 +34,6 @@ class FakeSamples(Samples):
 class OrderedSum:
     """Sum of the columns, with the order in which blocks were combined."""
 
-    def start(self):
-        return [], 0.0
-
     def block(self, rows, start, stop):
         return [(start, stop)], np.ones(stop - start) @ rows
 

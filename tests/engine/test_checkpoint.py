@@ -46,9 +46,6 @@ class Shift:
 
     by: Any
 
-    def start(self):
-        return [0.0, 0]
-
     def block(self, rows, start, stop):
         return [(rows - self.by).sum(axis=0, dtype=np.float64), stop - start]
 

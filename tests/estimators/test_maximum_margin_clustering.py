@@ -731,3 +731,18 @@ def test_rows_of_the_caller_are_left_as_they_are(n, settings, dtype):
     before = X.copy()
     front_door(3, **settings).fit(X)
     np.testing.assert_array_equal(X, before)
+
+
+def test_rows_deep_in_a_cluster_vote_on_their_probabilities_if_asked():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 4, 6000)
+    X = 3 * random.normal(size=(4, 3))[y] + random.normal(size=(6000, 3))
+    model = mmcnb.MaximumMarginClustering(4, kernel="graph", n_nodes=5000, random_state=0).fit(X)
+    found, exact = model.predict_proba(X), model.predict_proba(X, exact=True)
+    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X))
+    is_sure = found.max(axis=1) == 1
+    np.testing.assert_array_equal(found[~is_sure], exact[~is_sure])
+    assert 0.5 < is_sure.mean() < 1
+    assert (exact.max(axis=1) < 1)[is_sure].any()
+    assert np.mean(found.argmax(axis=1) != exact.argmax(axis=1)) < 0.01
+    np.testing.assert_array_equal(model.predict(X), model.labels_)  # the model still labels as it did
