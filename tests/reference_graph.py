@@ -135,3 +135,21 @@ def cut_of(pieces, pairs, k):
     for a, b in pairs[: of_piece.size - k]:
         of_piece[of_piece == of_piece[b]] = of_piece[a]
     return of_piece[pieces]
+
+
+def given_neighbours(D, count):
+    """The nearest of the given distances of each row of a sparse matrix, but for its own; ties by number."""
+    numbers, distances = [], []
+    for i in range(D.shape[0]):
+        row = D[[i]].tocoo()
+        nearest = sorted((d, j) for j, d in zip(row.col.tolist(), row.data.tolist(), strict=True) if j != i)
+        numbers.append([j for _, j in nearest[:count]])
+        distances.append([d for d, _ in nearest[:count]])
+    return np.array(numbers), np.array(distances)
+
+
+def given_lengths(D, pairs):
+    """Distances of pairs as given in one of both directions; twice the longest one if in neither."""
+    given = {(i, j): d for i, j, d in zip(*D.nonzero(), D.data.tolist(), strict=True)}
+    unknown = 2 * max(given.values())
+    return np.array([given.get((i, j), given.get((j, i), unknown)) for i, j in pairs])

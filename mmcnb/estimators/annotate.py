@@ -30,6 +30,7 @@ def annotate(
         Number of clusters; None and "auto" choose it. With an estimator, None is the estimator's own.
     element : str, default="X"
         Element with the rows: "X", or for instance "layers/counts", "obsm/X_pca" or "raw/X".
+        "obsp/distances" has distances to the nearest rows, for ``metric="precomputed"``.
     key_added : str, default="mmcnb"
         Name under which the results are written.
     estimator : estimator or None, default=None
@@ -48,6 +49,8 @@ def annotate(
             Cluster of each observation: a categorical of "0", "1", ….
         ``obs[f"{key_added}_margin"]``
             Margin (float64); see ``to_frame`` of the estimator.
+        ``obs[f"{key_added}_layer_12"]``
+            Of `MaximumMarginClustering`, clusters of another layer, by their number: a categorical.
         ``uns[key_added]``
             "params", "objective", "n_clusters" and, of `MaximumMarginClustering`, "trust".
 
@@ -80,22 +83,26 @@ def annotate(
         raise InputError(f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None.")
     elif n_clusters is not None:
         parameters = {"n_clusters": n_clusters} | parameters
+    if element.startswith("obsp/"):
+        parameters = {"metric": "precomputed"} | parameters
     try:
         estimator.set_params(**parameters)
     except ValueError as error:
         raise InputError(str(error)) from error
     rows = open_samples(adata, element)
-    frame = estimator.fit(rows).to_frame(rows)
+    given: Any = estimator.fit(rows)
+    layers = given._layer("all") if given.report_.get("layers") else {}
+    frame = given._frame(rows, None, **layers).set_axis(adata.obs_names)
     adata = adata.copy() if copy else adata
-    names = [str(k) for k in range(int(frame["cluster"].max()) + 1)]
-    adata.obs[key_added] = pd.Categorical.from_codes(frame.pop("cluster"), names)
-    for name in frame:
-        adata.obs[f"{key_added}_{name}"] = frame[name].to_numpy()
-    given = estimator.get_params(deep=False).items()
+    for name, values in frame.items():
+        if name != "margin":
+            values = pd.Categorical.from_codes(values, [str(k) for k in range(int(values.max()) + 1)])
+        adata.obs[key_added if name == "cluster" else f"{key_added}_{name}"] = values
+    parameters = estimator.get_params(deep=False)
     params = {"method": type(estimator).__name__, "element": element}
-    params |= {name: value for name, value in given if name not in RUNTIME_NAMES}
-    described = {"params": params, "objective": estimator.objective_, "n_clusters": len(names)}
-    adata.uns[key_added] = _plain(described | {"trust": estimator.report_.get("trust")})
+    params |= {name: value for name, value in parameters.items() if name not in RUNTIME_NAMES}
+    told = {"params": params, "objective": estimator.objective_, "trust": estimator.report_.get("trust")}
+    adata.uns[key_added] = _plain(told | {"n_clusters": len(adata.obs[key_added].cat.categories)})
     return adata if copy else None
 
 

@@ -101,6 +101,7 @@ class Estimator(FittedAttributes, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = getattr(self, "metric", None) == "precomputed"
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -238,15 +239,21 @@ class Estimator(FittedAttributes, BaseEstimator):
 
         check_is_fitted(self, "model_")
         if X is not None:
-            features, rule = self._features(X, element)
-            with self._engine_of(features) as engine:
-                blocks = engine.run(TablePass(rule), features, "labels")
-            names = index_of(X, features.root)
-            names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
-            return pd.DataFrame(columns_of(blocks), index=names)
+            return self._frame(X, element)
         if not hasattr(self, "labels_"):
             raise InputError("this model holds no labels of the rows of its fit; give to_frame the rows, X.")
         return pd.DataFrame({"cluster": self.labels_})
+
+    def _frame(self, X: Any, element: str | None, **layer: Any) -> Any:
+        """The frame of `to_frame`, perhaps with layers."""
+        import pandas as pd
+
+        features, rule = self._features(X, element, **layer)
+        with self._engine_of(features) as engine:
+            blocks = engine.run(TablePass(rule), features, "labels")
+        names = index_of(X, features.root)
+        names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
+        return pd.DataFrame(columns_of(blocks), index=names)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -397,6 +404,10 @@ class StreamedClusterer(ClusterMixin, Estimator):
         from mmcnb.explanation.explanation import explain
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
+        if getattr(self, "metric", None) == "precomputed":
+            raise InputError(
+                "distances have no columns; explain the rows by a fit of them, with these labels."
+            )
         features, rule = self._features(X, element)
         samples = features.root
         given: Any = getattr(self, "labels_", None)

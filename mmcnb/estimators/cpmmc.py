@@ -8,7 +8,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import SEARCH, estimator, values_of
+from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, estimator, values_of
 from mmcnb.features.bandwidth import mean_squared_distance
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import linear_features, search_config
@@ -17,7 +17,7 @@ from mmcnb.samples import open_samples
 
 
 @estimator
-class CPMMC(StreamedClusterer):
+class CPMMC(CuttingPlanes, StreamedClusterer):
     """Linear cutting-plane maximum margin clustering, on the columns themselves.
 
     Parameters
@@ -82,17 +82,8 @@ class CPMMC(StreamedClusterer):
     True
     """
 
-    C: float = 10.0
-    threshold: str = "adaptive"
-    continuation: bool = True
-    init: str = "mixed"
-    n_init: int = 6
     sample_size: int | None = None
-    balance: float = 0.0
-    min_share: float = 0.1
     scale: str | None = None
-    eta: float = 0.01
-    max_rounds: int = 30
 
     @property
     def coef_(self) -> np.ndarray:

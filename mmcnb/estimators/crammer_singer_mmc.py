@@ -1,12 +1,12 @@
 """Maximum margin clustering into any number of clusters, by scores with the widest margin."""
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelFunction, estimator, values_of
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
@@ -16,7 +16,7 @@ from mmcnb.least_squares.search import LANDMARKS, SearchSettings
 
 
 @estimator
-class CrammerSingerMMC(StreamedClusterer):
+class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering into any number of clusters.
 
     Each cluster has a score, and the margin of a row is its largest score minus the second (Crammer and
@@ -100,10 +100,8 @@ class CrammerSingerMMC(StreamedClusterer):
     1.0
     """
 
-    n_clusters: int = 8
+    n_clusters: int = field(default=8, kw_only=False)
     C: float = 10.0
-    gamma: float | str = "auto"
-    kernel: Any = "rbf"
     n_landmarks: int | None = None
     continuation: bool = True
     n_init: int = 6
@@ -111,11 +109,8 @@ class CrammerSingerMMC(StreamedClusterer):
     cluster_sizes: Any = "auto"
     size_tolerance: float = 0.1
     min_share: float | None = None
-    scale: str | None = None
     eta: float = 0.01
     max_rounds: int = ROUNDS
-    degree: int = 3
-    coef0: float = 1.0
 
     constraints: ClassVar = {"min_share": OPTIONAL_SHARE}
 

@@ -8,7 +8,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import default_kernel, estimator, values_of
+from mmcnb.estimators.parameters import KernelFunction, default_kernel, estimator, values_of
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
@@ -26,7 +26,7 @@ ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gam
 
 
 @estimator
-class EvolutionaryMMC(StreamedClusterer):
+class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering by evolution, with the squared loss (EvoMMC, FastEvoMMC).
 
     Finds the two clusters, of about equal size, on which kernel ridge regression leaves the smallest error:
@@ -118,9 +118,7 @@ class EvolutionaryMMC(StreamedClusterer):
     True
     """
 
-    gamma: float | str = "auto"
     alpha: float = 0.001
-    kernel: str = "rbf"
     n_landmarks: int | None = None
     n_init: int = 30
     sample_size: int | None = None
@@ -130,9 +128,6 @@ class EvolutionaryMMC(StreamedClusterer):
     n_offspring: int = 10
     max_generations: int = 100000
     patience: int | None = None
-    scale: str | None = None
-    degree: int = 3
-    coef0: float = 1.0
 
     fitted_names = ("objective", "gamma", "converged", "report")
     unsettled = "the best evolution was stopped at"

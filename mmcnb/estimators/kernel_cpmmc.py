@@ -7,7 +7,7 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import SEARCH, estimator, values_of
+from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, KernelFunction, estimator, values_of
 from mmcnb.features.model import Model
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
@@ -23,7 +23,7 @@ EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole ke
 
 
 @estimator
-class KernelCPMMC(StreamedClusterer):
+class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     """Kernel cutting-plane maximum margin clustering on the whole kernel matrix.
 
     Every row is a basis vector, so memory grows with the square of the number
@@ -85,21 +85,6 @@ class KernelCPMMC(StreamedClusterer):
     >>> bool((model.labels_ == (y != y[0])).all())
     True
     """
-
-    C: float = 10.0
-    gamma: float | str = "auto"
-    kernel: str = "rbf"
-    threshold: str = "adaptive"
-    continuation: bool = True
-    init: str = "mixed"
-    n_init: int = 6
-    balance: float = 0.0
-    min_share: float = 0.1
-    scale: str | None = None
-    eta: float = 0.01
-    max_rounds: int = 30
-    degree: int = 3
-    coef0: float = 1.0
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         n = rows.n_samples

@@ -11,7 +11,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import default_kernel, estimator, values_of
+from mmcnb.estimators.parameters import KernelFunction, default_kernel, estimator, values_of
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
@@ -26,7 +26,7 @@ BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 
 
 @estimator
-class KernelKMeans(RowTransformerMixin, StreamedClusterer):
+class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
     In landmark features each row is an explicit vector, so that k-means is exact. With as many landmarks as
@@ -113,17 +113,12 @@ class KernelKMeans(RowTransformerMixin, StreamedClusterer):
     [0, 1, 2]
     """
 
-    n_clusters: int = 8
-    kernel: str = "rbf"
-    gamma: float | str = "auto"
+    n_clusters: int = field(default=8, kw_only=False)
     n_landmarks: int | None = None
     n_init: int = 4
     max_iter: int = 100
     tol: float = 0.0001
     sample_size: int | None = None
-    scale: str | None = None
-    degree: int = 3
-    coef0: float = 1.0
 
     inertia_: float = field(init=False, repr=False)
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")

@@ -2,7 +2,7 @@
 
 import os
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -38,6 +38,7 @@ from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softm
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
+from mmcnb.graph.precomputed import given_graph
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.samples import Samples, open_samples
@@ -70,9 +71,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     kernel : {"auto", "graph", "rbf", "linear"}, default="auto"
         Which candidates there are. "graph" leaves out the support vector machine. "rbf" and "linear" take it
         alone, with the Gaussian or the linear kernel. "auto" takes all, the machine for two clusters.
-    metric : {"euclidean", "cosine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         "cosine" divides rows by their lengths. Rows that have length 1 already are compared on all columns,
-        others on the 50 leading principal axes.
+        others on the 50 leading principal axes. "precomputed" takes a sparse X of distances to the nearest
+        rows of the fit, at most 10^6 of them; all are nodes.
     min_cluster_size : None, int or float, default=None
         Fewest rows of a cluster, or their share, if the number is found: smaller ones join those they are
         linked to most.
@@ -148,7 +150,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     1.0
     """
 
-    n_clusters: Any = None
+    n_clusters: Any = field(default=None, kw_only=False)
     kernel: str = "auto"
     metric: str = "euclidean"
     min_cluster_size: Any = None
@@ -159,7 +161,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     constraints: ClassVar = {
         "n_clusters": NumberOrRange(),
         "kernel": KernelName(("auto", "graph", *ALONE)),
-        "metric": Choice(("euclidean", "cosine")),
+        "metric": Choice(("euclidean", "cosine", "precomputed")),
         "min_cluster_size": Interval(0.0, open_low=True, optional=True),
         "noise": IntervalOr(Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True),
         "n_nodes": Interval(2, integer=True),
@@ -288,8 +290,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         True
         """
         check_is_fitted(self, "model_")
-        if self.model_.graph is None:
-            raise InputError("an update needs the nodes of a graph; fit all rows with fit(X, like=model).")
+        if self.model_.graph is None or self.metric == "precomputed":
+            raise InputError("an update needs nodes that are rows; fit all rows with fit(X, like=model).")
         samples = read_input(self, X, reset=False, element=element)
         others = {"the model": list(self.model_.arrays().values())}
         with (
@@ -584,6 +586,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         return replace(result, report=result.report | own, warnings=[*result.warnings, *warned])
 
     def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
+        if self.metric == "precomputed":
+            return given_graph(session.sample, session.sample_weights)
         given = session.sample, session.sample_weights, session.random_state
         return node_graph(*given, session.engine.each, axes_of(n_clusters))
 
@@ -679,7 +683,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def _takes_margin(self, n_clusters: int) -> bool:
         """Whether the widest margin is a candidate."""
-        return self.kernel in ALONE or (self.kernel == "auto" and n_clusters <= MOST_MARGIN_CLUSTERS)
+        is_possible = self.kernel == "auto" and self.metric != "precomputed"
+        return self.kernel in ALONE or (is_possible and n_clusters <= MOST_MARGIN_CLUSTERS)
 
     def _number(self, graph: NodeGraph, n: int, each: Any, known: Any = None) -> tuple[Number, Structure]:
         """The number of clusters of n rows, given or chosen, and partitions at many resolutions."""
@@ -725,6 +730,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         if self.min_cluster_size is not None and self._number_is_given:
             given = f"min_cluster_size={self.min_cluster_size!r} needs a number to find"
             raise InputError(f"{given}, not n_clusters={self.n_clusters!r}; drop one.")
+        if self.metric == "precomputed" and (self.kernel in ALONE or self.scale not in (None, "auto")):
+            given = f"kernel={self.kernel!r} and scale={self.scale!r}"
+            raise InputError(f"metric='precomputed' is at odds with {given}; give 'graph' and None.")
 
     @property
     def _range(self) -> tuple[int, float]:
@@ -750,7 +758,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """The nodes and their graph, and the candidate that needs most beside them."""
-        k, p = self._likely_clusters, min(int(self.n_nodes), rows.n_samples)
+        most = rows.n_samples if self.metric == "precomputed" else int(self.n_nodes)
+        k, p = self._likely_clusters, min(most, rows.n_samples)
         of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
         is_sought = p < rows.n_samples and self._seeks_small
         drawn, copies, reads = (int((1 + FAR_SHARE) * p), 4.0, 4) if is_sought else (p, 2.0, 2)

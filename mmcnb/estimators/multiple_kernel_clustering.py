@@ -1,6 +1,6 @@
 """Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
 
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import SEARCH, estimator, values_of
+from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, estimator, values_of
 from mmcnb.features import base_kernels
 from mmcnb.features.nystroem import choose_landmarks
 from mmcnb.hinge.landmarks import basis_size
@@ -28,7 +28,7 @@ COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 
 
 @estimator
-class MultipleKernelClustering(StreamedClusterer):
+class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     """Maximum margin clustering under several kernels, whose combination is learned (MKC).
 
     The fit chooses among kernels and bandwidths. Given base kernels, it finds the labels, the widest margin
@@ -135,22 +135,14 @@ class MultipleKernelClustering(StreamedClusterer):
     True
     """
 
-    n_clusters: int = 2
+    n_clusters: int = field(default=2, kw_only=False)
     kernels: Any = "auto"
     columns: Any = None
-    C: float = 10.0
-    threshold: str = "adaptive"
     basis: str = "landmarks"
     n_landmarks: int | None = None
-    continuation: bool = True
-    init: str = "mixed"
     n_init: int = 4
     sample_size: int | None = None
-    balance: float = 0.0
-    min_share: float = 0.1
     scale: str | None = None
-    eta: float = 0.01
-    max_rounds: int = 30
 
     constraints: ClassVar = {"basis": Choice(("landmarks", "exact"))}
     fitted_names = ("objective", "rho", "kernel_names", "converged", "report")

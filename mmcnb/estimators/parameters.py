@@ -1,9 +1,11 @@
 """Parameters of estimators: how a class declares them, their values, and the identity of a fit."""
 
 import numbers
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -94,23 +96,57 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     "random_state": Parsed(generator),
     "verbose": Parsed(check_verbose, optional=False),
 }
-# Parameters that `mmcnb.hinge.sample_search.search_config` takes.
-SEARCH = ("C", "threshold", "continuation", "init", "n_init", "balance", "min_share", "eta", "max_rounds")
 # Parameters that do not change the result. Model files and checkpoints leave them out.
 RUNTIME_NAMES = ("memory_limit", "n_jobs", "verbose", "engine", "checkpoint")
 
 
-@dataclass_transform()
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelFunction:
+    """Parameters of methods with one kernel."""
+
+    gamma: float | str = "auto"
+    kernel: Any = "rbf"
+    scale: str | None = None
+    degree: int = 3
+    coef0: float = 1.0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CuttingPlanes:
+    """Parameters of methods that separate two clusters by cutting planes."""
+
+    C: float = 10.0
+    threshold: str = "adaptive"
+    continuation: bool = True
+    init: str = "mixed"
+    n_init: int = 6
+    balance: float = 0.0
+    min_share: float = 0.1
+    eta: float = 0.01
+    max_rounds: int = 30
+
+
+# Parameters that `mmcnb.hinge.sample_search.search_config` takes.
+SEARCH = tuple(CuttingPlanes.__dataclass_fields__)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def estimator(cls: type[Class]) -> type[Class]:
     """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
 
+    They are given by name, but for the number of clusters. A signature has the order of the docstring.
+
     ``{runtime}`` in its docstring becomes the documentation of the shared parameters, from their classes.
     """
-    made: Any = dataclass(cls, eq=False, repr=False)
+    made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
     shared = [base.__doc__ or "" for base in reversed(cls.__mro__) if base.__module__ == BASES]
     docs = [doc.split("----------\n")[1].strip() for doc in shared if "----------" in doc]
     indent = "\n" + made.__doc__.split("{runtime}")[0].rpartition("\n")[2]
     made.__doc__ = made.__doc__.replace("{runtime}", indent.join(docs))
+    names = ["self", *", ".join(re.findall(r"(?m)^ {4}(\w[\w, ]*) : ", made.__doc__)).split(", ")]
+    given = signature(made.__init__)
+    ordered = sorted(given.parameters.values(), key=lambda one: names.index(one.name))
+    made.__init__.__signature__ = given.replace(parameters=ordered)
     return made
 
 

@@ -9,14 +9,14 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import SEARCH, estimator, values_of
+from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, KernelFunction, estimator, values_of
 from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
 from mmcnb.hinge.own_basis import fit_on_own_basis
 from mmcnb.hinge.sample_search import search_config
 
 
 @estimator
-class SparseKernelMMC(StreamedClusterer):
+class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     """Maximum margin clustering with a kernel, in linear time and storage (SKMMC).
 
     Finds the two clusters that a support vector machine (SVM) would separate
@@ -116,24 +116,10 @@ class SparseKernelMMC(StreamedClusterer):
     True
     """
 
-    C: float = 10.0
-    gamma: float | str = "auto"
-    kernel: Any = "rbf"
-    threshold: str = "adaptive"
     basis: str = "landmarks"
     n_landmarks: int | None = None
     landmarks: Any = None
-    continuation: bool = True
-    init: str = "mixed"
-    n_init: int = 6
     sample_size: int | None = None
-    balance: float = 0.0
-    min_share: float = 0.1
-    scale: str | None = None
-    eta: float = 0.01
-    max_rounds: int = 30
-    degree: int = 3
-    coef0: float = 1.0
 
     constraints: ClassVar = {"basis": Choice(("landmarks", "paper"))}
 

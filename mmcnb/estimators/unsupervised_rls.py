@@ -1,6 +1,6 @@
 """Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
 
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, estimator, values_of
+from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelFunction, estimator, values_of
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
@@ -22,7 +22,7 @@ DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
 
 
 @estimator
-class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
+class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
     The labels are those for which regularised least squares, trained on them, leaves the smallest error. A
@@ -123,10 +123,8 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     True
     """
 
-    n_clusters: int = 2
-    gamma: float | str = "auto"
+    n_clusters: int = field(default=2, kw_only=False)
     alpha: float = 0.001
-    kernel: Any = "rbf"
     search: str = "shaking"
     schedule: str = "mixed"
     n_init: int = 8
@@ -137,9 +135,6 @@ class UnsupervisedRLS(RowTransformerMixin, StreamedClusterer):
     n_landmarks: int = LANDMARKS
     landmarks: Any = None
     max_passes: int = 3
-    scale: str | None = None
-    degree: int = 3
-    coef0: float = 1.0
 
     constraints: ClassVar = {"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)}
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")

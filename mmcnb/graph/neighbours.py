@@ -42,9 +42,9 @@ class NodeGraph:
 
     Parameters
     ----------
-    axes : Axes or AllColumns
+    axes : Axes, AllColumns or Precomputed
         Centres the rows, and reduces many columns.
-    search : NodeSearch or SparseSearch
+    search : NodeSearch, SparseSearch or Precomputed
         The p nodes.
     sizes : ndarray of shape (p,), float64
         Weight of the rows of each node, relative to the heaviest.
@@ -56,8 +56,8 @@ class NodeGraph:
         Whether the rows are directions, of length 1.
     """
 
-    axes: Axes | AllColumns
-    search: NodeSearch | SparseSearch
+    axes: Any
+    search: Any
     sizes: np.ndarray
     node_of: np.ndarray
     numbers: np.ndarray
@@ -92,7 +92,7 @@ class NodeGraph:
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
             nearest = self.numbers, self.distances
-            graph = connected_graph(self.search.nodes, count, nearest, self._gaps)
+            graph = connected_graph(getattr(self.search, "nodes", None), count, nearest, self._gaps)
             self._edges[count] = weighted(graph, self.sizes)
         return self._edges[count]
 
@@ -278,7 +278,7 @@ def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
 
 
 def connected_graph(
-    nodes: np.ndarray,
+    nodes: Any,
     n_neighbors: int,
     nearest: tuple[np.ndarray, np.ndarray],
     gaps: dict[bytes, Any] | None = None,
@@ -289,8 +289,8 @@ def connected_graph(
 
     Parameters
     ----------
-    nodes : ndarray of shape (p, c)
-        Distinct rows.
+    nodes : ndarray or csr_array of shape (p, c), or None
+        Distinct rows; None if nothing but their distances is known.
     n_neighbors : int
         Neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
@@ -305,8 +305,8 @@ def connected_graph(
     """
     from scipy.sparse import csr_array
 
-    p = nodes.shape[0]
     numbers, distances = (part[:, :n_neighbors] for part in nearest)
+    p = numbers.shape[0]
     weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()
@@ -331,7 +331,7 @@ def _joined(
     from scipy.sparse.csgraph import connected_components
 
     count, component = connected_components(graph, directed=False)
-    are_many = count > MANY_COMPONENTS and nodes.shape[0] > SEARCHED_NODES
+    are_many = nodes is not None and count > MANY_COMPONENTS and nodes.shape[0] > SEARCHED_NODES
     while count > 1:
         key = component.tobytes() + bytes([are_many])
         if key not in known:
@@ -363,7 +363,8 @@ def _shortest_edges(
     first = np.lexsort((gaps, component))
     first = first[np.unique(component[first], return_index=True)[1]]  # of each component
     beyond = np.full(first.size, np.inf)  # other nodes are at least so far
-    np.minimum.at(beyond, component[~reached], distances[~reached, -1])
+    if nodes is not None:
+        np.minimum.at(beyond, component[~reached], distances[~reached, -1])
     near = _nearest_means(nodes, component) if are_many else None
     edges = [
         (first[one], numbers[first[one], place[first[one]]], gaps[first[one]])
@@ -391,6 +392,8 @@ def _nearest_means(nodes: Any, component: np.ndarray) -> np.ndarray:
 def _shortest_edge(nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray) -> tuple[int, int, float]:
     """The shortest edge between some nodes and others: its two ends, and its length."""
     inside, outside = np.flatnonzero(is_inside), np.flatnonzero(is_outside)
+    if nodes is None:
+        return inside[0], outside[0], np.inf
     search = SparseSearch if hasattr(nodes, "indptr") else search_all
     numbers, distances = search(nodes[outside]).nearest(nodes[inside], 1)
     nearest = distances[:, 0].argmin()

@@ -10,6 +10,7 @@ import numpy as np
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import LEAST_DISTANCE, N_NEIGHBORS, NodeGraph
 from mmcnb.graph.nodes import Axes, NodeSearch, check_fits
+from mmcnb.graph.precomputed import Precomputed
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 
@@ -24,9 +25,9 @@ class Vote:
 
     Parameters
     ----------
-    axes : Axes or AllColumns
+    axes : Axes, AllColumns or Precomputed
         Centres the rows, and reduces many columns.
-    search : NodeSearch or SparseSearch
+    search : NodeSearch, SparseSearch or Precomputed
         The nodes.
     labels : ndarray of shape (p,), int64
         Cluster of each node.
@@ -49,8 +50,8 @@ class Vote:
         one cluster belongs to it without a vote. None has all rows vote.
     """
 
-    axes: Axes | AllColumns
-    search: NodeSearch | SparseSearch
+    axes: Any
+    search: Any
     labels: np.ndarray
     n_features: int
     sizes: np.ndarray
@@ -86,12 +87,11 @@ class Vote:
         All nodes in the nearest cell of such a row are deep in its cluster, or the three nearest nodes in its
         two nearest cells.
         """
-        search: Any = self.search
-        if self.is_deep is None or search.is_exact:
+        if self.is_deep is None or self.search.is_exact:
             return np.full(points.shape[0], -1)
-        clusters = self._cluster_of_cell[search.nearest_cells(points)]
+        clusters = self._cluster_of_cell[self.search.nearest_cells(points)]
         others = np.flatnonzero(clusters < 0)
-        near = self._deep_clusters[search.in_cells(points[others], 3, 2)[0]]
+        near = self._deep_clusters[self.search.in_cells(points[others], 3, 2)[0]]
         clusters[others] = np.where((near == near[:, :1]).all(axis=1), near[:, 0], -1)
         return clusters
 
@@ -103,11 +103,10 @@ class Vote:
     @cached_property
     def _cluster_of_cell(self) -> np.ndarray:
         """Cluster of each cell around which all nodes are deep in it, otherwise -1."""
-        search: Any = self.search
-        n_cells = search.starts.size - 1
+        n_cells = self.search.starts.size - 1
         # The cells come of means before the last ones: a node may be nearer to another cell.
-        cells = np.repeat(np.arange(n_cells), np.diff(search.starts))
-        cells = np.concatenate([cells, search.nearest_cells(search.nodes)])
+        cells = np.repeat(np.arange(n_cells), np.diff(self.search.starts))
+        cells = np.concatenate([cells, self.search.nearest_cells(self.search.nodes)])
         clusters = np.tile(self._deep_clusters[:-1], 2)
         least, most = np.full(n_cells, self.n_features), np.full(n_cells, -1)
         np.minimum.at(least, cells, clusters)
@@ -148,7 +147,7 @@ class Vote:
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the vote, by name."""
         parts = self.tree.piece_of_node, self.tree.merges, self.tree.links
-        arrays = {**self.axes.arrays(), **self.search.arrays(), **dict(zip(TREE, parts, strict=True))}
+        arrays: Any = {**self.axes.arrays(), **self.search.arrays(), **dict(zip(TREE, parts, strict=True))}
         arrays |= {"labels": self.labels, "sizes": self.sizes, "offsets": self.offsets}
         arrays["search"] = np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features])
         arrays |= {name: np.array(getattr(self, name)) for name in SCORES if getattr(self, name) < np.inf}
@@ -160,10 +159,12 @@ class Vote:
         """The vote of its `arrays`; the numbers in them may not lead a search out of the nodes."""
         given = {name.removeprefix("graph_"): array for name, array in arrays.items()}
         check_fits("search", given["search"].shape == (3,))
-        axes = (Axes if "mean" in given else AllColumns).restore(given)
-        search = (SparseSearch if "indptr" in given else NodeSearch).restore(given, axes.n_axes)
+        has_rows = "nodes" in given or "indptr" in given
+        axes: Any = (Precomputed if not has_rows else Axes if "mean" in given else AllColumns).restore(given)
+        kind: Any = SparseSearch if "indptr" in given else NodeSearch
+        search = kind.restore(given, axes.n_axes) if has_rows else axes
         labels, sizes, offsets, found = (given[name] for name in ("labels", "sizes", "offsets", "search"))
-        p = search.nodes.shape[0]
+        p = search.nodes.shape[0] if has_rows else axes.n_features
         check_fits("search", bool((found >= 1).all() and found[1] <= p))
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
         check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))

@@ -16,7 +16,7 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     data : anndata.AnnData, or its sparse rows of a file or a store
         In memory, backed, or a view of either.
     element : str or None
-        ``"X"``, ``"raw/X"``, ``"layers/NAME"`` or ``"obsm/NAME"``; None is ``"X"``.
+        ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``; None is ``"X"``.
 
     Raises
     ------
@@ -32,12 +32,12 @@ def open_anndata(data: Any, element: str | None) -> Samples:
         found = data.file["X"] if data.isbacked and not data.is_view else data.X
     elif path == "raw/X" and data.raw is not None:
         found = data.raw.X
-    elif kind in ("layers", "obsm") and name in getattr(data, kind):
+    elif kind in ("layers", "obsm", "obsp") and name in getattr(data, kind):
         found = getattr(data, kind)[name]
     if found is None:
         has = [] if data.X is None else ["X"]
         has += [] if data.raw is None else ["raw/X"]
-        has += [f"{group}/{name}" for group in ("layers", "obsm") for name in getattr(data, group)]
+        has += [f"{group}/{name}" for group in ("layers", "obsm", "obsp") for name in getattr(data, group)]
         known = ", ".join(has) or "none"
         raise InputError(f"AnnData has no element {path!r}; it has: {known}. Name one with element.")
     variables = {"X": data, "layers": data, "raw": data.raw}.get(kind)

@@ -263,5 +263,5 @@ def observation_names(samples: Samples) -> SlicedRows | None:
     if not isinstance(root, Element):
         return None
     path = root.element or ""
-    is_annotated = path in ("X", "raw/X") or path.partition("/")[0] in ("layers", "obsm")
+    is_annotated = path in ("X", "raw/X") or path.partition("/")[0] in ("layers", "obsm", "obsp")
     return names_beside(root, "obs") if is_annotated else None

@@ -14,6 +14,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.stores import create_dense_store
 from mmcnb.stores._label_table import TableWriter, is_table, read_values
+from tests.estimators.conftest import make_blobs
 
 ROWS = 5000  # more than one block
 
@@ -226,6 +227,32 @@ def test_annotate_writes_what_scanpys_users_expect_and_a_file_keeps_it(cells, tm
     assert again.obs["mmcnb"].tolist() == cells.obs["mmcnb"].tolist()
     assert again.uns["mmcnb"]["trust"] == told["trust"]
     assert again.uns["mmcnb"]["params"] == told["params"]
+
+
+def test_annotate_writes_the_other_layers():
+    X = np.r_[make_blobs(200), make_blobs(200) + 60].astype(np.float32)
+    with warnings.catch_warnings():  # of anndata, about its next version
+        warnings.simplefilter("ignore")
+        cells = anndata.AnnData(X)
+    mmcnb.annotate(cells, random_state=0)
+    model = mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+    others = model.layers_[~model.layers_["taken"]]
+    names = [name for name in cells.obs if "layer" in name]
+    assert names == [f"mmcnb_layer_{k}" for k in others["n_clusters"]]
+    for number, k in others["n_clusters"].items():
+        found = cells.obs[f"mmcnb_layer_{k}"]
+        assert found.cat.categories.tolist() == [str(one) for one in range(k)]
+        np.testing.assert_array_equal(found.astype(int), model.predict(X, layer=number))
+    assert len(others) > 0
+
+
+def test_annotate_takes_rows_that_are_all_equal():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells = anndata.AnnData(np.ones((20, 3), np.float32))
+        mmcnb.annotate(cells, random_state=0)
+    assert cells.obs.columns.tolist() == ["mmcnb", "mmcnb_margin"]
+    assert cells.uns["mmcnb"]["n_clusters"] == 1
 
 
 def test_annotate_takes_an_estimator_and_may_copy(cells, tmp_path):
