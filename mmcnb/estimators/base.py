@@ -39,7 +39,7 @@ from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.features.model import Model
+from mmcnb.features.model import Model, n_clusters_of
 from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
@@ -405,17 +405,18 @@ class StreamedClusterer(ClusterMixin, Estimator):
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
         if getattr(self, "metric", None) == "precomputed":
-            raise InputError(
-                "distances have no columns; explain the rows by a fit of them, with these labels."
-            )
+            raise InputError("distances have no columns; fit the rows, and explain them with these labels.")
         features, rule = self._features(X, element)
-        samples = features.root
+        samples, rows = features.root, RowShape.of(features.root, self.n_jobs)
         given: Any = getattr(self, "labels_", None)
         if labels is not None:
             given = labels_of_rows(labels, None, samples)
         elif not agree(given, rule, features):
+            columns = 0 if features.is_sparse or features is samples else features.n_features
+            # Refuses before the rows are labelled what is refused after it.
+            plan_explanation(rows, n_clusters_of(self.model_), self.memory_limit, self.n_jobs, columns)
             given = self._run(LabelsPass(rule), features, "labels")
-        groups, rows = grouped(given), RowShape.of(samples, self.n_jobs)
+        groups = grouped(given)
         most, threads = plan_explanation(rows, groups.counts.size, self.memory_limit, self.n_jobs)
         with self._open_engine(threads) as engine:
             engine.traffic = Traffic(samples)

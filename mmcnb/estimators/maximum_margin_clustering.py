@@ -600,7 +600,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """
         given = session.samples.n_samples, session.engine.each, session.known
         (number, seen), k = self._number(graph, *given), self._likely_clusters
-        if number.n_clusters > max(MANY, k) and session.sample.shape[1] > LEADING_AXES:
+        has_axes = self.metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
+        if has_axes and number.n_clusters > max(MANY, k):
             k = number.n_clusters
             number, seen = self._number(self._graph(session, k), *given)  # along more axes
         session, graph, small = self._with_far_rows(session, seen.graph, k, seed)

@@ -93,11 +93,12 @@ def grouped(labels: np.ndarray) -> Groups:
 
 
 def plan_explanation(
-    rows: RowShape, k: int, memory_limit: str | int | None = None, n_jobs: int | None = None
+    rows: RowShape, k: int, memory_limit: Any = None, n_jobs: int | None = None, n_landmarks: int = 0
 ) -> tuple[int, int]:
     """Rows of a sample of k clusters, and threads of the pass that gathers them, within a memory limit.
 
-    The sample has 20,000 rows, or as many as the limit leaves beside float64 means.
+    The sample has 20,000 rows, or as many as the limit leaves beside float64 means. Landmarks count if the
+    rows are labelled first.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def plan_explanation(
     row = 12 * size + 32 * k
     # While blocks are read, the rows gathered have a sixth of what they take later.
     more = {name: 1.2 * getattr(rows, name) for name in ("row_bytes", "chunk_bytes", "edge_bytes")}
-    needs = FitNeeds(sample_bytes=means + k * row)
+    needs = FitNeeds(n_landmarks, sample_bytes=means + k * row)
     threads = threads_of_pass(replace(rows, **more), needs, memory_limit, n_jobs)
     spare = resolve_memory_limit(memory_limit) - LIBRARIES - needs.sample_bytes
     return min(20_000, rows.n_samples, k + int(spare / row)), threads

@@ -133,7 +133,7 @@ def convert(
     if form == "libsvm":
         path, text_dtype = Path(source), np.dtype(dtype or np.float32)
         rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
-        write(_Stream(rows, True, text_dtype, n_features))
+        write(_Stream(rows, True, text_dtype, n_features, cached_bytes=3 * 2**24))  # of lines, measured
     elif form == "numpy":
         samples, y = read_npz(Path(source))
         write(_stream_of(samples, dtype, y))
@@ -160,7 +160,7 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     least = (resident_memory() or LIBRARIES) + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
         fault = f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
-        named = format_bytes(least + 2**23, up=True)  # the next process may begin with a little more
+        named = format_bytes(least + 2**24, up=True)  # the next process may begin with a little more
         raise MemoryLimitError(f"{fault}; the least that works is {named}.")
 
 

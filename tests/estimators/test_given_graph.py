@@ -144,7 +144,9 @@ def test_dense_distances_are_refused_with_a_remedy_that_works(rings):
 
 
 def test_distances_are_not_explained_nor_updated(graph, fitted):
-    with pytest.raises(InputError, match="distances have no columns; explain the rows by a fit of them"):
+    with pytest.raises(
+        InputError, match="distances have no columns; fit the rows, and explain them with these labels"
+    ):
         fitted.explain(graph)
     with pytest.raises(InputError, match="an update needs nodes that are rows"):
         clone(fitted).fit(graph).update(graph)

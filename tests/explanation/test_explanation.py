@@ -436,6 +436,17 @@ def test_a_limit_that_is_too_small_names_the_least_that_works(small):
     assert_same(model.set_params(memory_limit=least).explain(X), fitted(X).explain(X))
 
 
+@pytest.mark.parametrize("d", [4, 3000])
+@pytest.mark.parametrize("name", ["CPMMC", "SparseKernelMMC", "UnsupervisedRLS", "MaximumMarginClustering"])
+def test_the_least_limit_works_too_if_the_rows_are_labelled_first(name, d):
+    X = np.random.default_rng(0).normal(size=(300, d)) + 9 * (np.arange(300) % 2)[:, None]
+    model = getattr(mmcnb, name)(random_state=0).fit_model(X).set_params(memory_limit="100MiB")
+    with pytest.raises(MemoryLimitError) as refused:
+        model.explain(X)
+    least = re.search(r"the least that works is ([\d.]+ \w+)", str(refused.value))[1]
+    assert len(model.set_params(memory_limit=least).explain(X).clusters) == 2
+
+
 @pytest.mark.parametrize("n_clusters", [1, 30, 3000])
 def test_more_memory_means_more_rows_from_the_least_limit_on(n_clusters):
     rows = RowShape(10**6, 2000)
