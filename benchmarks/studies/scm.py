@@ -304,7 +304,7 @@ def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple
     if choice == RANDOM:
         return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
     given: dict[str, Any] = {"n_landmarks": LANDMARKS, "n_init": 1, "max_iter": PASSES, "random_state": seed}
-    model = protocol.fit(mmcnb.KernelKMeans(k, SPACES[space], gamma, **given), X)
+    model = protocol.fit(mmcnb.KernelKMeans(k, kernel=SPACES[space], gamma=gamma, **given), X)
     full = np.flatnonzero(model.cluster_sizes_)
     if choice == CENTRES:
         chosen = pseudo_centres(model, X)[full]

@@ -78,7 +78,7 @@ while y is None or (y != new).any():
 # The estimator does the same.
 
 model = mmcnb.SparseKernelMMC(
-    C, GAMMA, basis="paper", continuation=False, eta=ETA, init="k-means", n_init=1, random_state=0
+    C=C, gamma=GAMMA, basis="paper", continuation=False, eta=ETA, init="k-means", n_init=1, random_state=0
 ).fit(path)
 print(np.array_equal(model.model_.basis, basis), np.array_equal(abs(model.model_.rule.coef), abs(coef)))
 plt.scatter(*X[::10, :2].T, c=new[::10], s=4)
