@@ -82,7 +82,7 @@ def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
     Raises
     ------
     InputError
-        If these are no distances between rows, or too few.
+        If these are no distances between rows, or too few, or all are below 1e-6.
 
     Examples
     --------
@@ -99,15 +99,16 @@ def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
     if p > 10**6:
         raise InputError(f"X has {p:,} rows, and a graph at most 1,000,000; give the rows themselves.")
     entries = coo_array(distances)
-    row, column, data = (
-        part[entries.row != entries.col] for part in (entries.row, entries.col, entries.data)
-    )
+    others = entries.row != entries.col
+    row, column, data = (part[others] for part in (entries.row, entries.col, entries.data))
     found, least = np.bincount(row, minlength=p), min(SCALE_NEIGHBOUR, p - 1)
     if found.min() < least:
         fault = f"row {found.argmin()} has {found.min()} distances to other rows, of {least} needed"
         raise InputError(f"{fault}; {REMEDY}.")
     if data[at := data.argmin()] < 0:
         raise InputError(f"row {row[at]}, column {column[at]} is {data[at]:g}; {REMEDY}.")
+    if data.max() < 1e6 * LEAST_DISTANCE:  # all would be nearly equal
+        raise InputError(f"the largest distance is {data.max():g}; multiply all of them, up to about 1.")
     lengths = np.maximum(data, LEAST_DISTANCE).astype(np.float64)
     search = Precomputed(p, csr_array((lengths, (row, column)), shape=(p, p)))
     nearest = search.nearest(search.given, min(N_LISTED, int(found.min())))

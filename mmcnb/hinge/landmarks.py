@@ -109,7 +109,7 @@ def margin_on_sample(session: FitSession, n_clusters: int, kernel: str, seed: in
     with ThreadEngine(1) as engine:
         alone = _of_sample(session, engine, n_clusters, kernel, seed)
         if n_clusters == 2:
-            kernels = candidate_kernels(alone, kernel)[::2]  # all of them gain nothing here
+            kernels = candidate_kernels(alone, kernel)[::2]  # in steps of 2
             result = fit_on_landmarks(alone, search_config(alone), kernels, None)
         else:
             config = search_config(alone, max_rounds=multiclass.ROUNDS)

@@ -137,6 +137,14 @@ def test_what_is_no_graph_is_refused(change, message):
     assert "kneighbors_graph" in str(caught.value)
 
 
+@pytest.mark.parametrize("factor", [0.0, 1e-120, 1e-8])
+def test_distances_that_are_nearly_equal_as_numbers_are_refused_with_a_remedy_that_works(factor):
+    D = distances(rows(50))
+    with pytest.raises(InputError, match="the largest distance is"):
+        given_graph(D * factor)
+    assert given_graph(D * 1e-5).n_nodes == 50
+
+
 def test_more_than_a_million_rows_are_refused():
     with pytest.raises(
         InputError, match="X has 1,000,001 rows, and a graph at most 1,000,000; give the rows"
