@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -60,17 +60,20 @@ class Candidate:
 
 def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
     """The candidates that the graph gives, each with its name."""
-    k, tree = n_clusters, spanning_tree(graph.lengths())
+    tree = cache(lambda: spanning_tree(graph.lengths()))  # beside the candidates that need none
 
     def communities(n_neighbors: int) -> np.ndarray | None:
-        return communities_at(*graph.edges(n_neighbors), k, seed)
+        return communities_at(*graph.edges(n_neighbors), n_clusters, seed)
+
+    def linkage(gini: float) -> np.ndarray | None:
+        return genie_at(tree(), graph.sizes, n_clusters, gini)
 
     def in_layout() -> np.ndarray | None:
-        return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, k, seed)
+        return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, n_clusters, seed)
 
     found: list[tuple[str, Maker]] = [
         *((f"communities {count}", partial(communities, count)) for count in NEIGHBOURS),
-        *((f"linkage {gini}", partial(genie_at, tree, graph.sizes, k, gini)) for gini in GINI_THRESHOLDS),
+        *((f"linkage {gini}", partial(linkage, gini)) for gini in GINI_THRESHOLDS),
     ]
     return [*found, (LAYOUT, in_layout)] if graph.is_unit else found
 

@@ -142,8 +142,7 @@ def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) 
     for edges in graphs if n_clusters is None else ():
         found += each(partial(communities_by, *edges), np.geomspace(3.14, 0.02, 13))
     keys = [blake2b(one.tobytes(), digest_size=16).digest() for one in found]
-    pairs = zip(keys, found, strict=True)
-    kept = {key: one for key, one in pairs if 2 <= one.max() + 1 <= graph.n_nodes / 6}
+    kept = {key: one for key, one in zip(keys, found, strict=True) if 2 <= one.max() + 1 <= graph.n_nodes / 6}
     d = dimension(graph)
     partitions = each(lambda key: judged(graph, d, kept[key], keys.count(key)), kept)
     return Structure(graph, trees[0], d, list(partitions))
@@ -278,9 +277,9 @@ class Number:
         return {name: getattr(self, name) for name in ("n_clusters", "reason", "next_best", "agreement")}
 
 
-def given_number(graph: NodeGraph, n_clusters: int, reason: str = "") -> tuple[Number, Structure]:
+def given_number(graph: NodeGraph, n_clusters: int, each: Any, reason: str = "") -> tuple[Number, Structure]:
     """A number that is given, with the cut of the tree that has it."""
-    found = structure(graph, n_clusters)
+    found = structure(graph, n_clusters, each)
     return Number(n_clusters, found.tree.labels(n_clusters), reason), found
 
 
@@ -291,7 +290,7 @@ def found_number(
     found = structure(graph, each=each)
     number = best_number(found, least, max(least, most))
     if number.n_clusters < least:  # which takes smaller pieces
-        number, found = given_number(graph, least, number.reason)
+        number, found = given_number(graph, least, each, number.reason)
     labels = without_small(graph, number.labels, least_weight)
     return replace(number, n_clusters=int(labels.max()) + 1, labels=labels), found
 

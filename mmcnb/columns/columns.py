@@ -505,13 +505,12 @@ def single_columns(columns: Columns, labels: np.ndarray) -> SingleColumns | None
 
 def _joined(codes: list[np.ndarray]) -> np.ndarray:
     """Whole numbers for the values of several columns of codes together."""
-    return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel()
+    return np.ravel_multi_index(codes, [1 + one.max() for one in codes])
 
 
 def _information(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """Mutual information of codes and labels."""
-    both = _entropy(_joined([codes, labels]), weights)
-    return _entropy(codes, weights) + _entropy(labels, weights) - both
+    return _entropy(codes, weights) + _entropy(labels, weights) - _entropy(_joined([codes, labels]), weights)
 
 
 def _entropy(codes: np.ndarray, weights: np.ndarray) -> float:

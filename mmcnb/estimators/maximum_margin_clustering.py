@@ -693,7 +693,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         check_clusters(least, graph.node_of, n, "n_nodes")
         check_places(graph.sizes.size, least, "n_nodes")
         if self._number_is_given:
-            return given_number(graph, least)
+            return given_number(graph, least, each)
         if known is not None:
             least = max(least, known.least_clusters)
         return found_number(graph, least, most, self._least_weight(n, graph), each)
