@@ -41,6 +41,7 @@ def run_first(cache):
     return json.loads(done.stdout), done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_fit_tells_its_compilation_apart(tmp_path):
     found, log = run_first(tmp_path)

@@ -192,6 +192,7 @@ def test_labels_do_not_depend_on_the_functions_of_libm(sets, labels):
     assert json.loads(printed(FIT, sets, GLIBC_TUNABLES=taken[0])) == labels
 
 
+@pytest.mark.nightly
 def test_labels_do_not_depend_on_the_instructions_that_numba_compiles_for(sets, labels, tmp_path):
     own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     assert json.loads(printed(FIT, sets, **own)) == labels

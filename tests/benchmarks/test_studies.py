@@ -23,11 +23,15 @@ real_data = [
 # The studies of `all` are run by CI as the command that users have; of them one is enough here.
 RUN = ("mnist", *(study for study in STUDIES if study not in ALL))
 NO_DATA = ("growth", "limits", "startup", "tables", "no-structure", "like", "explain", "update")
+LONG = ("scale", "growth", "explain")
 
 
-@pytest.mark.parametrize(
-    "study", [pytest.param(study, marks=() if study in NO_DATA else real_data) for study in RUN]
-)
+def marks(study):
+    """The marks of the test of a study."""
+    return [*(() if study in NO_DATA else real_data), *([pytest.mark.nightly] if study in LONG else ())]
+
+
+@pytest.mark.parametrize("study", [pytest.param(study, marks=marks(study)) for study in RUN])
 def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
     assert main([study, "--smoke", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out

@@ -20,7 +20,7 @@ FITS = {
     "SparseKernelMMC": {"gamma": 2.0, "sample_size": 150, "n_landmarks": 12, "eta": 1e-3},
     "standard": {"gamma": 1.0, "sample_size": 150, "n_landmarks": 12, "scale": "standard"},
     "quantiles": {"gamma": 0.5, "sample_size": 150, "n_landmarks": 12, "min_share": 1.0},
-    "paper": {"gamma": 2.0, "sample_size": 100, "basis": "paper"},
+    "paper": {"gamma": 2.0, "sample_size": 60, "basis": "paper", "eta": 0.3},
     "KernelCPMMC": {"gamma": 2.0},
     "CPMMC": {"sample_size": 100, "eta": 1e-3},
 }

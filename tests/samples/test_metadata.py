@@ -76,6 +76,7 @@ DOCUMENTS = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
 SPOILED = (b"", b"{", b"[]", b"null", b"3", b'{"zarr_format": 3', b"\xff\xfe\x00", b'{"attributes": []}')
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_documents_that_are_none(cells):
     read_all(cells)
