@@ -1,6 +1,7 @@
 """The code of every page runs, from its first block to its last."""
 
 import re
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def cells(X):
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs(page, said, monkeypatch):
     for code in BLOCK.findall(page.read_text()):
+        if 'create_dense_store("rows.zarr"' in code:
+            shutil.rmtree("rows.zarr")
         if "bertopic" in code and find_spec("bertopic") is None:
             continue
         if "adata" in code and "adata =" not in code:
