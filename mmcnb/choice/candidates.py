@@ -60,7 +60,7 @@ class Candidate:
 
 def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
     """The candidates that the graph gives, each with its name."""
-    tree = cache(lambda: spanning_tree(graph.lengths()))  # beside the candidates that need none
+    tree = cache(lambda: spanning_tree(graph.lengths()))  # made in a thread, not before
 
     def communities(n_neighbors: int) -> np.ndarray | None:
         return communities_at(*graph.edges(n_neighbors), n_clusters, seed)
