@@ -17,14 +17,16 @@ from scipy.sparse import issparse
 GENIE, MIXTURE, EVOC = "Genie", "Gaussian mixture", "EVoC"
 GIC, LUMBERMARK, LEIDEN = "GIc", "Lumbermark", "Leiden"
 UMAP_DENSITY, UMAP_KMEANS = "UMAP, HDBSCAN", "UMAP, k-means"
+PLSCAN = "PLSCAN"
 FAISS, SUPERKMEANS = "FAISS, one start", "SuperKMeans, one start"
 OTHER_GINI = {f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)}  # thresholds; its default is 0.3
-DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK)
+DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK, PLSCAN)
 PACKAGES = {
     **dict.fromkeys((GENIE, *OTHER_GINI, GIC), ("genieclust", "genieclust")),
     LUMBERMARK: ("lumbermark", "lumbermark"),
     LEIDEN: ("igraph", "igraph"),
     EVOC: ("evoc", "evoc"),
+    PLSCAN: ("fast_plscan", "fast-plscan"),
     UMAP_DENSITY: ("umap", "umap-learn"),
     UMAP_KMEANS: ("umap", "umap-learn"),
     FAISS: ("faiss", "faiss-cpu"),
@@ -154,6 +156,13 @@ def _evoc(k: int, given: Mapping[str, Any]) -> DenseClusterer:
     return DenseClusterer(lambda X: model.fit_predict(X.astype(np.float32)))
 
 
+def _plscan(k: int, given: Mapping[str, Any]) -> DenseClusterer:
+    """It finds its own number of clusters, leaves rows as noise, and draws nothing."""
+    from fast_plscan import PLSCAN as Clusterer
+
+    return DenseClusterer(lambda X: Clusterer().fit(X.astype(np.float32)).labels_, AXES)
+
+
 def _embedded(X: np.ndarray, given: Mapping[str, Any]) -> np.ndarray:
     """Two coordinates of UMAP; with a seed it runs on one core."""
     from umap import UMAP
@@ -215,5 +224,6 @@ METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     UMAP_DENSITY: _umap_density,
     UMAP_KMEANS: _umap_kmeans,
     EVOC: _evoc,
+    PLSCAN: _plscan,
     MIXTURE: _mixture,
 }

@@ -8,7 +8,7 @@ import pandas as pd
 from benchmarks import libraries
 from benchmarks.halves import CONFIRMATION
 from benchmarks.libraries import GENIE, LEIDEN, LUMBERMARK, OTHER_GINI, UMAP_KMEANS
-from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN
+from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN
 from benchmarks.protocol import ERROR
 from benchmarks.run import OK
 from benchmarks.studies._choice_problems import FEW_ROWS, GEOMETRY, MANY, TEXT, TWO, problems
@@ -16,6 +16,8 @@ from benchmarks.studies._sets import over_sets
 from benchmarks.tables import Goal, Result, best, goals_of
 
 BEST_GENIE, BEST_OF_BOTH, BOTH, MORE = "Genie, best", "graph or rbf, best", "both", "k > 2"
+RANKED = FRONT_DOOR, KMEANS, *(one for one in libraries.METHODS if one not in OTHER_GINI), CUT, DENSITY
+ALL = "all"
 FAILED_ABOVE, BEHIND = 0.35, 0.02  # of the error; of ARI
 GOOD_ARI, GOOD_ERROR = 0.6, 0.15  # a good partition: an error of at most so much if there are two classes
 LEAST_AHEAD = {  # of ARI, on the problems that both have
@@ -39,7 +41,8 @@ def tables_of_problems(frame: pd.DataFrame) -> Result:
     frame = with_facts(frame[frame["status"] == OK])
     table = over_problems(frame)
     kinds, trust = by_kind(table), by_trust(frame)
-    named = {"choice": kinds, "choice-candidates": candidates(frame), "choice-trust": trust}
+    named = {"choice": kinds, "choice-ranks": ranks(table[table["method"].isin(RANKED)])}
+    named |= {"choice-candidates": candidates(frame), "choice-trust": trust}
     lost = losses(table)
     return Result(named | ({"choice-losses": lost} if len(lost) else {}), goals(kinds, trust))
 
@@ -81,6 +84,19 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     means = sets.groupby(keys, sort=False).mean()
     means.insert(0, "problems", table.groupby(keys, sort=False).size())
     return means.reset_index().sort_values(["kind", "half"], kind="stable", ignore_index=True)
+
+
+def ranks(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean rank in ARI of each method, by kind, 1 for the first; each set weighs the same.
+
+    A problem counts if several methods ran on it. Methods that are equal share their rank.
+    """
+    table = table[table.groupby("dataset")["method"].transform("size") > 1]
+    table = table.assign(rank=table.groupby("dataset")["ari"].rank(ascending=False))
+    table = pd.concat([table, table.assign(kind=ALL)])
+    sets = table.groupby(["method", "kind", "set"], sort=False)["rank"].mean()
+    means = sets.groupby(["method", "kind"], sort=False).mean().unstack("kind")
+    return means.sort_values(ALL).reset_index().rename_axis(columns=None)
 
 
 def losses(table: pd.DataFrame) -> pd.DataFrame:

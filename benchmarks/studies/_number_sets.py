@@ -1,6 +1,7 @@
-"""The number of clusters of real sets and shapes: ours, Leiden at resolution 1 on our graph, and EVoC."""
+"""The number of clusters of real sets and shapes: ours, and that of peers that find one."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any, Self
 
@@ -8,8 +9,8 @@ import numpy as np
 
 import mmcnb
 from benchmarks import libraries
-from benchmarks.libraries import EVOC, LEIDEN
-from benchmarks.methods import FRONT_DOOR
+from benchmarks.libraries import EVOC, LEIDEN, PLSCAN, UMAP_DENSITY
+from benchmarks.methods import DENSITY, FRONT_DOOR, estimator
 from benchmarks.protocol import scored
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._choice_problems import MOST_ROWS, Problem, problems_of, rows_of
@@ -43,7 +44,7 @@ def compute(run: Run) -> dict[str, Any]:
     compiled, model = libraries.first_seconds(run.method), MODELS[run.method](run.seed)
     if run.method != FRONT_DOOR:
         found = scored(data, model, with_noise)
-        layers = model.layers_
+        layers = getattr(model, "layers_", ())
     else:
         found = scored(data, model, with_noise) | {"trust": model.report_["trust"]["level"]}
         layers = [model.predict(data.X, layer=i) for i in range(len(model.layers_))]
@@ -71,8 +72,6 @@ def of_layers(y: np.ndarray, partitions: list[np.ndarray], n_layers: int) -> dic
 
 class GraphCommunities:
     """Leiden at resolution 1 on the graph of ten neighbours that the default stands on; it has no layers."""
-
-    layers_ = ()
 
     def __init__(self, random_state: int) -> None:
         self.random_state = random_state
@@ -128,8 +127,14 @@ class EvocLayers:
         return self
 
 
+def _own_number(method: str, random_state: int) -> Any:
+    """A peer that finds the number of clusters itself, whatever number it is told."""
+    return estimator(method, random_state=random_state)
+
+
 MODELS: dict[str, Callable[[int], Any]] = {
     FRONT_DOOR: lambda seed: mmcnb.MaximumMarginClustering(n_clusters=None, random_state=seed),
     LEIDEN: GraphCommunities,
     EVOC: EvocLayers,
+    **{name: partial(_own_number, name) for name in (UMAP_DENSITY, PLSCAN, DENSITY)},
 }

@@ -6,7 +6,7 @@ from benchmarks.libraries import LEIDEN
 from benchmarks.methods import FRONT_DOOR
 from benchmarks.run import OK
 from benchmarks.studies._choice_problems import GEOMETRY
-from benchmarks.studies._choice_tables import BOTH, by_trust, with_facts
+from benchmarks.studies._choice_tables import BOTH, by_trust, ranks, with_facts
 from benchmarks.tables import Result, goals_of
 
 REAL = "all real sets"
@@ -26,7 +26,13 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
         goals = goals_of(
             means[FRONT_DOOR], means[LEIDEN].to_dict(), "{}: ARI, above Leiden at resolution 1", at_least=True
         )
-    named = {"number": kinds, "number-trust": by_trust(frame), "number-sets": by_set(frame)}
+    of_seeds = frame.groupby(["dataset", "set", "kind", "method"], sort=False)["ari"].mean().reset_index()
+    named = {
+        "number": kinds,
+        "number-ranks": ranks(of_seeds),
+        "number-trust": by_trust(frame),
+        "number-sets": by_set(frame),
+    }
     return Result(named, goals)
 
 

@@ -6,8 +6,8 @@ problems  shapes; tables and pairs of digits and letters, with two classes; sets
           as embeddings; cells, expression and images. Each is clustered at the number of its classes by
           `MaximumMarginClustering`, by its candidates of the graph alone, by the widest margin alone, by
           `SparseKernelMMC` if there are two, and by the libraries of the study of peers. Tables have means
-          by kind and half, the problems on which a peer is ahead, the candidates, and how often the trust is
-          right
+          by kind and half, mean ranks among the peers, the problems on which a peer is ahead, the candidates,
+          and how often the trust is right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
 costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
           memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside ``KMeans(n_init=10)`` on all
@@ -31,7 +31,7 @@ import numpy as np
 import mmcnb
 from benchmarks import libraries
 from benchmarks.before import BEFORE, commit_before
-from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
+from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
 from benchmarks.protocol import MNIST_PAIRS, Data, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _choice_costs
@@ -41,7 +41,7 @@ from benchmarks.studies._sets import QUICK_ROWS, n_clusters_of, tuning
 from benchmarks.studies.peers import installed, with_noise
 from mmcnb.datasets import SHAPES
 
-PEERS = (KMEANS, *libraries.METHODS)
+PEERS = (KMEANS, *libraries.METHODS, CUT, DENSITY)
 MOST_MARGIN_CLUSTERS = 12
 FEW_COLUMNS = (*SHAPES, "haberman")  # EVoC needs four
 PAPERS = {"a9a": 5, "usps-extended": 5, **dict.fromkeys(MNIST_PAIRS, 5), "mnist": 24}  # seeds
@@ -54,7 +54,7 @@ def grid(options: Options) -> Runs:
     here, commit = installed(PEERS), commit_before()
     for problem, seed in product(problems_of(options), options.repeats(3)):
         for method in (*ours_on(problem), *(peer for peer in here if problem.with_peers)):
-            again = method in libraries.DRAW_NOTHING and problem.kind != GEOMETRY and seed > 0
+            again = method in (*libraries.DRAW_NOTHING, DENSITY) and problem.kind != GEOMETRY and seed > 0
             if not again and not (method == libraries.EVOC and problem.source in FEW_COLUMNS):
                 yield Run(problem.name, method, seed, settings={"rows": rows, "problem": list(problem)})
         if commit is not None:

@@ -5,7 +5,8 @@ it runs the first:
 
 sets      the whole sets and the shapes of the study of choices, with ``n_clusters=None``: ARI, the number
           found beside that of the classes, and ARI of the best layer; beside Leiden at resolution 1 on the
-          same graph, and EVoC. Means by kind and half; and how often a high trust is right
+          same graph, EVoC, PLSCAN, HDBSCAN and UMAP with HDBSCAN. Means by kind and half, mean ranks, and how
+          often a high trust is right
 noise     a hundred sets without structure: shares with more than one cluster (also `no-structure`)
 large     100 and 1,000 Gaussian groups of 128 columns, and 29 to 60 blobs of 2,000 rows, at the number given:
           ARI, and seconds of the second fit, beside MiniBatchKMeans and EVoC
