@@ -61,12 +61,10 @@ class Interval:
         if not inside:
             what = "a whole number" if self.integer else "a number"
             above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
-            end = "below" if self.open_high else "at most"
-            below = "" if self.high == np.inf else f" and {end} {self.high:g}"
-            if isinstance(value, int | float) and 0 < value < 1 / LARGEST_NUMBER:
+            if 0 < size < 1 / LARGEST_NUMBER:
                 above = f"of at least {1 / LARGEST_NUMBER:g}"
-            if self.high == np.inf and isinstance(value, int | float) and most < value < np.inf:
-                below = f" and at most {most:g}"
+            end = "below" if self.open_high else "at most"
+            below = "" if self.high == np.inf and most >= size else f" and {end} {most:g}"
             raise InputError(f"{name}={shown(value)} is out of range; give {what} {above}{below}.")
 
 

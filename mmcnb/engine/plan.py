@@ -65,13 +65,10 @@ class RowShape:
         """The shape of samples as the threads of ``n_jobs`` read them."""
         rows = task_rows(samples, n_threads(n_jobs))
         cut = samples.is_sparse or (rows < samples.n_samples and rows % samples.chunk_rows)
-        return cls(
-            *(samples.n_samples, samples.n_features, samples.dtype.name, samples.row_bytes),
-            is_reopenable=samples.is_reopenable,
-            is_sparse=samples.is_sparse,
-            chunk_bytes=min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
-            edge_bytes=samples.edge_bytes if cut else 0,
-        )
+        shape = samples.n_samples, samples.n_features, samples.dtype.name, samples.row_bytes
+        chunk = min(samples.chunk_rows, samples.n_samples) * samples.row_bytes
+        known: Any = {"is_reopenable": samples.is_reopenable, "is_sparse": samples.is_sparse}
+        return cls(*shape, chunk_bytes=chunk, edge_bytes=samples.edge_bytes if cut else 0, **known)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,11 @@ from mmcnb.engine.run import Engine, Result, ThreadEngine
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
 
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # an earlier scikit-learn than 1.9 has no callbacks
+    CallbackSupportMixin, with_callbacks = object, lambda method: lambda *given: method(*given)
+
 Record = Callable[[dict[str, Any]], None]
 
 # Figures of a fit that count weight: proportional to the weights that were given.
@@ -49,9 +54,8 @@ def open_engine(
         If ``engine`` is none of these, Dask is not installed, or no scheduler answers.
     """
     engine = configured("engine", engine)
-    if engine is None:
-        return ThreadEngine(n_jobs, show_progress)
-    return DaskEngine(engine, n_jobs, show_progress)
+    how = n_jobs, show_progress
+    return ThreadEngine(*how) if engine is None else DaskEngine(engine, *how)
 
 
 def connected(engine: Any = None) -> AbstractContextManager[Any]:
@@ -96,6 +100,36 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
         yield engine.fit_progress.enter
 
 
+@contextmanager
+def callbacks_told(estimator: Any, samples: Samples) -> Iterator[Record]:
+    """Tell the callbacks of an estimator that its fit begins, and that it ends.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Is fitted.
+    samples : Samples
+        The rows, which callbacks may ask for.
+
+    Yields
+    ------
+    callable
+        Takes each row of the history: a task of the fit, named by its stage, with the row as its metadata.
+    """
+    if not any(hasattr(estimator, name) for name in ("_skl_callbacks", "_parent_callback_ctx")):
+        yield ignore
+        return
+    given = {"estimator": estimator, "X": samples}
+    fit = estimator._init_callback_context(max_subtasks=None).call_on_fit_task_begin(**given)
+
+    def tell(row: dict[str, Any]) -> None:
+        task = fit.subcontext(row["stage"]).call_on_fit_task_begin(**given)
+        task.call_on_fit_task_end(**given, metadata=row)
+
+    yield tell
+    fit.call_on_fit_task_end(**given, reconstruction_attributes={})
+
+
 def picklable(engine: Any) -> Any:
     """An engine in a form for other processes: a client becomes the address of its scheduler."""
     return engine.scheduler.address if is_client(engine) and engine.scheduler is not None else engine
@@ -110,12 +144,14 @@ class History:
     ----------
     engine : Engine
         Counts the reads.
+    tell : callable
+        Is told each row.
     weight_unit : float, default=1.0
         What a sample weight of 1 was given as.
     """
 
-    def __init__(self, engine: Engine, weight_unit: float = 1.0) -> None:
-        self.engine, self.weight_unit, self.started = engine, weight_unit, times()
+    def __init__(self, engine: Engine, tell: Record, weight_unit: float = 1.0) -> None:
+        self.engine, self.tell, self.weight_unit, self.started = engine, tell, weight_unit, times()
         self.rows: list[dict[str, Any]] = []
 
     def record(self, row: dict[str, Any]) -> None:
@@ -123,6 +159,7 @@ class History:
         names, clock = ("seconds", "compile_seconds"), row.pop("clock", None) or times()
         seconds = {name: now - start for name, now, start in zip(names, clock, self.started, strict=True)}
         self.rows.append(rescaled(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds)
+        self.tell(self.rows[-1])
 
     @property
     def compile_seconds(self) -> float:

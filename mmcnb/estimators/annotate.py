@@ -1,13 +1,15 @@
 """Clusters of the observations of an AnnData object, written where scanpy's users look for them."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.parameters import RUNTIME_NAMES
-from mmcnb.samples import open_samples
+from mmcnb.samples import Samples, open_samples
 
 
 def annotate(
@@ -17,6 +19,7 @@ def annotate(
     element: str = "X",
     key_added: str = "mmcnb",
     estimator: StreamedClusterer | None = None,
+    probabilities: bool = False,
     copy: bool = False,
     **parameters: Any,
 ) -> Any:
@@ -30,11 +33,14 @@ def annotate(
         Number of clusters; None and "auto" choose it. With an estimator, None is the estimator's own.
     element : str, default="X"
         Element with the rows: "X", or for instance "layers/counts", "obsm/X_pca" or "raw/X".
-        "obsp/distances" has distances to the nearest rows, for ``metric="precomputed"``.
+        "obsp/distances" has distances to the nearest rows, for ``metric="precomputed"``. Of
+        "obsp/connectivities" alone, the closest rows are known, but not the number of clusters: give it.
     key_added : str, default="mmcnb"
         Name under which the results are written.
     estimator : estimator or None, default=None
         A clusterer of the package, which is fitted. None is `MaximumMarginClustering`.
+    probabilities : bool, default=False
+        Whether those of `MaximumMarginClustering.predict_proba` are written too.
     copy : bool, default=False
         Whether to write into a copy; a backed object has none in memory.
     **parameters
@@ -51,13 +57,16 @@ def annotate(
             Margin (float64); see ``to_frame`` of the estimator.
         ``obs[f"{key_added}_layer_12"]``
             Of `MaximumMarginClustering`, clusters of another layer, by their number: a categorical.
+        ``obsm[f"{key_added}_probabilities"]``
+            Probability of each cluster (float64), if asked for.
         ``uns[key_added]``
             "params", "objective", "n_clusters" and, of `MaximumMarginClustering`, "trust".
 
     Raises
     ------
     InputError
-        If ``adata`` is no AnnData object, has no such element, or its rows or a parameter cannot be used.
+        If ``adata`` is no AnnData object, has no such element, or its rows or a parameter cannot be used; or
+        the number of clusters is sought in connectivities, or the probabilities of a method without any.
 
     Examples
     --------
@@ -83,6 +92,8 @@ def annotate(
         raise InputError(f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None.")
     elif n_clusters is not None:
         parameters = {"n_clusters": n_clusters} | parameters
+    if probabilities and not hasattr(estimator, "predict_proba"):
+        raise InputError(f"{type(estimator).__name__} has no probabilities; leave them out.")
     if element.startswith("obsp/"):
         parameters = {"metric": "precomputed"} | parameters
     try:
@@ -90,20 +101,33 @@ def annotate(
     except ValueError as error:
         raise InputError(str(error)) from error
     rows = open_samples(adata, element)
+    if element == "obsp/connectivities":
+        rows = _distances(adata.obsp["connectivities"], estimator)
     given: Any = estimator.fit(rows)
     layers = given._layer("all") if given.report_.get("layers") else {}
     frame = given._frame(rows, None, **layers).set_axis(adata.obs_names)
     adata = adata.copy() if copy else adata
+    if probabilities:
+        adata.obsm[f"{key_added}_probabilities"] = given.predict_proba(rows)
     for name, values in frame.items():
         if name != "margin":
             values = pd.Categorical.from_codes(values, [str(k) for k in range(int(values.max()) + 1)])
         adata.obs[key_added if name == "cluster" else f"{key_added}_{name}"] = values
-    parameters = estimator.get_params(deep=False)
     params = {"method": type(estimator).__name__, "element": element}
-    params |= {name: value for name, value in parameters.items() if name not in RUNTIME_NAMES}
+    params |= {name: value for name, value in given.get_params(False).items() if name not in RUNTIME_NAMES}
     told = {"params": params, "objective": estimator.objective_, "trust": estimator.report_.get("trust")}
     adata.uns[key_added] = _plain(told | {"n_clusters": len(adata.obs[key_added].cat.categories)})
     return adata if copy else None
+
+
+def _distances(connectivities: Any, estimator: Any) -> Samples:
+    """Distances in the order of connectivities, for a known number of clusters."""
+    if not isinstance(estimator.n_clusters, Integral):
+        fault = "connectivities do not tell the number of clusters"
+        raise InputError(f"{fault}; give n_clusters, or element='obsp/distances'.")
+    found = csr_array(connectivities, copy=True)
+    found.data = 1 - np.log(np.clip(found.data, 1e-12, 1))
+    return open_samples(found)
 
 
 def _plain(value: Any) -> Any:

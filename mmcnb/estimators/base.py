@@ -18,22 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
 from mmcnb.columns.columns import centred, treat
+from mmcnb.engine import session as fits
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
 from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.engine.session import (
-    FitResult,
-    FitSession,
-    History,
-    Report,
-    connected,
-    open_engine,
-    picklable,
-    rescaled,
-    show_progress,
-)
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
@@ -105,7 +95,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"engine": picklable(self.engine)}
+        return super().__getstate__() | {"engine": fits.picklable(self.engine)}
 
     def __sklearn_clone__(self) -> Self:
         bare = copy(self)
@@ -126,7 +116,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         save_estimator(self, path)
 
     def _open_engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
-        return open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
+        return fits.open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
 
     def _engine_of(self, features: Samples) -> AbstractContextManager[Engine]:
         """An engine with as many threads as the memory limit allows for a pass over computed columns."""
@@ -200,7 +190,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         return self._run(DecisionPass(rule), features, "labels")
 
     def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
-        """Cluster and margin of rows, as a pandas frame.
+        """Cluster and margin of rows, as a frame.
 
         The margin of a row is the score of its cluster minus the best other score; with one decision function
         f for two clusters it is abs(f). It is 0 on a boundary.
@@ -216,9 +206,9 @@ class Estimator(FittedAttributes, BaseEstimator):
         Returns
         -------
         DataFrame of shape (n_samples, 1 or 2)
-            ``cluster`` (int32) and ``margin`` (float64). The index is that of a
-            pandas frame, the ``obs_names`` of an AnnData object, the index that a store keeps beside its
-            rows, or the row numbers.
+            ``cluster`` (int32) and ``margin`` (float64): a frame of polars of one, and otherwise of pandas.
+            The index is that of a pandas frame, the ``obs_names`` of an AnnData object, the index that a
+            store keeps beside its rows, or the row numbers.
 
         Raises
         ------
@@ -250,14 +240,16 @@ class Estimator(FittedAttributes, BaseEstimator):
 
         features, rule = self._features(X, element, **layer)
         with self._engine_of(features) as engine:
-            blocks = engine.run(TablePass(rule), features, "labels")
+            columns = columns_of(engine.run(TablePass(rule), features, "labels"))
+        if type(X).__module__.startswith("polars"):
+            return type(X)(columns)
         names = index_of(X, features.root)
         names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
-        return pd.DataFrame(columns_of(blocks), index=names)
+        return pd.DataFrame(columns, index=names)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamedClusterer(ClusterMixin, Estimator):
+class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     """Base of the clusterers; a class adds its parameters, its needs and its fit.
 
     Parameters
@@ -275,7 +267,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         """Bytes and work of a fit to some rows; raises if it is impossible."""
 
     @abstractmethod
-    def _fit(self, session: FitSession) -> FitResult:
+    def _fit(self, session: fits.FitSession) -> fits.FitResult:
         """Fit to the sample, then to all rows."""
 
     # -- the estimator -------------------------------------------------------------------------
@@ -317,7 +309,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
             If the rows or a parameter are invalid; the message says which, and what to do.
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
-        with connected(self.engine):  # one cluster for the fit and its labels
+        with fits.connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
         return self
 
@@ -358,7 +350,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self.__dict__.pop("labels_", None)  # of an earlier fit
 
-        with connected(self.engine), rows_output(out, X, samples) as (kept, write):
+        with fits.connected(self.engine), rows_output(out, X, samples) as (kept, write):
             self._fit_samples(samples, sample_weight, write if out is None else in_report(write), kept)
         return self
 
@@ -421,6 +413,48 @@ class StreamedClusterer(ClusterMixin, Estimator):
         with self._open_engine(threads) as engine:
             engine.traffic = Traffic(samples)
             return explain(engine, samples, groups, self.model_, index_of(X, samples), most)
+
+    def score(self, X: Any, y: Any = None, *, element: str | None = None) -> float:
+        """J of the clusters that `predict` gives some rows, as `partition_score` has it.
+
+        Compare fits with the same number of clusters, such as those of a grid search over other parameters.
+
+        Parameters
+        ----------
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+            Rows with the columns of the fit.
+        y : None
+            Ignored; for compatibility with scikit-learn.
+        element : str or None, default=None
+            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+
+        Returns
+        -------
+        float
+            The larger, the wider the gap between the clusters; 0 if all rows are in one.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used.
+
+        Examples
+        --------
+        >>> import mmcnb
+        >>> from mmcnb.datasets import make_shape
+        >>> X, _ = make_shape("two-moons", 400, random_state=0)
+        >>> model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
+        >>> model.score(X) > mmcnb.MaximumMarginClustering(2, kernel="linear", random_state=0).fit(X).score(X)
+        True
+        """
+        from mmcnb.estimators.partition_score import partition_score
+
+        features, rule = self._features(X, element)
+        labels, metric = self._run(LabelsPass(rule), features, "labels"), getattr(self, "metric", "euclidean")
+        if labels.min() == labels.max():
+            return 0.0
+        rows = self.model_.scaled(features.root)
+        return partition_score(rows, labels, metric=metric, scale=None, random_state=0).J
 
     def write_report(self, X: Any, path: Any, labels: Any = None, *, element: str | None = None) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.
@@ -492,6 +526,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
     def _plan(self, rows: RowShape) -> FitPlan:
         return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
 
+    @fits.with_callbacks
     def _fit_samples(
         self, samples: Samples, sample_weight: Any, label: Callable[..., None], kept: Any, known: Any = None
     ) -> None:
@@ -504,17 +539,18 @@ class StreamedClusterer(ClusterMixin, Estimator):
         with (
             self._open_engine(plan.threads) as engine,
             open_checkpoint(self, samples, weights, unit, {"the known rows": known}) as checkpoint,
-            show_progress(engine, plan) as enter,
+            fits.show_progress(engine, plan) as enter,
+            fits.callbacks_told(self, samples) as tell,
         ):
             engine.traffic = Traffic(samples)
-            history, recorded = History(engine, unit), engine
+            history, recorded = fits.History(engine, tell, unit), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
                 kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
             record = history.record
-            bare = FitSession(recorded, samples, weights, plan, record, random_state, known, unit, kept)
+            bare = fits.FitSession(recorded, samples, weights, plan, record, random_state, known, unit, kept)
             session = self._with_sample(bare)
             enter("search, compiling (once)" if plan.compile_seconds else "search")
             result = self._fit(session)
@@ -529,7 +565,7 @@ class StreamedClusterer(ClusterMixin, Estimator):
         self.report_["compile_seconds"] = history.compile_seconds
         self.history_ = pd.DataFrame(history.rows)
 
-    def _with_sample(self, session: FitSession) -> FitSession:
+    def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
         samples, weights, known = session.samples, session.weights, session.known
         rows = sample_rows(samples.n_samples, session.plan.needs.sample_size, weights, session.random_state)
@@ -543,19 +579,18 @@ class StreamedClusterer(ClusterMixin, Estimator):
         is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
         treatment = treat(self.scale, sample, moments, own, samples.sources, kept, is_part)
         knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") == "poly"
-        if not knows_origin:
-            treatment = centred(treatment)
+        treatment = treatment if knows_origin else centred(treatment)
         scaling = treatment.scaling
         sample = scaled_matrix(sample, scaling, overwrite=is_standard)
         drawn = {"sample": sample, "sample_weights": own, "scaling": scaling, "treatment": treatment}
         return replace(session, known=known, **drawn)
 
-    def _set_attributes(self, session: FitSession, result: FitResult) -> None:
+    def _set_attributes(self, session: fits.FitSession, result: fits.FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""
         order = first_row_order(session, result)
         rule, encoding = result.model.rule.ordered(order), session.samples.encoding
         self.model_ = replace(result.model, rule=rule, encoding=encoding)
-        for name, value in rescaled(result.attributes, session.weight_unit).items():
+        for name, value in fits.rescaled(result.attributes, session.weight_unit).items():
             setattr(self, f"{name}_", value)
         per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
@@ -564,13 +599,13 @@ class StreamedClusterer(ClusterMixin, Estimator):
             told = {f"{self.unsettled} {limit}={getattr(self, limit)}; raise it.": ConvergenceWarning} | told
         told |= dict.fromkeys([*session.treatment.sentinels, *session.samples.notes], ClusterWarning)
         told |= advice(self, session)
-        report = rescaled({**per_cluster, **result.report}, session.weight_unit)
+        report = fits.rescaled({**per_cluster, **result.report}, session.weight_unit)
         report = session.treatment.report(encoding) | report
-        self.report_ = Report({**report, "warnings": list(told)})
+        self.report_ = fits.Report({**report, "warnings": list(told)})
         for sentence, category in told.items():
             logger.info(sentence)
             if sentence not in result.quiet:
-                warnings.warn(sentence, category, stacklevel=4)
+                warnings.warn(sentence, category, stacklevel=5)
 
 
 def read_input(
@@ -656,7 +691,7 @@ def label_rows(
     model.labels_ = np.concatenate(kept or engine.run(LabelsPass(rule), features, "labels"))
 
 
-def first_row_order(session: FitSession, result: FitResult) -> list[int]:
+def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[int]:
     """The clusters in the order of their first rows."""
     rule = result.model.rule
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0

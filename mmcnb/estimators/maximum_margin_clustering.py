@@ -27,7 +27,7 @@ from mmcnb.errors import AbsentError, EqualRowsError, InputError, MemoryLimitErr
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import KernelName, NumberOrRange, estimator, open_checkpoint
+from mmcnb.estimators.parameters import NumberOrRange, estimator, open_checkpoint
 from mmcnb.estimators.update import updated
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
@@ -160,7 +160,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     constraints: ClassVar = {
         "n_clusters": NumberOrRange(),
-        "kernel": KernelName(("auto", "graph", *ALONE)),
+        "kernel": Choice(("auto", "graph", *ALONE)),
         "metric": Choice(("euclidean", "cosine", "precomputed")),
         "min_cluster_size": Interval(0.0, open_low=True, optional=True),
         "noise": IntervalOr(Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True),
@@ -238,9 +238,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         with connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
             if earlier is not None:
-                self.labels_ = np.concatenate(
-                    number_like(self, samples, earlier, sample_weight, KeptLabels())
-                )
+                found = number_like(self, samples, earlier, sample_weight, KeptLabels())
+                self.labels_ = np.concatenate(found)
             if self.noise is not None and self.model_.graph is None:  # all rows are equal
                 self.outlier_score_ = np.zeros(samples.n_samples, np.float32)
             elif self.noise is not None:
@@ -350,8 +349,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         np.int64(0)
         """
         check_is_fitted(self, "model_")
-        source = copy(self)
-        source.model_ = self.model_.with_all_votes() if exact else self.model_
+        source, graph = copy(self), self.model_.graph
+        if exact and graph is not None:
+            source.model_ = replace(self.model_, graph=replace(graph, is_deep=None))
         features, rule = source._features(X, element)
         sweep = DecisionPass(rule if isinstance(self.model_.rule, Shares) else Softmax(rule))
         return self._streamed(sweep, features, out, n_clusters_of(self.model_), "probabilities", "float64")

@@ -28,16 +28,6 @@ BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
 
 
-class KernelName(Choice):
-    """One of some kernel functions."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise InputError for other values."""
-        if isinstance(value, str) and value == "graph" and value not in self.choices:
-            raise InputError(f"{name}={value!r} is not for this method; use MaximumMarginClustering.")
-        super().check(name, value)
-
-
 class Scale:
     """A scaling by name, or wishes for columns."""
 
@@ -76,7 +66,7 @@ SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class st
     **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
     "sample_size": Interval(2, integer=True, optional=True),
     "landmarks": Parsed(check_landmarks),
-    "kernel": KernelName(KERNELS),
+    "kernel": Choice(KERNELS),
     "gamma": IntervalOr(POSITIVE, GAMMA_NAMES),
     "coef0": Interval(-np.inf),
     "C": Interval(1.0, open_low=True),

@@ -109,10 +109,6 @@ class Model:
         rule = NodeRule(np.zeros(n_clusters_of(self)), self.graph.threshold, **layer)
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
-    def with_all_votes(self) -> "Model":
-        """The model with a vote on each row, however deep in a cluster it lies."""
-        return self if self.graph is None else replace(self, graph=replace(self.graph, is_deep=None))
-
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""
         ridge = {} if self.ridge is None else vars(self.ridge)

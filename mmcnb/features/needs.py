@@ -1,5 +1,7 @@
 """Bytes and seconds of kernel columns on landmarks of a sample."""
 
+from typing import Any
+
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.graph.nodes import LEADING_AXES, SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
@@ -40,14 +42,10 @@ def landmark_needs(
     else:
         sample = size * rows.n_features * (rows.itemsize + 8.0)
     basis = _basis_bytes(rows, n_landmarks, candidates if stays_sparse else 0)
-    return FitNeeds(
-        n_landmarks,
-        sample_size,
-        sample_bytes=sample + columns + 16.0 * n_landmarks**2 + basis,
-        work_bytes=(candidates - 1) * columns,
-        row_seconds=n_landmarks * (2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS),
-        routines=ROUTINES,
-    )
+    held, work = sample + columns + 16.0 * n_landmarks**2 + basis, (candidates - 1) * columns
+    seconds = n_landmarks * (2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS)
+    sizes: Any = {"sample_bytes": held, "work_bytes": work, "row_seconds": seconds}
+    return FitNeeds(n_landmarks, sample_size, routines=ROUTINES, **sizes)
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:

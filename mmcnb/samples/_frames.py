@@ -13,7 +13,9 @@ FRAME = "the data frame"  # for messages
 def as_frame(source: Any) -> Any:
     """A frame of pandas, or an Arrow table of the frame of another library; None for anything else."""
     if type(source).__name__ == "LazyFrame":
-        raise InputError(f"{FRAME} is lazy, a query without rows: call its collect() or to_pandas() first.")
+        raise InputError(
+            f"{FRAME} is lazy; write it with sink_parquet(path) and give the path, or collect() it."
+        )
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
         return None
     if hasattr(source, "iloc"):

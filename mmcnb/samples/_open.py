@@ -45,11 +45,6 @@ def _is_frame(source: Any) -> bool:
     return as_frame(source) is not None
 
 
-def _is_array_like(source: Any) -> bool:
-    """Whether NumPy can make an array of an object; a class only has the method."""
-    return hasattr(source, "__array__") and not isinstance(source, type)
-
-
 def _is_anndata(source: Any) -> bool:
     """Whether an object is AnnData's own, or its sparse rows of a file or a store."""
     return _of("anndata")(source) and (hasattr(source, "obsm") or type(source).__name__.endswith("Dataset"))
@@ -65,7 +60,7 @@ OBJECTS = (
     Reader(_of("dask"), "samples._dask", "open_dask"),
     Reader(_of("xarray"), "samples._open", "open_xarray"),
     Reader(_is_frame, "tables.frames", "open_frame"),
-    Reader(_is_array_like, "samples._base", "in_memory"),
+    Reader(lambda source: hasattr(type(source), "__array__"), "samples._base", "in_memory"),
 )
 """Readers of objects; the first that recognises one opens it."""
 

@@ -224,16 +224,11 @@ def class_names(array: zarr.Array, labels: np.ndarray | None = None) -> list[str
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         fault = "an attribute class_names that is no list of text"
-    elif labels is not None and not _are_numbers(labels, len(names)):
+    elif labels is not None and not set(np.unique(labels).tolist()) <= set(range(len(names))):
         fault = f"labels other than 0 to {len(names) - 1}, the numbers of its class_names"
     else:
         return names
     raise InputError(f"{describe(array)} has {fault}: write the store again, or delete that attribute.")
-
-
-def _are_numbers(labels: np.ndarray, n: int) -> bool:
-    """Whether labels are whole numbers from 0 to n - 1."""
-    return labels.dtype.kind in "iu" and (not len(labels) or 0 <= labels.min() <= labels.max() < n)
 
 
 def read_column(source: Any, name: str) -> np.ndarray:

@@ -102,17 +102,9 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
 
 def create_array(store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple) -> zarr.Array:
     """An array of a store in our codec, in chunks of whole rows: damage shows."""
-    return zarr.create_array(
-        store=store,
-        name=name or None,
-        shape=(n_rows, *chunks[1:]),
-        chunks=chunks,
-        dtype=dtype,
-        compressors=[_inventory.CODEC],
-        fill_value=_fill_value(dtype),
-        config={"write_empty_chunks": True},
-        zarr_format=3,
-    )
+    how: Any = {"dtype": dtype, "fill_value": _fill_value(dtype), "config": {"write_empty_chunks": True}}
+    how |= {"shape": (n_rows, *chunks[1:]), "chunks": chunks, "compressors": [_inventory.CODEC]}
+    return zarr.create_array(store, name=name or None, zarr_format=3, **how)
 
 
 def _fill_value(dtype: np.dtype) -> Any:

@@ -178,13 +178,10 @@ class _CSVFile:
             # A thread of pyarrow that starts as the process ends aborts it.
             reading = pa.csv.ReadOptions(column_names=self.keys, use_threads=False, block_size=len(text) + 1)
             parsing = pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text)
-            converting = pa.csv.ConvertOptions(
-                include_columns=None if types is None else [*types],
-                column_types=types,
-                decimal_point=self._options.decimal,
-                null_values=[*self._gaps, *(f" {mark}" for mark in self._gaps)],
-                strings_can_be_null=types is None,
-            )
+            of_types: Any = {"include_columns": types and [*types], "column_types": types}
+            marks: Any = {"null_values": [*self._gaps, *(f" {mark}" for mark in self._gaps)]}
+            marks |= {"decimal_point": self._options.decimal, "strings_can_be_null": types is None}
+            converting = pa.csv.ConvertOptions(**of_types, **marks)
             table = pa.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
         except pa.ArrowInvalid:
             return self._part_of_texts(line, text, types)
@@ -314,11 +311,7 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
     for start in range(0, batch.num_rows, step):
         part = batch.slice(start, step)
         columns = {key: part.column(key).cast(kind) for key, kind in wanted.items()}
-        yield Part(columns, part.num_rows, partial(_row_name, first + start))
-
-
-def _row_name(first: int, row: int) -> str:
-    return f"row {first + row}"
+        yield Part(columns, part.num_rows, lambda row, at=first + start: f"row {at + row}")  # type: ignore[misc]
 
 
 # --- one file, or several ------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def test_two_rows_are_two_clusters(name):
 def test_methods_of_kernel_functions_name_that_of_the_graph(X, name):
     refused(
         lambda: getattr(mmcnb, name)(kernel="graph").fit(X),
-        "^kernel='graph' is not for this method; use MaximumMarginClustering\\.$",
+        "^kernel='graph' is unknown; choose one of 'rbf', 'linear', 'poly'\\.$",
         InputError,
     )
 

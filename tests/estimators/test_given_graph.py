@@ -169,3 +169,21 @@ def test_annotate_takes_the_distances_of_scanpy(rings, graph, fitted, tmp_path):
     stored = given().fit(tmp_path / "cells.h5ad", element="obsp/distances")
     np.testing.assert_array_equal(stored.labels_, fitted.labels_)
     assert stored.to_frame(mmcnb.open_samples(tmp_path / "cells.h5ad", "obsp/distances")).index[0] == "0"
+
+
+def test_annotate_takes_connectivities_for_a_known_number(rings, graph):
+    near = csr_array(kneighbors_graph(rings[0], 15, mode="connectivity"))
+    near.data = np.exp(-graph.data / graph.data.max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells = anndata.AnnData(rings[0].astype(np.float32), obsp={"connectivities": near.maximum(near.T)})
+    before = cells.obsp["connectivities"].copy()
+    with pytest.raises(InputError, match=r"^connectivities do not tell the number of clusters; give n_clus"):
+        mmcnb.annotate(cells, element="obsp/connectivities")
+    assert cells.obs.columns.tolist() == []
+    mmcnb.annotate(cells, 3, element="obsp/connectivities", probabilities=True, random_state=0)
+    assert adjusted_rand_score(rings[1], cells.obs["mmcnb"]) == 1.0
+    assert (cells.obsp["connectivities"] != before).nnz == 0
+    shares = cells.obsm["mmcnb_probabilities"]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(shares.argmax(axis=1), cells.obs["mmcnb"].astype(int))

@@ -229,6 +229,25 @@ def test_annotate_writes_what_scanpys_users_expect_and_a_file_keeps_it(cells, tm
     assert again.uns["mmcnb"]["params"] == told["params"]
 
 
+def test_annotate_writes_probabilities_if_a_method_has_them(cells):
+    mmcnb.annotate(cells, 2, element="obsm/X_pca", probabilities=True, random_state=0)
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(cells.obsm["X_pca"])
+    np.testing.assert_array_equal(cells.obsm["mmcnb_probabilities"], model.predict_proba(cells.obsm["X_pca"]))
+    with pytest.raises(InputError, match=r"^CPMMC has no probabilities; leave them out"):
+        mmcnb.annotate(cells, estimator=mmcnb.CPMMC(), key_added="other", probabilities=True)
+    assert "other" not in cells.obs
+
+
+def test_a_frame_of_polars_gives_one(X):
+    polars = pytest.importorskip("polars")
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    rows = polars.DataFrame(columns)
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(rows)
+    frame = model.to_frame(rows)
+    assert isinstance(frame, polars.DataFrame)
+    pd.testing.assert_frame_equal(frame.to_pandas(), model.to_frame(pd.DataFrame(columns)))
+
+
 def test_annotate_writes_the_other_layers():
     X = np.r_[make_blobs(200), make_blobs(200) + 60].astype(np.float32)
     with warnings.catch_warnings():  # of anndata, about its next version
