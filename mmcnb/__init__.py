@@ -5,7 +5,7 @@ Names load on first use, so that ``import mmcnb`` stays quick; see ``__init__.py
 
 from importlib import import_module
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _MODULES = {
     "CPMMC": "mmcnb.estimators.cpmmc",

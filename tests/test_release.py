@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOW = ROOT / ".github/workflows/release.yml"
-PAGES = [ROOT / "benchmarks/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "benchmarks/README.md", *sorted((ROOT / "docs").glob("*.md")), *(ROOT / "docs").glob("*.csv")]
 _, FRONT, BODY = (ROOT / "paper/paper.md").read_text().split("---\n", 2)
 BIB = {
     key: dict(re.findall(r"^  (\w+) = \{(.*)\},?$", fields, re.MULTILINE))
@@ -96,7 +96,8 @@ def test_the_paper_has_the_form_of_a_software_paper():
 
 @pytest.mark.parametrize("figure", sorted(set(re.findall(r"(?<![\w@])\d[\d.,]*\d", BODY))))
 def test_a_figure_of_the_paper_stands_on_a_page(figure):
-    pages = "\n".join(page.read_text() for page in PAGES)
+    pages = "\n".join(page.read_text() for page in PAGES if page.suffix == ".md")
+    pages += "\n".join(page.read_text().replace(",", "\n") for page in PAGES if page.suffix == ".csv")
     assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d.,]*\d)", pages)
 
 

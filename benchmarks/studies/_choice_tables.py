@@ -41,10 +41,11 @@ def tables_of_problems(frame: pd.DataFrame) -> Result:
     frame = with_facts(frame[frame["status"] == OK])
     table = over_problems(frame)
     kinds, trust = by_kind(table), by_trust(frame)
-    named = {"choice": kinds, "choice-ranks": ranks(table[table["method"].isin(RANKED)])}
-    named |= {"choice-candidates": candidates(frame), "choice-trust": trust}
+    named = {"choice": kinds, "choice-candidates": candidates(frame), "choice-trust": trust}
+    ranked = ranks(table[table["method"].isin(RANKED)])
     lost = losses(table)
-    return Result(named | ({"choice-losses": lost} if len(lost) else {}), goals(kinds, trust))
+    more = {"choice-ranks": ranked, "choice-losses": lost}
+    return Result(named | {name: one for name, one in more.items() if len(one)}, goals(kinds, trust))
 
 
 def with_facts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -89,9 +90,11 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
 def ranks(table: pd.DataFrame) -> pd.DataFrame:
     """Mean rank in ARI of each method, by kind, 1 for the first; each set weighs the same.
 
-    A problem counts if several methods ran on it. Methods that are equal share their rank.
+    A problem counts if several methods ran on it; without any the frame is empty. Equal methods share a rank.
     """
     table = table[table.groupby("dataset")["method"].transform("size") > 1]
+    if table.empty:
+        return table
     table = table.assign(rank=table.groupby("dataset")["ari"].rank(ascending=False))
     table = pd.concat([table, table.assign(kind=ALL)])
     sets = table.groupby(["method", "kind", "set"], sort=False)["rank"].mean()

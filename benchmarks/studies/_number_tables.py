@@ -27,13 +27,9 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
             means[FRONT_DOOR], means[LEIDEN].to_dict(), "{}: ARI, above Leiden at resolution 1", at_least=True
         )
     of_seeds = frame.groupby(["dataset", "set", "kind", "method"], sort=False)["ari"].mean().reset_index()
-    named = {
-        "number": kinds,
-        "number-ranks": ranks(of_seeds),
-        "number-trust": by_trust(frame),
-        "number-sets": by_set(frame),
-    }
-    return Result(named, goals)
+    ranked = ranks(of_seeds)
+    named = {"number": kinds, "number-trust": by_trust(frame), "number-sets": by_set(frame)}
+    return Result(named | ({"number-ranks": ranked} if len(ranked) else {}), goals)
 
 
 def by_kind(frame: pd.DataFrame) -> pd.DataFrame:

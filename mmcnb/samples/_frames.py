@@ -13,9 +13,7 @@ FRAME = "the data frame"  # for messages
 def as_frame(source: Any) -> Any:
     """A frame of pandas, or an Arrow table of the frame of another library; None for anything else."""
     if type(source).__name__ == "LazyFrame":
-        raise InputError(
-            f"{FRAME} is lazy; write it with sink_parquet(path) and give the path, or collect() it."
-        )
+        raise InputError(f"{FRAME} is lazy; give the path of its sink_parquet(path), or collect() it.")
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
         return None
     if hasattr(source, "iloc"):

@@ -216,7 +216,15 @@ def test_losses_name_the_peer_that_is_ahead():
     reached = {goal.what: goal.reached for goal in result.goals}
     assert reached["k > 2, ahead of Leiden, in ARI"] is False
     without = [row for row in ROWS if row[1] == FRONT_DOOR]
-    assert "choice-losses" not in tables.tables_of_problems(frame_of(without)).tables
+    assert not {"choice-losses", "choice-ranks"} & set(tables.tables_of_problems(frame_of(without)).tables)
+
+
+def test_ranks_are_of_problems_with_peers_and_of_one_genie():
+    ranks = tables.tables_of_problems(frame_of(ROWS)).tables["choice-ranks"].set_index("method")
+    assert ranks[tables.ALL].to_dict() == {KMEANS: 1.0, FRONT_DOOR: 1.5, LEIDEN: 2.0, GENIE: 3.0}
+    assert ranks.loc[FRONT_DOOR, [TWO, MANY]].tolist() == [2.0, 1.0]
+    tied = [("iris", FRONT_DOOR, 0.5, np.nan, "low"), ("iris", LEIDEN, 0.5, np.nan, "")]
+    assert tables.tables_of_problems(frame_of(tied)).tables["choice-ranks"][MANY].tolist() == [1.5, 1.5]
 
 
 def test_trust_is_judged_by_good_and_bad_partitions_of_each_half():

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
 
 from benchmarks.halves import CONFIRMATION, TUNING
-from benchmarks.libraries import EVOC, LEIDEN
-from benchmarks.methods import FRONT_DOOR, MINIBATCH
+from benchmarks.libraries import EVOC, LEIDEN, PLSCAN, UMAP_DENSITY
+from benchmarks.methods import DENSITY, FRONT_DOOR, MINIBATCH
 from benchmarks.run import Options, Run
 from benchmarks.studies import _number_costs as costs
 from benchmarks.studies import _number_large as large
@@ -119,7 +119,7 @@ def test_whole_sets_and_shapes_take_part_and_no_pair(tmp_path):
     runs = runs_of("sets", tmp_path)
     asked = {one.name for one in problems() if not one.classes}
     assert {run.dataset for run in runs} == asked >= {*SHAPES, *PAIRED}
-    assert {run.method for run in runs} == {FRONT_DOOR, LEIDEN, EVOC}
+    assert {run.method for run in runs} == {FRONT_DOOR, LEIDEN, EVOC, PLSCAN, UMAP_DENSITY, DENSITY}
     assert not [run for run in runs if run.method == EVOC and run.dataset in SHAPES]
 
 
@@ -233,7 +233,12 @@ def test_a_run_records_numbers_and_texts(section, tmp_path):
 
 @pytest.mark.usefixtures("found")
 def test_the_best_layer_is_no_worse_than_the_labels(tmp_path):
-    (run,) = (run for run in runs_of("sets", tmp_path, smoke=True, rows=200) if run.dataset == "two-moons")
+    runs = runs_of("sets", tmp_path, smoke=True, rows=200)
+    run, other = (
+        next(run for run in runs if (run.dataset, run.method) == ("two-moons", method))
+        for method in (FRONT_DOOR, DENSITY)
+    )
+    assert sets.compute(other).keys() >= {"ari", "clusters"}
     found = sets.compute(run)
     assert found["best layer"] >= found["ari"]
     assert (found["layers"], found["k"], found["trust"]) == ("2, 1", 2, "high")

@@ -18,7 +18,10 @@ GONE = ("GraphFeatures", "IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "S
 FRONT_DOOR = "MaximumMarginClustering"  # of 0.2, with other parameters
 ON_GRAPHS = ("CrammerSingerMMC", "MaximumMarginClustering", "SparseKernelMMC", "UnsupervisedRLS")
 CASES = [
-    (release, name) for release in RELEASES for name in EXPECTED[release] if name not in (*GONE, FRONT_DOOR)
+    (release, name)
+    for release in RELEASES
+    for name in EXPECTED[release]
+    if release != "0.2.0" or name not in (*GONE, FRONT_DOOR)
 ]
 
 
@@ -63,7 +66,10 @@ def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(release, 
     with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
         writer.append(rows())
     model = mmcnb.CPMMC(random_state=0, checkpoint=folder)
-    sentence = r"run\.json is a checkpoint of format 2, [^\n]*; give checkpoint another folder, or delete"
+    why = r"run\.json is a checkpoint of format 2, [^\n]*"
+    if release != "0.2.0":  # its processor is none, so that no machine has it
+        why = r"checkpoint is of another fit: [^\n]*the processor is 'none' there[^\n]*"
+    sentence = rf"{why}; give checkpoint another folder, or delete"
     with pytest.raises(InputError, match=sentence):
         model.fit(tmp_path / "rows.zarr")
     assert sorted((folder / "passes").iterdir()) == entries

@@ -201,7 +201,7 @@ def test_opened_rows_are_rows(dense, X):
             r"column 1 \('city'\): \['x'\] is of type list",
         ),
         (pl.DataFrame({"a": [None, None]}), r"no column is left .* column 0 \('a'\): it is empty"),
-        (pl.LazyFrame({"a": [1, 2]}), "is lazy; write it with sink_parquet"),
+        (pl.LazyFrame({"a": [1, 2]}), "is lazy; give the path of its sink_parquet"),
         ({"a": [1, 2]}, "X is a dict, which cannot be read"),
     ],
 )

@@ -220,7 +220,7 @@ REFUSED = {
     ),
     "two of a name": (lambda: pd.DataFrame(np.eye(2), columns=["a", "a"]), "has two columns 'a'"),
     "some names": (lambda: pd.DataFrame(np.eye(2), columns=["a", 1]), "the data frame has a column 1"),
-    "a query": (lambda: pl.LazyFrame({"a": [1]}), "is lazy; write it with sink_parquet"),
+    "a query": (lambda: pl.LazyFrame({"a": [1]}), "is lazy; give the path of its sink_parquet"),
     "sparse ones": (lambda: pd.DataFrame({"a": pd.arrays.SparseArray([1.0, 2], fill_value=1)}), "to_dense"),
     "Dask text": (
         lambda: dask.dataframe.from_pandas(pd.DataFrame({"a": ["x", "y"]}), npartitions=1),
