@@ -64,7 +64,7 @@ class Interval:
             if 0 < size < 1 / LARGEST_NUMBER:
                 above = f"of at least {1 / LARGEST_NUMBER:g}"
             end = "below" if self.open_high else "at most"
-            below = "" if self.high == np.inf and most >= size else f" and {end} {most:g}"
+            below = "" if self.high == np.inf and not size > most else f" and {end} {most:g}"
             raise InputError(f"{name}={shown(value)} is out of range; give {what} {above}{below}.")
 
 
