@@ -57,6 +57,7 @@ def test_a_fit_tells_its_compilation_apart(tmp_path):
     assert "compiling" not in log
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_warm_default_leaves_nothing_for_its_plan_to_count(tmp_path):
     code = (

@@ -40,6 +40,7 @@ def table(tmp_path):
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @LINUX
 def test_a_table_becomes_labels_by_the_command_line(table, tmp_path):
@@ -67,6 +68,7 @@ print([main(words) for words in json.loads(sys.argv[1])])
     assert {path.name for path in tmp_path.iterdir()} == made
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @LINUX
 def test_an_estimator_fits_saves_and_loads(table, tmp_path):

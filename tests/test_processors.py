@@ -16,6 +16,7 @@ from mmcnb.datasets import make_shape
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the processors are those of x86_64"),
     pytest.mark.skipif(sys.platform != "linux", reason="the loader of Linux takes features away"),
 ]
@@ -157,7 +158,6 @@ def test_labels_do_not_depend_on_the_kernels_of_blas(core, sets, labels):
     assert json.loads(printed(FIT, sets, OPENBLAS_CORETYPE=core)) == labels
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("core", CORES)
 def test_labels_of_every_estimator_do_not_depend_on_the_kernels_of_blas(core, groups_of_all, of_all):
     taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
@@ -166,7 +166,6 @@ def test_labels_of_every_estimator_do_not_depend_on_the_kernels_of_blas(core, gr
     assert json.loads(printed(EVERY, groups_of_all, OPENBLAS_CORETYPE=core)) == of_all
 
 
-@pytest.mark.nightly
 def test_labels_of_every_estimator_do_not_depend_on_instructions(groups_of_all, of_all, tmp_path):
     own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     assert json.loads(printed(EVERY, groups_of_all, **own)) == of_all
@@ -192,7 +191,6 @@ def test_labels_do_not_depend_on_the_functions_of_libm(sets, labels):
     assert json.loads(printed(FIT, sets, GLIBC_TUNABLES=taken[0])) == labels
 
 
-@pytest.mark.nightly
 def test_labels_do_not_depend_on_the_instructions_that_numba_compiles_for(sets, labels, tmp_path):
     own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     assert json.loads(printed(FIT, sets, **own)) == labels

@@ -9,6 +9,7 @@ from benchmarks.compare import ROOT, WORK, main
 IS_CHECKOUT = (ROOT / ".git").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not IS_CHECKOUT, reason="these files are no git checkout")
 def test_a_commit_takes_turns_with_the_code_here_and_leaves_nothing(capsys):
     trees = subprocess.run(["git", "-C", ROOT, "worktree", "list"], capture_output=True, check=True).stdout

@@ -23,7 +23,7 @@ real_data = [
 # The studies of `all` are run by CI as the command that users have; of them one is enough here.
 RUN = ("mnist", *(study for study in STUDIES if study not in ALL))
 NO_DATA = ("growth", "limits", "startup", "tables", "no-structure", "like", "explain", "update")
-LONG = ("scale", "growth", "explain")
+LONG = ("scale", "growth", "explain", "choice", "number", "columns", "basis", "limits")
 
 
 def marks(study):

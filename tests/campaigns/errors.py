@@ -34,7 +34,7 @@ from mmcnb.samples import open_samples
 from tests.campaigns._faults import KINDS, error_of, failing
 
 TRIES = 5000
-CI_TRIES = 60
+CI_TRIES = 30
 SECONDS = 60
 _FIT = ["fit", "rows.zarr", "--model", "out.model", "--labels", "out.csv", "--random-state", "0"]
 COMMANDS = {

@@ -28,7 +28,7 @@ from tests.campaigns.contents import content, digests, objectives
 from tests.campaigns.forks import Forks, output_of
 
 TRIES = 500
-CI_TRIES = 15
+CI_TRIES = 8
 SECONDS = 120
 
 SMALL = "--set sample_size=150 --set n_landmarks=12 --set n_init=1"

@@ -31,7 +31,7 @@ from mmcnb.features.model import read_model, write_model
 from tests.campaigns.hostile import ARRAY_CHANGES, MOST_GROWTH, answer_of, peak_from_here, spoil
 
 TRIES = 5000
-CI_TRIES = 100
+CI_TRIES = 50
 SECONDS = 90  # the first try of a process fits models of all forms
 COPIES, SPARE = 20, 8 * 2**20  # bytes that loading may take: those of the file so often, and some
 

@@ -38,7 +38,7 @@ from mmcnb.stores._label_table import read_values
 from mmcnb.stores.atomic import AtomicOutput
 
 TRIES = 50
-CI_TRIES = 12
+CI_TRIES = 6
 SECONDS = 300  # three cold starts of Python on a machine that is busy
 MOST = 3  # processes in one race
 RUNS = 8  # of a study, by each process

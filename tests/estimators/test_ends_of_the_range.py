@@ -28,7 +28,12 @@ SETTINGS = [
     if kernel is None or "kernel" in make_any(name).get_params()
 ]
 SETTINGS += [("MaximumMarginClustering", {"n_clusters": k}) for k in (None, 2, 3)]
-each = pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=str)
+LONG = "MultipleKernelClustering", "EvolutionaryMMC", "CrammerSingerMMC"
+each = pytest.mark.parametrize(
+    ("name", "settings"),
+    [pytest.param(*one, marks=[pytest.mark.nightly] if one[0] in LONG else []) for one in SETTINGS],
+    ids=str,
+)
 
 
 def rows_and_groups(settings):

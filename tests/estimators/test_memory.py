@@ -87,7 +87,7 @@ def peak_of_least_squares(store, folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("n_clusters", [None, 2, 3])
+@pytest.mark.parametrize("n_clusters", [None, *(pytest.param(k, marks=pytest.mark.nightly) for k in (2, 3))])
 def test_the_front_door_takes_no_more_than_its_plan(stores, tmp_path, n_clusters):
     rows = make_block("rings", 0, 3000, FEATURES)[0]
     compile_seconds(rows, mmcnb.MaximumMarginClustering(n_clusters))  # compilation takes memory of its own

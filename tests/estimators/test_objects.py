@@ -72,7 +72,9 @@ def dense(X, tmp_path_factory):
     [
         ("SparseKernelMMC", {"n_landmarks": 30, "scale": "standard"}),
         ("MaximumMarginClustering", {}),
-        ("MaximumMarginClustering", {"n_clusters": 3, "metric": "cosine"}),
+        pytest.param(
+            "MaximumMarginClustering", {"n_clusters": 3, "metric": "cosine"}, marks=pytest.mark.nightly
+        ),
     ],
 )
 def test_all_dense_storages_give_the_same_bits(dense, name, parameters):

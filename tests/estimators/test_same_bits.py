@@ -104,7 +104,7 @@ def expected():
     return in_a_process(1, "0")
 
 
-@pytest.mark.parametrize("n_jobs", range(2, 9))
+@pytest.mark.parametrize("n_jobs", [2, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(3, 9))])
 def test_threads_and_seeds_of_hashes_change_no_bit(n_jobs, expected):
     found = in_a_process(n_jobs, HASH_SEEDS[n_jobs % len(HASH_SEEDS)])
     assert list(expected) == NAMES

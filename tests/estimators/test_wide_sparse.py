@@ -107,7 +107,10 @@ def test_principal_directions_of_wide_rows_are_those_of_the_columns(monkeypatch,
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("method", ["CPMMC", "SparseKernelMMC", "MaximumMarginClustering"])
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param("CPMMC", marks=pytest.mark.nightly), "SparseKernelMMC", "MaximumMarginClustering"],
+)
 def test_two_thousand_rows_of_300_000_columns_take_less_than_their_plan(method):
     for estimator in (None, getattr(mmcnb, method)()):
         mmcnb.warmup(estimator)  # a process that compiles would not keep the limit
