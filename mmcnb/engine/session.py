@@ -107,7 +107,7 @@ def callbacks_told(estimator: Any, samples: Samples) -> Iterator[Record]:
     Parameters
     ----------
     estimator : estimator
-        Is fitted.
+        The one that fits.
     samples : Samples
         The rows, which callbacks may ask for.
 

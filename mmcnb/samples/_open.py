@@ -60,7 +60,7 @@ OBJECTS = (
     Reader(_of("dask"), "samples._dask", "open_dask"),
     Reader(_of("xarray"), "samples._open", "open_xarray"),
     Reader(_is_frame, "tables.frames", "open_frame"),
-    Reader(lambda source: hasattr(type(source), "__array__"), "samples._base", "in_memory"),
+    Reader(lambda one: hasattr(one, "__array__") and not isinstance(one, type), "samples._base", "in_memory"),
 )
 """Readers of objects; the first that recognises one opens it."""
 

@@ -224,7 +224,7 @@ def class_names(array: zarr.Array, labels: np.ndarray | None = None) -> list[str
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         fault = "an attribute class_names that is no list of text"
-    elif labels is not None and not set(np.unique(labels).tolist()) <= set(range(len(names))):
+    elif labels is not None and len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
         fault = f"labels other than 0 to {len(names) - 1}, the numbers of its class_names"
     else:
         return names
