@@ -126,7 +126,7 @@ def _distances(connectivities: Any, estimator: Any) -> Samples:
         fault = "connectivities do not tell the number of clusters"
         raise InputError(f"{fault}; give n_clusters, or element='obsp/distances'.")
     found = csr_array(connectivities, copy=True)
-    found.data = 1 - np.log(np.clip(found.data, 1e-12, 1))
+    found.data = np.where(found.data < 0, found.data, 1 - np.log(np.clip(found.data, 1e-12, 1)))
     return open_samples(found)
 
 

@@ -181,6 +181,10 @@ def test_annotate_takes_connectivities_for_a_known_number(rings, graph):
     with pytest.raises(InputError, match=r"^connectivities do not tell the number of clusters; give n_clus"):
         mmcnb.annotate(cells, element="obsp/connectivities")
     assert cells.obs.columns.tolist() == []
+    cells.obsp["connectivities"].data[7] = -0.5
+    with pytest.raises(InputError, match=r"^row 0, column \d+ is -0\.5; give a sparse matrix"):
+        mmcnb.annotate(cells, 3, element="obsp/connectivities")
+    cells.obsp["connectivities"] = before.copy()
     mmcnb.annotate(cells, 3, element="obsp/connectivities", probabilities=True, random_state=0)
     assert adjusted_rand_score(rings[1], cells.obs["mmcnb"]) == 1.0
     assert (cells.obsp["connectivities"] != before).nnz == 0
