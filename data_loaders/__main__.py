@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import Any
 
@@ -33,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
             _list(source, options.json)
         else:
             _write(options, source)
+        sys.stdout.flush()
+    except BrokenPipeError:  # its reader has seen enough, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest as it ends
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

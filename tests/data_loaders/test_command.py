@@ -115,3 +115,14 @@ def test_the_package_runs_as_a_command():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error: there is no data set called 'nothing'")
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "data_loaders", "list"]
+    root = Path(data_loaders.__file__).parents[1]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=root, stdout=pipe, stderr=pipe, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
