@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -129,11 +129,11 @@ def estimator(cls: type[Class]) -> type[Class]:
     ``{runtime}`` in its docstring becomes the documentation of the shared parameters, from their classes.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
-    shared = [base.__doc__ or "" for base in reversed(cls.__mro__) if base.__module__ == BASES]
+    # Python strips the indentation of docstrings from 3.13 on.
+    shared = [cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__) if base.__module__ == BASES]
     docs = [doc.split("----------\n")[1].strip() for doc in shared if "----------" in doc]
-    indent = "\n" + made.__doc__.split("{runtime}")[0].rpartition("\n")[2]
-    made.__doc__ = made.__doc__.replace("{runtime}", indent.join(docs))
-    names = ["self", *", ".join(re.findall(r"(?m)^ {4}(\w[\w, ]*) : ", made.__doc__)).split(", ")]
+    made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", "\n".join(docs))
+    names = ["self", *", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", ")]
     given = signature(made.__init__)
     ordered = sorted(given.parameters.values(), key=lambda one: names.index(one.name))
     made.__init__.__signature__ = given.replace(parameters=ordered)

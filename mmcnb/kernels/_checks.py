@@ -24,11 +24,11 @@ MAY_BE_EMPTY = {"rows", "stored"}
 AXES = {1: ("values",), 2: ("rows", "columns")}
 LARGEST = 2**63 - 1
 RAISES = """Raises
-    ------
-    InputError
-        If an array has another shape or dtype or is not C-ordered, or if a value is out of range.
+------
+InputError
+    If an array has another shape or dtype or is not C-ordered, or if a value is out of range.
 
-    """
+"""
 
 
 Sizes = dict[str, tuple[int, str]]  # what a name in a shape stands for, and the argument that fixed it
@@ -267,5 +267,5 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         return call(*given.values())
 
     check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled
-    check_and_call.__doc__ = re.sub(r"(?=Examples\n +-----)", RAISES, function.__doc__ or "")
+    check_and_call.__doc__ = re.sub(r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or ""))
     return check_and_call

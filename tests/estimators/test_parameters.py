@@ -5,6 +5,8 @@ import inspect
 import pytest
 
 import mmcnb
+from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.parameters import estimator
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs
 
 CHANGED = {
@@ -120,3 +122,24 @@ def test_defaults_are_the_same_wherever_a_name_is_the_same():
     for name in ("KernelCPMMC", "CPMMC"):
         for parameter, held in inspect.signature(getattr(mmcnb, name)).parameters.items():
             assert held.default == whole[parameter].default
+
+
+@pytest.mark.parametrize("indent", ["", "    "])  # Python strips that of docstrings from 3.13 on
+def test_a_signature_has_the_order_of_its_docstring_whatever_its_indentation(indent):
+    lines = [
+        "",
+        "",
+        "Parameters",
+        "----------",
+        "a : int",
+        "    One.",
+        "b : int",
+        "    Two.",
+        "{runtime}",
+        "",
+    ]
+    told = "Rows." + "\n".join(indent + line for line in lines)
+    fields = {"__annotations__": {"b": int, "a": int}, "b": 2, "a": 1, "__doc__": told}
+    made = estimator(type("Own", (StreamedClusterer,), fields))
+    assert list(inspect.signature(made).parameters)[:3] == ["a", "b", "memory_limit"]
+    assert "\nmemory_limit : " in made.__doc__
