@@ -178,7 +178,7 @@ class _CSVFile:
             # A thread of pyarrow that starts as the process ends aborts it.
             reading = pa.csv.ReadOptions(column_names=self.keys, use_threads=False, block_size=len(text) + 1)
             parsing = pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text)
-            of_types: Any = {"include_columns": types and [*types], "column_types": types}
+            of_types: Any = {"include_columns": None if types is None else [*types], "column_types": types}
             marks: Any = {"null_values": [*self._gaps, *(f" {mark}" for mark in self._gaps)]}
             marks |= {"decimal_point": self._options.decimal, "strings_can_be_null": types is None}
             converting = pa.csv.ConvertOptions(**of_types, **marks)

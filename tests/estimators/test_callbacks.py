@@ -47,7 +47,7 @@ def fit(model):
 def test_a_callback_hears_each_row_of_the_history_and_sees_the_fitted_model(name):
     log = Log()
     model = fit(make_any(name, n_clusters=3, n_init=1).set_callbacks(log))
-    assert log.rows == model.history_.to_dict("records") or len(log.rows) == len(model.history_)
+    assert len(log.rows) == len(model.history_) > 0
     assert [row["stage"] for row in log.rows] == model.history_["stage"].tolist()
     assert [row["seconds"] for row in log.rows] == model.history_["seconds"].tolist()
     assert log.heard[:2] == ["setup", "begin fit"]

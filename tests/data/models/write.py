@@ -55,6 +55,7 @@ def main() -> None:
         with create_dense_store(f"{aside}/rows.zarr", 3) as writer:
             writer.append(X)
         mmcnb.CPMMC(random_state=0, checkpoint=folder / "checkpoint").fit(f"{aside}/rows.zarr")
+    (folder / "checkpoint" / "lock").unlink()
     run = folder / "checkpoint" / "run.json"
     document = json.loads(run.read_text())
     document["identity"]["the processor"] = "none"
