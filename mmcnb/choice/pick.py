@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from itertools import combinations
 from typing import Any
 
@@ -94,8 +95,8 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     """
     score, halves = judge(graph, labels).J, dict[bytes, Any]()  # most clusters stay as they are
     for _ in range(MOST_ROUNDS):
-        ranked = sorted(_moves(graph, labels, seed, halves), key=lambda one: -one[0])[:JUDGED]
-        judged = [(judge(graph, other).J, other) for _, other in ranked]
+        likely = nlargest(JUDGED, _moves(graph, labels, seed, halves), key=lambda one: one[0])
+        judged = [(judge(graph, other).J, other) for _, other in likely]
         best = max(judged, key=lambda one: one[0], default=(-np.inf, labels))
         if best[0] <= score + 1e-9:  # the same clusters in another order have another rounding
             break
@@ -108,18 +109,17 @@ def _moves(
 ) -> Iterator[tuple[float, np.ndarray]]:
     """Partitions after a merge and a halving, each after its mutual information; halves are kept by nodes."""
     k = int(labels.max()) + 1
-    half, can_halve = 2 * labels, np.zeros(k, bool)
+    half = 2 * labels
     for one in range(k):
         inside = np.flatnonzero(labels == one)
         upper = _halved(graph, inside, seed, halves)
         if upper is not None:
             half[inside[upper]] += 1
-            can_halve[one] = True
     table = cluster_weights(graph, half, 2 * k)
     whole = np.repeat(np.arange(k), 2)  # the cluster of each half
     for a, b in _linked_pairs(_joined(table, whole, k)):
         merged = np.where(whole == b, a, whole)
-        for one in np.flatnonzero(can_halve).tolist():
+        for one in np.unique(half[half % 2 == 1] // 2).tolist():
             if one not in (a, b):
                 number = merged.copy()
                 number[2 * one + 1] = b

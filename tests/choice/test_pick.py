@@ -1,5 +1,6 @@
 """The pick takes the largest J, the first of equal ones, and repairs what gains by it."""
 
+import weakref
 from collections import Counter
 from itertools import combinations
 
@@ -143,6 +144,24 @@ def test_the_pairs_with_the_strongest_links_merge(k):
     links = {(a, b): table[a, b] / volumes[a] / volumes[b] for a, b in combinations(range(k), 2)}
     found = _linked_pairs(table)
     assert found == sorted(links, key=links.get, reverse=True)[: max(8, k)]
+
+
+def test_few_of_many_moves_are_held_at_once(monkeypatch):
+    graph, k = graph_of(blobs(120, 12, 2.0)), 12
+    labels = np.random.default_rng(0).permutation(np.arange(120) % k)
+    moves, most = [], 0
+
+    def watched(*given):
+        nonlocal most
+        for information, other in _moves(*given):
+            moves.append(weakref.ref(other))
+            most = max(most, sum(move() is not None for move in moves))
+            yield information, other
+
+    monkeypatch.setattr(module, "_moves", watched)
+    repaired(graph, labels, 0)
+    assert len(moves) > 100
+    assert most <= 2 * module.JUDGED + 3  # of this round and of the one before
 
 
 def test_what_no_move_betters_stays_as_it_is():
