@@ -8,6 +8,7 @@ the first rows. "differ" is the share of these whose label is another one, "ari"
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def compute(run: Run) -> dict[str, Any]:
     labels, graph = model.predict(few), model.model_.graph
     points = graph.axes(model.model_.scaled(open_samples(few)).block(0, len(few)))
     settled = float(np.mean(graph.settled(points) >= 0))
-    model.model_ = model.model_.with_all_votes()
+    model.model_ = replace(model.model_, graph=replace(graph, is_deep=None))
     started = time.perf_counter()
     all_voted = model.predict(few)
     voted = (time.perf_counter() - started) / len(few)
