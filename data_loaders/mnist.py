@@ -1,7 +1,8 @@
-"""MNIST: 70,000 handwritten digits of 28 x 28 pixels, divided by 255.
+"""MNIST and Fashion-MNIST: 70,000 digits, or pieces of clothing, of 28 x 28 pixels, divided by 255.
 
 ``mnist`` has the training rows and then the test rows; ``mnist-train`` and ``mnist-test`` have one part.
 Two digits alone are called ``mnist-1v7`` and so on: Tab. IV of the SKMMC paper pools both parts.
+``fashion-mnist`` has the same form; its ten classes run from T-shirts, 0, to ankle boots, 9.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from mmcnb.samples import BLOCK_ROWS
 from ._dataset import Block, published_files, whole_and_parts
 
 PAGE = "http://yann.lecun.com/exdb/mnist/"
+FASHION_PAGE = "https://github.com/zalandoresearch/fashion-mnist"
 # The publisher's page no longer serves the files; this copy has the published checksums.
 _URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
+_FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049
 
 
@@ -69,4 +72,19 @@ _PARTS = {
     "train": (_TRAIN_COUNTS, published_files("mnist", _URL, _TRAIN)),
     "test": (_TEST_COUNTS, published_files("mnist", _URL, _TEST)),
 }
-DATASETS = whole_and_parts("mnist", 784, _PARTS, PAGE, read_idx, "float32")
+_FASHION_TRAIN = {
+    "train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+    "train-labels-idx1-ubyte.gz": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+}
+_FASHION_TEST = {
+    "t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+    "t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+}
+_FASHION_PARTS = {
+    "train": ((6000,) * 10, published_files("fashion-mnist", _FASHION_URL, _FASHION_TRAIN)),
+    "test": ((1000,) * 10, published_files("fashion-mnist", _FASHION_URL, _FASHION_TEST)),
+}
+DATASETS = [
+    *whole_and_parts("mnist", 784, _PARTS, PAGE, read_idx, "float32"),
+    *whole_and_parts("fashion-mnist", 784, _FASHION_PARTS, FASHION_PAGE, read_idx, "float32"),
+]

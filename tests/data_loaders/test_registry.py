@@ -76,6 +76,7 @@ def test_the_facts_are_those_of_the_repository(name, n_samples, n_features, n_cl
 def test_the_whole_of_a_set_in_two_files_is_the_sum_of_its_parts():
     for whole, *parts in [
         ("mnist", "mnist-train", "mnist-test"),
+        ("fashion-mnist", "fashion-mnist-train", "fashion-mnist-test"),
         ("usps", "usps-train", "usps-test"),
         ("optdigits", "optdigits-tra", "optdigits-tes"),
         ("pendigits", "pendigits-train", "pendigits-test"),
@@ -92,6 +93,17 @@ def test_a_pair_keeps_its_two_classes_in_row_order(tiny, data_dir):
     assert (pair.name, dict(pair.class_counts)) == ("tiny-2v0", {0: 1, 2: 1})
     np.testing.assert_array_equal(X_pair, X[[0, 2]])
     np.testing.assert_array_equal(y_pair, y[[0, 2]])
+
+
+def test_fashion_is_of_the_form_of_mnist_and_in_a_folder_of_its_own():
+    digits, clothes = find_dataset("mnist"), find_dataset("fashion-mnist")
+    assert (clothes.n_samples, clothes.n_features) == (digits.n_samples, digits.n_features)
+    assert set(clothes.class_counts.values()) == {7000}
+    names = [[file.path.split("/")[1] for file in one.files] for one in (digits, clothes)]
+    assert names[0] == names[1]
+    assert not {file.path for file in digits.files} & {file.path for file in clothes.files}
+    assert not {file.sha256 for file in digits.files} & {file.sha256 for file in clothes.files}
+    assert find_dataset("fashion-mnist-0v6").n_samples == 14_000
 
 
 def test_the_thesis_pairs_are_there():
