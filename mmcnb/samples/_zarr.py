@@ -113,7 +113,7 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
     with (
         # A damaged document can break anywhere in Zarr's parsers.
         _inventory.damage(f"{name}: the store's metadata cannot be read"),
-        worded(f"{name} contains no Zarr array or group", "check the path", *nothing),
+        worded(f"{name} contains no Zarr array or group", "check the path; a table must be local", *nothing),
     ):
         return reopen(store, inner)
 

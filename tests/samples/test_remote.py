@@ -241,6 +241,7 @@ def silent_url():
 def test_addresses_that_lead_nowhere(server, address, silent_url):
     for url, match in [
         (f"{server.url}/none.zarr", "contains no Zarr array or group"),
+        (f"{server.url}/rows.parquet", "a table must be local"),
         (f"{silent_url}/a.zarr", "could not be fetched"),
         ("nothing-such://a.zarr", "no address that can be read"),
     ]:
