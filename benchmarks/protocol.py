@@ -320,8 +320,12 @@ def _linux_peak(process: psutil.Process) -> float:
 # -- processes ---------------------------------------------------------------------------------
 
 
-def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
+def run_and_watch(
+    command: list[str], environment: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], int]:
     """Run a command that prints JSON, and watch the memory of its processes.
+
+    Variables of ``environment`` are added to those of this process.
 
     Returns
     -------
@@ -332,8 +336,9 @@ def run_and_watch(command: list[str]) -> tuple[dict[str, Any], int]:
         system keeps no peak, of their bytes at each look.
     """
     peak = 0
+    how: dict[str, Any] = {"env": os.environ | dict(environment or {}), "text": True}
     # A pipe that nobody reads would stop a long report.
-    with TemporaryFile("w+") as out, subprocess.Popen(command, stdout=out, text=True) as process:
+    with TemporaryFile("w+") as out, subprocess.Popen(command, stdout=out, **how) as process:
         while process.poll() is None:
             peak = max(peak, _tree_peak(process.pid))
             time.sleep(POLL_SECONDS)

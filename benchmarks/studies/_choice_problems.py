@@ -36,7 +36,7 @@ TEXTS = (
 CELLS, OF_LENGTH_1, COMPONENTS = "mecs", "cnae9", 50
 FEW_AS_PUBLISHED = ("lymphoma", "nci9", "leukemia", "coil20", "yale", "pixraw10p")
 FEW = (CELLS, "allaml", "glioma", *FEW_AS_PUBLISHED)
-AS_PUBLISHED = ("adult", *DIGITS, *TEXTS, *FEW_AS_PUBLISHED)
+AS_PUBLISHED = ("adult", "fashion-mnist", *DIGITS, *TEXTS, *FEW_AS_PUBLISHED)
 SMOKE = ("two-moons", "wdbc", "optdigits 4v5", "letter", "search-snippets-embedded")
 MOST_ROWS = 10_000
 

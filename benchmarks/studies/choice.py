@@ -1,6 +1,6 @@
 """The default's choice among its candidates, on problems of five kinds and beside its peers.
 
-``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has three sections:
+``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has four sections:
 
 problems  shapes; tables and pairs of digits and letters, with two classes; sets with more; texts as words and
           as embeddings; cells, expression and images. Each is clustered at the number of its classes by
@@ -9,6 +9,8 @@ problems  shapes; tables and pairs of digits and letters, with two classes; sets
           by kind and half, mean ranks among the peers, the problems on which a peer is ahead, the candidates,
           and how often the trust is right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
+repeats   eight sets of all kinds by each method, in processes of their own: AMI, the share labelled, seconds,
+          memory, and whether another seed and one thread give the same clusters
 costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
           memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside ``KMeans(n_init=10)`` on all
           cores. Run it alone, on an idle machine
@@ -34,7 +36,7 @@ from benchmarks.before import BEFORE, commit_before
 from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
 from benchmarks.protocol import MNIST_PAIRS, Data, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _choice_costs
+from benchmarks.studies import _choice_costs, _choice_repeats
 from benchmarks.studies._choice_problems import GEOMETRY, MOST_ROWS, Problem, problems_of, rows_of
 from benchmarks.studies._choice_tables import tables_of_papers, tables_of_problems
 from benchmarks.studies._sets import QUICK_ROWS, n_clusters_of, tuning
@@ -113,5 +115,6 @@ def compute_of_papers(run: Run) -> dict[str, Any]:
 SECTIONS = {
     "problems": Section(grid, compute, tables_of_problems),
     "papers": Section(grid_of_papers, compute_of_papers, tables_of_papers),
+    "repeats": Section(_choice_repeats.grid, _choice_repeats.compute, _choice_repeats.tables),
     "costs": Section(_choice_costs.grid, _choice_costs.compute, _choice_costs.tables),
 }

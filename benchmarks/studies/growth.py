@@ -1,21 +1,38 @@
-"""Growth: time, error and peak memory on two rings of 10⁴ to 10⁷ rows in a Zarr store.
+"""Growth: time, error and peak memory against rows, columns and clusters.
 
-``python -m benchmarks growth [--quick] [--rows N]`` writes rings with 32 features to a store and runs
-``mmcnb fit`` on it within 512 MiB in a process of its own, by the default and by `SparseKernelMMC`. The
-seconds are from its report, the peak resident memory is that of the process and its children (Linux). k-means
-beside it is scikit-learn's MiniBatchKMeans, given the same store a block at a time. ``--quick`` stops at 10⁶
-rows.
+``python -m benchmarks growth [--quick] [--rows N] [--part NAME ...]`` has three sections:
+
+rows      two rings with 32 columns in a Zarr store, of 10⁴ to 10⁷ rows: ``mmcnb fit`` within 512 MiB in a
+          process of its own, by the default and by `SparseKernelMMC`. The seconds are from its report, the
+          peak resident memory is that of the process and its children (Linux). k-means beside it is
+          scikit-learn's MiniBatchKMeans, given the same store a block at a time
+columns   10⁵ rows of ten half circles in 8 to 512 columns, by the default and by `UnsupervisedRLS`
+clusters  as many rows of 2 to 64 half circles in 50 columns, by the same
+
+The number of clusters is given but in the first section. ``--quick`` stops at 10⁶ rows.
 """
 
+from collections.abc import Callable, Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from benchmarks.methods import FRONT_DOOR, MINIBATCH, SKMMC, estimator, fit_blocks
-from benchmarks.protocol import ERROR, blocks_of, compile_seconds, fit_store, store_once
-from benchmarks.run import Options, Run, Runs, frame_of_runs
+from benchmarks.methods import FRONT_DOOR, LEAST_SQUARES, MINIBATCH, SKMMC, estimator, fit_blocks
+from benchmarks.protocol import (
+    ERROR,
+    blocks_of,
+    compile_seconds,
+    fit_store,
+    of_store,
+    store_once,
+    timed,
+    written_once,
+)
+from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result, goals_of, log_slope, over_seeds
+from mmcnb.datasets import write_synthetic
 
 FEATURES = 32
 MEMORY_LIMIT = 512  # MiB
@@ -23,6 +40,10 @@ MOST_ROWS, QUICK_ROWS, SMOKE_ROWS = 10**7, 10**6, 2000
 MEMORY_ROWS = 10**6  # from here on the store is larger than the rest of the limit
 PEER_ROWS = 2**15
 MOST_SLOPE = 1.1
+WIDE_ROWS = 10**5
+USUAL = {"columns": 50, "clusters": 10}  # of what does not grow
+SMALL_AND_LARGE = {"columns": [8, 16, 32, 64, 128, 256, 512], "clusters": [2, 4, 8, 16, 32, 64]}
+MOST_SLOPE_OF = {"columns": 1.0, "clusters": 0.5}
 VERB = {FRONT_DOOR: "maximum-margin-clustering", SKMMC: "sparse-kernel-mmc"}
 
 
@@ -68,3 +89,54 @@ def _goals(method: str, ours: pd.DataFrame) -> list[Goal]:
     ]
     judged = ours[ours["n"] >= min(MEMORY_ROWS, ours["n"].max())].set_index("n")["peak_mib"]
     return [*slopes, *goals_of(judged, MEMORY_LIMIT, f"{method}, {{:,}} rows: peak memory", "MiB")]
+
+
+# -- columns and clusters ----------------------------------------------------------------------
+
+
+def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
+    """The grid in which the columns, or the clusters, grow."""
+
+    @frame_of_runs
+    def grid(options: Options) -> Runs:
+        sizes = options.pick(SMALL_AND_LARGE[what], SMALL_AND_LARGE[what], SMALL_AND_LARGE[what][:2])
+        settings = {"rows": options.sized(WIDE_ROWS, WIDE_ROWS)}
+        methods = (FRONT_DOOR, LEAST_SQUARES)
+        for seed, size, method in product(options.repeats(1), sizes, methods):
+            yield Run("arcs", method, seed, USUAL | {what: size}, settings=settings)
+
+    return grid
+
+
+def compute_sized(run: Run) -> dict[str, Any]:
+    """A fit of half circles in a store, given their number."""
+    rows, columns, clusters = run.settings["rows"], run.parameters["columns"], run.parameters["clusters"]
+
+    def write(path: Path) -> None:
+        write_synthetic("arcs", path, rows, columns, 0, n_clusters=clusters)
+
+    store = written_once(run.folder, f"arcs-{rows}-{columns}-{clusters}", write)
+    model = estimator(run.method, clusters, random_state=run.seed)
+    compiled = compile_seconds(next(blocks_of(store, PEER_ROWS)), model)
+    measures = timed(model, store) | {"compile_seconds": compiled}
+    return of_store(store, model.labels_) | measures
+
+
+def tables_of(what: str) -> Callable[[pd.DataFrame], Result]:
+    """The tables of a section in which the columns, or the clusters, grow; goals: slopes of time."""
+
+    def tables(frame: pd.DataFrame) -> Result:
+        table = over_seeds(frame, ["method", what], "ari")
+        slopes = {
+            method: log_slope(part[what], part["seconds"]).value for method, part in table.groupby("method")
+        }
+        goals = goals_of(pd.Series(slopes), MOST_SLOPE_OF[what], f"{what}: {{}}, slope of time")
+        return Result({f"growth-{what}": table}, goals)
+
+    return tables
+
+
+SECTIONS: Mapping[str, Section] = {
+    "rows": Section(grid, compute, tables),
+    **{what: Section(grid_of(what), compute_sized, tables_of(what)) for what in MOST_SLOPE_OF},
+}

@@ -7,15 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.libraries import EVOC, GENIE, LEIDEN, OTHER_GINI
-from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN
+from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
 from benchmarks.protocol import ERROR, Data
 from benchmarks.run import Options, Run
 from benchmarks.studies import _choice_costs as costs
 from benchmarks.studies import _choice_problems, choice
+from benchmarks.studies import _choice_repeats as repeats
 from benchmarks.studies import _choice_tables as tables
 from benchmarks.studies._choice_problems import KINDS, MANY, SMOKE, TWO, Problem, problems, rows_of
 from mmcnb import InputError, MaximumMarginClustering, open_samples, partition_score
@@ -239,3 +241,43 @@ def test_candidates_are_counted_and_their_J_is_below_the_largest():
     told = tables.candidates(tables.with_facts(frame_of(ROWS))).set_index(["kind", "candidate"])
     assert told.loc[(TWO, "margin"), ["runs", "taken", "J below the largest"]].tolist() == [3, 1, 0]
     assert told.loc[(TWO, "communities 10"), "J below the largest"] == 0.5
+
+
+@pytest.mark.usefixtures("all_installed")
+def test_the_repeats_have_each_method_on_each_set_once(tmp_path):
+    runs = runs_of("repeats", tmp_path, rows=300)
+    assert len({run.identity for run in runs}) == len(runs)
+    assert {run.method for run in runs} == set(repeats.METHODS)
+    assert {run.dataset for run in runs} == set(repeats.SETS)
+    assert {repeats.PROBLEMS[name].kind for name in repeats.SETS} == set(KINDS)
+    assert {run.settings["rows"] for run in runs} == {300}
+    assert not [run for run in runs if run.method == EVOC and run.dataset in SHAPES]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [KMEANS, FRONT_DOOR])
+def test_a_repeat_is_compared_with_the_fit_of_this_process(method):
+    run = Run("four-moons", method, 3, settings={"rows": 400})
+    found = repeats.compute(run)
+    data = rows_of(PROBLEMS["four-moons"], 400, 0)
+    given = {"n_init": 10} if method == KMEANS else {}
+    here = {seed: estimator(method, 4, random_state=seed, **given).fit(data.X).labels_ for seed in (3, 1003)}
+    assert found["ari"] == pytest.approx(adjusted_rand_score(data.y, here[3]))
+    assert found["ami"] == pytest.approx(adjusted_mutual_info_score(data.y, here[3]))
+    assert found["another seed"] == pytest.approx(adjusted_rand_score(here[3], here[1003]))
+    assert found["one thread"] == 1
+    assert found["labelled"] == 1
+    assert found["peak_mib"] > 50
+    assert found["seconds"] > 0
+
+
+def test_sets_weigh_the_same_in_the_means_of_the_repeats():
+    figures = dict.fromkeys(repeats.MEASURES, 0.5)
+    rows = [("wdbc", 0, 0.0), ("wdbc", 1, 0.2), ("mnist", 0, 1.0)]
+    frame = pd.DataFrame(
+        [{"dataset": name, "method": KMEANS, "seed": seed, "status": "ok"} | figures | {"ari": ari}
+         for name, seed, ari in rows]
+    )  # fmt: skip
+    found = repeats.tables(frame).tables
+    assert found["choice-repeats"].loc[0, ["sets", "ari"]].tolist() == [2, pytest.approx(0.55)]
+    assert set(found["choice-repeats-sets"]["dataset"]) == {"wdbc", "mnist"}
