@@ -61,4 +61,5 @@ labels = pd.read_csv(folder / "segments.csv")["cluster"]
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.scatter(customers["joined"], customers["income"], c=labels, cmap="viridis", s=8)
 ax.set(xlabel="joined", ylabel="income", yscale="log", title="three segments")
+ax.tick_params(axis="x", rotation=30)
 plt.show()
