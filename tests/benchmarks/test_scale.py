@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.methods import LEAST_SQUARES
-from benchmarks.studies import scale
+from benchmarks.methods import FRONT_DOOR, LEAST_SQUARES
+from benchmarks.run import Run
+from benchmarks.studies import _label_costs, scale
 
 
 def seconds_of(rows, workers):
@@ -49,3 +50,14 @@ def test_a_command_is_killed_after_some_seconds():
 
 def test_a_command_that_ends_by_itself_was_not_killed():
     assert scale.killed_after([sys.executable, "-c", "pass"], 60.0) == 0.0
+
+
+@pytest.mark.slow
+def test_labels_of_a_store_are_timed_beside_a_vote_on_each_row(tmp_path):
+    run = Run("arcs", FRONT_DOOR, 0, settings={"rows": 5000}, folder=str(tmp_path))
+    found = _label_costs.compute(run)
+    assert found["ari"] == found["ari, all vote"] == 1
+    assert found["differ"] == 0
+    assert 0 < found["us_a_row"] == pytest.approx(1e6 * found["seconds"] / 5000)
+    result = _label_costs.tables(pd.DataFrame([found]).assign(dataset="arcs", status="ok"))
+    assert [goal.figure for goal in result.goals] == [pytest.approx(100 * found["us_a_row"])]
