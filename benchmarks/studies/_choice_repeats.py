@@ -63,8 +63,8 @@ def compute(run: Run) -> dict[str, Any]:
         "another seed": (run.seed + ANOTHER, {}),
         "one thread": (run.seed, ONE_THREAD),
     }
-    found, labels = dict[str, Any](), dict[str, np.ndarray]()
-    peak = 0
+    rows_of(PROBLEMS[run.dataset], run.settings["rows"], 0)  # a set that is not here ends the run
+    found, labels, peak = dict[str, Any](), dict[str, np.ndarray](), 0
     with TemporaryDirectory() as folder:
         for name, (seed, environment) in fits.items():
             path = Path(folder) / f"{name}.npy"

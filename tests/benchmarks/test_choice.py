@@ -13,7 +13,7 @@ from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.libraries import EVOC, GENIE, LEIDEN, OTHER_GINI
 from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
-from benchmarks.protocol import ERROR, Data
+from benchmarks.protocol import ERROR, Data, NoData
 from benchmarks.run import Options, Run
 from benchmarks.studies import _choice_costs as costs
 from benchmarks.studies import _choice_problems, choice
@@ -281,3 +281,13 @@ def test_sets_weigh_the_same_in_the_means_of_the_repeats():
     found = repeats.tables(frame).tables
     assert found["choice-repeats"].loc[0, ["sets", "ari"]].tolist() == [2, pytest.approx(0.55)]
     assert set(found["choice-repeats-sets"]["dataset"]) == {"wdbc", "mnist"}
+
+
+def test_a_set_that_is_not_here_ends_a_repeat_before_its_fits(monkeypatch):
+    def nothing(*given):
+        raise NoData("nothing is here.")
+
+    monkeypatch.setattr(repeats, "rows_of", nothing)
+    monkeypatch.setattr(repeats, "run_and_watch", lambda *given: pytest.fail("it was fitted"))
+    with pytest.raises(NoData):
+        repeats.compute(Run(repeats.CLOTHES.name, KMEANS, 0, settings={"rows": 30}))
