@@ -19,10 +19,11 @@ import pandas as pd
 from sklearn.metrics import adjusted_mutual_info_score
 
 from benchmarks import libraries
-from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, KMEANS, estimator
-from benchmarks.protocol import run_and_watch, scored
+from benchmarks.methods import FRONT_DOOR, KMEANS, estimator
+from benchmarks.protocol import MIB, run_and_watch, scored
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies._choice_problems import MANY, Problem, problems, rows_of
+from benchmarks.studies._choice_tables import RANKED
 from benchmarks.studies.peers import installed, with_noise
 from benchmarks.tables import Result
 from mmcnb.datasets import SHAPES
@@ -32,22 +33,16 @@ CLOTHES = Problem("fashion-mnist", "fashion-mnist", MANY)  # its files are not w
 PROBLEMS = {one.name: one for one in (*problems(), CLOTHES)}
 SETS = ("four-moons", "wdbc", "segment", "mnist", CLOTHES.name, "agnews-embedded", "mecs")
 SMOKE_SETS, SMOKE_METHODS = ("wdbc",), (FRONT_DOOR, KMEANS)
-METHODS = (
-    *(FRONT_DOOR, KMEANS),
-    *(method for method in libraries.METHODS if method not in libraries.OTHER_GINI),
-    *(CUT, DENSITY),
-)
 MOST_ROWS = 5000
 ANOTHER = 1000  # added to a seed
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "LOKY")}
 MEASURES = ["ari", "ami", "labelled", "seconds", "peak_mib", "another seed", "one thread"]
-MIB = 2**20
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """All methods that are installed on a few sets of each kind."""
-    methods = options.pick(METHODS, METHODS, SMOKE_METHODS)
+    methods = options.pick(RANKED, RANKED, SMOKE_METHODS)
     settings = {"rows": min(options.rows or MOST_ROWS, MOST_ROWS)}
     for name, seed, method in product(
         options.pick(SETS, SETS, SMOKE_SETS), options.repeats(1), installed(methods)

@@ -112,14 +112,14 @@ def _moves(
     half = 2 * labels
     for one in range(k):
         inside = np.flatnonzero(labels == one)
-        upper = _halved(graph, inside, seed, halves)
-        if upper is not None:
+        if (upper := _halved(graph, inside, seed, halves)) is not None:
             half[inside[upper]] += 1
+    halved = np.unique(half[half % 2 == 1] // 2).tolist()
     table = cluster_weights(graph, half, 2 * k)
     whole = np.repeat(np.arange(k), 2)  # the cluster of each half
     for a, b in _linked_pairs(_joined(table, whole, k)):
         merged = np.where(whole == b, a, whole)
-        for one in np.unique(half[half % 2 == 1] // 2).tolist():
+        for one in halved:
             if one not in (a, b):
                 number = merged.copy()
                 number[2 * one + 1] = b
