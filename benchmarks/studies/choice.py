@@ -9,8 +9,8 @@ problems  shapes; tables and pairs of digits and letters, with two classes; sets
           by kind and half, mean ranks among the peers, the problems on which a peer is ahead, the candidates,
           and how often the trust is right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
-repeats   seven sets of all kinds by each method, in processes of their own: AMI, the share labelled, seconds,
-          memory, and whether another seed and one thread give the same clusters
+repeats   eight sets of all kinds by each method with ten seeds, in processes of their own: AMI, the share
+          labelled, seconds, memory, and whether another seed and one thread give the same clusters
 costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
           memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside ``KMeans(n_init=10)`` on all
           cores. Run it alone, on an idle machine
