@@ -67,7 +67,7 @@ def refuse(capsys, *words):
 def test_labels_are_the_same_in_every_form(folder):
     expected = mmcnb.load(folder / "model").to_frame(folder / "blobs.zarr")
     for table in (
-        pd.read_csv(folder / "l.csv", float_precision="round_trip"),
+        pd.read_csv(folder / "l.csv", engine="pyarrow"),
         pd.read_parquet(folder / "l.parquet"),
     ):
         assert table.columns.tolist() == ["row", "cluster", "margin"]

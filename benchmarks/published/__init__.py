@@ -87,7 +87,7 @@ def _frame() -> pd.DataFrame:
 def read_csv(name: str) -> pd.DataFrame:
     """One of the files beside this module, by its name without ".csv"."""
     path = Path(__file__).with_name(f"{name}.csv")
-    return pd.read_csv(path, float_precision="round_trip", encoding="utf-8")
+    return pd.read_csv(path, engine="pyarrow", encoding="utf-8")
 
 
 @cache
