@@ -84,7 +84,7 @@ def figures_of(study: Study) -> pd.DataFrame:
     values = with_pairs(chosen(study)) if study.runs else study.values.assign(x=np.nan, rest="{}")
     groups = values.groupby([*GROUP, "rest", "metric"], dropna=False)["value"]
     measured = groups.agg(mean="mean", sd="std", max="max", runs="count").reset_index()
-    sources = read_csv("sources").fillna({"part": ""}).query("study == @study.name")
+    sources = read_csv("sources").astype({"part": object}).fillna({"part": ""}).query("study == @study.name")
     found = [_of_source(measured, study, source) for source in sources.itertuples()]
     rows = pd.concat(found, ignore_index=True)
     printed = table_figures()[[*KEY, "value"]].rename(columns={"value": "published"})
@@ -216,7 +216,7 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     )
     frame = table_figures().merge(runs.rename(columns={"value": "ours", "sd": "our sd"}), how="left", on=KEY)
     frame["excess"] = [_excess(row) for row in frame.to_dict("records")]
-    absent, worse = (read_csv(name).fillna("") for name in ("reasons", "worse"))
+    absent, worse = (read_csv(name).astype(object).fillna("") for name in ("reasons", "worse"))
     listed = np.select([frame["ours"].isna(), frame["excess"] > 0], [1, 2])
     tables = (None, absent, worse)
     rows = zip(frame.itertuples(), listed, strict=True)

@@ -11,7 +11,10 @@ def forces(scale, difference):
 
 def between(x, y):
     difference = [one - other for one, other in zip(x, y, strict=True)]
-    return difference, sum(one * one for one in difference)
+    squared = 0.0
+    for one in difference:  # `sum` adds with a correction
+        squared += one * one
+    return difference, squared
 
 
 def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):

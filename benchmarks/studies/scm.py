@@ -255,7 +255,7 @@ def judged(model: Any, task: Task) -> dict[str, float]:
 
 def tables_of_points(frame: pd.DataFrame) -> Result:
     """Average precision and seconds of each method, a row a point, the best of the SVC first."""
-    weights = frame.get("rare_weight", pd.Series(np.nan, frame.index)).fillna("balanced")
+    weights = frame.get("rare_weight", pd.Series(np.nan, frame.index)).astype(object).fillna("balanced")
     figures, index = ["average_precision", "seconds"], ["gamma", "C", "rare_weight"]
     table = frame.assign(rare_weight=weights).pivot_table(figures, index, "method", sort=False)
     table.columns = [f"{method} {figure}" for figure, method in table.columns]

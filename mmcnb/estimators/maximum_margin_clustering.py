@@ -50,7 +50,7 @@ from mmcnb.stores import create_dense_store
 MOST_MARGIN_CLUSTERS = 2
 ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only candidate
 # Bytes of a node with its neighbours, edges and communities; and seconds of one core for it.
-NODE_BYTES, NODE_SECONDS = 4000.0, 5e-5
+NODE_BYTES, NODE_SECONDS = 3750.0, 5e-5
 GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
 
 

@@ -35,11 +35,10 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     elif kind in ("layers", "obsm", "obsp") and name in getattr(data, kind):
         found = getattr(data, kind)[name]
     if found is None:
-        has = [] if data.X is None else ["X"]
-        has += [] if data.raw is None else ["raw/X"]
-        has += [f"{group}/{name}" for group in ("layers", "obsm", "obsp") for name in getattr(data, group)]
-        known = ", ".join(has) or "none"
-        raise InputError(f"AnnData has no element {path!r}; it has: {known}. Name one with element.")
+        has = ["X"] * (data.X is not None) + ["raw/X"] * (data.raw is not None)
+        for group in ("layers", "obsm", "obsp"):
+            has += [f"{group}/{name}" for name in getattr(data, group) if name]  # a layer without is X itself
+        raise InputError(f"AnnData has no element {path!r}; it has: {', '.join(has)}. Name one with element.")
     variables = {"X": data, "layers": data, "raw": data.raw}.get(kind)
     names = None if variables is None else plain_names(variables.var_names)
     return open_named(found, f"AnnData's {path}", names)

@@ -252,6 +252,8 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
     if key is None:
         return None
     array = storage.member(frame, key) if isinstance(key, str) and "/" not in key else None
+    if array is not None and not hasattr(array, "shape"):  # texts that may be missing, with a mask
+        array = storage.member(array, "values")
     if len(getattr(array, "shape", ())) != 1:
         raise DamagedStoreError(f"{samples.name}: {path} names no 1-D array of its own as _index: {REMEDY}.")
     return storage.rows(array)

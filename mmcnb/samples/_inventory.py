@@ -350,8 +350,13 @@ def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
         return ChunkCodec(name, dtype, array.chunks, metadata.order)
     if type(array.serializer) is not BytesCodec:
         return None
-    is_big = getattr(array.serializer.endian, "value", "little") == "big"
-    return ChunkCodec(name, dtype.newbyteorder(">" if is_big else "<"), array.chunks)
+    order: Any = codec_setting(array.serializer, "endian") or "little"
+    return ChunkCodec(name, dtype.newbyteorder(order), array.chunks)
+
+
+def codec_setting(codec: Any, name: str) -> Any:
+    """A setting of a codec as it is stored; of its attribute, some versions of Zarr make an enumeration."""
+    return codec.to_dict().get("configuration", {}).get(name)
 
 
 def _decode(name: str, frame: bytes, out: np.ndarray) -> int:

@@ -133,11 +133,10 @@ class LimitedStore(WrapperStore[Store]):
         """The inner chunks of a shard or of a part of it, by the index at its end or at its beginning."""
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
         length, extra = 16 * self._inner, 4 * (len(codec.index_codecs) > 1)  # its checksum
-        at_end = codec.index_location.value == "end"
+        at_end = _inventory.codec_setting(codec, "index_location") != "start"
         if byte_range is not None:
             is_first = not at_end and getattr(byte_range, "start", 1) == 0
-            is_index = isinstance(byte_range, SuffixByteRequest) or is_first
-            yield from [] if is_index else [shard]
+            yield from [] if is_first or isinstance(byte_range, SuffixByteRequest) else [shard]
             return
         index = shard[len(shard) - length - extra : len(shard) - extra] if at_end else shard[:length]
         if len(index) != length:

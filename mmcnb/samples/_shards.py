@@ -11,7 +11,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import check_chunk_file, damaged_chunks, join, most_bytes
+from mmcnb.samples._inventory import check_chunk_file, codec_setting, damaged_chunks, join, most_bytes
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
@@ -23,7 +23,7 @@ def has_plain_shards(array: zarr.Array) -> bool:
     if not array.shards or array.shards[1:] != array.shape[1:] or list(map(type, codecs)) != [ShardingCodec]:
         return False
     indexed = [type(codec) for codec in codecs[0].index_codecs] == [BytesCodec, Crc32cCodec]
-    little = indexed and getattr(codecs[0].index_codecs[0].endian, "value", "") == "little"
+    little = indexed and codec_setting(codecs[0].index_codecs[0], "endian") == "little"
     return little and array.chunks[1:] == array.shape[1:]
 
 
@@ -82,10 +82,9 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
     if (n_bytes := file.seek(0, os.SEEK_END)) < length:
         raise ValueError(f"it has {n_bytes} bytes and its index alone has {length}")
-    file.seek(n_bytes - length if array.metadata.codecs[0].index_location.value == "end" else 0)
-    content = file.read(length)
-    places = content[:-CHECKSUM_BYTES]
-    if google_crc32c.value(places) != int.from_bytes(content[-CHECKSUM_BYTES:], "little"):
+    file.seek(0 if codec_setting(array.metadata.codecs[0], "index_location") == "start" else n_bytes - length)
+    places, checksum = file.read(length - CHECKSUM_BYTES), file.read(CHECKSUM_BYTES)
+    if google_crc32c.value(places) != int.from_bytes(checksum, "little"):
         raise ValueError("its index is not the one that was written")
     return np.frombuffer(places, "<u8").reshape(-1, 2)
 

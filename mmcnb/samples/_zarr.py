@@ -65,8 +65,7 @@ class ZarrStorage:
         """Set how rows are opened again, whether all arrays are listed, and the recorded digest."""
         inventory, samples.opening = self.inventory, (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(samples.node.store, RemoteStore | LocalStore | ZipStore)
-        hashes = [inventory and inventory.hashes(array.path) for array in samples.arrays]
-        samples.checksummed = None not in hashes
+        samples.checksummed = None not in [inventory and inventory.hashes(one.path) for one in samples.arrays]
         if inventory is not None and samples.checksummed:
             samples.digest = inventory.record["digest"]
 

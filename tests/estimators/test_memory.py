@@ -102,6 +102,30 @@ def test_the_front_door_takes_no_more_than_its_plan(stores, tmp_path, n_clusters
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("jobs", [2, 8])
+def test_the_plan_counts_what_each_thread_keeps(stores, tmp_path, jobs):
+    default = mmcnb.MaximumMarginClustering(2, memory_limit="1GiB", n_jobs=jobs)
+    compile_seconds(make_block("rings", 0, 3000, FEATURES)[0], default)
+    plan = default.plan(stores[1])
+    outputs = ["--model", str(tmp_path / "model"), "--labels", str(tmp_path / "labels.zarr")]
+    words = [
+        "--n-clusters",
+        "2",
+        "--memory-limit",
+        "1GiB",
+        "--jobs",
+        str(jobs),
+        "--random-state",
+        "0",
+        "--json",
+    ]
+    report = run_and_watch([sys.executable, "-m", "mmcnb", "fit", str(stores[1]), *words, *outputs])[0]
+    assert plan.threads == jobs
+    assert report["peak_memory_bytes"] <= plan.peak
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("peak", [peak_of_fit, peak_of_least_squares])
 def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(stores, tmp_path, peak):
     for estimator in (mmcnb.SparseKernelMMC(), mmcnb.UnsupervisedRLS(3)):

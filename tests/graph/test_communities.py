@@ -51,7 +51,7 @@ def test_a_ring_of_cliques_falls_into_arcs():
 
 @pytest.mark.parametrize("k", range(1, 7))
 def test_components_come_before_their_parts(k):
-    W = block_diag([cliques(1, 5, 0.0)] * 4).toarray()
+    W = block_diag([csr_array(cliques(1, 5, 0.0))] * 4).toarray()
     labels = at(W, k)
     assert set(labels) == set(range(k))
     of_component = [set(part) for part in labels.reshape(4, 5)]

@@ -12,7 +12,7 @@ def planted(sizes, seed=0, bridge=0.05):
     for size in sizes:
         chords = rng.random((size, size))
         ring = np.roll(np.eye(size), 1, axis=1) + chords * (rng.random((size, size)) < 4 / size)
-        rings.append(np.triu(ring + ring.T, 1))
+        rings.append(csr_array(np.triu(ring + ring.T, 1)))
     W = block_diag(rings).toarray()
     ends = np.cumsum(sizes)
     W[ends[:-1] - 1, ends[:-1]] = bridge

@@ -1,5 +1,7 @@
 """Chunks that are decoded here have the numbers that Zarr reads, whatever wrote them."""
 
+from types import SimpleNamespace
+
 import numcodecs
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, ZstdCodec
 from zarr.storage import LocalStore, MemoryStore, ZipStore
 
 from mmcnb.errors import DamagedStoreError
+from mmcnb.samples._inventory import codec_setting
 from mmcnb.samples._zarr import stored_array
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Numcodecs codecs are not in the Zarr version 3")
@@ -84,6 +87,18 @@ def test_any_slice_has_the_bits_that_zarr_reads(tmp_path_factory, kind, array, d
 
 
 ENCODED = [(2, name) for name in SECOND] + [(3, name) for name in THIRD]
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_settings_of_a_codec_are_told_as_they_are_stored(order):
+    """Zarr 3.1 has them as members of an enumeration, Zarr 3.4 as texts."""
+    codec = BytesCodec(endian=order)
+    assert codec_setting(codec, "endian") == order
+    stored = SimpleNamespace(
+        to_dict=lambda: {"name": "bytes", "configuration": {"endian": order}}, endian=order
+    )
+    assert codec_setting(stored, "endian") == order
+    assert codec_setting(SimpleNamespace(to_dict=lambda: {"name": "crc32c"}), "endian") is None
 
 
 @pytest.mark.parametrize(("version", "codec"), ENCODED)

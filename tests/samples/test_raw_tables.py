@@ -53,7 +53,10 @@ def expected(frame):
     median = known[(len(known) - 1) // 2]
     rows = []
     for row in frame.itertuples():
-        texts = [float((row.colour or "") == text) for text in ("", "blue", "green", "red")]
+        texts = [
+            float(("" if pd.isna(row.colour) else row.colour) == text)
+            for text in ("", "blue", "green", "red")
+        ]
         size = median if row.size != row.size else row.size
         rows.append([size, row.count, float(row.member), *texts, row.since.timestamp()])
     return rows
@@ -679,7 +682,7 @@ def test_a_text_that_cannot_be_taken_ends_in_a_sentence_whose_remedy_works(tmp_p
 
 
 def test_a_frame_of_numbers_keeps_its_rows():
-    frame = pd.DataFrame(np.array([[1.0, 5], [4, 3]]), columns=["a", "b"])
+    frame = pd.DataFrame(np.array([[1.0, 5], [4, 3]]), columns=["a", "b"], copy=False)
     for options in (None, NUMBERS_ALONE):
         samples = open_samples(frame, options=options)
         assert samples.encoding is None
