@@ -34,8 +34,7 @@ class Element(ChunkedSamples):
         self._describe(describe(storage, node), shape, dtype)
         self.path, self.element = storage.place(node)
         storage.take(self)
-        if not self.is_reopenable:
-            self.path = None
+        self.path = self.path if self.is_reopenable else None
 
     @cached_property
     def feature_names(self) -> list[str] | None:

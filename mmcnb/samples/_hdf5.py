@@ -86,8 +86,7 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
         if isinstance(link, h5py.ExternalLink):
             raise InputError(f"{node.file.filename}: {path} leads to the file {link.filename}: {COPY}.")
         if isinstance(link, h5py.SoftLink):
-            start = node.file if link.path.startswith("/") else node
-            node = _follow(start, link.path, n_links + 1)
+            node = _follow(node.file if link.path.startswith("/") else node, link.path, n_links + 1)
         else:
             node = None if link is None else node.get(part)
     return node

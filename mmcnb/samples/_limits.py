@@ -98,6 +98,9 @@ class LimitedStore(WrapperStore[Store]):
         self._is_decoded_here = not array.shards and _inventory.chunk_codec(array) is not None
         self._codec, self._n_texts = _inventory.codec_name(array), 0 if fixed else int(np.prod(array.chunks))
 
+    _supports_sync_io = False  # which would not call `get`
+    get_ranges = RemoteStore.get_ranges
+
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
@@ -107,10 +110,9 @@ class LimitedStore(WrapperStore[Store]):
         if isinstance(self._store, LocalStore):
             with _inventory.damage(f"{self._name}: chunk {key} is damaged"), suppress(FileNotFoundError):
                 _inventory.check_chunk_file(self._store.root / key, most)
-        if isinstance(self._store, ZipStore):
-            packed = self._store._zf.NameToInfo.get(key)
-            if packed is not None and packed.file_size > most:
-                raise self._too_long(key, most)
+        packed = self._store._zf.NameToInfo.get(key) if isinstance(self._store, ZipStore) else None
+        if packed is not None and packed.file_size > most:
+            raise self._too_long(key, most)
         bound = [most] if isinstance(self._store, RemoteStore) else []
         value = await self._store.get(key, prototype, byte_range, *bound)
         if value is None:

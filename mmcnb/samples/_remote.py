@@ -74,6 +74,10 @@ class RemoteStore(WrapperStore[FsspecStore]):
                     await asyncio.sleep(pause)
         raise AssertionError
 
+    async def get_ranges(self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any) -> Any:
+        """Parts of a value, each fetched by `get`, which the wrapped store's own method would not call."""
+        yield [*enumerate(await asyncio.gather(*[self.get(key, prototype, part) for part in parts]))]
+
 
 @asynccontextmanager
 async def _bounded(fault: str, most: int) -> AsyncIterator[None]:

@@ -186,8 +186,7 @@ def chunk_advice(samples: Samples) -> str | None:
     name, array = root.name, root.arrays[0]
     size = math.prod(array.chunks) * array.dtype.itemsize
     if array.chunks[1:] < array.shape[1:]:
-        columns = f"{array.chunks[1]:,} of {array.shape[1]:,} columns"
-        trouble = f"chunks of {columns}, so that each row lies in several"
+        trouble = f"chunks of {array.chunks[1]:,} of {array.shape[1]:,} columns, so each row lies in several"
     elif size < 2**15:
         trouble = f"{array.nchunks:,} chunks of {format_bytes(size)}, so that most of a read is overhead"
     else:

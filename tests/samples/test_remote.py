@@ -1,5 +1,6 @@
 """Stores behind addresses give the same bits, and what fails on the way is told from damage."""
 
+import asyncio
 import pickle
 import re
 import shutil
@@ -9,6 +10,7 @@ import threading
 import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ import zarr
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import _remote as remote
 from mmcnb.samples import open_samples
+from mmcnb.samples._limits import LimitedStore
 from mmcnb.stores import (
     convert,
     create_csr_store,
@@ -159,6 +162,22 @@ def test_shards(X, tmp_path, publish):
     )
     array[:] = X
     spans_agree(open_samples(publish(tmp_path / "a.zarr")), open_samples(X))
+
+
+def test_parts_of_a_value_are_fetched_by_the_own_get_of_a_store():
+    """Zarr 3.4 has a method for parts, which would pass by the bounds of `get`."""
+
+    async def get(key, prototype, part):
+        return key, prototype, part
+
+    async def parts():
+        given = remote.RemoteStore.get_ranges(
+            SimpleNamespace(get=get), "c/0", [3, 4], prototype="bytes", max_gap_bytes=1
+        )
+        return [one async for some in given for one in some]
+
+    assert asyncio.run(parts()) == [(0, ("c/0", "bytes", 3)), (1, ("c/0", "bytes", 4))]
+    assert LimitedStore.get_ranges is remote.RemoteStore.get_ranges
 
 
 def test_shards_need_a_server_that_sends_parts(X, server):
