@@ -108,17 +108,7 @@ def test_the_plan_counts_what_each_thread_keeps(stores, tmp_path, jobs):
     compile_seconds(make_block("rings", 0, 3000, FEATURES)[0], default)
     plan = default.plan(stores[1])
     outputs = ["--model", str(tmp_path / "model"), "--labels", str(tmp_path / "labels.zarr")]
-    words = [
-        "--n-clusters",
-        "2",
-        "--memory-limit",
-        "1GiB",
-        "--jobs",
-        str(jobs),
-        "--random-state",
-        "0",
-        "--json",
-    ]
+    words = f"--n-clusters 2 --memory-limit 1GiB --jobs {jobs} --random-state 0 --json".split()
     report = run_and_watch([sys.executable, "-m", "mmcnb", "fit", str(stores[1]), *words, *outputs])[0]
     assert plan.threads == jobs
     assert report["peak_memory_bytes"] <= plan.peak

@@ -102,7 +102,7 @@ def test_names_beside_a_mask_are_read(annotated, tmp_path, form):
     if form == "h5ad":
         with h5py.File(path, "w") as root:
             root["X"] = np.eye(7)
-    root = zarr.open_group(path) if form == "zarr" else h5py.File(path, "a")
+    root = zarr.open_group(path, use_consolidated=False) if form == "zarr" else h5py.File(path, "a")
     frame = root.require_group("var")
     frame.attrs["_index"] = "names"
     names = frame.create_group("names")
@@ -125,7 +125,7 @@ def test_names_of_a_store_are_read_when_they_are_asked_for(annotated):
     chunk = next(file for file in files if not file.name.startswith((".z", "zarr.json")))
     chunk.write_bytes(b"no names")
     samples = open_samples(path)  # which reads no names
-    with pytest.raises(
-        DamagedStoreError, match=r"cells\.zarr/var/_index\S*: .*(is damaged|cannot be read) [^\n]*\.$"
-    ):
+    # Of anndata 0.12, and of 0.13, which writes shards.
+    plain, masked = r": chunk var/_index/0\S* is damaged", "/values: 0 to 7 cannot be read"
+    with pytest.raises(DamagedStoreError, match=rf"cells\.zarr/var/_index({plain}|{masked}) [^\n]*\.$"):
         samples.feature_names
