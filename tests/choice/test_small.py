@@ -1,5 +1,7 @@
 """Small clusters: found among far rows, not in noise; each becomes a cluster, and others stay as they are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -21,8 +23,7 @@ def drawn_twice(sizes, n_noise=0, seed=0):
     return np.vstack([large, small, noise]), np.r_[np.zeros(800, int), y + 1, np.zeros(n_noise, int)]
 
 
-@pytest.mark.parametrize("n_noise", [0, 60])
-@pytest.mark.parametrize("sizes", [[12], [9, 30], [16, 20, 40]])
+@pytest.mark.parametrize(("sizes", "n_noise"), [([12], 0), ([9, 30], 60), ([16, 20, 40], 60)])
 def test_small_groups_far_from_others_are_found_whole(sizes, n_noise):
     X, truth = drawn_twice(sizes, n_noise)
     found = small_clusters(X, graph_of(X[:800]), seed=0)
@@ -34,12 +35,11 @@ def test_small_groups_far_from_others_are_found_whole(sizes, n_noise):
     assert not found[:800].any()
 
 
-@pytest.mark.parametrize("columns", [2, 5, 20])
-@pytest.mark.parametrize("kind", ["normal", "uniform", "heavy"])
+@pytest.mark.parametrize(("kind", "columns"), [("normal", 2), ("uniform", 5), ("heavy", 20)])
 def test_far_rows_of_one_cloud_are_no_cluster(kind, columns):
     random = np.random.default_rng(columns)
-    draw = {"normal": random.normal, "uniform": random.uniform}.get(kind)
-    X = random.standard_t(3, (3000, columns)) if draw is None else draw(size=(3000, columns))
+    draws = {"normal": random.normal, "uniform": random.uniform, "heavy": partial(random.standard_t, 3)}
+    X = draws[kind](size=(3000, columns))
     far = np.argsort(-np.linalg.norm(X[1000:] - X.mean(axis=0), axis=1))[:200]
     sample = np.vstack([X[:1000], X[1000:][far]])
     assert not small_clusters(sample, graph_of(X[:1000]), seed=0).any()
@@ -62,12 +62,8 @@ def test_each_small_cluster_becomes_a_cluster():
     np.testing.assert_array_equal(made.labels, by_first(expected))
     assert made.score == judge(graph, made.labels)
     assert made.model is None
-
-
-def test_a_cluster_that_is_a_small_one_stays_as_it_is():
-    graph, truth = ring(3, 150)
-    one = candidate(1.0, by_first(truth), model="svm")
-    assert set_apart(graph, one, np.where(truth == 2, 1, 0)) is one
+    same = candidate(1.0, by_first(truth), model="svm")
+    assert set_apart(graph, same, np.where(truth == 2, 1, 0)) is same
 
 
 def test_the_reason_tells_of_small_clusters():
