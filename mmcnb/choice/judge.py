@@ -11,6 +11,8 @@ from mmcnb.graph.neighbours import NodeGraph
 INFORMATION_WEIGHT = 4.0
 ACROSS_QUANTILE, WITHIN_QUANTILE = 0.05, 0.75
 FEWEST_ACROSS = 5  # neighbours in other clusters, below which clusters are apart
+# Scores that differ beyond these decimals differ by rounding, which is not the same on every processor.
+ROUNDING_DIGITS = 9
 NO_DISTANCE_WITHIN = -9.0  # the gap if no node has a neighbour of its own cluster
 
 

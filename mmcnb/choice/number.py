@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb._agreement import adjusted_rand_index
-from mmcnb.choice.judge import INFORMATION_WEIGHT, cluster_weights, gap_between, mutual_information
+from mmcnb.choice.judge import (
+    INFORMATION_WEIGHT,
+    ROUNDING_DIGITS,
+    cluster_weights,
+    gap_between,
+    mutual_information,
+)
 from mmcnb.graph.communities import LEAST_LINK, MergeTree, by_first, communities_by, merge_tree
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
@@ -325,7 +331,8 @@ def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpnes
     likely = [pair for pair in zip(found.shares(sharpness), found.partitions, strict=True) if pair[0] > 1e-6]
     agree = partial(agreement, counts=found.graph.counts)
     expected = [sum(p * agree(one.labels, other.labels) for p, other in likely) for one in partitions]
-    best = int(np.argmax(expected))
+    ranked = np.round(expected, ROUNDING_DIGITS)  # of equally good partitions the first counts
+    best = int(np.argmax(ranked))
     whole, before = partitions[best].labels, partitions[best].n_clusters
     labels = split(found.groups, whole, found.graph.counts)
     labels = labels if labels.max() < most else whole
@@ -333,7 +340,7 @@ def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpnes
     reason = f"{k} clusters: their expected agreement with the right partition is {expected[best]:.2f}"
     reason += f", after {before} were split at gaps inside" if k > before else ""
     others = (i for i, one in enumerate(partitions) if one.n_clusters not in (k, before))
-    following = max(others, key=expected.__getitem__, default=None)
+    following = max(others, key=ranked.__getitem__, default=None)
     next_best = None if following is None else partitions[following].n_clusters
     reason += "" if following is None else f"; next are {next_best} with {expected[following]:.2f}"
     return Number(k, labels, f"{reason}.", next_best, float(expected[best]))
@@ -367,8 +374,13 @@ def layers(found: Structure, labels: np.ndarray, most: int = 5, least_gain: floa
         and np.array_equal(found.tree.labels(one.n_clusters), one.labels)
     }
     shares = found.shares(1.0) if cuts else reached
+
+    def reached_with(k: int) -> float:
+        """Return the expected agreement when the cut into k clusters is added, without its last bits."""
+        return round(float(shares @ np.maximum(reached, cuts[k][1])), ROUNDING_DIGITS)
+
     while cuts and len(made) < most:
-        one, agreements = cuts.pop(max(cuts, key=lambda k: shares @ np.maximum(reached, cuts[k][1])))
+        one, agreements = cuts.pop(max(cuts, key=reached_with))
         gained = np.maximum(reached, agreements)
         if shares @ gained < shares @ reached + least_gain:
             break

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
-from mmcnb.choice.judge import cluster_weights, judge, mutual_information
+from mmcnb.choice.judge import ROUNDING_DIGITS, cluster_weights, judge, mutual_information
 from mmcnb.choice.number import GATE, Number, Structure, agreement, split
 from mmcnb.columns.columns import SingleColumns
 from mmcnb.graph.communities import communities_at
@@ -46,7 +46,7 @@ def pick(
         One of these, or a repaired one.
     """
     bound = min(one.broken or 0.0 for one in found) + tolerance
-    best = max((one for one in found if (one.broken or 0.0) <= bound), key=led)
+    best = max((one for one in found if (one.broken or 0.0) <= bound), key=led)  # the first of equal ones
     k = int(best.labels.max()) + 1
     if not repairs or best.model is not None or best.broken is not None or not 2 < k <= MOST_REPAIRED:
         return best
@@ -73,7 +73,12 @@ def margin_lead(n_nodes: int) -> float:
 def led(one: Candidate) -> float:
     """J, with the lead of a candidate that does not search for the largest information."""
     leads = {MARGIN: margin_lead(one.labels.size), LAYOUT: 0.1}
-    return one.score.J + leads.get(one.name, 0.0)
+    return round(one.score.J + leads.get(one.name, 0.0), ROUNDING_DIGITS)
+
+
+def _rounded(scored: tuple[float, np.ndarray]) -> float:
+    """Return the score of scored labels without the bits in which processors differ."""
+    return round(float(scored[0]), ROUNDING_DIGITS)
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
@@ -95,9 +100,9 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     """
     score, halves = judge(graph, labels).J, dict[bytes, Any]()  # most clusters stay as they are
     for _ in range(MOST_ROUNDS):
-        likely = nlargest(JUDGED, _moves(graph, labels, seed, halves), key=lambda one: one[0])
+        likely = nlargest(JUDGED, _moves(graph, labels, seed, halves), key=_rounded)
         judged = [(judge(graph, other).J, other) for _, other in likely]
-        best = max(judged, key=lambda one: one[0], default=(-np.inf, labels))
+        best = max(judged, key=_rounded, default=(-np.inf, labels))
         if best[0] <= score + 1e-9:  # the same clusters in another order have another rounding
             break
         score, labels = best

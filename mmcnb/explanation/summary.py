@@ -112,7 +112,7 @@ def column_table(engine: Engine, samples: Samples, groups: Groups, moments: Mome
     described = pd.DataFrame(described_columns(samples), columns=["column", "kind", "category"])
 
     def of_cluster(k: int) -> Any:
-        chosen = np.argsort(-np.abs(effects[k]), kind="stable")[:50]
+        chosen = np.argsort(-np.abs(effects[k]).round(9), kind="stable")[:50]
         values, inside = to_dense(sample.X[:, chosen], np.float64), sample.codes == k
 
         def ranks(values: np.ndarray) -> np.ndarray:
@@ -126,7 +126,7 @@ def column_table(engine: Engine, samples: Samples, groups: Groups, moments: Mome
         found.loc[(found["kind"] == "number") & np.isin(values, (0, 1)).all(axis=0), "kind"] = "flag"
         found.loc[found["kind"].isin(("flag", "text")), ["near", "spread", "others_spread"]] = np.nan
         # Of the columns of two categories, which differ alike, the frequent one comes first.
-        keys = -found["effect"], -found["effect"].abs().round(9), -strength_of(found).round(9)
+        keys = -found["effect"].round(9), -found["effect"].abs().round(9), -strength_of(found).round(9)
         return found.iloc[np.lexsort(keys)][FIGURES]
 
     parts = engine.each(of_cluster, groups.known.tolist() if groups.known.size > 1 else [])

@@ -13,7 +13,7 @@ from mmcnb.graph.nodes import distinct_rows, finite
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.derived import Scaling, scaled_matrix
-from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense
+from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense, with_fixed_signs
 
 
 def normalization_of(gram: np.ndarray, tolerance: float = 1e-6, dtype: Any = np.float64) -> np.ndarray:
@@ -272,8 +272,7 @@ def principal_features(features: np.ndarray, weights: np.ndarray | None = None) 
     variances, axes = np.linalg.eigh((centred * shares[:, None]).T @ centred)
     variances, axes = variances[::-1], axes[:, ::-1]
     nonzero = variances > SMALLEST_VARIANCE * max(variances[0], np.finfo(float).tiny)
-    axes = axes[:, nonzero]
-    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    axes = with_fixed_signs(axes[:, nonzero])
     z = np.ascontiguousarray(centred @ axes)
     return PrincipalFeatures(z, shares @ z**2, mean, axes, weights)
 
@@ -325,6 +324,6 @@ def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
     for k in range(count):
         if values[-1 - k] > 1e-14 * values[-1]:  # less is rounding
             axis = axis_of(vectors[:, -1 - k])
-            axis /= np.linalg.norm(axis) * np.sign(axis[np.abs(axis).argmax()])
+            axis = with_fixed_signs(axis[:, None] / np.linalg.norm(axis))[:, 0]
             scores[:, k] = z @ axis - mean @ axis
     return scores

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb.samples.matrix import with_fixed_signs
+
 N_COMPONENTS = 10
 N_EPOCHS, N_NEGATIVE = 100, 3  # level with twice as many on text
 SMOOTHINGS, BETWEEN = 60, 5  # steps of the walk, and after how many the columns are made orthogonal
@@ -85,7 +87,7 @@ def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
                 columns = _orthogonal(roots, columns)
             columns = (columns + walk @ columns) / 2
         columns = _orthogonal(roots, columns) / roots[:, None]
-    columns *= np.sign(columns[np.abs(columns).argmax(axis=0), np.arange(found)])
+    columns = with_fixed_signs(columns)
     columns = _rounded(columns * (REACH / np.abs(columns).max()))
     return np.pad(columns, ((0, 0), (0, n_components - found)))
 

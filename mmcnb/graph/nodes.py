@@ -12,7 +12,15 @@ import numpy as np
 
 from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import WIDE_COLUMNS, WORK_NUMBERS, as_matrix, range_error, row_blocks, to_dense
+from mmcnb.samples.matrix import (
+    WIDE_COLUMNS,
+    WORK_NUMBERS,
+    as_matrix,
+    range_error,
+    row_blocks,
+    to_dense,
+    with_fixed_signs,
+)
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
@@ -120,8 +128,7 @@ def leading_axes(
     if min(sample.shape) <= n_axes:
         return Axes(mean)
     axes = _principal_axes(sample, mean, random_state, each, n_axes)
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
-    return Axes(mean, np.ascontiguousarray(axes * np.sign(largest)))  # an eigenvector has any sign
+    return Axes(mean, np.ascontiguousarray(with_fixed_signs(axes)))
 
 
 def _principal_axes(

@@ -133,7 +133,8 @@ def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) 
         end = end or continuation(working_set, start, bare, config.path[:1], *given)
         assert end is not None
         ends.append(end)
-    state = max(ends, key=lambda end: (end.solution.C, end.solution.score))
+    # Ends with equal scores up to rounding are equally good; the first one counts on every processor.
+    state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
     solution, training_set = state.solution, state.training_set
     _, statistics, _ = training_set.most_violated(state.labels, state.boundary, solution.quadratic.rho)
     random = solve_random(working_set, coin_flip(n, random_state), objective, config.path[-1])

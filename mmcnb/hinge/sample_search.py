@@ -513,7 +513,7 @@ def search_sample(
 def _rank(restart: RestartResult) -> tuple[float, float]:
     # Bandwidths that part the rows alike have one score but for its rounding, which must not choose.
     score = round(restart.leave_one_out, 9)
-    return 0.0 if score <= CLEAN_SCORE else score, -restart.relative_norm2
+    return 0.0 if score <= CLEAN_SCORE else score, -round(restart.relative_norm2, 9)
 
 
 def solve_random(working_set: WorkingSet, labels: Labels, objective: Objective, C: float) -> SubproblemResult:

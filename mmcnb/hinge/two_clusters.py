@@ -202,8 +202,8 @@ def _above_cut(restart: RestartResult) -> list[str]:
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
     """Warnings for criteria that prefer a bandwidth with different labels."""
     preferred = {
-        "|w|²": max(restarts, key=lambda restart: restart.relative_norm2),
-        "the leave-one-out score": min(restarts, key=lambda restart: restart.leave_one_out),
+        "|w|²": max(restarts, key=lambda restart: round(restart.relative_norm2, 9)),
+        "the leave-one-out score": min(restarts, key=lambda restart: round(restart.leave_one_out, 9)),
     }
     sentences = []
     for criterion, other in preferred.items():

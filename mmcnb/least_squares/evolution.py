@@ -14,6 +14,8 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import Weights, row_shares
 
+SAME_FITNESS = 1e-9  # smaller differences are rounding, which is not the same on every processor
+
 
 @dataclass(frozen=True)
 class Evolved:
@@ -109,7 +111,7 @@ def evolve(
     seed = random_state.randint(2**31 - 1)
     limits = limit, n_offspring, max_generations, patience
     last, fitness, best = kernels.evolve_labels(M, matrix, population, *limits, seed)
-    winner = int(fitness.argmin())
+    winner = int(np.rint(fitness / SAME_FITNESS).argmin())
     return Evolved(last[winner] * last[winner, 0], float(fitness[winner]), best)
 
 
@@ -148,7 +150,7 @@ def run_evolutions(
         return replace(found, start=number)
 
     found = run_starts(engine, run_start, list(enumerate(seeds)), record)
-    return sorted(found, key=lambda one: round(one.fitness / 1e-9))  # smaller differences are rounding
+    return sorted(found, key=lambda one: round(one.fitness / SAME_FITNESS))
 
 
 class MatrixFitness:

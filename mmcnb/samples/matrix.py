@@ -335,6 +335,38 @@ def row_shares(n_samples: int, weights: Weights) -> np.ndarray:
     return np.full(n_samples, 1 / n_samples) if weights is None else weights / weights.sum()
 
 
+SIGN_TIE = 1e-6  # relative difference below which rounding may decide which entry is the largest
+
+
+def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
+    """Turn each column, an eigenvector for instance, so that its largest entry is positive.
+
+    Eigenvectors have no sign of their own. Where several entries are the largest up to rounding, the first of
+    them decides, because rounding differs between processors, and labels depend on the signs.
+
+    Parameters
+    ----------
+    axes : ndarray of shape (d, c)
+        One axis per column.
+
+    Returns
+    -------
+    ndarray of shape (d, c)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples.matrix import with_fixed_signs
+    >>> with_fixed_signs(np.array([[-3.0, 1.0], [3.0 + 1e-15, -2.0]])).round(3)
+    array([[ 3., -1.],
+           [-3.,  2.]])
+    """
+    lengths = np.abs(axes)
+    is_largest = lengths >= (1 - SIGN_TIE) * lengths.max(axis=0)
+    deciding = is_largest.argmax(axis=0)
+    return np.asarray(axes * np.sign(axes[deciding, np.arange(axes.shape[1])]))
+
+
 def with_short_indices(sample: Any) -> Any:
     """Rows in memory, with 32-bit indices if these suffice, as scikit-learn's own estimators need."""
     if hasattr(sample, "indptr") and max(sample.shape[1], sample.nnz) < 2**31:
