@@ -1,15 +1,12 @@
-"""Laws of more than two clusters in the hinge form: model, labels and objective agree, wherever rows live."""
+"""Laws of more than two clusters in the hinge form: model, labels and objective agree."""
 
 import numpy as np
 import pytest
 import scipy.sparse
-import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
-from mmcnb.engine.checkpoint import CheckpointEngine
-from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.stores import create_dense_store
+from mmcnb.errors import ClusterWarning
 
 
 def blobs(n=900, k=3, seed=0, total_variance=0.6):
@@ -38,14 +35,7 @@ def objective_of(model, X, weights=None):
     return norm2_of(model) / 2 - model.rho_ + C * np.average(hinges, weights=weights)
 
 
-def same_bits(one, other):
-    np.testing.assert_array_equal(one.labels_, other.labels_)
-    np.testing.assert_array_equal(one.model_.rule.coef, other.model_.rule.coef)
-    np.testing.assert_array_equal(one.model_.rule.offset, other.model_.rule.offset)
-    assert (one.objective_, one.rho_) == (other.objective_, other.rho_)
-
-
-@pytest.mark.parametrize("k", [3, 4, 6])
+@pytest.mark.parametrize("k", [3, 6])
 def test_clusters_are_found_and_numbered_by_their_first_row(k):
     rng = np.random.default_rng(0)
     y = rng.permutation(np.arange(900) % k)
@@ -66,7 +56,6 @@ def test_clusters_are_found_and_numbered_by_their_first_row(k):
         {},
         {"sample_size": 900},
         {"spread": 2.0},
-        {"kernel": "linear"},
         {"kernel": "poly", "degree": 2},
         {"scale": "standard"},
         {"C": 1.5},
@@ -96,12 +85,12 @@ def test_the_gap_at_the_end_is_at_most_eta():
 
 
 def test_labels_are_near_those_of_least_squares():
-    X, y = blobs(3000, 5, total_variance=1.2)
+    X, y = blobs(1500, 5, total_variance=1.2)
     settings = {"sample_size": 1000, "n_landmarks": 100, "random_state": 0}
-    ours = mmcnb.CrammerSingerMMC(5, **settings).fit(X).labels_
-    theirs = mmcnb.UnsupervisedRLS(5, **settings).fit(X).labels_
-    assert adjusted_rand_score(ours, theirs) > 0.9
-    assert adjusted_rand_score(y, ours) > adjusted_rand_score(y, theirs) - 0.02
+    hinge_labels = mmcnb.CrammerSingerMMC(5, **settings).fit(X).labels_
+    least_squares_labels = mmcnb.UnsupervisedRLS(5, **settings).fit(X).labels_
+    assert adjusted_rand_score(hinge_labels, least_squares_labels) > 0.9
+    assert adjusted_rand_score(y, hinge_labels) > adjusted_rand_score(y, least_squares_labels) - 0.02
 
 
 @pytest.mark.parametrize("shares", ["equal", [0.5, 0.3, 0.2]])
@@ -127,21 +116,6 @@ def test_j_of_refined_partitions_does_not_fall_and_is_in_the_history():
     assert hinged[["objective", "norm", "C", "planes"]].notna().all(axis=None)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_same_bits_wherever_the_rows_live(tmp_path, sparse):
-    X, _ = blobs(9000)
-    X = np.where(X > 0, X, 0) if sparse else X
-    storages = [scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X)] if sparse else [X]
-    if not sparse:
-        zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(777, 2))
-        with create_dense_store(tmp_path / "ours.zarr", 4) as writer:
-            writer.append(X)
-        storages += [tmp_path / "bare.zarr", str(tmp_path / "ours.zarr")]
-    models = [hinge(n_jobs=n_jobs).fit(storage) for storage in storages for n_jobs in (1, 2)]
-    for model in models[1:]:
-        same_bits(model, models[0])
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_dense_and_csr_rows_agree(kernel):
     X, _ = blobs()
@@ -151,59 +125,17 @@ def test_dense_and_csr_rows_agree(kernel):
     assert np.mean(sparse.labels_ == dense.labels_) > 0.99
 
 
-def test_a_saved_model_labels_alike(tmp_path):
-    X, _ = blobs()
-    model = hinge(cluster_sizes=[0.4, 0.3, 0.3], scale="standard").fit(X)
-    model.save(tmp_path / "model")
-    again = mmcnb.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(X), model.labels_)
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert again.report_ == model.report_
-    assert again.get_params()["cluster_sizes"] == [0.4, 0.3, 0.3]
-
-
-def test_a_fit_that_was_stopped_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
-    X, _ = blobs(9000)
-    with create_dense_store(tmp_path / "rows.zarr", 4) as writer:
-        writer.append(X)
-    whole, run = hinge().fit(tmp_path / "rows.zarr"), CheckpointEngine.run
-
-    class Stop(Exception):
-        pass
-
-    def limited(self, *args):
-        if self.passes == 8:
-            raise Stop
-        return run(self, *args)
-
-    monkeypatch.setattr(CheckpointEngine, "run", limited)
-    with pytest.raises(Stop):
-        hinge(checkpoint=tmp_path / "folder").fit(tmp_path / "rows.zarr")
-    monkeypatch.undo()
-    again = hinge(checkpoint=tmp_path / "folder").fit(tmp_path / "rows.zarr")
-    assert again.history_["resumed"].any()
-    same_bits(again, whole)
-    kept = [name for name in whole.history_ if name not in ("seconds", "reads", "sweeps", "bytes", "resumed")]
-    assert again.history_[kept].equals(whole.history_[kept])
-
-
-@pytest.mark.parametrize("most", [3000, 10**9])
-def test_the_objective_of_weighted_rows_and_of_a_larger_sample(monkeypatch, most):
-    X, y = blobs(4000, total_variance=1.0)
-    weights = np.random.default_rng(0).integers(0, 4, 4000).astype(float)
-    monkeypatch.setattr("mmcnb.hinge.multiclass.larger_sample", lambda n: 2000 if n > most else 0)
+@pytest.mark.parametrize("n", [3000, pytest.param(140_000, marks=pytest.mark.slow)])
+def test_the_objective_of_weighted_rows_and_of_a_larger_sample(n):
+    X, y = blobs(n, total_variance=1.0)
+    weights = np.random.default_rng(0).integers(0, 4, n).astype(float)
     model = hinge().fit(X, sample_weight=weights)
     sizes = np.bincount(model.labels_, weights, 3)
     np.testing.assert_allclose(model.report_["sizes"], sizes)
     expected = objective_of(model, X, weights)
     assert model.objective_ == pytest.approx(expected, rel=1e-3, abs=1e-5 * model.rho_)
     assert adjusted_rand_score(y, model.labels_) > 0.8
-    assert ("larger sample" in set(model.history_["stage"])) == (most == 3000)
-
-
-def test_equal_weights_count_for_nothing():
-    X, _ = blobs(600)
-    same_bits(hinge().fit(X, sample_weight=np.ones(600)), hinge().fit(X))
+    assert ("larger sample" in set(model.history_["stage"])) == (n == 140_000)
 
 
 def test_one_cluster_holds_all_rows():
@@ -218,26 +150,3 @@ def test_labels_without_a_margin_end_at_a_lower_C():
     model = hinge(3, C=1000.0, kernel="linear", sample_size=400).fit(X)
     assert model.report_["C"] < 1000
     assert model.objective_ == pytest.approx(objective_of(model, X), rel=1e-3, abs=1e-5 * model.rho_)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"n_clusters": 0}, "n_clusters=0 is out of range"),
-        ({"n_clusters": 2.5}, "n_clusters=2.5 is out of range"),
-        ({"n_clusters": 101}, "n_clusters=101 is more than the 100 rows; give fewer"),
-        ({"n_clusters": 60, "sample_size": 50}, "sample_size=50 is smaller than n_clusters=60"),
-        ({"cluster_sizes": [0.5, 0.5]}, "one share for each of the 3 clusters"),
-        ({"size_tolerance": 2.0}, "size_tolerance=2.0 is out of range"),
-        ({"continuation": "no"}, "continuation='no' is unknown"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_sentence(parameters, sentence):
-    with pytest.raises(InputError, match=sentence):
-        hinge(**parameters).fit(blobs(100)[0])
-
-
-def test_fewer_different_rows_than_clusters_are_refused():
-    X = np.repeat(np.eye(3), 20, axis=0)
-    with pytest.raises(InputError, match="3 rows that differ, fewer than n_clusters=5"):
-        hinge(5).fit(X)
