@@ -1,7 +1,6 @@
-"""A pass reads each chunk once, whatever the chunks, the tasks and the threads."""
+"""A pass reads each chunk once, whatever the chunks, the parts that are read and the threads."""
 
 import itertools
-import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,12 +10,14 @@ import scipy.sparse
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zarr.storage import LocalStore, WrapperStore
+from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
+from mmcnb import open_samples
 from mmcnb.errors import DamagedStoreError
-from mmcnb.samples import BLOCK_ROWS, _stored, open_samples
+from mmcnb.samples import BLOCK_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.engine.fakes import run
+from tests.samples.common import rows_of
 
 ROWS = 5 * BLOCK_ROWS + 123
 
@@ -51,24 +52,23 @@ class Rows:
         return total + other
 
 
+def dense(blocks, n_features):
+    """Blocks as one dense array."""
+    shaped = [
+        scipy.sparse.csr_array(block[:3], shape=(len(block.indptr) - 1, n_features)).toarray()
+        if isinstance(block, tuple)
+        else block
+        for block in blocks
+    ]
+    return np.vstack(shaped)
+
+
 def counted_pass(path, n_jobs):
     """The blocks of one pass, and how often each chunk was got."""
     store = RecordingStore(LocalStore(path))
     samples = open_samples(zarr.open(store, mode="r"))
     store.gets.clear()
-    return run(Rows(), samples, n_jobs), store.gets
-
-
-def dense(blocks, n_features):
-    """Blocks as one dense array."""
-    return np.vstack(
-        [
-            scipy.sparse.csr_array(b[:3], shape=(len(b.indptr) - 1, n_features)).toarray()
-            if isinstance(b, tuple)
-            else b
-            for b in blocks
-        ]
-    )
+    return dense(run(Rows(), samples, n_jobs), samples.n_features), store.gets
 
 
 @pytest.fixture(scope="module")
@@ -79,221 +79,149 @@ def rows():
 
 @pytest.fixture(scope="module")
 def sparse():
-    """Sparse rows, some empty."""
-    return scipy.sparse.random_array(
-        (ROWS, 60), density=0.2, rng=np.random.default_rng(0), dtype=np.float32, format="csr"
-    )
+    """Sparse rows, some empty, of which a pass has several tasks."""
+    generator = np.random.default_rng(0)
+    return scipy.sparse.random_array((ROWS, 600), density=0.1, rng=generator, dtype=np.float32, format="csr")
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 4])
 @pytest.mark.parametrize(
-    ("chunks", "shards"),
+    ("chunks", "n_jobs"),
     [
-        ((BLOCK_ROWS, 129), None),
-        ((1000, 129), None),
-        ((5000, 129), None),
-        ((3 * BLOCK_ROWS, 129), None),
-        ((ROWS, 129), None),
-        ((3001, 50), None),
-        ((1000, 129), (5000, 129)),
-        ((5000, 129), (10_000, 129)),
+        ((BLOCK_ROWS, 129), 1),
+        ((1000, 129), 2),
+        ((3 * BLOCK_ROWS, 129), 4),
+        ((ROWS, 129), 2),
+        ((3001, 50), 4),
     ],
 )
-def test_a_pass_over_dense_chunks(rows, tmp_path, chunks, shards, n_jobs):
-    array = zarr.create_array(
-        tmp_path / "a.zarr", shape=rows.shape, dtype=rows.dtype, chunks=chunks, shards=shards
-    )
-    array[:] = rows
-    blocks, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
-    assert np.array_equal(np.vstack(blocks), rows)
-    if shards is None:
-        assert set(gets.values()) == {1}
-        assert len(gets) == array.nchunks
-    else:  # a shard comes whole or by its inner chunks; Zarr reads its index anew with each of those
-        inner = Counter({key: n for key, n in gets.items() if not is_index(key)})
-        assert set(inner.values()) == {1}
-        whole = {key for key in inner if isinstance(key, str)}
-        assert not whole & {key[0] for key in inner if not isinstance(key, str)}
-        per_shard = shards[0] // chunks[0]
-        assert len(inner) - len(whole) + per_shard * len(whole) in range(
-            array.nchunks, array.nchunks + per_shard
-        )
+def test_a_pass_over_dense_chunks(rows, tmp_path, chunks, n_jobs):
+    array = zarr.create_array(tmp_path / "a.zarr", data=rows, chunks=chunks)
+    values, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
+    assert np.array_equal(values, rows)
+    assert set(gets.values()) == {1}
+    assert len(gets) == array.nchunks
 
 
-def is_index(key):
-    """Whether a range of a shard is its index."""
-    return isinstance(key, tuple) and "Suffix" in key[1]
+@pytest.mark.parametrize(("inner", "n_jobs"), [(1000, 4), (5000, 1)])
+def test_a_pass_over_shards(rows, tmp_path, inner, n_jobs):
+    array = zarr.create_array(tmp_path / "a.zarr", data=rows, chunks=(inner, 129), shards=(10_000, 129))
+    values, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
+    assert np.array_equal(values, rows)
+    # A shard comes whole or by its inner chunks; Zarr reads its index anew with each of those.
+    parts = {key: count for key, count in gets.items() if "Suffix" not in str(key)}
+    whole = {key for key in parts if isinstance(key, str)}
+    assert set(parts.values()) == {1}
+    assert not whole & {key[0] for key in parts if not isinstance(key, str)}
+    per_shard = 10_000 // inner
+    n_inner = len(parts) + (per_shard - 1) * len(whole)
+    assert array.nchunks <= n_inner < array.nchunks + per_shard
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("chunks", "zarr_format"),
-    [(1000, 2), (1000, 3), (BLOCK_ROWS, 2), (BLOCK_ROWS + 1, 3), (10_000, 2), (10**6, 3)],
+    ("chunks", "zarr_format", "n_jobs"),
+    [(10_000, 2, 1), (BLOCK_ROWS + 1, 3, 4), (100_000, 2, 4), (10**7, 3, 2)],
 )
-def test_a_pass_over_sparse_chunks(sparse, write_csr, monkeypatch, chunks, zarr_format):
-    from mmcnb.engine import run as _run
-
-    monkeypatch.setattr(_run, "TASK_BYTES", 2**17)
-    path = write_csr(
-        sparse.data, sparse.indices, sparse.indptr, sparse.shape, chunks, zarr_format=zarr_format
-    )
-    for n_jobs in (1, 2, 4):
-        blocks, gets = counted_pass(path, n_jobs)
-        assert np.array_equal(dense(blocks, 60), sparse.toarray())
-        assert set(gets.values()) == {1}
-        assert len(gets) == 2 * -(-sparse.nnz // chunks) + -(-(ROWS + 1) // chunks)
+def test_a_pass_over_sparse_chunks(sparse, write_csr, chunks, zarr_format, n_jobs):
+    parts = (sparse.data, sparse.indices, sparse.indptr)
+    path = write_csr(*parts, sparse.shape, chunks, zarr_format=zarr_format)
+    values, gets = counted_pass(path, n_jobs)
+    assert np.array_equal(values, sparse.toarray())
+    assert set(gets.values()) == {1}
+    assert len(gets) == 2 * -(-sparse.nnz // chunks) + -(-(ROWS + 1) // chunks)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 4])
-def test_a_pass_over_sparse_shards(sparse, tmp_path, monkeypatch, n_jobs):
-    from mmcnb.engine import run as _run
-
-    monkeypatch.setattr(_run, "TASK_BYTES", 2**17)
-    attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(sparse.shape)}
-    group = zarr.open_group(tmp_path / "a.zarr", mode="w").create_group("X", attributes=attributes)
-    for part in ("data", "indices", "indptr"):
-        values = getattr(sparse, part)
-        array = group.create_array(
-            part, shape=values.shape, dtype=values.dtype, chunks=(1000,), shards=(100_000,)
-        )
-        array[:] = values
-    blocks, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
-    assert np.array_equal(dense(blocks, 60), sparse.toarray())
-    assert {n for key, n in gets.items() if not is_index(key)} == {1}
-
-
-@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["dense", "csr"])
-def test_a_pass_over_our_stores(rows, sparse, tmp_path, monkeypatch, layout, n_jobs):
-    from mmcnb.engine import run as _run
-
-    monkeypatch.setattr(_run, "TASK_BYTES", 2**17)
+def test_a_pass_over_our_stores(rows, sparse, tmp_path, layout):
+    path = tmp_path / "a.zarr"
     if layout == "dense":
-        with create_dense_store(tmp_path / "a.zarr", 129, chunk_rows=3 * BLOCK_ROWS) as writer:
+        with create_dense_store(path, 129, chunk_rows=3 * BLOCK_ROWS) as writer:
             writer.append(rows)
     else:
-        with create_csr_store(tmp_path / "a.zarr", 60) as writer:
+        with create_csr_store(path, 600) as writer:
             writer.append(sparse)
-    read = Counter()
-    original = _stored.read_chunk_file
-    lock = threading.Lock()
-
-    def counting(path, most):
-        with lock:
-            read[path] += 1
-        return original(path, most)
-
-    samples = open_samples(tmp_path / "a.zarr")
-    monkeypatch.setattr(_stored, "read_chunk_file", counting)
-    for _ in range(2):
-        blocks = run(Rows(), samples, n_jobs)
-    expected = rows if layout == "dense" else sparse.toarray()
-    assert np.array_equal(dense(blocks, 60), expected)
-    chunks = [file for file in (tmp_path / "a.zarr").rglob("c/**/*") if file.is_file()]
-    assert set(read) == set(chunks)
-    assert max(read.values()) <= 2  # once a pass, or less often if chunks are still cached
-
-
-class CountedRows(_stored.ChunkedRows):
-    """Numbered rows in chunks of a given length that count their loads."""
-
-    def __init__(self, length, chunk, lookahead):
-        super().__init__("", length, _stored.EdgeChunks(), lookahead)
-        self.chunk, self.loads, self.lock = chunk, Counter(), threading.Lock()
-
-    def chunk_at(self, row):
-        first = row // self.chunk * self.chunk
-        return first, min(first + self.chunk, self.length)
-
-    def load(self, start, stop):
-        with self.lock:
-            self.loads.update(range(start // self.chunk, -(-stop // self.chunk)))
-        return np.arange(start, stop)
-
-    def read(self, start, stop):
-        return np.concatenate(
-            [self.load(a, b) if values is None else values for a, b, values in self.pieces(start, stop)]
-        )
+    values, gets = counted_pass(path, 4)
+    assert np.array_equal(values, rows if layout == "dense" else sparse.toarray())
+    chunks = {file.relative_to(path).as_posix() for file in path.rglob("c/**/*") if file.is_file()}
+    assert gets == dict.fromkeys(chunks, 1)
 
 
 @pytest.mark.slow
 @given(
     cuts=st.lists(st.integers(1, 60), min_size=1, max_size=12),
     chunk=st.integers(1, 50),
-    lookahead=st.integers(0, 1),
+    is_sparse=st.booleans(),
     order=st.randoms(use_true_random=False),
-    threads=st.sampled_from([1, 3]),
+    n_threads=st.sampled_from([1, 3]),
 )
-@settings(deadline=None, max_examples=300)
-def test_reads_in_any_order_load_each_chunk_once(cuts, chunk, lookahead, order, threads):
-    ends = np.cumsum(cuts).tolist()
-    windows = list(itertools.pairwise([0, *ends]))
+@settings(max_examples=25)
+def test_reads_in_any_order_load_each_chunk_once(cuts, chunk, is_sparse, order, n_threads):
+    n = sum(cuts)
+    values = np.arange(2.0 * n).reshape(n, 2) + 1
+    store = RecordingStore(MemoryStore())
+    group = zarr.open_group(store, mode="w")
+    if is_sparse:
+        attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [n, 2]}
+        group = group.create_group("X", attributes=attributes)
+        csr = scipy.sparse.csr_array(values)
+        for part in ("data", "indices", "indptr"):
+            group.create_array(part, data=getattr(csr, part), chunks=(chunk,))
+    else:
+        group.create_array("X", data=values, chunks=(chunk, 2))
+    samples = open_samples(zarr.open(store, mode="r"))
+    store.gets.clear()
+    windows = list(itertools.pairwise([0, *np.cumsum(cuts).tolist()]))
     order.shuffle(windows)
-    rows = CountedRows(ends[-1] + lookahead, chunk, lookahead)
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda window: rows.read(*window), windows))
-    for (start, stop), values in zip(windows, found, strict=True):
-        assert values.tolist() == list(range(start, stop + lookahead))
-    assert set(rows.loads.values()) == {1}
+    with ThreadPoolExecutor(n_threads) as pool:
+        blocks = list(pool.map(lambda window: samples.block(*window), windows))
+    for (start, stop), block in zip(windows, blocks, strict=True):
+        assert np.array_equal(dense([block], 2), values[start:stop])
+    assert set(store.gets.values()) == {1}
 
 
-def test_readers_of_one_chunk_wait_for_one_load():
-    edges, loads, inside = _stored.EdgeChunks(), [], threading.Event()
-
-    def load():
-        loads.append(1)
-        inside.wait()
-        return np.arange(10)
-
-    with ThreadPoolExecutor(4) as pool:
-        parts = [pool.submit(edges.take, 0, load) for _ in range(4)]
-        inside.set()
-        assert all(np.array_equal(part.result(), np.arange(10)) for part in parts)
-    assert loads == [1]
+def test_single_rows_read_each_chunk_once(rows, rng):
+    store = RecordingStore(MemoryStore())
+    zarr.create_array(store, data=rows, chunks=(512, 129))
+    samples = open_samples(zarr.open(store, mode="r"))
+    store.gets.clear()
+    numbers = np.sort(rng.choice(ROWS, size=60, replace=False))
+    assert np.array_equal(samples.gather(numbers), rows[numbers])
+    assert store.gets == {f"c/{chunk}/0": 1 for chunk in numbers // 512}
 
 
-def test_cached_chunks_are_bounded(monkeypatch):
-    monkeypatch.setattr(_stored, "EDGE_BYTES", 3 * 80)
-    rows = CountedRows(1000, 10, 0)
-    for start in range(0, 1000, 10):
-        rows.read(start + 5, start + 6)
-    rows.loads.clear()
-    for start in range(990, 960, -10):
-        rows.read(start, start + 1)
-    assert not rows.loads
-    rows.read(960, 961)
-    assert rows.loads == {96: 1}
+@pytest.mark.slow
+def test_cached_chunks_are_bounded():
+    """Of five chunks of 20 MiB, the last three are kept."""
+    store = RecordingStore(MemoryStore())
+    zarr.create_array(store, shape=(50, 2**19), chunks=(10, 2**19), dtype="f4", fill_value=1)[:] = 0
+    samples = open_samples(zarr.open(store, mode="r"))
+    assert samples.edge_bytes == 64 * 2**20
+    for start in range(0, 50, 10):
+        samples.block(start + 5, start + 6)
+    store.gets.clear()
+    for start in (40, 30, 20, 10):
+        samples.block(start, start + 1)
+    assert store.gets == {"c/1/0": 1}
 
 
-def test_what_may_be_kept_is_told(rows, sparse, write_csr, tmp_path):
+def test_what_may_be_kept_is_told(rows, csr, write_csr, tmp_path):
     zarr.create_array(tmp_path / "a.zarr", shape=(2**20, 2**6), dtype="f4", chunks=(2**19, 2**6))
     assert open_samples(tmp_path / "a.zarr").edge_bytes == 2**28  # two chunks, which are all
-    zarr.create_array(tmp_path / "b.zarr", shape=(2**20, 2**6), dtype="f4", chunks=(2**14, 2**6))
-    assert open_samples(tmp_path / "b.zarr").edge_bytes == _stored.EDGE_BYTES
-    path = write_csr(sparse.data, sparse.indices, sparse.indptr, sparse.shape)
-    parts = (sparse.data, sparse.indices, sparse.indptr)
-    assert open_samples(path).edge_bytes == sum(part.nbytes for part in parts)
+    parts = (csr.data, csr.indices, csr.indptr)
+    assert open_samples(write_csr(*parts, csr.shape)).edge_bytes == sum(part.nbytes for part in parts)
     assert open_samples(rows).edge_bytes == 0
 
 
-def test_a_pass_after_a_broken_one_reads_each_chunk_once_more(tmp_path):
-    rows = CountedRows(100, 40, 0)
-    for start in range(0, 70, 10):
-        rows.read(start, start + 10)
-    rows.loads.clear()
-    for start in range(0, 100, 10):
-        rows.read(start, start + 10)
-    assert max(rows.loads.values()) == 1
-
-
-def test_a_chunk_that_cannot_be_read_fails_all_its_readers_and_is_tried_again(tmp_path):
+def test_a_chunk_that_cannot_be_read_is_tried_again(tmp_path):
     with create_dense_store(tmp_path / "a.zarr", 5, chunk_rows=100) as writer:
         writer.append(np.ones((300, 5)))
-    samples, file = open_samples(tmp_path / "a.zarr"), tmp_path / "a.zarr/X/c/1/0"
+    samples = open_samples(tmp_path / "a.zarr")
+    file = tmp_path / "a.zarr/X/c/1/0"
     whole = file.read_bytes()
     file.write_bytes(whole[:-1])
     for _ in range(2):
         with pytest.raises(DamagedStoreError, match=r"X/c/1/0 is damaged"):
             samples.block(50, 150)
     file.write_bytes(whole)
-    assert np.array_equal(samples.block(50, 150), np.ones((100, 5)))
+    assert np.array_equal(rows_of(samples), np.ones((300, 5)))
