@@ -1,0 +1,109 @@
+"""`mmcnb score`: clusters beside known classes, and how well they separate the rows."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
+
+import mmcnb
+from mmcnb.metrics import balanced_clustering_error
+from mmcnb.stores import create_dense_store, open_class_labels
+from tests.cli.conftest import ROWS, customers
+
+
+@pytest.fixture
+def three(folder, printed):
+    """Labels in each form, of three clusters with a few errors; and the classes."""
+    labels = pd.read_csv("blobs-labels.csv")
+    labels.loc[:4, "cluster"] = 0
+    labels.to_csv("l.csv", index=False)
+    labels.to_parquet("l.parquet")
+    return labels["cluster"].to_numpy(), open_class_labels("blobs.zarr")[:]
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
+def test_scores_are_those_of_the_metrics(name, three, report_of):
+    labels, y = three
+    report = report_of(f"score blobs.zarr {name} --random-state 4")
+    assert 0 < report["balanced_error"] == balanced_clustering_error(y, labels) < 0.1
+    assert report["adjusted_rand_index"] == pytest.approx(adjusted_rand_score(y, labels))
+    assert report["normalized_mutual_information"] == pytest.approx(normalized_mutual_info_score(y, labels))
+    assert report["adjusted_mutual_information"] == pytest.approx(adjusted_mutual_info_score(y, labels))
+    assert report["J"] == mmcnb.partition_score("blobs.zarr", labels, random_state=4).J
+    assert report["sizes"] == {str(k): int(n) for k, n in enumerate(np.bincount(labels))}
+    clusters = report["confusion"]["clusters"]
+    both = np.array([[np.sum((y == c) & (labels == k)) for k in clusters] for c in range(3)])
+    assert report["confusion"]["counts"] == both.tolist()
+    either = np.array([[np.sum((y == c) | (labels == k)) for k in clusters] for c in range(3)])
+    assert report["by_class"]["Jaccard"] == (both / either).max(axis=1).tolist()
+    assert report["by_class"]["best"] == [clusters[k] for k in (both / either).argmax(axis=1)]
+
+
+def test_scores_are_worded(three, printed):
+    text = printed("score blobs.zarr l.csv")
+    for line in (
+        r"^150 rows x 3 features of blobs.zarr$",
+        r"^cluster sizes  0: \d+ \(\d+\.\d%\), 1: ",
+        r"^balanced error +\d\.\d%  \(",
+        r"^adjusted rand index +0\.9\d\d  \(",
+        r"^J +\d\.\d{2}  \(without classes",
+        r"^class / cluster +\d +\d +\d +best +Jaccard$",
+        r"^2 +\d+ +\d+ +\d+ +\d +0\.\d{2}$",
+    ):
+        assert re.search(line, text, re.MULTILINE), line
+
+
+def test_classes_may_come_from_a_table_or_an_array(three, report_of):
+    labels, y = three
+    table = pd.DataFrame({"cluster": labels, "kind": np.array(["a", "b", "c"])[y], "margin": 0.5})
+    table.to_csv("both.csv", index=False)
+    expected = report_of("score blobs.zarr l.csv")
+    for words, classes in (
+        ("both.csv --label-column kind", ["a", "b", "c"]),
+        ("l.parquet --classes both.csv --label-column kind", ["a", "b", "c"]),
+        ("l.csv --classes blobs.zarr/y", [0, 1, 2]),
+    ):
+        report = report_of(f"score blobs.zarr {words}")
+        assert report["balanced_error"] == expected["balanced_error"]
+        assert report["confusion"] == expected["confusion"] | {"classes": classes}
+
+
+def test_without_known_classes_there_are_sizes_and_j(three, printed, report_of):
+    with create_dense_store("bare.zarr", 3) as writer:
+        writer.append(mmcnb.open_samples("blobs.zarr").block(0, ROWS))
+    report = report_of("score bare.zarr l.csv")
+    assert report["J"] > 2
+    assert not {"balanced_error", "confusion"} & set(report)
+    text = printed("score bare.zarr l.csv")
+    assert "no known classes: the store keeps none; give them with --classes FILE" in text
+    pd.DataFrame({"cluster": np.zeros(ROWS, int)}).to_csv("one.csv", index=False)
+    text = printed("score bare.zarr one.csv")
+    assert "J: none; labels has 1 cluster(s) in the sample; give labels of two or more." in text
+
+
+@pytest.mark.parametrize("scale", ["auto", None])
+def test_with_a_model_j_is_on_the_scale_of_the_fit(scale, folder, report_of):
+    report_of(f"fit customers.csv --scale {scale} --n-clusters 3 --model m --labels l.csv")
+    labels = pd.read_csv("l.csv")["cluster"].to_numpy()
+    expected = mmcnb.partition_score("customers.csv", labels, scale=scale, random_state=0).J
+    assert report_of("score customers.csv l.csv --model m")["J"] == pytest.approx(expected, abs=1e-6)
+    others = customers(ROWS, seed=2)
+    others.assign(spent=100 * others["spent"]).to_csv("others.csv", index=False)
+    without = report_of("score others.csv l.csv")["J"]
+    assert report_of("score others.csv l.csv --model m")["J"] != pytest.approx(without, abs=0.01)
+
+
+def test_labels_of_rows_with_other_names_are_refused(folder, printed, refusal_of):
+    names = [f"r{row}" for row in range(ROWS)]
+    customers(ROWS).assign(who=names).to_csv("named.csv", index=False)
+    printed("convert named.csv named.zarr --index-column who")
+    printed("fit named.zarr --method cpmmc --labels l.csv")
+    printed("score named.zarr l.csv")
+    labels = pd.read_csv("l.csv")
+    assert labels["index"].tolist() == names
+    labels[::-1].to_csv("l.csv", index=False)
+    refused = refusal_of("score named.zarr l.csv")
+    assert "has other rows than" in refused
+    assert "row 0 is r149, not r0; give the labels of these rows, in their order" in refused
