@@ -9,6 +9,7 @@ import pytest
 
 import mmcnb
 from mmcnb.errors import InputError
+from mmcnb.features.model import read_model, write_model
 from mmcnb.stores import create_dense_store
 
 DATA = Path(__file__).parents[1] / "data" / "models"
@@ -73,3 +74,26 @@ def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(release, 
     with pytest.raises(InputError, match=sentence):
         model.fit(tmp_path / "rows.zarr")
     assert sorted((folder / "passes").iterdir()) == entries
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "now"),
+    [
+        ("UnsupervisedRLS", "alpha", "auto", {"alpha": 3e-4}),  # the fit chose the ridge
+        ("KernelKMeans", "algorithm", "full", {}),
+    ],
+)
+def test_parameters_of_0_2_that_mean_the_same_today_are_read(name, parameter, value, now, tmp_path):
+    model = getattr(mmcnb, name)(3, random_state=0, **now).fit(rows())
+    model.save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    header["parameters"][parameter] = value
+    write_model(tmp_path / "older", header, arrays)
+    again = mmcnb.load(tmp_path / "older")
+    assert again.get_params() == model.get_params()
+    assert again.predict(rows()).tobytes() == model.labels_.tobytes()
+    header["parameters"]["algorithm"] = "mini-batch"
+    write_model(tmp_path / "older", header, arrays)
+    sentence = r"^[^\n]*the parameter 'algorithm', which no [^\n]*; fit again[^\n]*\.$"
+    with pytest.raises(InputError, match=sentence):
+        mmcnb.load(tmp_path / "older")

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 import scipy.sparse
 
 import mmcnb
-from mmcnb._machine import peak_memory
 from mmcnb.errors import InputError
 from mmcnb.features.model import read_model, write_model
 from tests.estimators.conftest import make_blobs
@@ -62,33 +62,22 @@ def changed(place, value):
 
 TREE = [
     ("graph_pieces", halved, "graph_pieces does not fit"),
-    ("graph_pieces", changed(0, -1), "graph_pieces does not fit"),
     ("graph_pieces", changed(0, 10**6), "graph_pieces does not fit"),
     ("graph_pieces", lambda a: 0 * a, "graph_pieces does not fit"),  # some piece has no node
-    ("graph_pieces", lambda a: a.astype(float), "graph_pieces is of shape"),
     ("graph_merges", changed((-1, 0), 10**6), "graph_merges does not fit"),
-    ("graph_merges", changed((-1, 0), -1), "graph_merges does not fit"),
     ("graph_merges", lambda a: a[::-1], "graph_merges does not fit"),  # those above come first: a cycle
     ("graph_merges", lambda a: 0 * a, "graph_merges does not fit"),
-    ("graph_merges", halved, "graph_merges does not fit"),
     ("graph_merges", lambda a: a[:, :1], "graph_merges does not fit"),
-    ("graph_merges", lambda a: a[:, 0], "graph_merges is of shape"),
     ("graph_links", lambda a: -a, "graph_links does not fit"),
     ("graph_links", lambda a: a[::-1], "graph_links does not fit"),
     ("graph_links", changed(-1, 0.0), "graph_links does not fit"),
-    ("graph_links", spoilt, "graph_links holds numbers that are not finite"),
-    ("graph_links", lambda a: a[:, None], "graph_links is of shape"),
 ]
 ARRAYS = [
     ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
     ("kernel", "coef", spoilt, "coef holds numbers that are not finite"),
-    ("kernel", "coef", lambda a: a.astype(complex), "coef is of shape .* complex128"),
     ("kernel", "coef", lambda a: a.astype(">f8"), "coef is of shape .* >f8"),
-    ("kernel", "coef", lambda a: a[:, None], "coef has shape"),
-    ("kernel", "offset", spoilt, "offset holds numbers that are not finite"),
     ("kernel", "basis", lambda a: a[:, :1], r"basis has shape \(6, 1\) for rows of 3 columns"),
     ("kernel", "basis", lambda a: a[:4], r"coef has shape \(6,\), and \(4,\) would fit"),
-    ("kernel", "basis", spoilt, "basis holds numbers that are not finite"),
     ("kernel", "basis", lambda a: a.astype(object).astype("S4"), r"basis is of shape .* \|S4"),
     ("kernel", "mean", halved, "mean has shape"),
     ("kernel", "mean", changed(0, -1e200), "mean holds numbers .* or whose squares overflow"),
@@ -96,37 +85,24 @@ ARRAYS = [
     ("linear", "coef", halved, r"coef has shape \(1,\), and \(3,\) would fit"),
     ("least squares", "coef", lambda a: a[:, :2], r"coef has shape \(6, 2\), and \(6, 3\) would fit"),
     ("least squares", "ridge_matrix", halved, "ridge_matrix has shape"),
-    ("least squares", "ridge_centre", halved, "ridge_matrix has shape"),
     ("several kernels", "kernel_weights", halved, "kernel_weights has shape"),
-    ("several kernels", "coef", halved, "coef has shape"),
     ("graph", "graph_starts", lambda a: a + 1, "graph_starts does not fit"),
-    ("graph", "graph_starts", lambda a: a[None], "graph_starts is of shape"),
     ("graph", "graph_labels", halved, "graph_labels does not fit"),
-    ("graph", "graph_labels", lambda a: a.astype(float), "graph_labels is of shape"),
     ("graph", "graph_search", lambda a: a * 10**6, "graph_search does not fit"),
     ("graph", "graph_search", changed(2, 10**9), "coef has shape"),  # of the clusters
     ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
-    ("graph", "graph_nodes", spoilt, "graph_nodes holds numbers that are not finite"),
     ("graph", "coef", lambda a: a[1:], "coef numbers no clusters of the nodes"),
-    ("graph", "coef", lambda a: a + 1, "coef numbers no clusters of the nodes"),
     ("graph", "coef", lambda a: 0 * a, "coef numbers no clusters of the nodes"),
-    ("graph", "coef", lambda a: a + 0.5, "coef numbers no clusters of the nodes"),
-    ("graph", "coef", spoilt, "coef holds numbers that are not finite"),
     ("graph", "offset", lambda a: np.r_[a, 0.0], "coef numbers no clusters of the nodes"),
     ("graph", "graph_labels", lambda a: a + 1, "graph_labels does not fit"),
     ("graph", "graph_labels", lambda a: a - 1, "graph_labels does not fit"),
     ("graph", "graph_offsets", halved, "graph_offsets does not fit"),
-    ("graph", "graph_offsets", spoilt, "graph_offsets holds numbers that are not finite"),
     ("graph", "graph_offsets", changed(0, -1e100), "graph_offsets does not fit"),
     ("graph", "graph_bound", lambda a: a - 1e100, "graph_bound does not fit"),
     ("graph", "graph_threshold", lambda a: a + 1e100, "graph_threshold does not fit"),
-    ("graph", "graph_threshold", spoilt, "graph_threshold holds numbers that are not finite"),
-    ("graph", "graph_threshold", lambda a: a[None], "graph_threshold is of shape"),
-    *((model, *rest) for model in ("graph", "margin") for rest in TREE),
+    *(("margin", *row) for row in TREE),
     ("axes", "graph_axes", lambda a: a[1:], "graph_axes does not fit"),
-    ("axes", "graph_axes", lambda a: a[:, 0], "graph_axes is of shape"),
     ("directions", "graph_indptr", lambda a: a + 1, "graph_indptr does not fit"),
-    ("directions", "graph_data", spoilt, "graph_data holds numbers that are not finite"),
     ("directions", "graph_shape", lambda a: a[:1], "graph_shape does not fit"),
     ("directions", "graph_shape", lambda a: [*a, 0, 9], "graph_shape does not fit"),
 ]
@@ -141,22 +117,7 @@ def test_arrays_fit_one_another(files, tmp_path, model, name, change, match):
         mmcnb.load(tmp_path / "odd")
 
 
-@pytest.mark.parametrize(
-    "name", ["graph_pieces", "graph_merges", "graph_links", "graph_offsets", "graph_labels"]
-)
-def test_a_graph_without_one_of_its_arrays_is_refused(files, tmp_path, name):
-    header, arrays = read_model(files / "graph")
-    del arrays[name]
-    write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
-    with pytest.raises(
-        InputError, match=r"^[^\n]*odd (is no whole model|holds a model that cannot be)[^\n]*\.$"
-    ):
-        mmcnb.load(tmp_path / "odd")
-
-
-@pytest.mark.parametrize(
-    "layers", [None, {}, [3], [{}], [{"n_clusters": "2"}], "two", [{"n_clusters": 2, "taken": 1}]]
-)
+@pytest.mark.parametrize("layers", [None, [3], [{"n_clusters": "2"}], [{"n_clusters": 2, "taken": 1}]])
 def test_layers_that_are_none_are_refused(files, tmp_path, layers):
     header, arrays = read_model(files / "graph")
     header["report"]["layers"] = layers
@@ -165,105 +126,77 @@ def test_layers_that_are_none_are_refused(files, tmp_path, layers):
         mmcnb.load(tmp_path / "odd")
 
 
-def test_arrays_are_those_of_a_model(files, tmp_path):
-    header, arrays = read_model(files / "kernel")
-    for change, match in (
-        ({**arrays, "../../coef": arrays["coef"]}, "'../../coef' is no array of a model"),
-        ({name: array for name, array in arrays.items() if name != "coef"}, "coef is missing"),
-        ({name: array for name, array in arrays.items() if name != "basis"}, "kernel and basis go together"),
-        ({name: array for name, array in arrays.items() if name != "mean"}, "mean and deviation go together"),
-    ):
-        write_model(tmp_path / "odd", header | {"arrays": sorted(change)}, change)
-        with pytest.raises(InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"):
-            mmcnb.load(tmp_path / "odd")
+CANNOT_BE = "holds a model that cannot be"
 
 
 @pytest.mark.parametrize(
     ("model", "name", "match"),
     [
+        ("kernel", "coef", f"{CANNOT_BE}: coef is missing"),
+        ("kernel", "basis", f"{CANNOT_BE}: kernel and basis go together"),
+        ("kernel", "mean", f"{CANNOT_BE}: mean and deviation go together"),
         ("least squares", "ridge_matrix", "has no ridge_matrix, which is of no model"),
-        ("several kernels", "kernel_weights", r"kernel_weights has shape \(\), and \(5,\) would fit"),
+        ("several kernels", "kernel_weights", r"[^\n]*kernel_weights has shape \(\), and \(5,\) would fit"),
+        ("graph", "graph_pieces", f"(is no whole model|{CANNOT_BE})"),
+        ("graph", "graph_offsets", f"(is no whole model|{CANNOT_BE})"),
     ],
 )
-def test_a_model_without_an_array_of_its_class_is_refused(files, tmp_path, model, name, match):
+def test_a_model_without_one_of_its_arrays_is_refused(files, tmp_path, model, name, match):
     header, arrays = read_model(files / model)
     del arrays[name]
     write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
-    with pytest.raises(InputError, match=rf"^[^\n]*odd [^\n]*{match}[^\n]*\.$"):
+    with pytest.raises(InputError, match=rf"^[^\n]*odd {match}[^\n]*\.$"):
         mmcnb.load(tmp_path / "odd")
 
 
-def test_a_ridge_that_a_fit_of_0_2_chose_is_that_of_its_model(tmp_path):
-    X = make_blobs(100)
-    model = mmcnb.UnsupervisedRLS(2, alpha=3e-4, n_init=1, random_state=0).fit(X)
-    model.save(tmp_path / "model")
-    header, arrays = read_model(tmp_path / "model")
-    header["parameters"]["alpha"] = "auto"
-    write_model(tmp_path / "odd", header, arrays)
-    again = mmcnb.load(tmp_path / "odd")
-    assert again.alpha == 3e-4
-    assert again.predict(X).tobytes() == model.labels_.tobytes()
-
-
-def at(header, *path):
-    """The object that holds a field."""
-    for name in path[:-1]:
-        header = header[name]
-    return header
+def test_an_array_of_no_model_is_refused(files, tmp_path):
+    header, arrays = read_model(files / "kernel")
+    arrays["../../coef"] = arrays["coef"]
+    write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
+    with pytest.raises(InputError, match=r"cannot be: '\.\./\.\./coef' is no array of a model"):
+        mmcnb.load(tmp_path / "odd")
 
 
 HEADERS = [
     ("kernel", ("model", "kernel", "name"), "sigmoid", "kernel is named 'sigmoid'"),
     ("kernel", ("model", "kernel", "gamma"), float("nan"), "gamma of the kernel is nan"),
-    ("kernel", ("model", "kernel", "gamma"), "1", "gamma of the kernel is '1'"),
     ("kernel", ("model", "kernel", "degree"), 10**30, "degree of the kernel is 1000"),
-    ("kernel", ("model", "kernel", "coef0"), None, "coef0 of the kernel is None"),
     ("kernel", ("model", "feature_dtype"), "float16", "feature_dtype is 'float16'"),
     ("kernel", ("model", "is_unit"), "yes", "is_unit is 'yes'"),
     ("kernel", ("n_features_in",), 4, r"mean has shape \(3,\), and \(4,\) would fit"),
     ("linear", ("n_features_in",), 2, r"coef has shape \(3,\), and \(2,\) would fit"),
     ("linear", ("n_features_in",), True, "n_features_in=True, which is of no model"),
-    ("linear", ("n_features_in",), -3, r"coef has shape \(3,\), and \(-3,\) would fit"),
     ("linear", ("feature_names_in",), ["a", "b"], "feature_names has 2 entries for 3 columns"),
-    ("linear", ("feature_names_in",), "abc", "feature_names has 0 entries for 3 columns"),
     ("linear", ("history",), {"a": [1], "b": [1, 2]}, "is no whole model"),
-    ("linear", ("history",), {"a": 1}, "is no whole model"),
     ("linear", ("history",), [[1]], "has history="),
-    ("linear", ("class",), ["CPMMC"], "has class="),
-    ("linear", ("parameters",), "C", "has parameters='C'"),
-    ("linear", ("model",), None, "has model=None"),
     ("linear", ("report",), None, "has report=None"),
     ("linear", ("report", "warnings"), [1], r"has warnings=\[1\]"),
     ("least squares", ("parameters", "n_clusters"), 4, "n_clusters=4 for a rule of 3 clusters"),
     ("least squares", ("report", "sizes"), [60, 60], "2 sizes for 3 clusters"),
-    ("least squares", ("report", "sizes"), [60, 50, "10"], "has sizes="),
     ("least squares", ("alpha",), "big", "has alpha='big'"),
     ("several kernels", ("kernel_names",), ["one"], r"has kernel_names=\['one'\]"),
     ("several kernels", ("model", "kernel", "columns"), [[7]] + [None] * 4, "columns of a kernel reach 7"),
     ("several kernels", ("model", "kernel", "columns"), [[10**30]] + [None] * 4, "is no whole model"),
-    ("several kernels", ("model", "kernel", "columns"), [["a"]] + [None] * 4, "is no whole model"),
     ("linear", ("class",), "x" * 10**6, "contains a xxx"),
     ("linear", ("class",), "a\nb", r"contains a a\\nb, which"),
     ("linear", ("parameters",), {"x" * 10**6: 1}, "gives CPMMC the parameter 'xxx"),
-    ("linear", ("parameters", "random_state"), "x" * 10**6, "has random_state='xxx"),
     ("linear", ("objective",), float("nan"), "has objective=nan"),
-    ("kernel", ("model", "kernel", "gamma"), "x" * 10**6, "gamma of the kernel is 'xxx"),
     ("least squares", ("report", "sizes"), [130, -10, 0], "3 sizes for 3 clusters"),
     ("least squares", ("report", "sizes"), [0, 0, 0], "3 sizes for 3 clusters"),
     ("graph", ("report",), {}, "has no layers or no sizes"),
     ("graph", ("report", "noise"), "many", "has noise='many'"),
-    ("graph", ("report", "candidates"), [1], r"has candidates=\[1\]"),
     ("graph", ("n_clusters",), 5, "n_clusters_=5 for a rule of 2 clusters"),
     ("graph", ("report", "trust"), "high", "has trust="),
-    ("graph", ("candidate",), 3, "has candidate=3"),
-    ("graph", ("kernel",), None, "has kernel=None"),
 ]
 
 
 @pytest.mark.parametrize(("model", "field", "value", "match"), HEADERS)
 def test_headers_fit_their_arrays(files, tmp_path, model, field, value, match):
     header, arrays = read_model(files / model)
-    at(header, *field)[field[-1]] = value
+    holder = header
+    for part in field[:-1]:
+        holder = holder[part]
+    holder[field[-1]] = value
     write_model(tmp_path / "odd", header, arrays)
     with pytest.raises(InputError, match=rf"^[^\n]*odd[^\n]*{match}[^\n]*\.$") as raised:
         mmcnb.load(tmp_path / "odd")
@@ -286,10 +219,9 @@ def test_numbers_that_overflow_with_the_rows_are_one_sentence(files, tmp_path, m
             ask(X.astype(np.float32))
 
 
-@pytest.mark.parametrize("part", ["trust", "number"])
-def test_a_page_of_a_model_without_reasons_is_written(files, tmp_path, part):
+def test_a_page_of_a_model_without_reasons_is_written(files, tmp_path):
     header, arrays = read_model(files / "graph")
-    header["report"][part] = {"a": 1}
+    header["report"] |= {"trust": {"a": 1}, "number": {"a": 1}}
     write_model(tmp_path / "odd", header, arrays)
     mmcnb.load(tmp_path / "odd").write_report(X, tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").endswith("</html>\n")
@@ -298,18 +230,20 @@ def test_a_page_of_a_model_without_reasons_is_written(files, tmp_path, part):
 def test_a_file_that_would_grow_when_it_is_read_is_refused(files, tmp_path):
     header, arrays = read_model(files / "linear")
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez_compressed(tmp_path / "bomb.npz", header=text, **arrays | {"coef": np.zeros(2**25)})
+    np.savez_compressed(tmp_path / "bomb.npz", header=text, **arrays | {"coef": np.zeros(2**24)})
     with zipfile.ZipFile(files / "linear") as whole, zipfile.ZipFile(tmp_path / "claim", "w") as out:
         for name in whole.namelist():
             content = io.BytesIO()
             shape = {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
             np.lib.format.write_array_header_1_0(content, shape)
             out.writestr(name, content.getvalue() if name == "coef.npy" else whole.read(name))
-    before = peak_memory()
+    tracemalloc.start()
     for name in ("bomb.npz", "claim"):
         with pytest.raises(InputError, match=rf"^[^\n]*{name} is no model of mmcnb, or it is damaged"):
             mmcnb.load(tmp_path / name)
-    assert peak_memory() - before < 100 * 2**20
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * 2**20
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
