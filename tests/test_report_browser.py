@@ -12,15 +12,16 @@ import pytest
 
 import mmcnb
 
+pytestmark = pytest.mark.slow
 DOCS = Path(__file__).parent.parent / "docs"
-# Put into a copy of the page without its policy: what was found is left in the document at the end.
+# Put into a copy of the page without its policy: the layout is left in the document at the end.
 PROBE = """<script>
 const boxes = [...document.querySelectorAll("main *")];
-const told = document.createElement("pre");
+const report = document.createElement("pre");
 for (const one of document.querySelectorAll("details")) one.open = true;
 const inside = (one) => one.closest(".box") !== null && !one.matches(".box");
-told.id = "found";
-told.textContent = JSON.stringify({
+report.id = "layout";
+report.textContent = JSON.stringify({
   inner: innerWidth,
   wide: document.documentElement.scrollWidth,
   beyond: boxes.filter((one) => !inside(one) && one.getBoundingClientRect().right > innerWidth + 1)
@@ -33,7 +34,7 @@ told.textContent = JSON.stringify({
   requests: performance.getEntriesByType("resource").map((entry) => entry.name)
     .filter((name) => !name.startsWith("data:")),
 });
-document.body.append(told);
+document.body.append(report);
 </script>"""
 
 
@@ -41,26 +42,25 @@ document.body.append(told);
 def tool():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(DOCS)
-        found = importlib.import_module("page")
-    if found.CHROMIUM is None:
+        module = importlib.import_module("page")
+    if module.CHROMIUM is None:
         pytest.skip("Chromium is not installed (Debian: apt install chromium)")
-    return found
+    return module
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """Twelve clusters in forty columns, one with a long name, and rows with long names."""
-    rng, y = np.random.default_rng(0), np.arange(600) % 12
-    X = pd.DataFrame(rng.normal(size=(600, 40)) + 9 * (np.arange(40) % 12 == y[:, None]))
+    rng, y = np.random.default_rng(0), np.arange(300) % 12
+    X = pd.DataFrame(rng.normal(size=(300, 40)) + 9 * (np.arange(40) % 12 == y[:, None]))
     X = X.set_axis([f"column_{'without_a_break_' * (j % 3)}{j}" for j in range(40)], axis=1)
-    X.index = [f"{'row ' * 9}{k}<script>alert(1)</script>" for k in range(600)]
+    X.index = [f"{'row ' * 9}{k}<script>alert(1)</script>" for k in range(300)]
     path = tmp_path_factory.mktemp("page") / "page.html"
     mmcnb.MaximumMarginClustering(12, random_state=0).fit(X).write_report(X, path)
     return path
 
 
-@pytest.mark.parametrize("is_dark", [False, True])
-@pytest.mark.parametrize("width", [360, 1600])
+@pytest.mark.parametrize(("width", "is_dark"), [(360, True), (1600, False)])
 def test_nothing_is_cut_off_or_asked_for(width, is_dark, page, tool, tmp_path):
     text = page.read_text(encoding="utf-8")
     probed = tmp_path / "probed.html"
@@ -69,10 +69,10 @@ def test_nothing_is_cut_off_or_asked_for(width, is_dark, page, tool, tmp_path):
     )
     options = {"width": width, "is_dark": is_dark}
     printed, _ = tool.browse(probed, "--dump-dom", **options)
-    found = json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)[1]))
-    assert found["requests"] == found["beyond"] == found["cut"] == []
-    assert found["wide"] <= found["inner"]
-    lightness = [sum(map(int, re.findall(r"\d+", found[name])[:3])) for name in ("ink", "ground")]
+    layout = json.loads(html.unescape(re.search(r'<pre id="layout">(.*?)</pre>', printed, re.DOTALL)[1]))
+    assert layout["requests"] == layout["beyond"] == layout["cut"] == []
+    assert layout["wide"] <= layout["inner"]
+    lightness = [sum(map(int, re.findall(r"\d+", layout[name])[:3])) for name in ("ink", "ground")]
     assert (lightness[0] > lightness[1] + 300) if is_dark else (lightness[1] > lightness[0] + 300)
     _, logged = tool.browse(page, "--dump-dom", **options)
     assert "CONSOLE" not in logged
