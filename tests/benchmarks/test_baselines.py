@@ -1,6 +1,7 @@
 """The papers' peers: their programs are those of other solvers, and their bounds bound."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 
 import cvxpy
@@ -23,13 +24,14 @@ from benchmarks.baselines import (
 )
 from benchmarks.baselines.generalised_mmc import inverse_without_offset, largest_multipliers
 from benchmarks.baselines.graph_kmeans import least_eigenvalue
-from benchmarks.baselines.label_generation import LabelSearch, balanced_labels_of, generate_labels, mix_labels
+from benchmarks.baselines.label_generation import LabelSearch, generate_labels, mix_labels
 from benchmarks.baselines.linear_label_generation import CentredColumns, mix_columns
 from benchmarks.baselines.sdp import solve_label_matrix, solve_with_triples, violated_triples
 from benchmarks.baselines.svm import Problem, balanced_threshold
 
 pytestmark = pytest.mark.slow
 RELAXED = [SDPMMC, LabelGenerationMMC]
+SEEDED = partial(IterativeSVR, random_state=0)
 WEIGHTS = np.random.default_rng(1).integers(1, 4, 12).astype(float)
 # On some processors the peer doubts its last digits; the bounds below say how many of them count.
 doubtful = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -64,22 +66,13 @@ def least_objective(one):
 # -- all of them -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [IterativeSVR, *RELAXED, LinearLabelGenerationMMC, GeneralisedMMC])
+@pytest.mark.parametrize("kind", [SEEDED, *RELAXED, LinearLabelGenerationMMC, GeneralisedMMC])
 def test_two_groups_are_found_and_both_clusters_have_their_least_share(kind):
     rows, y = make_blobs(40, centers=2, cluster_std=0.3, random_state=1)
     np.testing.assert_array_equal(kind().fit(rows).labels_, y != y[0])
     X = np.random.default_rng(1).standard_normal((41, 3)) ** 3
     for balance in (0.1, 0.8):
         assert np.bincount(kind(balance=balance).fit(X).labels_).min() >= (1 - balance) / 2 * 41 - 1
-
-
-def test_a_threshold_lies_between_values_and_zero_is_kept_if_it_serves():
-    shares = np.full(5, 0.2)
-    assert balanced_threshold(np.array([-2.0, -1, 1, 2, 3]), shares, 0.4) == 0.0
-    assert balanced_threshold(np.array([1.0, 2, 3, 4, 5]), shares, 0.4) == 2.5
-    assert balanced_threshold(-np.array([1.0, 2, 3, 4, 5]), shares, 0.4) == -2.5
-    assert balanced_threshold(np.ones(5), shares, 0.4) == 0.0
-    assert balanced_threshold(np.array([1.0, 1, 1, 1, 3]), shares, 0.0) == 2.0  # as far as equal values allow
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0])
@@ -97,7 +90,7 @@ def test_the_machine_of_given_labels_is_that_of_scikit_learn(C):
     np.testing.assert_allclose(machine.coef_[0], w, atol=1e-3 * np.abs(w).max())
 
 
-@pytest.mark.parametrize("kind", [IterativeSVR, *RELAXED])
+@pytest.mark.parametrize("kind", [SEEDED, *RELAXED])
 def test_a_weight_is_a_factor_of_C_and_units_do_not_matter_to_scaled_columns(X, kind):
     weights = np.tile(WEIGHTS, 5)
     one, other = (kind(C=c).fit(X, sample_weight=weights / c) for c in (1.0, 4.0))
@@ -149,27 +142,6 @@ def test_the_relaxed_optimum_bounds_the_objective(X, kind, kernel, C):
     assert sparse.objective_ == pytest.approx(model.objective_, rel=1e-9)
 
 
-def test_two_groups_of_equal_rows_leave_no_gap():
-    """The mixture is one labelling, and so is M."""
-    y = np.repeat([1, -1], 5)
-    one = Problem(0.8 * np.outer(y, y), np.ones(10), np.full(10, 0.1), 0.4)
-    labels, mixture, *_ = generate_labels(one, 1e-2, 100)
-    assert mixture.value == pytest.approx(one.svm(y)[1], rel=1e-3)
-    assert abs(labels[mixture.weights.argmax()] @ y) == 10
-    relaxed = solve_label_matrix(one)
-    assert relaxed.value == pytest.approx(one.svm(y)[1], rel=1e-5)
-    np.testing.assert_allclose(relaxed.matrix, np.outer(y, y), atol=1e-3)
-
-
-@pytest.mark.parametrize("solve", [lambda one: generate_labels(one, 1e-6, 100)[1], solve_label_matrix])
-def test_a_weight_of_two_is_the_row_given_twice(solve):
-    one = problem(12, balance=0.9, weights=WEIGHTS)
-    rows = np.repeat(np.arange(12), WEIGHTS.astype(int))
-    n = len(rows)
-    repeated = Problem(one.gram[np.ix_(rows, rows)], np.ones(n), np.full(n, 1 / n), 0.9)
-    assert solve(one).value == pytest.approx(solve(repeated).value, rel=1e-5)
-
-
 # -- LG-MMC ------------------------------------------------------------------------------------
 
 
@@ -189,15 +161,6 @@ def test_the_gap_is_closed_and_is_that_of_the_primal_form(C, tolerance):
     primal = 0.5 * weights @ forms + one.bounds @ np.maximum(0, 1 - f)
     assert mixture.value + mixture.gap == pytest.approx(primal, rel=1e-9)
     assert mix_labels(one, labels[:1]).value == pytest.approx(one.svm(labels[0])[1], rel=1e-6)
-
-
-@pytest.mark.parametrize("balance", [0.0, 0.2, 0.6])
-def test_sorting_maximises_a_linear_form_in_balance(balance):
-    one, linear = problem(balance=balance), np.random.default_rng(0).standard_normal((8, 30))
-    y = balanced_labels_of(linear, one.shares, balance)
-    labels = all_labels(one)
-    np.testing.assert_allclose((y * linear).sum(axis=0), np.abs(labels @ linear).max(axis=0))
-    assert (np.abs(one.shares @ y) <= balance + 1e-9).all()
 
 
 @pytest.mark.parametrize(("n", "balance"), [(8, 0.4), (12, 0.0)])

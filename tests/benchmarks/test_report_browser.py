@@ -62,9 +62,10 @@ told.textContent = JSON.stringify(found);
 document.body.append(told);
 </script>"""
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="Chromium is not installed (Debian: apt install chromium)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt install chromium)"),
+]
 
 
 @pytest.fixture(scope="module")
