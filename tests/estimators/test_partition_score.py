@@ -9,123 +9,96 @@ from sklearn.cluster import KMeans
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.stores import create_csr_store
+from tests.estimators.front_door import front_door
+
+RNG = np.random.default_rng(0)
+Y = RNG.integers(0, 3, 400)
+X = 4.0 * np.eye(3)[Y] + RNG.standard_normal((400, 3))  # three groups that touch
 
 
-@pytest.fixture(scope="module")
-def rows():
-    """Three groups that touch."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 400)
-    return 4.0 * np.eye(3)[y] + rng.standard_normal((400, 3)), y
+def score(rows, labels, **options):
+    return mmcnb.partition_score(rows, labels, random_state=0, **options)
 
 
-def score(X, labels, **given):
-    return mmcnb.partition_score(X, labels, random_state=0, **given)
-
-
-def test_j_is_the_sum_of_its_parts(rows):
-    found = score(*rows)
-    assert pytest.approx(4 * found.information + found.gap) == found.J
-    assert 0 < found.information <= 1
-    assert found.left_out == 0
-
-
-def test_the_classes_score_higher_than_a_worse_partition_and_random_labels_lowest(rows):
-    X, y = rows
+def test_the_classes_score_higher_than_a_worse_partition_and_random_labels_lowest():
     rng = np.random.default_rng(1)
-    worse = np.where(rng.random(400) < 0.2, rng.integers(0, 3, 400), y)
-    scores = [score(X, labels).J for labels in (y, worse, rng.integers(0, 3, 400))]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[0] > scores[1] + 0.5 > scores[2] + 1
+    worse = np.where(rng.random(400) < 0.2, rng.integers(0, 3, 400), Y)
+    classes, second, third = (score(X, labels) for labels in (Y, worse, rng.integers(0, 3, 400)))
+    assert classes.J > second.J + 0.5 > third.J + 1
+    assert pytest.approx(4 * classes.information + classes.gap) == classes.J
+    assert 0 < classes.information <= 1
+    assert classes.left_out == 0
 
 
-def test_the_score_is_that_of_the_front_door(rows):
-    X, _ = rows
-    model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(X)
-    assert pytest.approx(model.objective_, rel=1e-9) == score(X, model.labels_).J
-    assert model.objective_ + 0.1 >= score(X, KMeans(3, random_state=0).fit(X).labels_).J
+@pytest.mark.parametrize("scale", ["auto", "standard", {"0": "log"}, None])
+def test_the_score_is_that_of_the_front_door_in_its_scaling(scale):
+    rows = np.exp(X / 4) * [1.0, 1000.0, 0.01]
+    model = front_door(3, scale=scale).fit(rows)
+    labels = model.labels_
+    assert pytest.approx(model.objective_, rel=1e-9) == score(rows, labels, scale=scale).J
+    assert (score(rows, labels, scale=scale) == score(rows, labels, scale=None)) == (scale is None)
+    others = KMeans(3, random_state=0).fit(rows).labels_
+    assert model.objective_ + 0.1 >= score(rows, others, scale=scale).J
 
 
-@pytest.mark.parametrize("scale", ["auto", "standard", {"0": "log"}])
-def test_columns_are_scaled_as_by_the_front_door(rows, scale):
-    X = np.exp(rows[0] / 4) * [1.0, 1000.0, 0.01]
-    model = mmcnb.MaximumMarginClustering(3, scale=scale, random_state=0).fit(X)
-    found = score(X, model.labels_, scale=scale)
-    assert pytest.approx(model.objective_, rel=1e-9) == found.J
-    assert found != score(X, model.labels_, scale=None)
+def test_names_of_clusters_do_not_matter():
+    for labels in (Y + 7, -2 - Y, 2 - Y, np.array(["a", "b", "c"])[Y], list(Y)):
+        assert score(X, labels) == score(X, Y)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [lambda y: y + 7, lambda y: -2 - y, lambda y: 2 - y, lambda y: np.array(["a", "b", "c"])[y], list],
-)
-def test_names_of_clusters_do_not_matter(rows, names):
-    X, y = rows
-    assert score(X, names(y)) == score(X, y)
-
-
-def test_weights_are_repetitions(rows):
-    X, y = rows
+def test_weights_are_repetitions():
     counts = np.random.default_rng(1).integers(1, 5, 400)
-    weighted = score(X, y, sample_weight=counts)
-    assert weighted == pytest.approx(score(np.repeat(X, counts, axis=0), np.repeat(y, counts)), rel=1e-9)
-    assert weighted == pytest.approx(score(X, y, sample_weight=counts / 97), rel=1e-9)
-    assert abs(weighted.J - score(X, y).J) > 1e-6
+    weighted = score(X, Y, sample_weight=counts)
+    assert weighted == pytest.approx(score(np.repeat(X, counts, axis=0), np.repeat(Y, counts)), rel=1e-9)
+    assert weighted == pytest.approx(score(X, Y, sample_weight=counts / 97), rel=1e-9)
+    assert abs(weighted.J - score(X, Y).J) > 1e-6
 
 
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(2).integers(1, 9, 400)])
-def test_rows_labelled_minus_one_are_left_out_and_their_share_is_told(rows, weights):
-    X, y = rows
+def test_rows_labelled_minus_one_are_left_out_and_their_share_is_told(weights):
     is_noise = np.random.default_rng(1).random(400) < 0.3
-    found = score(X, np.where(is_noise, -1, y), sample_weight=weights)
+    with_noise = score(X, np.where(is_noise, -1, Y), sample_weight=weights)
     kept = None if weights is None else weights[~is_noise]
-    assert found[:3] == pytest.approx(score(X[~is_noise], y[~is_noise], sample_weight=kept)[:3], rel=1e-9)
-    assert found.left_out == pytest.approx(np.average(is_noise, weights=weights))
+    expected = score(X[~is_noise], Y[~is_noise], sample_weight=kept)
+    assert with_noise[:3] == pytest.approx(expected[:3], rel=1e-9)
+    assert with_noise.left_out == pytest.approx(np.average(is_noise, weights=weights))
 
 
-def test_storages_give_the_same_bits(rows, tmp_path):
-    X, y = rows
+def test_storages_give_the_same_bits(tmp_path):
     zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(77, 2))
     for size in (400, 150):
-        expected = score(X, y, n_nodes=size)
-        assert score(tmp_path / "a.zarr", y, n_nodes=size) == expected
-        assert score(X.tolist(), y.tolist(), n_nodes=size) == expected
+        expected = score(X, Y, n_nodes=size)
+        assert score(tmp_path / "a.zarr", Y, n_nodes=size) == expected
+        assert score(X.tolist(), Y.tolist(), n_nodes=size) == expected
+        assert pytest.approx(score(X, Y).J, abs=0.5) == expected.J
     sparse = scipy.sparse.csr_array(np.where(X > 1, X, 0))
     with create_csr_store(tmp_path / "csr.zarr", 3, dtype="float64") as writer:
         writer.append(sparse)
-    assert score(tmp_path / "csr.zarr", y) == score(sparse, y)
-    assert score(sparse, y) == pytest.approx(score(sparse.toarray(), y), rel=1e-6)
+    assert score(tmp_path / "csr.zarr", Y) == score(sparse, Y)
+    assert score(sparse, Y) == pytest.approx(score(sparse.toarray(), Y), rel=1e-6)
 
 
-def test_directions_are_rows_divided_by_their_lengths(rows):
-    X, y = rows
+def test_directions_are_rows_divided_by_their_lengths():
     longer = X * np.random.default_rng(0).lognormal(0, 2, 400)[:, None]
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    assert score(longer, y, metric="cosine") == pytest.approx(score(unit, y), rel=1e-6)
-
-
-def test_a_sample_stands_for_all_rows(rows):
-    X, y = rows
-    assert pytest.approx(score(X, y).J, abs=0.5) == score(X, y, n_nodes=200).J
-    assert score(X, y, n_nodes=200) == score(X, y, n_nodes=200)
+    assert score(longer, Y, metric="cosine") == pytest.approx(score(unit, Y), rel=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("labels", "given", "sentence"),
+    ("labels", "options", "sentence"),
     [
         (np.zeros(400, int), {}, r"labels has 1 cluster\(s\) in the sample; give labels of two or more"),
         (np.full(400, -1), {}, r"labels"),
         (np.zeros(399, int), {}, r"labels has the shape \(399,\) for 400 rows; give one label a row"),
         (np.zeros((400, 1), int), {}, r"labels has the shape \(400, 1\) for 400 rows"),
-        (np.arange(400), {"metric": "manhattan"}, r"metric='manhattan' is unknown"),
-        (np.arange(400), {"n_nodes": 1}, r"n_nodes=1 is out of range"),
-        (np.arange(400), {"sample_weight": np.ones(3)}, r"sample_weight"),
-        (np.arange(400), {"sample_weight": -np.ones(400)}, r"sample_weight"),
+        (Y, {"metric": "manhattan"}, r"metric='manhattan' is unknown"),
+        (Y, {"n_nodes": 1}, r"n_nodes=1 is out of range"),
+        (Y, {"sample_weight": -np.ones(400)}, r"sample_weight"),
     ],
 )
-def test_what_cannot_be_scored_is_refused_in_one_sentence(rows, labels, given, sentence):
+def test_what_cannot_be_scored_is_refused_in_one_sentence(labels, options, sentence):
     with pytest.raises(InputError, match=rf"^[^\n]*{sentence}[^\n]*\.$") as error:
-        score(rows[0], labels, **given)
+        score(X, labels, **options)
     assert str(error.value).count(". ") == 0
 
 
