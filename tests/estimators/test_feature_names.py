@@ -1,7 +1,5 @@
 """Estimators know their columns by name, and say which are missing, new or in another order."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +21,7 @@ def X():
 
 @pytest.fixture
 def stored(tmp_path):
-    """A function that writes rows with names and gives their samples."""
+    """A function that writes rows with names and gives their path."""
 
     def write(X, names):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.zarr"
@@ -35,68 +33,48 @@ def stored(tmp_path):
     return write
 
 
-@pytest.fixture(params=["frame", "store"])
-def named(request, stored):
-    """A function that gives rows with names, as a data frame and as a store."""
-    if request.param == "store":
-        return stored
-    return lambda X, names: pd.DataFrame(X, columns=names)
-
-
-def test_names_are_set_saved_and_read_back(named, X, tmp_path):
-    model = make("CPMMC").fit(named(X, NAMES))
-    assert model.feature_names_in_.tolist() == NAMES
-    assert model.feature_names_in_.dtype == object
+def test_names_are_kept_in_the_file_and_in_their_order(stored, X, tmp_path):
+    model = make("CPMMC").fit(stored(X, NAMES))
     model.save(tmp_path / "model")
-    again = mmcnb.load(tmp_path / "model")
-    assert again.feature_names_in_.tolist() == NAMES
-    assert again.predict(named(X, NAMES)).tobytes() == model.labels_.tobytes()
-    with pytest.raises(InputError, match="same order"):
-        again.predict(named(X, NAMES[::-1]))
+    for one in (model, mmcnb.load(tmp_path / "model")):
+        assert one.feature_names_in_.tolist() == NAMES
+        assert one.feature_names_in_.dtype == object
+        assert one.predict(stored(X, NAMES)).tobytes() == model.labels_.tobytes()
+        for ask in (one.predict, one.decision_function):
+            with pytest.raises(
+                InputError, match=r"Feature names must be in the same order as they were in fit"
+            ):
+                ask(stored(X, NAMES[::-1]))
 
 
-def test_a_fit_without_names_forgets_those_of_the_fit_before(named, X, stored, tmp_path):
-    for bare in (X, stored(X, None)):
-        model = make("CPMMC").fit(named(X, NAMES)).fit(bare)
+def test_a_fit_without_names_forgets_those_of_the_fit_before(X, stored, tmp_path):
+    for bare in (X, stored(X, None), pd.DataFrame(X)):
+        model = make("CPMMC").fit(stored(X, NAMES)).fit(bare)
         assert not hasattr(model, "feature_names_in_")
     model.save(tmp_path / "model")
     assert not hasattr(mmcnb.load(tmp_path / "model"), "feature_names_in_")
 
 
-def test_names_in_another_order_are_refused(named, X):
-    model = make("CPMMC").fit(named(X, NAMES))
-    for ask in (model.predict, model.decision_function):
-        with pytest.raises(InputError, match=r"Feature names must be in the same order as they were in fit"):
-            ask(named(X, NAMES[::-1]))
-
-
 def test_names_missing_and_new_are_listed(stored, X):
     model = make("CPMMC").fit(stored(X, NAMES))
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"unseen at fit time:\n- other\n.*now missing:\n- gene 0\n"):
         model.predict(stored(X, ["other", *NAMES[1:]]))
-    assert re.search(r"unseen at fit time:\n- other\n.*now missing:\n- gene 0\n", str(error.value))
     with pytest.raises(InputError, match=r"now missing:\n- gene 1\n(- .*\n){4}- \.\.\.\n"):
         model.predict(stored(X[:, :1], NAMES[:1]))
 
 
-def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(named, stored, X):
-    with_names, without = make("CPMMC").fit(named(X, NAMES)), make("CPMMC").fit(X)
+def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(stored, X):
+    with_names, without = make("CPMMC").fit(stored(X, NAMES)), make("CPMMC").fit(X)
     for bare in (X, stored(X, None), open_samples(X)):
         with pytest.warns(UserWarning, match="^X does not have valid feature names, but CPMMC was fitted"):
             assert with_names.predict(bare).tobytes() == with_names.labels_.tobytes()
     with pytest.warns(UserWarning, match="^X has feature names, but CPMMC was fitted without"):
-        without.predict(named(X, NAMES))
+        without.predict(stored(X, NAMES))
 
 
-@pytest.mark.parametrize(
-    "name", ["CPMMC", "SparseKernelMMC", "UnsupervisedRLS", "KernelKMeans", "MaximumMarginClustering"]
-)
+@pytest.mark.parametrize("name", ["CPMMC", "UnsupervisedRLS", "MaximumMarginClustering"])
 def test_scikit_learns_check_of_names(name):
     check_dataframe_column_names_consistency(name, getattr(mmcnb, name)())
-
-
-def test_numbers_are_no_names(X):
-    assert not hasattr(make("CPMMC").fit(pd.DataFrame(X)), "feature_names_in_")
 
 
 def test_a_model_file_with_names_for_other_columns_is_refused(X, tmp_path):
