@@ -3,51 +3,46 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import mmcnb
-from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import choose_landmarks, principal_directions
-from mmcnb.samples.matrix import as_csr_block
 
 pytestmark = pytest.mark.slow
 
-MIB = 2**20
+ROOT = Path(__file__).parents[2]
 WIDE = """
-import json, sys
-import numpy as np, scipy.sparse as sp
+import json, re, sys
+from pathlib import Path
 import mmcnb
-from mmcnb._machine import peak_memory
-n, d = 2000, 300_000
-X = sp.random_array((n, d), density=1e-4, format="csr", rng=np.random.default_rng(0))
-words = np.where(np.arange(n)[:, None] < n // 2, [0, 1, 2], [3, 4, 5]).ravel()
-X = sp.csr_array(X + sp.csr_array((np.ones(3 * n), (np.repeat(np.arange(n), 3), words)), shape=(n, d)))
+from tests.estimators.test_wide_sparse import wide_rows
+X = wide_rows(2000, 300_000)
 model = getattr(mmcnb, sys.argv[1])(random_state=0, memory_limit="1GiB").fit(X)
-print(json.dumps({"peak": peak_memory(), "plan": model.plan(X).peak, "labels": model.labels_.tolist()}))
+peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+print(json.dumps({"peak": peak, "plan": model.plan(X).peak, "labels": model.labels_.tolist()}))
 """
 
 
 def wide_rows(n=120, d=10_500, seed=0):
     """Two halves that share three words each among many that are rare."""
-    rows = sp.random_array((n, d), density=1e-3, format="csr", rng=np.random.default_rng(seed))
+    rows = sp.random_array((n, d), density=12 / d, format="csr", rng=np.random.default_rng(seed))
     words = np.where(np.arange(n)[:, None] < n // 2, [0, 1, 2], [3, 4, 5]).ravel()
     return sp.csr_array(rows + sp.csr_array((np.ones(3 * n), (np.repeat(np.arange(n), 3), words)), (n, d)))
 
 
-METHODS = [
-    mmcnb.CPMMC(n_init=3, random_state=0),
-    mmcnb.SparseKernelMMC(random_state=0),
-    mmcnb.SparseKernelMMC(kernel="linear", n_init=1, random_state=0),
-    mmcnb.SparseKernelMMC(kernel="poly", gamma=0.2, n_init=1, random_state=0),
-    mmcnb.UnsupervisedRLS(random_state=0),
-]
-
-
 @pytest.mark.parametrize(
-    "model", METHODS, ids=lambda model: f"{type(model).__name__}-{vars(model).get('kernel')}"
+    "model",
+    [
+        mmcnb.CPMMC(n_init=3, random_state=0),
+        mmcnb.SparseKernelMMC(random_state=0),
+        mmcnb.SparseKernelMMC(kernel="poly", gamma=0.2, n_init=1, random_state=0),
+        mmcnb.UnsupervisedRLS(random_state=0),
+    ],
+    ids=str,
 )
 def test_wide_sparse_rows_are_clustered_as_dense_ones_are(model):
     X = wide_rows()
@@ -59,9 +54,8 @@ def test_wide_sparse_rows_are_clustered_as_dense_ones_are(model):
 
 
 def test_a_model_of_wide_sparse_rows_is_read_back(tmp_path):
-    X, new = wide_rows(), wide_rows(seed=1)
-    model = mmcnb.SparseKernelMMC(random_state=0).fit(X)
-    assert sp.issparse(model.model_.basis)
+    new = wide_rows(seed=1)
+    model = mmcnb.SparseKernelMMC(random_state=0).fit(wide_rows())
     model.save(tmp_path / "model")
     loaded = mmcnb.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
@@ -74,18 +68,6 @@ def test_a_model_of_wide_sparse_rows_is_read_back(tmp_path):
         mmcnb.load(tmp_path / "damaged")
 
 
-@pytest.mark.parametrize("name", ["rbf", "linear", "poly"])
-def test_a_sparse_basis_gives_the_kernel_of_the_dense_one(name):
-    X = wide_rows()
-    basis = choose_landmarks(X, 20, np.random.RandomState(0), may_be_sparse=True)
-    assert sp.issparse(basis)
-    assert basis.shape == (20, X.shape[1])
-    kernel = Kernel(name, 0.2)
-    expected = kernel(X.toarray(), basis.toarray())
-    for rows in (X, as_csr_block(X), X.toarray()):
-        np.testing.assert_allclose(kernel(rows, basis), expected, rtol=1e-10)
-
-
 def test_a_sparse_basis_has_distinct_rows_and_narrow_ones_are_dense():
     X = wide_rows(10)
     twice = sp.csr_array(sp.vstack([X, X]))
@@ -96,25 +78,24 @@ def test_a_sparse_basis_has_distinct_rows_and_narrow_ones_are_dense():
 
 
 @pytest.mark.parametrize("count", [3, 49, 50])
-def test_principal_directions_of_wide_rows_are_those_of_the_columns(monkeypatch, count):
+def test_principal_directions_of_wide_rows_are_those_of_the_columns(count):
     X = sp.random_array((50, 1_200), density=1e-2, format="csr", rng=np.random.default_rng(0))
     weights = np.linspace(0.5, 2, 50)
-    found = principal_directions(X, count, weights)
-    np.testing.assert_allclose(principal_directions(X.toarray(), count, weights), found, atol=1e-9)
-    monkeypatch.setattr("mmcnb.features.nystroem.MANY_COLUMNS", 10**9)
-    np.testing.assert_allclose(principal_directions(X, 3, weights), found[:, :3], atol=1e-9)
+    centred = X.toarray() - np.average(X.toarray(), axis=0, weights=weights)
+    _, _, axes = np.linalg.svd(np.sqrt(weights)[:, None] * centred, full_matrices=False)
+    expected = np.abs(centred @ axes[: min(count, 49)].T)  # an axis may point either way
+    for rows in (X, X.toarray()):
+        scores = np.abs(principal_directions(rows, count, weights))
+        np.testing.assert_allclose(scores[:, :49], expected, atol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(
-    "method",
-    [pytest.param("CPMMC", marks=pytest.mark.nightly), "SparseKernelMMC", "MaximumMarginClustering"],
-)
+@pytest.mark.parametrize("method", ["SparseKernelMMC", "MaximumMarginClustering"])
 def test_two_thousand_rows_of_300_000_columns_take_less_than_their_plan(method):
     for estimator in (None, getattr(mmcnb, method)()):
         mmcnb.warmup(estimator)  # a process that compiles would not keep the limit
     command = [sys.executable, "-W", "ignore", "-c", WIDE, method]
-    report = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    report = json.loads(done.stdout)
     assert report["labels"] == [0] * 1000 + [1] * 1000
-    assert report["peak"] <= report["plan"] <= 1024 * MIB
+    assert report["peak"] <= report["plan"] <= 2**30
