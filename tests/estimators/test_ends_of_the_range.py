@@ -12,6 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeW
 
 OF_TWO = ("CPMMC", "EvolutionaryMMC", "KernelCPMMC", "SparseKernelMMC")
 LONG = ("MultipleKernelClustering", "EvolutionaryMMC", "CrammerSingerMMC")
+QUICK = ("CPMMC", "KernelKMeans", "MaximumMarginClustering")
 RNG = np.random.default_rng(0)
 ROWS = {
     2: RNG.normal(size=(60, 3)) + 8 * (np.arange(60) % 2)[:, None],
@@ -23,14 +24,14 @@ SAME = ("same for all rows", "all rows are equal")
 
 
 def cases():
-    """Each estimator with its own parameters, and with two other settings in the slow suite."""
+    """Each estimator with its own parameters, and with two other settings."""
     for name in NAMES:
         k = 2 if name in OF_TWO else 3
-        marks = [pytest.mark.slow, pytest.mark.nightly] if name in LONG else []
-        yield pytest.param(name, k, {}, marks=marks, id=name)
+        marks = [pytest.mark.slow, pytest.mark.nightly] if name in LONG else [pytest.mark.slow]
+        yield pytest.param(name, k, {}, marks=[] if name in QUICK else marks, id=name)
         for scale, kernel in ((None, "rbf"), ("standard", "linear")):
             settings = {"scale": scale, "kernel": kernel}
-            yield pytest.param(name, k, settings, marks=[pytest.mark.slow, *marks], id=f"{name}-{kernel}")
+            yield pytest.param(name, k, settings, marks=marks, id=f"{name}-{kernel}")
 
 
 each = pytest.mark.parametrize(("name", "k", "settings"), list(cases()))

@@ -1,5 +1,7 @@
 """Noise: rows far out of their cluster are labelled -1, by the fit as by its model, and counted apart."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -26,8 +28,7 @@ def groups(n=400, n_far=12, seed=0):
 X, IS_FAR, Y = groups()
 
 
-@pytest.mark.parametrize("noise", ["auto", 0.1])
-@pytest.mark.parametrize("way", WITH_FEWER_NODES)
+@pytest.mark.parametrize(("way", "noise"), list(zip(WITH_FEWER_NODES, itertools.cycle(["auto", 0.1]))))
 def test_noise_has_the_largest_scores_and_changes_no_other_label(tmp_path, way, noise):
     n_clusters, parameters = WITH_FEWER_NODES[way]
     rows = np.abs(X) + 1 if way == "directions" else X
