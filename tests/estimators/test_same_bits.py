@@ -1,121 +1,182 @@
-"""Every estimator gives the same bits of labels, objective and model from any store, on any threads."""
+"""One answer, to the bit, wherever the rows live, however they are cut, and whoever reads them."""
 
 import hashlib
-import json
+import itertools
 import os
 import subprocess
 import sys
+from functools import cache
 
 import dask.array
 import numpy as np
 import pytest
 import scipy.sparse
 import zarr
-from sklearn.datasets import make_blobs
 
-from mmcnb.features.model import read_model
-from mmcnb.samples import BLOCK_ROWS
+from mmcnb.samples import GROUP_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
-from tests.campaigns import truth
-from tests.estimators.every import NAMES, make_any
+from tests.estimators.conftest import VARIANTS, differing, facts, fitted, make, rows_of
+from tests.estimators.every import NAMES
 
-pytestmark = pytest.mark.slow
-
-MANY = 2 * BLOCK_ROWS + 808  # rows in three blocks of reduction
-SMALL = {"sample_size": 200, "n_init": 1, "n_landmarks": 20, "n_nodes": 400}  # so that many rows stream by
-CHUNKS = ((97, 2), (1000, 3), (MANY, 1))
-HASH_SEEDS = ("0", "1", "12345", "random")
-
-
-def rows_of(name, n_clusters=2):
-    """Rows of which some are equal and some values 0; few for the estimator that holds all kernel values."""
-    n = 300 if name == "KernelCPMMC" else MANY
-    X = make_blobs(n, 3, centers=n_clusters, random_state=1)[0]
-    X[::7], X[np.abs(X) < 0.5] = X[0], 0
-    return X
-
-
-def facts(model, folder):
-    """Digests of labels, objective and each array of the saved model."""
-    model.save(folder / "model")
-    _, arrays = read_model(folder / "model")
-    parts = {"labels": model.labels_, "objective": np.float64(model.objective_), **arrays}
-    return {name: hashlib.sha256(np.asarray(part).tobytes()).hexdigest()[:16] for name, part in parts.items()}
-
-
-def differing(expected, found):
-    return [name for name in {**expected, **found} if expected.get(name) != found.get(name)]
-
-
-def test_every_estimator_is_in_the_campaign_of_truth():
-    assert {type(model).__name__ for _, model in truth.ESTIMATORS.values()} == set(NAMES)
+FEW = 9000  # in three blocks of reduction
+MANY = 2 * GROUP_ROWS + 3001  # in three groups of blocks, which workers share; a larger sample is drawn
+STORES = ("memory", "zarr", "sharded", "ours", "dask")
+CHUNK_ROWS = (3000, 30_000, MANY)
+ENGINES = ("one thread", "two threads", "Dask")
+# Each value of one of these with each value of any other, in as few cases as may be.
+PAIRS = [
+    (
+        variant,
+        store,
+        CHUNK_ROWS[(v + s) % 3],
+        ENGINES[(v + 2 * s) % 3],
+        (v + s) % 2 == 0,
+        (v + s + v // 2) % 2 == 0,
+    )
+    for (v, variant), (s, store) in itertools.product(enumerate(VARIANTS), enumerate(STORES))
+]
+NAMES_OF_FACTORS = ("variant", "store", "chunk_rows", "engine", "is_sparse", "is_weighted")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stores_chunks_and_dask_arrays_give_the_bits_of_memory(name, tmp_path):
-    X, settings = rows_of(name), SMALL
-    expected = facts(make_any(name, n_jobs=1, **settings).fit(X), tmp_path)
-    sources = {"file": tmp_path / "rows.npy", "store": tmp_path / "ours.zarr"}
-    np.save(sources["file"], X)
-    with create_dense_store(sources["store"], 3, dtype="float64", chunk_rows=1000) as writer:
-        writer.append(X)
-    for chunks in CHUNKS:
-        sources |= {
-            f"zarr {chunks}": tmp_path / f"{chunks}.zarr",
-            f"dask {chunks}": dask.array.from_array(X, chunks),
-        }
-        zarr.create_array(sources[f"zarr {chunks}"], data=X, chunks=chunks)
-    for n_jobs, (kind, source) in enumerate(sources.items(), start=1):
-        found = facts(make_any(name, n_jobs=n_jobs, **settings).fit(source), tmp_path)
-        assert differing(expected, found) == [], f"{kind}, {n_jobs} threads"
+def test_odd_chunks_and_threads_change_no_bit(name, tmp_path):
+    X = rows_of(name, FEW)
+    expected = facts(fitted(name, X, n_jobs=1), X)
+    zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(777, 2))
+    for n_jobs in (1, 2):
+        model = fitted(name, tmp_path / "rows.zarr", n_jobs=n_jobs)
+        assert differing(expected, facts(model, X)) == []
+        np.testing.assert_array_equal(model.predict(tmp_path / "rows.zarr"), model.labels_)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_stores_of_sparse_rows_give_the_bits_of_memory(name, tmp_path):
-    X = scipy.sparse.csr_array(rows_of(name))
-    expected = facts(make_any(name, n_jobs=1, **SMALL).fit(X), tmp_path)
-    with create_csr_store(tmp_path / "ours.zarr", 3, dtype="float64") as writer:
-        writer.append(X)
-    for n_jobs in (2, 8):
-        found = facts(make_any(name, n_jobs=n_jobs, **SMALL).fit(tmp_path / "ours.zarr"), tmp_path)
-        assert differing(expected, found) == [], f"{n_jobs} threads"
+# -- all storages, chunks and engines ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_cluster_of_dask_gives_the_bits_of_threads(name, tmp_path, dask_client):
-    X = rows_of(name)
-    zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(1000, 3))
-    expected = facts(make_any(name, n_jobs=1, **SMALL).fit(X), tmp_path)
-    found = facts(make_any(name, engine=dask_client(2), **SMALL).fit(tmp_path / "bare.zarr"), tmp_path)
-    assert differing(expected, found) == []
+def many_rows(variant, is_sparse):
+    X = rows_of(variant, MANY, np.float32)
+    return scipy.sparse.csr_array(np.where(X > 0, X, 0)) if is_sparse else X
 
 
-def in_a_process(n_jobs, hash_seed):
-    """The facts of a fit of every estimator in a process of its own."""
-    told = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, "-W", "ignore", __file__, str(n_jobs)]
-    done = subprocess.run(command, env=os.environ | told, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def weights_of(X, is_weighted):
+    return np.random.default_rng(0).integers(0, 4, X.shape[0]).astype(float) if is_weighted else None
 
 
-@pytest.fixture(scope="module")
-def expected():
-    return in_a_process(1, "0")
+@cache
+def facts_in_memory(variant, is_sparse, is_weighted):
+    X = many_rows(variant, is_sparse)
+    return facts(fitted(variant, X, weights_of(X, is_weighted), n_jobs=1), X[:FEW])
 
 
-@pytest.mark.parametrize("n_jobs", [2, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(3, 9))])
-def test_threads_and_seeds_of_hashes_change_no_bit(n_jobs, expected):
-    found = in_a_process(n_jobs, HASH_SEEDS[n_jobs % len(HASH_SEEDS)])
-    assert list(expected) == NAMES
-    assert {name: differing(expected[name], found[name]) for name in NAMES} == {name: [] for name in NAMES}
+def stored(X, store, chunk_rows, path):
+    """Rows in a kind of storage with chunks of some rows."""
+    is_sparse = scipy.sparse.issparse(X)
+    if store == "memory":
+        return X
+    if store == "dask":
+        lazy = dask.array.from_array(X.toarray() if is_sparse else X, chunks=(chunk_rows, 3))
+        return lazy.map_blocks(scipy.sparse.csr_array) if is_sparse else lazy
+    if store == "ours":
+        create = create_csr_store(path) if is_sparse else create_dense_store(path, 3, chunk_rows=chunk_rows)
+        with create as writer:
+            writer.append(X)
+        return path
+    if not is_sparse:
+        shards = (4 * chunk_rows, 4) if store == "sharded" else None
+        zarr.create_array(path, data=X, chunks=(chunk_rows, 2), shards=shards)
+        return path
+    group = zarr.create_group(path)
+    encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
+    group.attrs.update(encoding | {"shape": list(X.shape)})
+    for name in ("data", "indices", "indptr"):
+        shards = (4 * chunk_rows,) if store == "sharded" else None
+        group.create_array(name, data=getattr(X, name), chunks=(chunk_rows,), shards=shards)
+    return path
 
 
-if __name__ == "__main__":
-    import tempfile
-    from pathlib import Path
+@pytest.fixture
+def differing_from_memory(tmp_path, dask_client):
+    """A function that gives the facts in which a fit differs from that of rows in memory by one thread."""
 
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = int(sys.argv[1])
-        fits = {name: make_any(name, n_jobs=jobs, **SMALL).fit(rows_of(name)) for name in NAMES}
-        print(json.dumps({name: facts(model, Path(folder)) for name, model in fits.items()}))
+    def differences(variant, store, chunk_rows, engine, is_sparse, is_weighted):
+        expected = facts_in_memory(variant, is_sparse, is_weighted)
+        X = many_rows(variant, is_sparse)
+        source = stored(X, store, chunk_rows, tmp_path / f"{len(list(tmp_path.iterdir()))}.zarr")
+        manner = {"engine": dask_client(2)} if engine == "Dask" else {"n_jobs": 1 + ENGINES.index(engine)}
+        model = fitted(variant, source, weights_of(X, is_weighted), **manner)
+        return differing(expected, facts(model, X[:FEW]))
+
+    return differences
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(NAMES_OF_FACTORS, PAIRS)
+def test_every_pair_of_storage_chunks_and_engine_gives_the_bits_of_memory(
+    variant, store, chunk_rows, engine, is_sparse, is_weighted, differing_from_memory
+):
+    assert differing_from_memory(variant, store, chunk_rows, engine, is_sparse, is_weighted) == []
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("store", STORES)
+def test_every_combination_gives_the_bits_of_memory(variant, store, differing_from_memory):
+    ways = itertools.product(CHUNK_ROWS, ENGINES, (False, True), (False, True))
+    assert [way for way in ways if differing_from_memory(variant, store, *way)] == []
+
+
+WITH_KERNEL_COLUMNS = [name for name, model in VARIANTS.items() if hasattr(model, "n_landmarks")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", WITH_KERNEL_COLUMNS)
+def test_kernel_columns_in_a_file_or_computed_anew_give_the_same_bits(variant, keep_columns_in):
+    X = rows_of(variant, 2 * FEW)
+    expected = facts(fitted(variant, X), X)
+    for place in ("scratch", "recompute"):
+        keep_columns_in(place)
+        assert differing(expected, facts(fitted(variant, X, n_jobs=2), X)) == []
+
+
+# -- other processes, layouts and types ----------------------------------------------------------
+
+
+def digests(n_jobs):
+    """A digest of the facts of every estimator."""
+    every = {name: rows_of(name, FEW) for name in NAMES}
+    told = {name: repr(facts(fitted(name, X, n_jobs=n_jobs), X)) for name, X in every.items()}
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in told.items()}
+
+
+@pytest.mark.slow
+def test_another_process_with_another_seed_of_hashes_gives_the_same_bits():
+    script = f"from {__name__} import digests; print(digests(2))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "12345"}
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    assert subprocess.check_output(command, env=environment, text=True) == f"{digests(1)}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_csr_rows_and_single_precision_give_nearly_the_same_clusters(variant):
+    X = rows_of(variant, 2000, np.float32)
+    model = fitted(variant, X)
+    for same_rows in (scipy.sparse.csr_array(X), X.astype(np.float64)):
+        other = fitted(variant, same_rows)
+        assert other.objective_ == pytest.approx(model.objective_, rel=1e-2)
+        assert np.mean(other.labels_ == model.labels_) > 0.99
+
+
+@pytest.mark.parametrize("seed", [10, 19, 52])
+def test_rounding_does_not_choose_the_width_of_a_few_rows(seed):
+    # All widths part these rows alike, so that their leave-one-out scores are one number but for rounding.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4, 2)) + np.array([[0, 0], [3, 0], [0, 0], [3, 3]]) * rng.integers(0, 2)
+    X, weights = np.rint(2 * X) if seed % 2 else X, rng.integers(1, 4, 4)
+    for name in ("KernelCPMMC", "SparseKernelMMC"):
+        dense, sparse = (
+            make(name, gamma="auto", scale="standard").fit(storage, sample_weight=weights)
+            for storage in (X, scipy.sparse.csr_array(X))
+        )
+        np.testing.assert_array_equal(sparse.labels_, dense.labels_)
+        assert sparse.gamma_ == pytest.approx(dense.gamma_, rel=1e-9)
