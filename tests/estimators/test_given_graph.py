@@ -29,13 +29,13 @@ def graph(rings):
     return csr_array(kneighbors_graph(rings[0], 15, mode="distance"))
 
 
-def given(n_clusters=None, **parameters):
+def on_graph(n_clusters=None, **parameters):
     return front_door(n_clusters, metric="precomputed", **parameters)
 
 
 @pytest.fixture(scope="module")
 def fitted(graph):
-    return given().fit(graph)
+    return on_graph().fit(graph)
 
 
 def cells_of(X, **obsp):
@@ -58,23 +58,23 @@ def test_clusters_are_found_without_rows_and_kept_in_a_file(rings, graph, fitted
 def test_clusters_are_those_of_the_rows(rings):
     rows, _ = rings
     expected = front_door(3, kernel="graph", scale=None).fit(rows)
-    model = given(3).fit(kneighbors_graph(rows, 25, mode="distance"))
+    model = on_graph(3).fit(kneighbors_graph(rows, 25, mode="distance"))
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-5)
 
 
 def test_units_and_the_order_of_rows_do_not_count(graph, fitted):
     for factor in (2.0**-14, 1e-3, 1e120):
-        np.testing.assert_array_equal(given().fit(graph * factor).labels_, fitted.labels_)
+        np.testing.assert_array_equal(on_graph().fit(graph * factor).labels_, fitted.labels_)
     order = np.random.default_rng(0).permutation(N)
-    again = given().fit(graph[order][:, order])
+    again = on_graph().fit(graph[order][:, order])
     assert adjusted_rand_score(again.labels_, fitted.labels_[order]) == 1.0
 
 
 def test_new_rows_are_labelled_by_their_distances_also_in_a_pipeline(rings):
     X, y = rings
     nearest = KNeighborsTransformer(mode="distance", n_neighbors=15)
-    model = make_pipeline(nearest, given(3)).fit(X[::2])
+    model = make_pipeline(nearest, on_graph(3)).fit(X[::2])
     assert adjusted_rand_score(y[1::2], model.predict(X[1::2])) == 1.0
     shares = model[-1].predict_proba(model[0].transform(X[1::2]))
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -83,26 +83,26 @@ def test_new_rows_are_labelled_by_their_distances_also_in_a_pipeline(rings):
 
 def test_noise_layers_and_known_labels_work(rings, graph):
     X = np.r_[rings[0], [[9.0, 9.0]]]
-    noisy = given(3, noise=0.005).fit(csr_array(kneighbors_graph(X, 15, mode="distance")))
+    noisy = on_graph(3, noise=0.005).fit(csr_array(kneighbors_graph(X, 15, mode="distance")))
     assert noisy.labels_[-1] == -1
-    known = given().fit(graph, partial_labels={row: int(rings[1][row]) for row in range(0, N, 50)})
+    known = on_graph().fit(graph, partial_labels={row: int(rings[1][row]) for row in range(0, N, 50)})
     assert known.report_["candidates"][0]["broken"] == 0
     assert np.unique(known.labels_at(graph, 2)).size == 2
 
 
 def test_more_nodes_than_asked_for_are_all_rows(graph):
-    assert given(3, n_nodes=50).fit(graph).piece_of_node_.size == N
+    assert on_graph(3, n_nodes=50).fit(graph).piece_of_node_.size == N
 
 
 def test_weights_count_and_rows_of_no_weight_are_refused(graph, fitted):
     weights = np.where(fitted.labels_ == 0, 2.0, 1.0)
-    assert given(3).fit(graph, sample_weight=weights).report_["sizes"][0] == 2 * fitted.report_["sizes"][0]
+    assert on_graph(3).fit(graph, sample_weight=weights).report_["sizes"][0] == 2 * fitted.report_["sizes"][0]
     with pytest.raises(InputError, match=r"X of shape \(599, 600\) is no sparse matrix of rows by rows"):
-        given().fit(graph, sample_weight=np.r_[0.0, np.ones(N - 1)])
+        on_graph().fit(graph, sample_weight=np.r_[0.0, np.ones(N - 1)])
 
 
 def test_it_is_pairwise_for_scikit_learn():
-    assert clone(given()).__sklearn_tags__().input_tags.pairwise
+    assert clone(on_graph()).__sklearn_tags__().input_tags.pairwise
     assert not front_door().__sklearn_tags__().input_tags.pairwise
 
 
@@ -113,14 +113,14 @@ def test_what_needs_columns_is_refused(graph, parameters):
     with pytest.raises(
         InputError, match=r"metric='precomputed' is at odds with kernel=.*give 'graph' and None"
     ):
-        given(2, **parameters).fit(graph)
+        on_graph(2, **parameters).fit(graph)
 
 
 def test_the_remedies_work(rings, graph):
-    assert given(2, kernel="graph", scale=None).fit(graph).n_clusters_ == 2
+    assert on_graph(2, kernel="graph", scale=None).fit(graph).n_clusters_ == 2
     distances = np.linalg.norm(rings[0][:, None] - rings[0], axis=2)
     with pytest.raises(InputError, match="is no sparse matrix of rows by rows; give a sparse matrix as"):
-        given().fit(distances)
+        on_graph().fit(distances)
 
 
 def test_distances_are_not_explained_nor_updated(rings, graph, fitted):
@@ -140,7 +140,7 @@ def test_annotate_takes_the_distances_of_scanpy(rings, graph, fitted, tmp_path):
     mmcnb.annotate(cells, element="obsp/distances", random_state=0)
     assert cells.obs["mmcnb"].cat.codes.tolist() == fitted.labels_.tolist()
     assert cells.uns["mmcnb"]["params"]["metric"] == "precomputed"
-    stored = given().fit(tmp_path / "cells.h5ad", element="obsp/distances")
+    stored = on_graph().fit(tmp_path / "cells.h5ad", element="obsp/distances")
     np.testing.assert_array_equal(stored.labels_, fitted.labels_)
     assert stored.to_frame(mmcnb.open_samples(tmp_path / "cells.h5ad", "obsp/distances")).index[0] == "0"
 

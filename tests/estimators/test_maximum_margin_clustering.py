@@ -222,6 +222,7 @@ def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(tmp_
     scores, shares = model.decision_function(X), model.predict_proba(X)
     assert scores.shape == shares.shape == (len(X), n_clusters)
     alone = np.concatenate([model.predict(X[row : row + 1]) for row in range(len(X))])
+    np.testing.assert_array_equal(model.transform(X), shares)
     for labels in (model.predict(X), alone, scores.argmax(axis=1), shares.argmax(axis=1)):
         np.testing.assert_array_equal(labels, model.labels_)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
@@ -301,11 +302,10 @@ def test_weights_are_repetitions(n_clusters, kernel):
     pd.testing.assert_frame_equal(*layers)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_a_margin_lies_between_few_distinct_rows_of_uneven_weights(kernel):
+def test_a_margin_lies_between_few_distinct_rows_of_uneven_weights():
     X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
     weights = np.where(np.arange(16) < 4, 100.0, 1.0)
-    model = front_door(2, kernel=kernel).fit(X, sample_weight=weights)
+    model = front_door(2, kernel="rbf").fit(X, sample_weight=weights)
     assert model.candidate_ == "margin"
     assert sorted(np.unique(model.labels_)) == [0, 1]
 
@@ -321,10 +321,10 @@ def test_unit_origin_and_order_of_columns_do_not_matter(n_clusters):
 @pytest.mark.parametrize(
     ("place", "count"),
     [
-        pytest.param([40.0, 0, 0, 0], 5, id="apart"),
-        pytest.param([5.0, 5.0, 0, 0], 20, id="between"),
-        pytest.param([13.5, 0, 0, 0], 50, id="beside"),
-        pytest.param([0.0] * 4, 100, id="at the origin"),
+        ([40.0, 0, 0, 0], 5),  # apart
+        ([5.0, 5.0, 0, 0], 20),  # between
+        ([13.5, 0, 0, 0], 50),  # beside
+        ([0.0] * 4, 100),
     ],
 )
 def test_equal_rows_are_a_cluster(place, count):
@@ -333,8 +333,6 @@ def test_equal_rows_are_a_cluster(place, count):
     model = front_door(4, scale=None).fit(rows)
     assert adjusted_rand_score(classes, model.labels_) == 1
     assert model.report_["trust"]["level"] == "high"
-    weighted = front_door(4, scale=None).fit(rows[:251], sample_weight=np.r_[np.ones(250), count])
-    assert adjusted_rand_score(classes[:251], weighted.labels_) == 1
 
 
 def test_rows_that_are_nearly_all_equal_are_clustered():

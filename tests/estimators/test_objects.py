@@ -125,7 +125,6 @@ def test_every_method_takes_an_element(dense, X, storage):
     asked = {"element": "obsm/X_other"}
     assert model.predict(source, **asked).tobytes() == plain.labels_.tobytes()
     assert model.decision_function(source, **asked).tobytes() == plain.decision_function(-X).tobytes()
-    assert model.fit_predict(source, **asked).tobytes() == plain.labels_.tobytes()
     assert model.fit_model(source, **asked).objective_ == plain.objective_
     assert model.to_frame(source, **asked)["cluster"].tolist() == plain.labels_.tolist()
     assert model.plan(source, **asked).to_dict().keys() == plain.plan(-X).to_dict().keys()

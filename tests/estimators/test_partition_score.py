@@ -8,7 +8,6 @@ from sklearn.cluster import KMeans
 
 import mmcnb
 from mmcnb.errors import InputError
-from mmcnb.stores import create_csr_store
 from tests.estimators.front_door import front_door
 
 RNG = np.random.default_rng(0)
@@ -72,9 +71,6 @@ def test_storages_give_the_same_bits(tmp_path):
         assert score(X.tolist(), Y.tolist(), n_nodes=size) == expected
         assert pytest.approx(score(X, Y).J, abs=0.5) == expected.J
     sparse = scipy.sparse.csr_array(np.where(X > 1, X, 0))
-    with create_csr_store(tmp_path / "csr.zarr", 3, dtype="float64") as writer:
-        writer.append(sparse)
-    assert score(tmp_path / "csr.zarr", Y) == score(sparse, Y)
     assert score(sparse, Y) == pytest.approx(score(sparse.toarray(), Y), rel=1e-6)
 
 

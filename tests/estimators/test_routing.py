@@ -1,7 +1,6 @@
-"""scikit-learn's metadata routing, frames as outputs, and the front door inside a pipeline."""
+"""scikit-learn's metadata routing, and the front door inside a pipeline."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from sklearn.exceptions import UnsetMetadataPassedError
@@ -27,14 +26,3 @@ def test_sample_weights_are_routed_through_a_pipeline_if_they_are_asked_for():
     assert fitted[-1].cluster_sizes_.sum() == len(X) + 12
     alone = mmcnb.MaximumMarginClustering(2, random_state=0).fit(scaler.transform(X), sample_weight=weights)
     np.testing.assert_array_equal(fitted[-1].labels_, alone.labels_)
-
-
-@pytest.mark.parametrize("kernel", ["graph", "rbf"])
-def test_rows_become_their_probabilities_in_a_pipeline_and_as_a_frame(kernel):
-    model = mmcnb.MaximumMarginClustering(3, kernel=kernel, random_state=0).set_output(transform="pandas")
-    frame = pd.DataFrame(X, columns=["a", "b"], index=np.arange(len(X)) + 7)
-    found = make_pipeline(StandardScaler().set_output(transform="pandas"), model).fit_transform(frame)
-    assert found.index.equals(frame.index)
-    assert found.columns.tolist() == [f"maximummarginclustering{k}" for k in range(3)]
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    np.testing.assert_array_equal(found.to_numpy().argmax(axis=1), model.labels_)
