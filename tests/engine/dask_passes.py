@@ -8,18 +8,8 @@ from pathlib import Path
 from tests.engine.fakes import OrderedSum
 
 
-class Processes(OrderedSum):
-    """The process of each block."""
-
-    def block(self, rows, start, stop):
-        return [(start, os.getpid())]
-
-    def combine(self, total, other):
-        return total + other
-
-
 class Named(OrderedSum):
-    """Groups that carry where they were finished."""
+    """The process in which each group was finished, with the sum."""
 
     def group(self, total, start):
         return [(start, os.getpid())], total[1]
@@ -29,7 +19,8 @@ class Deadly(OrderedSum):
     """Kills the process at one block, as often as files are left in a folder."""
 
     def __init__(self, folder, at):
-        self.folder, self.at = folder, at
+        self.folder = folder
+        self.at = at
 
     def block(self, rows, start, stop):
         if start == self.at:
@@ -50,3 +41,17 @@ class Interrupted(OrderedSum):
         if len(other[0]) > 1:
             raise KeyboardInterrupt
         return super().combine(total, other)
+
+
+class TimedOut(OrderedSum):
+    """Ends as what waits for a server in vain."""
+
+    def block(self, rows, start, stop):
+        raise TimeoutError("no answer")
+
+
+class Lacking(OrderedSum):
+    """Fails as what a worker lacks does."""
+
+    def __reduce__(self):
+        return __import__, ("mmcnb.later",)

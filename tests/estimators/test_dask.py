@@ -1,6 +1,7 @@
-"""Estimators on a Dask cluster: the answer of threads, to the bit."""
+"""Estimators on a Dask cluster: how the cluster is given, and what becomes of it."""
 
 import copy
+import os
 import pickle
 import signal
 import threading
@@ -11,15 +12,11 @@ import zarr
 from sklearn.base import clone
 
 import mmcnb
-from mmcnb.engine import dask as dask_engine
 from mmcnb.engine.session import open_engine
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.stores import create_dense_store
-from tests.estimators.conftest import bits, make, make_blobs
+from tests.estimators.conftest import bits, fitted, rows_of, variant
 
-N = 2 * GROUP_ROWS + 5000  # more than two groups: the larger sample is used
-QUICK = {"n_init": 1, "C": 2.0, "sample_size": 300, "n_jobs": 1}
-PARAMETERS = {"SparseKernelMMC": {"gamma": 0.2, "n_landmarks": 8}, "CPMMC": {}}
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
@@ -27,140 +24,99 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def X():
-    return make_blobs(N, d=3, gap=3.0, dtype=np.float32)
-
-
-@pytest.fixture(scope="module")
-def path(X, tmp_path_factory):
+def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("stores") / "rows.zarr"
-    with create_dense_store(path, 3, dtype="float32", chunk_rows=10_000) as writer:
-        writer.append(X)
+    with create_dense_store(path, 3, chunk_rows=10_000) as writer:
+        writer.append(rows_of("", 2 * GROUP_ROWS + 5000))
     return str(path)
 
 
-def fitted(name, X, sample_weight=None, **parameters):
-    return make(name, **QUICK | PARAMETERS[name] | parameters).fit(X, sample_weight=sample_weight)
+@pytest.fixture(scope="module")
+def expected(path):
+    return bits(fitted("SparseKernelMMC", path), path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["SparseKernelMMC", "CPMMC"])
-def test_a_cluster_gives_the_bits_and_the_history_of_threads(dask_client, path, name, weighted):
-    weights = np.random.default_rng(0).integers(0, 3, N) if weighted else None
-    here = fitted(name, path, weights)
-    there = fitted(name, path, weights, engine=dask_client(2))
-    assert bits(there, path) == bits(here, path)
-    columns = [column for column in here.history_ if column not in ("seconds", "sweeps", "reads", "bytes")]
-    assert there.history_[columns].equals(here.history_[columns])
+class KillAWorker:
+    """A callback of scikit-learn that kills a worker at the first round on the larger sample."""
+
+    def __init__(self, client):
+        self.client = client
+        self.killed = None
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        if context.task_name == "larger sample" and self.killed is None:
+            self.killed = next(iter(self.client.run(os.getpid).values()))
+            os.kill(self.killed, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def on_fit_task_end(self, estimator, context, **metadata):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
 
 
-def test_labels_are_written_by_workers(dask_client, path, tmp_path):
-    model = fitted("SparseKernelMMC", path)
-    with mmcnb.config(engine=dask_client(2)):
-        assert model.predict(path, out=tmp_path / "labels.zarr") is None
-    np.testing.assert_array_equal(zarr.open_array(tmp_path / "labels.zarr", mode="r")[:], model.labels_)
+def test_a_worker_killed_in_mid_fit_changes_nothing(own_cluster, path, expected):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    client = own_cluster(2)
+    killer = KillAWorker(client)
+    model = variant("SparseKernelMMC", engine=client).set_callbacks(killer).fit(path)
+    assert killer.killed
+    assert bits(model, path) == expected
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("workers", "sends"), [(1, 2), (2, 5)])
-def test_a_worker_killed_in_mid_fit_changes_nothing(own_cluster, path, monkeypatch, workers, sends):
-    expected = bits(fitted("SparseKernelMMC", path), path)
-    client, send, passes = own_cluster(workers), dask_engine._Sweep._submit, []
+def test_a_fit_started_by_its_address_ends_its_connection(dask_client, path, expected):
+    def connections(dask_scheduler):
+        return len(dask_scheduler.clients)
 
-    def send_and_kill(sweep, batch):
-        futures = send(sweep, batch)
-        passes.append(batch)
-        if len(passes) == sends:
-            pid = next(iter(client.run(_pid).values()))
-            threading.Timer(0.01, _kill, [pid]).start()
-        return futures
-
-    monkeypatch.setattr(dask_engine._Sweep, "_submit", send_and_kill)
-    assert bits(fitted("SparseKernelMMC", path, engine=client), path) == expected
-    assert len(passes) > sends
-
-
-def _pid():
-    import os
-
-    return os.getpid()
-
-
-def _kill(pid):
-    import os
-
-    os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # on Windows either one ends it at once
-
-
-def test_rows_in_memory_are_worked_on_here(dask_client, X):
-    small = X[:5000]
-    assert bits(fitted("CPMMC", small, engine=dask_client(2)), small) == bits(fitted("CPMMC", small), small)
-
-
-def test_a_fit_started_by_its_address_ends_its_connection(dask_client, path):
     client = dask_client(1)
-    before = set(client.scheduler_info()["workers"])
-    connections = client.run_on_scheduler(_clients)
-    there = fitted("CPMMC", path, engine=client.scheduler.address)
-    assert bits(there, path) == bits(fitted("CPMMC", path), path)
-    assert client.run_on_scheduler(_clients) == connections
-    assert set(client.scheduler_info()["workers"]) == before
+    before = client.run_on_scheduler(connections)
+    workers = set(client.scheduler_info()["workers"])
+    assert bits(fitted("SparseKernelMMC", path, engine=client.scheduler.address), path) == expected
+    assert client.run_on_scheduler(connections) == before
+    assert set(client.scheduler_info()["workers"]) == workers
 
 
-def _clients(dask_scheduler):
-    return len(dask_scheduler.clients)
+def test_workers_write_labels_and_a_task_of_one_can_fit(dask_client, path, expected, tmp_path):
+    def labels_of_fit():
+        return fitted("SparseKernelMMC", path, n_jobs=2).labels_.tobytes()
+
+    client = dask_client(2)
+    assert client.submit(labels_of_fit, pure=False).result() == expected[0]
+    model = fitted("SparseKernelMMC", path)
+    with mmcnb.config(engine=client):
+        model.predict(path, out=tmp_path / "labels.zarr")
+    assert zarr.open_array(tmp_path / "labels.zarr", mode="r")[:].tobytes() == expected[0]
 
 
 def test_config_holds_for_the_process_and_is_restored(dask_client):
     client = dask_client(1)
-    found = []
+    engines = []
     with mmcnb.config(engine=client):
-        with open_engine() as engine:
-            assert engine.client is client
-        thread = threading.Thread(target=lambda: found.append(open_engine()))
+        thread = threading.Thread(target=lambda: engines.append(open_engine()))
         thread.start()
         thread.join()
+        for context in (*engines, open_engine()):
+            with context as engine:
+                assert engine.client is client
         with mmcnb.config(engine=None), open_engine() as engine:
             assert not hasattr(engine, "client")
-        with found[0] as engine:
-            assert engine.client is client
     with open_engine() as engine:
         assert not hasattr(engine, "client")
 
 
-def test_an_estimators_own_engine_comes_first(dask_client, path):
-    client, model = dask_client(1), make("CPMMC", engine=dask_client(1), **QUICK)
-    with mmcnb.config(engine="tcp://127.0.0.1:9"):
-        assert model.fit(path).labels_.shape == (N,)
-    assert model.engine is client
-
-
-def test_clones_share_a_client_and_pickles_name_its_scheduler(dask_client):
+def test_an_estimators_own_engine_comes_first_and_no_file_or_pickle_keeps_it(dask_client, path, tmp_path):
     client = dask_client(1)
-    model = make("CPMMC", engine=client, C=3.0).set_params(n_init=2)
-    for copied in (clone(model), clone(clone(model))):
-        assert copied.engine is client
-        assert copied.get_params() == model.get_params()
+    with mmcnb.config(engine="tcp://127.0.0.1:9"):
+        model = fitted("CPMMC", path, engine=client)
+    assert model.engine is client
+    again = clone(clone(model))
+    assert again.engine is client
+    assert again.get_params() == model.get_params()
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert copied.engine == client.scheduler.address
-        assert copied.C == 3.0
-    assert model.engine is client
-
-
-def test_a_saved_model_knows_no_cluster(dask_client, path, tmp_path):
-    for engine in (dask_client(1), dask_client(1).scheduler.address):
-        fitted("CPMMC", path, engine=engine).save(tmp_path / "model")
-        assert mmcnb.load(tmp_path / "model").engine is None
-
-
-def test_a_task_of_a_worker_can_fit(dask_client, path):
-    here = fitted("SparseKernelMMC", path)
-    client = dask_client(2)
-    futures = [client.submit(_fit_in_task, path, jobs, pure=False) for jobs in (1, 2)]
-    for labels in client.gather(futures):
-        assert labels.tobytes() == here.labels_.tobytes()
-
-
-def _fit_in_task(path, n_jobs):
-    return fitted("SparseKernelMMC", path, n_jobs=n_jobs).labels_
+        np.testing.assert_array_equal(copied.labels_, model.labels_)
+    model.save(tmp_path / "model")
+    assert mmcnb.load(tmp_path / "model").engine is None
