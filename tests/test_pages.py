@@ -1,81 +1,235 @@
-"""The code of every page runs, from its first block to its last."""
+"""What a reader copies from README and docs runs, and prints or finds what the page says."""
 
+import ast
+import csv
+import importlib
 import re
+import shlex
 import shutil
+import subprocess
+import sys
+from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.datasets import load_digits
+import scipy.sparse as sp
+import zarr
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits, load_wine, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
 
 import mmcnb
-from mmcnb.stores import create_dense_store
+from mmcnb.cli import build_parser, main
+from mmcnb.stores import convert, create_dense_store, open_class_labels, open_index, verify_store
 
+try:
+    from sklearn import callback
+except ImportError:
+    callback = None
+
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OWN_TESTS = ("choice", "graph", "own_kernels", "tables")  # which say what the code finds, too
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SHOWN = [page for page in PAGES if BLOCK.search(page.read_text()) and page.stem not in OWN_TESTS]
+PAGES = {page.stem: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+
+
+def blocks(page, language="python"):
+    """The blocks of code of a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+
+
+def commands(page):
+    """The commands of ours that a page shows to be typed, without prompt and comment."""
+    for line in "".join(blocks(page, "(?:console|sh)")).splitlines():
+        for command in line.removeprefix("$ ").split("&&"):
+            words = shlex.split(command, comments=True)
+            if words and Path(words[0]).name == "mmcnb":
+                yield words[1:]
 
 
 def write(path, X):
-    with create_dense_store(path, n_features=X.shape[1], dtype=X.dtype.name) as store:
+    with create_dense_store(path, n_features=X.shape[1], dtype="float64") as store:
         store.append(X)
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch):
-    """What a page takes for granted: the reader's own rows, stores and cells, and a fit."""
+def reader(tmp_path, monkeypatch):
+    """What a page takes for granted: rows in memory and in stores, a table, cells and a fit."""
+    anndata = pytest.importorskip("anndata")
     monkeypatch.chdir(tmp_path)
     X, y = load_digits(return_X_y=True)
+    X = np.ascontiguousarray(X[:600])
     for name in ("rows.zarr", "digits.zarr", "new.zarr"):
-        write(name, X[:600])
-    estimator = mmcnb.MaximumMarginClustering(n_clusters=10, random_state=0).fit(X[:600])
-    return {"mmcnb": mmcnb, "X": X[:600], "y": y[:600], "model": estimator, "estimator": estimator}
+        write(name, X)
+    np.save("rows.npy", X)
+    sparse, wide = sp.csr_array(X), sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    cells = anndata.AnnData(X.astype(np.float32), obsm={"X_pca": X.astype(np.float32)})
+    cells.obsp["distances"] = kneighbors_graph(X, 15, mode="distance")
+    near = kneighbors_graph(X, 15)
+    cells.obsp["connectivities"] = near.maximum(near.T)
+    frame = pd.DataFrame(X, columns=[f"pixel {number}" for number in range(X.shape[1])])
+    frame["kind"] = np.where(X[:, 20] > 4, "dark", "light")
+    model = mmcnb.MaximumMarginClustering(n_clusters=10, random_state=0).fit(X)
+    rows = {"X": X, "y": y[:600], "sparse": sparse, "wide": wide, "adata": cells, "frame": frame}
+    return {"mmcnb": mmcnb, "model": model, "estimator": model, "labels": model.labels_, **rows}
 
 
-def cells(X):
-    """Cells with the graph of their neighbours, as scanpy makes it."""
-    from sklearn.neighbors import kneighbors_graph
-
-    anndata = pytest.importorskip("anndata")
-    adata = anndata.AnnData(X.astype(np.float32), obsm={"X_pca": X.astype(np.float32)})
-    adata.obsp["distances"] = kneighbors_graph(X, 15, mode="distance")
-    return adata
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs(page, said, monkeypatch):
-    for code in BLOCK.findall(page.read_text()):
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page) and page != "own_kernels"])
+def test_the_code_of_a_page_runs(page, reader):
+    for code in blocks(page):
         if 'create_dense_store("rows.zarr"' in code:
             shutil.rmtree("rows.zarr")
         if "bertopic" in code and find_spec("bertopic") is None:
             continue
-        if "adata" in code and "adata =" not in code:
-            said["adata"] = cells(said["X"])
-        if "distributed" in code:
-            monkeypatch.setattr("distributed.Client.__init__", own_cluster(code))
-        before = set(said)
-        exec(code, said)
-        assert set(said) >= before
+        if "tcp://" in code:  # in place of the cluster of the page, one in this process
+            code = re.sub(r'"tcp://[^"]*"', "processes=False, n_workers=1, dashboard_address=None", code)
+        exec(code, reader)
 
 
-def own_cluster(code):
-    """A client of a cluster in this process, in place of that of the page."""
-    from distributed import Client
+def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    choice, graph, houses = {}, {}, {}
+    exec(blocks("choice")[0], choice)
+    model = choice["model"]
+    assert (model.n_clusters_, model.report_["trust"]["level"]) == (7, "high")
+    for code in blocks("graph"):
+        exec(code, graph)
+        assert adjusted_rand_score(graph["y"], graph["model"].labels_) == 1.0
+    exec(blocks("tables")[0], houses)
+    store = houses["houses"]
+    assert store.feature_names == ["area", "heating_gas", "heating_wood"]
+    assert open_class_labels(store).tolist() == [0, 1, 0]
+    assert open_index(store).tolist() == ["a", "b", "c"]
+    assert store.block(0, 3).tolist() == [[51.5, 1, 0], [140, 0, 1], [51.5, 1, 0]]
 
-    made = Client.__init__
-    (address,) = re.findall(r'"(tcp://[^"]*)"', code)
 
-    def init(self, given=None, **options):
-        own = {"processes": False, "n_workers": 1, "dashboard_address": None}
-        made(self, **(own | options)) if given == address else made(self, given, **options)
-
-    return init
+SAVE = """
+import own
+own.np.savez("result.npz", K=own.K, rows=own.rows.toarray(), basis=own.B_sparse, labels=own.labels,
+    landmarks=own.landmarks, gamma=own.gamma)
+"""
 
 
-def test_every_page_with_code_is_run():
-    assert {"coming_from", "dask", "get_started", "labels_out", "more_clusters"} <= {p.stem for p in SHOWN}
-    assert all((ROOT / f"tests/test_{name}_page.py").exists() for name in OWN_TESTS)
+def test_compiled_routines_of_a_reader_do_what_their_page_says(tmp_path):
+    # A file, because Numba keeps no cache for code that has none; a process, because prange starts threads.
+    (tmp_path / "own.py").write_text("\n".join(blocks("own_kernels")))
+    command = [sys.executable, "-W", "error", "-c", SAVE]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert f"# {done.stdout.strip()}\n" in PAGES["own_kernels"]
+    own = np.load(tmp_path / "result.npz")
+    K = np.exp(-0.5 * cdist(own["rows"], own["basis"], "sqeuclidean"))
+    np.testing.assert_allclose(own["K"], K, atol=1e-12)
+    rows = zarr.open_array(tmp_path / "rows.zarr")[:]
+    values = np.exp(-own["gamma"] * cdist(rows, own["landmarks"], "sqeuclidean"))
+    np.testing.assert_array_equal(own["labels"], values.argmax(axis=1))
+
+
+# -- commands ----------------------------------------------------------------------------------
+
+
+def test_each_command_can_be_read():
+    parser = build_parser()
+    for page in PAGES:
+        for words in commands(page):
+            assert parser.parse_args(words).verb == words[0], page
+
+
+def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(300, 4)) + np.repeat(np.eye(4)[:3] * 9, 100, axis=0)
+    pd.DataFrame(X, columns=list("abcd")).to_csv("rows.csv", index=False)
+    for words in commands("README"):
+        if words[0] != "demo":
+            assert main(words) == 0, capsys.readouterr().err
+    labels = mmcnb.load("rows.model").predict("rows.csv")
+    assert adjusted_rand_score(np.arange(300) // 100, labels) == 1
+    assert "Cluster 2 (33 %): " in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(blocks("get_started")[0], {})
+    for words in commands("get_started"):
+        if words[0] != "demo":
+            assert main(words) == 0, capsys.readouterr().err
+    said = {line[:16] for line in capsys.readouterr().out.splitlines()}
+    (printed,) = blocks("get_started", "text")
+    # Another processor may move a row or two, so the words are compared.
+    assert {line[:16] for line in printed.splitlines()} <= said
+
+
+def test_the_sentences_of_the_readme_are_those_of_the_wines():
+    (quoted,) = blocks("README", "text")
+    wines = load_wine(as_frame=True).data
+    told = str(mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines))
+    for line, sentence in zip(quoted.splitlines(), told.splitlines(), strict=True):
+        assert sentence.startswith(line.removesuffix("..."))
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+with (ROOT / "docs/questions.csv").open(newline="", encoding="utf-8") as file:
+    CODES = [row["code"].strip("`") for row in csv.DictReader(file)]
+SHOWN = [code for code in CODES if code and not code.startswith("tests/")]
+
+
+def test_the_code_of_an_answer_does_something(reader, capsys):
+    polars = pytest.importorskip("polars")
+    reader |= {"np": np, "convert": convert, "verify_store": verify_store, "polars": polars}
+    reader |= {"ProgressBar": getattr(callback, "ProgressBar", None)}
+    for code in SHOWN:
+        if callback is not None or "callbacks" not in code:  # which scikit-learn has from 1.9 on
+            files = set(Path().iterdir())
+            names = reader | {"model": deepcopy(reader["model"])}
+            *others, last = ast.parse(code).body
+            exec(compile(ast.Module(others, []), code, "exec"), names)
+            value = eval(compile(ast.Expression(last.value), code, "eval"), names)
+            assert value is not False, code
+            assert value is not None or capsys.readouterr().out or set(Path().iterdir()) > files, code
+
+
+# -- migration ---------------------------------------------------------------------------------
+
+LINES = re.findall(r"^\| `(.+)` \| `(.+)` \|$", PAGES["migration"], re.MULTILINE)
+SENTENCES = re.findall(r"`([^`]+)`", PAGES["migration"].partition("| 0.2 |")[0])
+GONE = (AttributeError, ImportError, KeyError, TypeError, mmcnb.InputError, SystemExit)
+
+
+@pytest.fixture
+def do(tmp_path, monkeypatch):
+    """Run a line: a command of ours, a name with its module, or an expression."""
+    monkeypatch.chdir(tmp_path)
+    X, y = make_blobs(200, centers=2, n_features=3, random_state=0)
+    write("rows.zarr", X)
+    np.savetxt("rows.csv", X, delimiter=",", header="a,b,c", comments="")
+    np.savetxt("labels.csv", y, fmt="%d", header="cluster", comments="")
+    names = {name: getattr(mmcnb, name) for name in mmcnb.__all__ if name[0].isupper()}
+    names |= {"mmcnb": mmcnb, "X": X, "K": X @ X.T}
+    names["model"] = mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
+    names["means"] = mmcnb.KernelKMeans(2, random_state=0).fit(X)
+    names["machine"] = mmcnb.SparseKernelMMC(random_state=0).fit(X)
+
+    def run(line):
+        if line.startswith("mmcnb "):
+            if code := main(line.split()[1:]):
+                raise SystemExit(code)
+        elif re.fullmatch(r"(mmcnb|benchmarks|sklearn)(\.\w+)+", line):
+            module, _, name = line.rpartition(".")
+            getattr(importlib.import_module(module), name)
+        else:
+            eval(line, dict(names))
+
+    return run
+
+
+def test_each_new_line_of_the_migration_runs_and_each_old_one_no_longer_does(do):
+    assert len(LINES) > 20
+    for line in (*(new for _, new in LINES), *SENTENCES):
+        do(line.replace("\n", " "))
+    for line, _ in LINES:
+        with pytest.raises(GONE):
+            do(line)
