@@ -11,12 +11,10 @@ from benchmarks.libraries import GENIE, LEIDEN, OTHER_GINI
 from benchmarks.methods import FRONT_DOOR, KMEANS
 from benchmarks.protocol import ERROR
 from benchmarks.run import Run
-from benchmarks.studies import _choice_repeats as repeats
 from benchmarks.studies import _choice_tables as tables
 from benchmarks.studies import choice
-from benchmarks.studies._choice_problems import MANY, TWO, problems, rows_of, scaled
+from benchmarks.studies._choice_problems import MANY, TWO, problems, rows_of
 from mmcnb import partition_score
-from mmcnb.datasets import make_block
 
 pytestmark = pytest.mark.slow
 PROBLEMS = {one.name: one for one in problems()}
@@ -27,14 +25,6 @@ def test_all_problems_of_a_set_are_in_one_half():
     for one in PROBLEMS.values():
         halves.setdefault(one.whole, set()).add(one.half)
     assert {len(of_set) for of_set in halves.values()} == {1}
-
-
-def test_rows_are_scaled_as_their_set_needs():
-    X, _ = make_block("blobs", 0, 300, 4, random_state=0)
-    np.testing.assert_allclose(scaled("letter", 5 * X + 3).std(axis=0), 1, rtol=1e-4)
-    np.testing.assert_allclose(scaled("mnist", X), X)
-    np.testing.assert_allclose(np.linalg.norm(scaled("cnae9", X), axis=1), 1, rtol=1e-4)
-    assert scaled("mecs", np.hstack([X] * 20)).shape == (300, 50)
 
 
 def test_a_run_records_the_judge_of_its_labels_and_the_candidates_of_the_default():
@@ -104,11 +94,3 @@ def test_trust_is_judged_by_good_and_bad_partitions_of_each_half(result):
     assert trust.loc[(TUNING, "high"), ["precision", "recall"]].tolist() == pytest.approx([1 / 1.5] * 2)
     assert trust.loc[(TUNING, "low"), ["precision", "recall"]].tolist() == [0, 0]
     assert trust.loc[(CONFIRMATION, "high"), "recall"] == 0
-
-
-def test_sets_weigh_the_same_in_the_means_of_the_repeats():
-    rows = [("wdbc", 0, 0.0), ("wdbc", 1, 0.2), ("mnist", 0, 1.0)]
-    frame = pd.DataFrame(rows, columns=["dataset", "seed", "ari"]).assign(method=KMEANS, status="ok")
-    others = dict.fromkeys(set(repeats.MEASURES) - {"ari"}, 0.5)
-    means = repeats.tables(frame.assign(**others)).tables["choice-repeats"]
-    assert means.loc[0, ["sets", "ari"]].tolist() == [2, pytest.approx(0.55)]

@@ -5,14 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.halves import CONFIRMATION, TUNING
+from benchmarks.halves import TUNING
 from benchmarks.libraries import UMAP_DENSITY
 from benchmarks.methods import FRONT_DOOR, KMEANS
-from benchmarks.run import Run
 from benchmarks.studies import _columns_tables as tables
-from benchmarks.studies import columns
 from benchmarks.studies._columns_made import MIXED_NAMES, UNIT_NAMES, made_table
-from benchmarks.studies._columns_sets import KINDS, METRES, REAL, numbers_of, rows_of, sets
+from benchmarks.studies._columns_sets import REAL, numbers_of, sets
 from mmcnb.metrics import adjusted_rand_index
 
 pytestmark = pytest.mark.slow
@@ -31,15 +29,6 @@ def test_no_column_of_a_made_table_tells_its_classes_alone(name):
     assert not made_table(name, seed=2)[0].equals(frame)
 
 
-def test_sets_of_each_kind_are_in_both_halves_and_one_column_of_metres_reaches_farther():
-    halves = {(one.kind, one.half) for one in SETS.values()}
-    assert halves == {(kind, half) for kind in KINDS for half in (TUNING, CONFIRMATION)}
-    for one in SETS.values():
-        if one.kind == METRES:
-            X = rows_of(one, 1000, 0).X
-            assert np.ptp(X[:, 1]) > 1.5 * np.ptp(X[:, 0]) > 400
-
-
 def test_numbers_of_a_frame_are_its_columns_with_one_for_each_value_of_text():
     days = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-05"])
     frame = pd.DataFrame({"income": [1.0, 3.0, 5.0], "flag": [True, True, False], "joined": days})
@@ -50,15 +39,6 @@ def test_numbers_of_a_frame_are_its_columns_with_one_for_each_value_of_text():
     np.testing.assert_array_equal(numbers[:, :2], [[1, 1], [3, 1], [5, 0]])
     assert np.diff(numbers[:, 2]).tolist() == [86_400, 3 * 86_400]
     np.testing.assert_array_equal(numbers[:, 3:], [[1, 0], [0, 1], [0, 1]])
-
-
-@pytest.mark.parametrize(("method", "scale"), [(FRONT_DOOR, "auto"), (KMEANS, "standard")])
-def test_a_run_takes_a_mixed_frame(method, scale):
-    one = SETS["customers-5"]
-    settings = {"rows": 300, "set": list(one)}
-    measures = columns.compute(Run(one.name, method, 0, {"scale": scale}, settings=settings))
-    assert (measures["n"], measures["d"]) == numbers_of(rows_of(one, 300, 0).X).shape
-    assert measures["ari"] > 0.8
 
 
 ROWS = [

@@ -33,13 +33,6 @@ def test_evolution_gets_the_rows_and_runs_that_the_paper_gives_it(name, method, 
     assert tuple(runs["settings"].iloc[0].values()) == settings
 
 
-@pytest.mark.parametrize("method", ["IterSVR", "CPMMC", "MMC", "GMMC"])
-def test_peers_part_blobs_at_the_first_point_of_their_grid(method):
-    point = evolutionary.PEER_GRIDS[method][0]
-    run = Run("blobs", method, 0, point, PAPER, settings={"rows": 60, "runs": 1})
-    assert evolutionary.compute(run)["error"] < 0.15
-
-
 @pytest.mark.parametrize("method", ["k-means", "FastEvoMMC"])
 def test_of_some_runs_or_restarts_the_one_of_least_error_counts(method):
     point = {} if method == "k-means" else {"width": 1.0, "ridge": 200.0}
@@ -78,29 +71,3 @@ def test_goals_are_the_published_errors_and_local_search_has_that_of_evolution()
         wide(dataset="ionosphere", protocol=protocols, method=methods, error=0.18)
     )
     assert [(goal.bound, goal.reached) for goal in goals] == [(17.94, False)] * 2
-
-
-def test_slopes_are_those_of_a_run_and_of_a_generation():
-    n = np.array([100, 200, 400])
-    frame = wide(n=n, method="EvoMMC", seconds=n**2.0, generation_seconds=n.astype(float))
-    naive = wide(n=n, method="fitness in O(n²)", seconds=np.nan, generation_seconds=n**2.0)
-    result = evolutionary.tables_of_growth(pd.concat([frame, naive]))
-    slopes = result.tables["evolutionary-slopes"]
-    assert slopes["of"].tolist() == ["seconds", "generation_seconds", "generation_seconds"]
-    np.testing.assert_allclose(slopes["slope"], [2, 1, 2])
-    assert [goal.figure for goal in result.goals] == pytest.approx([1])
-
-
-def test_restarts_take_the_best_point_and_are_shown_as_means_over_the_repeats(tmp_path):
-    points = ['{"ridge": 2.0, "width": 1.0}', '{"ridge": 2.0, "width": 3.0}']
-    frame = wide(
-        dataset="ionosphere", protocol=PAPER, method="EvoMMC", parameters=points, error=[0.25, 0.125]
-    )
-    runs = evolutionary.restarts(frame, Options(tmp_path, seeds=2))
-    assert {point["width"] for point in runs["parameters"]} == {3.0}
-    assert [point["restarts"] for point in runs["parameters"]] == 2 * list(evolutionary.RESTARTS)
-    errors = wide(
-        dataset="ionosphere", part="restarts", method="EvoMMC", restarts=[1, 1, 2], error=[0.25, 0.75, 0.125]
-    )
-    table = evolutionary.tables_of_restarts(errors).tables["evolutionary-restarts"]
-    assert table[["restarts", "error", "runs"]].to_numpy().tolist() == [[1, 0.5, 2], [2, 0.125, 1]]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.journal import COLUMNS, Journal, sources_of, versions
+from benchmarks.journal import COLUMNS, Journal, versions
 from benchmarks.protocol import PAPER, NoData
 from benchmarks.run import Options, Run
 from mmcnb import InputError
@@ -140,12 +140,6 @@ def test_runs_of_other_code_or_settings_are_computed_again_and_do_not_mix(tmp_pa
     results(guesses(1, settings={"rows": 50}), tmp_path, counted)
     assert counted.calls == [0, 1, 0]
     assert frame_of(tmp_path)["value"].tolist() == [0.0, 0.1]
-
-
-def test_the_code_of_a_study_is_what_computes_its_runs():
-    names = {path.stem for path in sources_of("benchmarks.studies.choice")}
-    assert {"choice", "_choice_problems", "run", "protocol", "methods"} <= names
-    assert not names & {"tables", "_choice_tables", "journal", "report", "__main__", "number"}
 
 
 DIGESTS = """
@@ -293,14 +287,6 @@ def test_missing_data_are_told_once_and_not_recorded(tmp_path, capsys):
     assert set(frame_of(tmp_path)["method"]) == {"guess"}
 
 
-@pytest.mark.parametrize("measure", [{"C": 1.0}, {"seed": 1}, {"labels": [0, 1]}])
-def test_a_measure_that_cannot_be_a_column_fails_its_run(tmp_path, measure):
-    runs = [Run("rings", "guess", 0, {"C": 2.0}), Run("rings", "guess", 1)]
-    table = results(runs, tmp_path, lambda run: guess(run) if run.seed else measure)
-    assert table["status"].tolist() == ["failed", "ok"]
-    assert next(iter(measure)) in table["reason"][0]
-
-
 def test_a_frame_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     results(guesses(1), tmp_path)
     before = (tmp_path / "study.parquet").read_bytes()
@@ -344,6 +330,7 @@ def test_the_frame_is_tidy(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_jobs_give_what_one_process_gives_and_a_killed_one_ends_the_study(tmp_path):
     runs = [*guesses(3), *guesses(1, "broken")]
     one, two = (results(runs, tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))

@@ -52,17 +52,6 @@ def test_the_command_names_section_and_scale_and_the_largest_of_some_runs_is_kep
     assert fewer["setting"].startswith("quick; ")
 
 
-def test_points_of_a_curve_are_kept_apart_with_their_rows_if_a_set_has_several_sizes(tmp_path):
-    kept = figures(tmp_path, "eta", frames.eta()).reset_index()
-    errors = kept[(kept["dataset"] == "heart") & (kept["metric"] == "balanced_error")]
-    assert errors["at"].tolist() == [f"eta={eta:g}" for eta in (0.01, 0.1, 1)]
-    rows = []
-    for n in (100, 200):
-        rows += run("ringnorm", "MKC", {"ari": 0.5}, n=n, part="curves, time", eta=0.1, rows=n)
-    points = figures(tmp_path, "mkc", rows).reset_index()["at"]
-    assert points.tolist() == ["eta=0.1, 100 rows", "eta=0.1, 200 rows"]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "expected"), [("full", "full", 2), ("quick", "quick", 2), ("full", "quick", 1)]
 )

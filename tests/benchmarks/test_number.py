@@ -1,4 +1,4 @@
-"""The study of the number: made rows, matching of small clusters, scores, and tables of equal sets."""
+"""The study of the number: made rows, matching of small clusters, layers, and tables of equal sets."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,6 @@ from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.libraries import LEIDEN
 from benchmarks.methods import FRONT_DOOR
 from benchmarks.studies import _number_made as made
-from benchmarks.studies import _number_outliers as outliers
 from benchmarks.studies import _number_sets as sets
 from benchmarks.studies import _number_tables as tables
 from benchmarks.studies._choice_problems import MANY, TWO
@@ -30,13 +29,6 @@ def test_blobs_are_of_equal_sizes_with_centres_apart_and_follow_from_the_seed():
     assert pdist(made.centres_apart(np.random.default_rng(0), 20, 8, 7.0, 3.0)).min() >= 7
 
 
-def test_small_clusters_have_their_shares_beside_large_ones():
-    data = made.small_clusters(100_000, 10, 8.0, 0.02, 0)
-    assert [int((data.y == c).sum()) for c in range(5)] == [1000, 300, 100, 30, 10]
-    assert (data.y == made.NOISE).sum() == 2000
-    assert np.bincount(data.y[data.y >= 5])[5:].min() > 20_000
-
-
 def test_a_small_cluster_is_found_by_enough_of_its_rows_and_few_others():
     y = np.repeat([0, 1, 2, 3, 9], [10, 10, 10, 10, 100])
     labels = y.copy()
@@ -46,26 +38,6 @@ def test_a_small_cluster_is_found_by_enough_of_its_rows_and_few_others():
     labels[y == 3] = -1
     assert made.found_small(y, labels, 5, 0.8) == [True, False, False, False, False]
     assert made.found_small(y, np.zeros_like(y), 4, 0.8) == [False] * 4
-
-
-def naive_glosh(edges, n):
-    """For each row, by walking down from its cluster to the last density below it."""
-
-    def last(cluster):
-        inside = [(child, value) for parent, child, value in edges if parent == cluster]
-        return max([value for _, value in inside] + [last(child) for child, _ in inside if child >= n])
-
-    left = {child: (parent, value) for parent, child, value in edges}
-    return np.array([1 - left[row][1] / last(left[row][0]) for row in range(n)])
-
-
-def test_outlier_scores_of_a_condensed_tree_are_those_of_the_formula():
-    form = [("parent", int), ("child", int), ("value", float)]
-    edges = [(6, 0, 1.0), (6, 7, 2.0), (6, 8, 2.0), (7, 1, 3.0), (7, 2, 4.0), (8, 3, 2.5), (8, 9, 5.0)]
-    edges += [(9, 4, 6.0), (9, 5, 8.0)]
-    np.testing.assert_allclose(outliers.glosh(np.array(edges, form), 6), naive_glosh(edges, 6))
-    X = np.vstack([np.random.default_rng(0).normal(size=(60, 2)), np.zeros((20, 2))])
-    np.testing.assert_array_equal(outliers.of_density(X, 0)[60:], 0)  # equal rows are no outliers
 
 
 def test_communities_are_of_rows_and_equal_rows_are_together():

@@ -1,12 +1,11 @@
-"""The studies of peers and of single routines: each library finds blobs, and routines are timed in turns."""
+"""The studies of peers and of the engine: each peer finds blobs, and what their tables and goals say."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import random
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.libraries import AXES, MIXTURE, PACKAGES, DenseClusterer
+from benchmarks.libraries import MIXTURE
 from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, KMEANS, estimator
 from benchmarks.protocol import LABEL_FREE
 from benchmarks.studies import engine, peers
@@ -22,28 +21,9 @@ def test_every_peer_finds_blobs(method):
     assert adjusted_rand_score(y, labels) == 1
 
 
-@pytest.mark.parametrize("method", [DENSITY, *PACKAGES])
-def test_every_library_labels_rows(method):
-    module, _ = PACKAGES.get(method, ("sklearn", ""))
-    pytest.importorskip(module, reason="it is installed by mmcnb[peers] alone")
-    X, y = make_block("blobs", 0, 120, 5, random_state=0)
-    labels = estimator(method, 2, random_state=0).fit(X).labels_
-    assert peers.with_noise(y, labels)["labelled"] > 0.5
-
-
 def test_noise_is_a_cluster_of_its_own():
     scores = peers.with_noise(np.array([0, 0, 1, 1, 1]), np.array([0, 0, -1, -1, -1]))
     assert (scores["ari"], scores["error"], scores["labelled"], scores["clusters"]) == (1, 0, 0.4, 1)
-
-
-def test_rows_are_dense_and_of_few_columns_where_a_peer_needs_it():
-    seen = []
-    X = random(80, AXES + 10, 0.3, "csr", np.float32, np.random.default_rng(0))
-    clusterer = DenseClusterer(lambda rows: seen.append(rows) or np.zeros(len(rows)), AXES)
-    assert clusterer.fit(X).labels_.shape == (80,)
-    clusterer.fit(X[:, :5])
-    assert [rows.shape for rows in seen] == [(80, AXES), (80, 5)]
-    np.testing.assert_array_equal(seen[1], X[:, :5].toarray())
 
 
 # -- tables and goals --------------------------------------------------------------------------

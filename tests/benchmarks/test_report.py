@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.report import write_report
-from benchmarks.report.figures import Panel, svg
 from benchmarks.report.summary import VIEWS, View, read, summarise
 from benchmarks.report.tables import comparison
 from mmcnb import InputError
@@ -97,16 +96,6 @@ def test_the_order_of_the_rows_does_not_change_the_page(tmp_path):
     assert pages[0] == pages[1]
 
 
-def test_data_sets_stand_by_rows_and_ours_before_the_others(tmp_path):
-    rows = []
-    for name, n in (("large", 900), ("few", 20)):
-        for method in ("k-means", "CPMMC", "SKMMC"):
-            rows += run(name, method, {"balanced_error": 0.1}, n=n)
-    summary = summary_of(tmp_path, "small", rows, "balanced_error")
-    assert list(dict.fromkeys(summary["dataset"])) == ["few", "large"]
-    assert list(summary["method"][:3]) == ["SKMMC", "CPMMC", "k-means"]
-
-
 @pytest.mark.parametrize(("metric", "chosen"), [("balanced_error", 0.125), ("accuracy", 0.5)])
 def test_the_papers_protocol_takes_the_best_mean_of_a_grid(metric, chosen, tmp_path):
     rows = []
@@ -179,17 +168,6 @@ def test_a_spoilt_frame_is_one_sentence_with_file_and_remedy(spoil, sentence, tm
     assert not (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [("small-goals.csv", "is no table of goals"), ("small.jsonl", "has a damaged first line; delete it")],
-)
-def test_other_damaged_files_are_named(tmp_path, name, sentence):
-    write(tmp_path, "small", run("heart", "SKMMC", {"balanced_error": 0.2}))
-    (tmp_path / name).write_text("7\n")
-    with pytest.raises(InputError, match=f"{name} {sentence}"):
-        write_report(tmp_path)
-
-
 def test_the_command_prints_the_page_and_a_study_of_failures_has_a_section(tmp_path, capsys):
     write(tmp_path, "small", failed("german", "SDPMMC", "too many rows"))
     with pytest.raises(InputError, match=r"adult\.png needs the study adult"):
@@ -197,14 +175,3 @@ def test_the_command_prints_the_page_and_a_study_of_failures_has_a_section(tmp_p
     assert main(["report", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "report.html")
     assert "Every run failed." in Page(tmp_path / "report.html").text
-
-
-def test_a_figure_takes_its_colours_from_the_page_and_escapes_names():
-    points = pd.DataFrame(
-        {"line": "a & <b>", "style": 0, "fill": "full", "x": [1, 10], "y": [1, 2], "sd": 0.0}
-    )
-    text = svg(Panel('said "so"', points, "rows", "error", log_x=True), "prefix")
-    assert "currentColor" in text
-    assert not re.search(r"#[0-9a-f]{6}", text)
-    assert 'aria-label="said &quot;so&quot;"' in text
-    assert "a &amp; &lt;b&gt;" in text

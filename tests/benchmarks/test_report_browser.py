@@ -150,12 +150,6 @@ def test_a_header_sorts_by_value_both_ways_and_says_so(desk):
     assert found["named"] == ["none", "ascending", sorted(frames.PAIRS)]
 
 
-def test_contents_stand_beside_the_text_and_fold_on_a_phone(desk, phone):
-    assert desk[0]["contents"]
-    assert not phone[0]["contents"]
-    assert desk[0]["nav"] == phone[0]["nav"] == "sticky"
-
-
 def test_text_in_figures_has_the_ink_of_the_page_in_light_and_dark(desk, phone):
     for found, _ in (desk, phone):
         assert found["ink"] in found["inks"]

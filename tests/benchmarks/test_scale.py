@@ -1,7 +1,4 @@
-"""The study of scale: the model of the cost, what it predicts, and the command that is killed."""
-
-import sys
-import time
+"""The study of scale: the model of the cost, what it predicts, and the time of labels."""
 
 import numpy as np
 import pandas as pd
@@ -32,13 +29,6 @@ def test_two_workers_are_predicted_and_more_rows_told(off):
     assert larger[10**9, 100] == pytest.approx(seconds_of(10**9, 100) / 3600)
     assert [goal.reached for goal in result.goals] == [off == 1.0]
     assert scale.cost_model(np.array([10**6, 10**7]), np.array([3.0, 2.0])) == (3.0, 0.0)
-
-
-def test_a_command_is_killed_after_some_seconds():
-    started = time.perf_counter()
-    lost = scale.killed_after([sys.executable, "-c", "import time; time.sleep(600)"], 0.1)
-    assert 0.1 <= lost <= time.perf_counter() - started < 60
-    assert scale.killed_after([sys.executable, "-c", "pass"], 60.0) == 0.0
 
 
 def test_labels_of_a_store_are_timed_beside_a_vote_on_each_row(tmp_path):

@@ -1,4 +1,4 @@
-"""The study of rare classes: its sets, the rows each method is given, and its goals."""
+"""The study of rare classes: the rows each method is given, their weights, and the goals."""
 
 import json
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.svm import SVC as Machine
 
-from benchmarks.protocol import LABEL_FREE, PAPER, Data
+from benchmarks.protocol import LABEL_FREE, PAPER
 from benchmarks.run import Options, Run
 from benchmarks.studies import scm
 from benchmarks.studies._scm_machines import (
@@ -22,28 +22,10 @@ from benchmarks.studies._scm_machines import (
     row_weights,
     some_rows,
 )
-from benchmarks.studies.scm import BLOCK, RARITY, RINGS, Task, load_task, rings, thinned
+from benchmarks.studies.scm import RINGS, Task, load_task, rings
 
 pytestmark = pytest.mark.slow
 RARE_ROWS = (np.arange(1000) % 20 == 0).astype(int)
-
-
-def test_thinning_takes_rare_rows_alone_and_repeats():
-    y = np.arange(2000) % 4 == 0
-    data = Data("rows", np.arange(2000)[:, None], y.astype(int))
-    few = thinned(data, 50)
-    np.testing.assert_array_equal(few.X, thinned(data, 50).X)
-    assert few.y.tolist().count(1) == 1500 // 50
-    np.testing.assert_array_equal(few.X[few.y == 0], data.X[~y])
-    assert set(few.X[few.y == 1, 0]) < set(data.X[y, 0])
-
-
-def test_fewer_rings_are_the_first_of_more_and_the_inner_one_is_rare():
-    _, X, y = rings(BLOCK + 1, 0)
-    np.testing.assert_array_equal(rings(500, 0).X, X[:500])
-    assert not np.array_equal(rings(500, 1).X, X[:500])
-    assert (y == 0).sum() / y.sum() == pytest.approx(RARITY, rel=0.15)
-    assert np.linalg.norm(X[y == 1], axis=1).mean() < 0.6 < np.linalg.norm(X[y == 0], axis=1).mean()
 
 
 def test_an_under_sample_has_all_rare_rows_and_its_size_and_other_methods_all_rows_or_a_sample():

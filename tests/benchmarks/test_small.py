@@ -1,4 +1,4 @@
-"""Study `small`: its methods by both protocols, and what a choice by the classes is worth."""
+"""Study `small`: the paper's grid, and what a choice by the classes is worth."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ import pytest
 from benchmarks.__main__ import run_study
 from benchmarks.baselines import LinearLabelGenerationMMC
 from benchmarks.journal import Journal
-from benchmarks.methods import CUT, KMEANS, LGMMC, SKMMC, SKMMC2
+from benchmarks.methods import LGMMC, SKMMC, SKMMC2
 from benchmarks.protocol import ERROR, LABEL_FREE, PAPER, Data
 from benchmarks.run import Options, Run, Section
 from benchmarks.studies import small
-from benchmarks.studies.small import COINS, METHODS, as_published, label_free
+from benchmarks.studies.small import COINS, as_published, label_free
 
 pytestmark = pytest.mark.slow
 FOUR = Data("four", np.eye(4), np.array([0, 1, 0, 1]))
@@ -32,21 +32,6 @@ def test_the_grid_is_that_of_the_paper_with_as_many_coin_flips_as_runs(tmp_path)
     assert label_free(SKMMC, 0).threshold == as_published(SKMMC, FOUR, 0, given).threshold == "adaptive"
     linear = small.points_of("spambase", LGMMC, Options(tmp_path))  # of more than a thousand rows
     assert isinstance(as_published(LGMMC, FOUR, 0, linear[0]), LinearLabelGenerationMMC)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_each_method_parts_two_blobs_by_both_protocols(method, tmp_path):
-    smoke = Options(tmp_path, quick=True, seeds=1, rows=80, smoke=True)
-    point = small.points_of("heart", method, smoke)[-1]
-    settings = {"rows": 60, "bounds": small.bounds_of(method, smoke)}
-    for run in (
-        Run("blobs", method, 0, settings=settings),
-        Run("blobs", method, 0, point, PAPER, settings=settings),
-    ):
-        measures = small.compute(run)
-        assert measures[ERROR] < 0.15
-        assert measures["n"] == 60
-        assert measures.get("rounds", 0) >= 1 or method in (KMEANS, CUT)
 
 
 def tables_of(tmp_path, error):

@@ -23,7 +23,6 @@ from benchmarks.protocol import (
 )
 from benchmarks.run import Options
 from benchmarks.studies._skmmc import OWN_BASIS, WIDTHS_BETWEEN, growth_goals, runs_of, table_of
-from benchmarks.studies.collapse import count_rises
 from benchmarks.tables import Goal, best, goals_of, log_slope, over_seeds, plain, ratio_to, verdicts
 from mmcnb import InputError
 from mmcnb.datasets import SHAPES
@@ -119,21 +118,6 @@ def test_goals_of_growth_are_of_the_worst_size():
     error, slope, time = growth_goals("adult", table_of(runs.assign(protocol=LABEL_FREE)))
     assert (error.figure, slope.figure, time.figure) == pytest.approx((10.0, 1.0, 0.5))
     assert not error.reached
-
-
-def test_only_rises_within_one_C_and_start_are_counted():
-    end = ("sample", 0, 2.0, 0, -1.0, -0.9)
-    fall, rise = ("sample", 0, 2.0, 1, -2.0, -1.5), ("sample", 0, 2.0, 2, -1.4, -1.2)
-    other_C, other_start = ("sample", 0, 3.0, 0, 5.0, 5.0), ("sample", 1, 2.0, 1, 5.0, 5.0)
-    rows = [("all rows", np.nan, 2.0, number, number - 1.0, number - 0.9) for number in (0, 1)]
-    for rounds, expected in (
-        ([end, fall], (1, 0)),
-        ([end, fall, rise], (2, 1)),
-        ([end, other_C, other_start, rows[0]], (0, 0)),
-        (rows, (1, 1)),
-    ):
-        columns = ["stage", "start", "C", "round", "objective", "primal"]
-        assert count_rises(pd.DataFrame(rounds, columns=columns).assign(gamma=1.0)) == expected
 
 
 def test_the_papers_grid_is_the_papers(tmp_path):

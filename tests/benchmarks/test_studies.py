@@ -9,15 +9,13 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import ALL, STUDIES, main, module_of, run_study
-from benchmarks.compare import ROOT, WORK
-from benchmarks.compare import main as compare
 from benchmarks.journal import Journal
 from benchmarks.run import Options, Run, Section
 from benchmarks.tables import Result
 from mmcnb import InputError
 
 pytestmark = pytest.mark.slow
-SCALES = [{}, {"quick": True}, {"quick": True, "smoke": True, "rows": 200, "seeds": 1}]
+SCALES = [{}, {"quick": True, "smoke": True, "rows": 200, "seeds": 1}]
 # CI runs the studies of `all` by the command. One that needs no data is enough here, the others run at night.
 NIGHTLY = [
     pytest.param(study, marks=[pytest.mark.nightly, pytest.mark.real_data])
@@ -149,18 +147,3 @@ def test_bad_input_is_one_sentence(words, sentence, tmp_path, capsys, monkeypatc
     (error,) = [line for line in lines if not line.startswith("benchmarks: ")]
     assert error.startswith("error: ")
     assert sentence in error
-
-
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="these files are no git checkout")
-def test_what_is_no_commit_to_compare_with_is_one_sentence(capsys):
-    assert compare(["no-such-commit", "--work", next(iter(WORK))]) == 2
-    assert "no-such-commit is no commit" in capsys.readouterr().err
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="these files are no git checkout")
-def test_a_commit_takes_turns_with_the_code_here(capsys):
-    assert compare(["HEAD", "--turns", "3", "--work", "steepest_moves"]) == 0
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.split() == ["work", "here", "there", "ratio", "of", "wall"]
-    assert all(float(figure) > 0 for figure in row.split()[1:])

@@ -46,17 +46,6 @@ def test_the_facts_are_those_of_the_papers_tables(facts):
         assert 100 * abs(first - second) / n_samples == pytest.approx(imbalance, abs=0.005)
 
 
-def test_the_whole_of_a_set_in_two_files_is_the_sum_of_its_parts(facts):
-    for whole, *parts in [
-        ("mnist", "mnist-train", "mnist-test"),
-        ("usps", "usps-train", "usps-test"),
-        ("pendigits", "pendigits-train", "pendigits-test"),
-    ]:
-        counts = [np.array(list(facts[part]["class_counts"].values())) for part in parts]
-        assert list(facts[whole]["class_counts"].values()) == sum(counts).tolist()
-        assert facts[whole]["files"] == facts[parts[0]]["files"] + facts[parts[1]]["files"]
-
-
 def test_the_registry_says_what_is_here(data_dir):
     source = Source(cache_dir=data_dir / "no downloads")
     here = {fact["name"] for fact in data_loaders.registry(source) if fact["found"]}
