@@ -371,6 +371,11 @@ def test_sparse_directions_of_which_some_are_empty_are_clustered():
     assert len(set(model.labels_[::7].tolist())) == 1
 
 
+def test_directions_need_two_columns():
+    with pytest.raises(InputError, match=r"^metric='cosine' has no use for n_features=1; give metric='eucl"):
+        front_door(metric="cosine").fit(touching()[:, :1])
+
+
 def test_rows_deep_in_a_cluster_vote_on_their_probabilities_if_asked():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 6000)
