@@ -89,7 +89,7 @@ sphinx_gallery_conf = {
 }
 # What an example warns of is shown without the folder of the build.
 warnings.formatwarning = lambda message, category, *place: f"{category.__name__}: {message}\n"
-# Without the network other hosts are not asked; tests/test_house.py checks the project's own addresses.
+# Without the network other hosts are not asked.
 linkcheck_ignore = [] if online else [r"https?://.*"]
 
 
