@@ -48,13 +48,6 @@ def polynomial_kernel_block(X, B, gamma, coef0, degree):
     return K
 
 
-def weighted_row_sum(X, z):
-    total = np.zeros(X.shape[1])
-    for i in range(len(X)):
-        total += z[i] * X[i].astype(float)
-    return total
-
-
 def decision_values(F, coef, offset):
     return np.array([sum(float(row[j]) * coef[j] for j in range(len(row))) + offset for row in F])
 
@@ -72,7 +65,11 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
         sum(weights * np.maximum(0, rho - abs(f))),
         sum(weights),
     ]
-    return c, weighted_row_sum(F, weights * y * c), np.array(sums)
+    return (
+        c,
+        sum((weights[i] * y[i] * F[i].astype(float) for i in np.flatnonzero(c)), np.zeros(F.shape[1])),
+        np.array(sums),
+    )
 
 
 def plane_sums(F, y, weights, coefs, offsets, rhos):
@@ -90,40 +87,7 @@ def centred(K):
     return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
 
-def plane_primal(P, s, t, C, balance=0.0, threshold="adaptive"):
-    """Wu & Zhang, eq. (11), in centred features: w, beta, rho, xi that meet all planes, by SLSQP."""
-    d, size = P.shape[1], P.shape[1] + 3  # w, beta, rho, xi
-    adaptive = threshold == "adaptive"
-
-    def objective(v):
-        return 0.5 * v[:d] @ v[:d] - (v[d + 1] if adaptive else 0.0) + C * v[d + 2]
-
-    def slope(v):
-        return np.r_[v[:d], 0.0, -1.0 if adaptive else 0.0, C]
-
-    rows = [np.r_[P[k], t[k], -s[k], 1.0] for k in range(len(s))]
-    for sign in (1.0, -1.0):
-        row = np.zeros(size)
-        row[d], row[d + 1] = sign, balance
-        rows.append(row)
-    rows = np.array(rows)
-    bounds = [(None, None)] * (d + 1) + [(0.0, None) if adaptive else (1.0, 1.0), (0.0, None)]
-    start = np.zeros(size)
-    start[d + 1] = start[d + 2] = 1.0
-    found = scipy.optimize.minimize(
-        objective,
-        start,
-        jac=slope,
-        bounds=bounds,
-        constraints={"type": "ineq", "fun": lambda v: rows @ v, "jac": lambda v: rows},
-        method="SLSQP",
-        options={"ftol": 1e-13, "maxiter": 2000},
-    )
-    assert found.success, found.message
-    return found.fun, found.x
-
-
-def plane_qp(gram, s, t, C, balance=0.0, adaptive=True):
+def plane_qp(gram, s, t, C, balance, adaptive):
     """The dual program over cutting planes, by Clarabel: multipliers, rho, xi, beta, whether it is solved."""
     import clarabel
 
@@ -158,24 +122,6 @@ def count_idle(idle, multipliers, C):
     return (idle < 3) | (np.arange(len(idle)) == 0), idle
 
 
-def kernel_plane_primal(P, s, t, C, balance=0.0, threshold="fixed"):
-    """Zhao, Kwok and Zhang, eq. (2.6), in centred features of each kernel: objective and kernel weights."""
-    import cvxpy
-
-    v = [cvxpy.Variable(one.shape[1]) for one in P]
-    share = cvxpy.Variable(len(P))  # bounds of |v_k|²/weight_k
-    weights, xi, beta = cvxpy.Variable(len(P), nonneg=True), cvxpy.Variable(nonneg=True), cvxpy.Variable()
-    rho = cvxpy.Variable(nonneg=True) if threshold == "adaptive" else 1.0
-    values = sum(one @ w for one, w in zip(P, v, strict=True)) + beta * t
-    held = [cvxpy.quad_over_lin(w, weights[k]) <= share[k] for k, w in enumerate(v)]
-    held += [cvxpy.norm(weights) <= 1, rho * s - xi <= values, cvxpy.abs(beta) <= balance * rho]
-    cost = 0.5 * cvxpy.sum(share) + C * xi - (rho if threshold == "adaptive" else 0.0)
-    problem = cvxpy.Problem(cvxpy.Minimize(cost), held)
-    problem.solve(solver="CLARABEL")
-    assert problem.status == "optimal"
-    return problem.value, weights.value / np.linalg.norm(weights.value)
-
-
 def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
     """Zhao, Kwok and Zhang, eq. (4.33), a slack a row and a score a cluster: objective and kernel weights.
 
@@ -203,26 +149,6 @@ def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
     return problem.value, weights.value / np.linalg.norm(weights.value)
 
 
-def n_slack_norm2(K, y, C, shares=None):
-    """|w|² of the n-slack problem (7) without balance: its dual, ν-SVM in centred features, by SLSQP."""
-    n = len(y)
-    shares = np.full(n, 1 / n) if shares is None else shares
-    H = np.eye(n) - np.outer(np.ones(n), shares)
-    Q = (H @ K @ H.T) * np.outer(y, y)
-    scale = np.trace(Q) / n or 1.0
-    found = scipy.optimize.minimize(
-        lambda a: 0.5 * a @ Q @ a / scale,
-        shares.copy(),
-        jac=lambda a: Q @ a / scale,
-        bounds=[(0.0, C * share) for share in shares],
-        constraints={"type": "ineq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(n)},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 2000},
-    )
-    assert found.success, found.message
-    return 2 * scale * found.fun
-
-
 def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
     """1/2|w|² - rho + C Σ shares max(0, rho - y f): the n-slack objective, J_CP's upper bound."""
     shares = np.full(len(f), 1 / len(f)) if shares is None else shares
@@ -232,14 +158,9 @@ def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
     return 0.5 * norm2 - (rho if threshold == "adaptive" else 0.0) + C * slack
 
 
-def largest_violation(f, y, rho, shares):
-    """max over all 2^n constraints c of Σ shares c (rho - y f)."""
-    return max(
-        sum(
-            c * share * (rho - label * value) for c, share, label, value in zip(cs, shares, y, f, strict=True)
-        )
-        for cs in itertools.product((0, 1), repeat=len(f))
-    )
+def n_slack_norm2(K, y, C, shares=None):
+    """|w|² of the n-slack problem (7) without balance: half of what two scores (w, -w) have."""
+    return crammer_singer_norm2(K, (np.asarray(y) > 0).astype(int), 2, C, shares) / 2
 
 
 def best_labeling_norm2(K, C, least):
@@ -287,31 +208,34 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
 
 
 def crammer_singer_norm2(K, labels, k, C, shares=None):
-    """|W|² of the n-slack problem in its dual: the best weight of every rival of every row.
+    """|W|² of the n-slack problem in centred features, by its dual: the best weights of all rivals.
 
     min 1/2 |W|², W = Σ_ir a_ir (e_ci - e_r) φ_i', with Σ_ir a_ir >= 1 and C shares_i >= Σ_r a_ir >= 0.
     """
-    from scipy.optimize import LinearConstraint, minimize
-
     n = len(labels)
     shares = np.full(n, 1 / n) if shares is None else shares
+    H = np.eye(n) - np.outer(np.ones(n), shares)
     pairs = [(i, r) for i in range(n) for r in range(k) if r != labels[i]]
     signs = np.array([np.eye(k)[labels[i]] - np.eye(k)[r] for i, r in pairs])
     rows = np.array([i for i, _ in pairs])
-    G = (signs @ signs.T) * K[np.ix_(rows, rows)]
-    member = (rows[None, :] == np.arange(n)[:, None]).astype(float)
-    limits = [LinearConstraint(np.ones(len(pairs)), 1.0, np.inf), LinearConstraint(member, 0.0, C * shares)]
-    start = np.repeat(shares / (k - 1), k - 1)
-    found = minimize(
-        lambda a: a @ G @ a / 2,
-        start,
-        jac=lambda a: G @ a,
+    G = (signs @ signs.T) * (H @ K @ H.T)[np.ix_(rows, rows)]
+    scale = np.trace(G) / len(pairs) or 1.0
+    most = C * shares
+    member = (rows == np.arange(n)[:, None]).astype(float)
+    solution = scipy.optimize.minimize(
+        lambda a: a @ G @ a / 2 / scale,
+        np.repeat(shares / (k - 1), k - 1),
+        jac=lambda a: G @ a / scale,
         bounds=[(0, None)] * len(pairs),
-        constraints=limits,
+        constraints=[
+            {"type": "ineq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(len(a))},
+            {"type": "ineq", "fun": lambda a: most - member @ a, "jac": lambda a: -member},
+        ],
         method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
+        options={"ftol": 1e-14, "maxiter": 2000},
     )
-    return 2 * found.fun
+    assert solution.success, solution.message
+    return 2 * scale * solution.fun
 
 
 def leave_one_out_residuals(y, z, ridge, weights):
@@ -349,12 +273,6 @@ def mean_objective(R, labels, n_clusters):
         for h in range(n_clusters)
         if (labels == h).any()
     )
-
-
-def one_against_all_loss(R, labels, n_clusters):
-    """Pahikkala et al., eq. (10): Q, from the residuals of each cluster against the rest."""
-    p = np.where(labels == np.arange(n_clusters)[:, None], 1.0, -1.0)
-    return sum(row @ row - row @ R @ row for row in p)
 
 
 def _moved(labels, i, d):
@@ -507,51 +425,6 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
         best.append(everyone[0][0])
         t += 1
     return np.array(parents), np.array([two_cluster_loss(R, y) for y in parents]), np.array(best)
-
-
-def _of_members(F, y, shares, mean, inverse, members):
-    """s, centred inner products and coefficients of planes with these rows."""
-    active = np.array(members).astype(float)
-    centred = (active * y * shares) @ F - np.outer((active * y) @ shares, mean)
-    return active @ shares, centred, centred @ inverse
-
-
-def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes):
-    """Planes are built anew for each QP; the members of those given are not looked at."""
-    p, history, lowers, best = F.shape[1], [], [], (np.zeros(0), np.zeros(F.shape[1] + 1))
-    makers = [(plane[:p], plane[p], plane[p + 1]) for plane in planes]
-    members = [y * (F @ coef + offset) <= rho for coef, offset, rho in makers]
-    idle, status = np.zeros(len(makers), int), None
-    while status is None:
-        s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
-        multipliers, rho, xi, _, solved = plane_qp(centred @ coefs.T, s, np.zeros(len(s)), C)
-        if not solved:
-            status = 1 if lowers else 3
-            break
-        coef = multipliers @ coefs
-        best, f = (multipliers, np.r_[coef, -mean @ coef]), F @ coef - mean @ coef
-        active, above, square = y * f <= rho, f >= 0, multipliers @ centred @ coef
-        violation = shares @ (active * (rho - y * f))
-        lowers.append(square / 2 - rho + C * max(0, xi))
-        entry = [len(s), rho, xi, square, lowers[-1], shares @ active, shares @ (active * y), violation]
-        history.append(
-            [*entry, shares @ above, shares @ (above != (y > 0)), shares @ np.maximum(0, rho - abs(f))]
-        )
-        if square < norm2:
-            status = 2
-        elif violation <= max(0, xi) + eta * rho:
-            status = 0
-        elif stalls(lowers) or len(lowers) > most_planes:
-            status = 1
-        else:
-            stay, idle = count_idle(idle, multipliers, C)
-            kept = np.flatnonzero(stay)
-            makers = [makers[k] for k in kept] + [(coef, best[1][-1], rho)]
-            members = [members[k] for k in kept] + [active]
-            idle = np.r_[idle[kept], 0]
-    s, centred, coefs = _of_members(F, y, shares, mean, inverse, members)
-    planes = np.array([np.r_[m[0], m[1], m[2], s[k], centred[k], coefs[k]] for k, m in enumerate(makers)])
-    return planes, np.array(members), y, *best, np.array(history).reshape(-1, 11), status
 
 
 def estimated_basis(X, z, gamma, n_basis, delta, random_state):

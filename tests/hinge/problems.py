@@ -31,19 +31,16 @@ def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
     samples, kernel = open_samples(X), Kernel("rbf", gamma)
     if kind == "linear":
         return WorkingSet(TrainingSet(engine, samples, None, weights, hold_labels)), X @ X.T
+    basis = X
     if kind in ("landmarks", "sample"):
-        make = SampleWorkingSet if kind == "sample" else WorkingSet
         basis = X[: max(2, len(X) // 2)]
-        features = KernelSamples(samples, BasisMap(kernel, basis), np.float64)
-        normalization = normalization_of(kernel(basis, basis))
-        z = kernel(X, basis) @ normalization
-        return make(TrainingSet(engine, features, normalization, weights, hold_labels)), z @ z.T
-    gram = kernel(X, X)
-    features = KernelSamples(samples, BasisMap(kernel, X), np.float64)
+    features = KernelSamples(samples, BasisMap(kernel, basis), np.float64)
     if kind == "exact":
-        return ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels)), gram
-    normalization = normalization_of(gram, 1e-13)
-    return WorkingSet(TrainingSet(engine, features, normalization, weights, hold_labels)), gram
+        return ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels)), kernel(X, X)
+    normalization = normalization_of(kernel(basis, basis), 1e-13 if kind == "all rows" else 1e-7)
+    z = kernel(X, basis) @ normalization
+    make = SampleWorkingSet if kind == "sample" else WorkingSet
+    return make(TrainingSet(engine, features, normalization, weights, hold_labels)), z @ z.T
 
 
 def given(y):

@@ -1,124 +1,108 @@
+"""The loop over cutting planes for fixed labels: where it ends, and that it ends at the optimum."""
+
 import numpy as np
 import pytest
 
-from mmcnb.features.rules import Hyperplane
 from mmcnb.hinge.cutting_plane import Objective, SweepBudget
 from tests import reference
 from tests.hinge.problems import given, ignore, make_planes, two_groups
 
-KINDS = ["exact", "landmarks", "linear"]
+KINDS = ["exact", "all rows", "landmarks", "linear", "sample"]
 
 
-def solve(engine, kind, X, y, C, eta, threshold="adaptive", balance=0.0, weights=None, record=ignore):
-    planes, K = make_planes(kind, engine, X, weights=weights)
-    objective = Objective(threshold, balance, 1.0)
-    return planes.cutting_plane(given(y), objective, C, eta, record, SweepBudget()), planes, K
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("threshold", "balance"), [("adaptive", 0.0), ("adaptive", 0.05), ("fixed", 0.0)])
-@pytest.mark.parametrize("eta", [0.1, 1e-3])
-@pytest.mark.parametrize("C", [1.01, 4.3])
-def test_gap_at_exit_is_within_eta(engine, kind, threshold, balance, eta, C):
-    X, y = two_groups(60, gap=4.0)
-    found, planes, _ = solve(engine, kind, X, y, C, eta, threshold, balance)
-    assert found.status == "converged"
-    f, quadratic = planes.training_set.decide(found.hyperplane), found.quadratic
-    true = reference.hinge_objective(f, y, quadratic.norm2, quadratic.rho, C, threshold=threshold)
-    assert found.primal == pytest.approx(true, rel=1e-9, abs=1e-12)
-    assert found.objective <= found.primal + 1e-9
-    assert found.primal - found.objective <= C * eta * quadratic.rho + 1e-9
-    assert found.gap <= eta + 1e-6
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("C", [1.01, 2.7])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_slack_optimum_is_the_n_slack_optimum(engine, kind, C, weighted):
-    n = 23
-    X, y = two_groups(n)
+def weights_of(n, weighted):
+    """Sample weights, and the share of each row."""
     weights = np.random.default_rng(3).integers(1, 4, n).astype(float) if weighted else None
-    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    found, _, K = solve(engine, kind, X, y, C, 1e-6, weights=weights)
-    norm2 = reference.n_slack_norm2(K, y, C, shares)
-    assert found.quadratic.norm2 == pytest.approx(norm2, rel=1e-4)
-    # J_CP = -1/2 |w|^2 at the optimum.
-    assert found.objective == pytest.approx(-0.5 * norm2, rel=1e-4)
+    return weights, np.full(n, 1 / n) if weights is None else weights / weights.sum()
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("weighted", [False, True])
-def test_violation_is_the_largest_over_all_constraints(engine, seed, weighted):
-    n = 8
-    X, y = two_groups(n, seed)
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(0, 4, n).astype(float) + (np.arange(n) == 0) if weighted else None
-    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    planes, _ = make_planes("exact", engine, X, weights=weights)
-    hyperplane, rho = Hyperplane(rng.standard_normal(n) / n, 0.1), 0.2
-    _, sums, active = planes.training_set.most_violated(given(y), hyperplane, rho)
-    f = planes.training_set.decide(hyperplane)
-    assert sums.violation == pytest.approx(reference.largest_violation(f, y, rho, shares))
-    np.testing.assert_array_equal(active, y * f <= rho)
-    assert sums.active == pytest.approx(shares @ (y * f <= rho))
-    assert sums.signed == pytest.approx((shares * y) @ (y * f <= rho))
-    assert sums.positive == pytest.approx(shares @ (f >= 0))
-    assert sums.changed / planes.training_set.total_weight == pytest.approx(shares @ ((f >= 0) != (y > 0)))
-    assert sums.hinge == pytest.approx(reference.largest_violation(f, np.sign(f), rho, shares))
+def solve(planes, y, C, eta, threshold="adaptive", balance=0.0, record=ignore, sweeps=None):
+    form = Objective(threshold, balance, 1.0)
+    return planes.cutting_plane(given(y), form, C, eta, record, SweepBudget(sweeps))
 
 
-def test_lower_bound_never_falls_as_planes_are_added(engine):
-    X, y = two_groups(60)
-    rows = []
-    solve(engine, "exact", X, y, 4.3, 1e-4, record=rows.append)
-    lower = [row["objective"] for row in rows]
-    assert len(lower) > 5
-    assert (np.diff(lower) >= -1e-7 * abs(lower[-1])).all()
-
-
-def test_record_names_what_each_sweep_found(engine):
-    X, y = two_groups(60)
-    rows = []
-    found, planes, _ = solve(engine, "exact", X, y, 4.3, 0.01, record=rows.append)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("threshold", "balance", "eta", "C"),
+    [
+        ("adaptive", 0.0, 0.1, 1.01),
+        ("adaptive", 0.0, 1e-3, 4.3),
+        ("adaptive", 0.05, 1e-3, 4.3),
+        ("fixed", 0.0, 1e-3, 1.01),
+        ("fixed", 0.0, 0.1, 4.3),
+    ],
+)
+def test_gap_at_exit_is_within_eta_and_the_record_holds_it(engine, kind, threshold, balance, eta, C):
+    X, y = two_groups(60, gap=4.0)
+    (planes, _), rows = make_planes(kind, engine, X), []
+    solution = solve(planes, y, C, eta, threshold, balance, rows.append)
+    assert solution.status == "converged"
+    f, quadratic = planes.training_set.decide(solution.hyperplane), solution.quadratic
+    true = reference.hinge_objective(f, y, quadratic.norm2, quadratic.rho, C, threshold=threshold)
+    assert solution.primal == pytest.approx(true, rel=1e-9, abs=1e-12)
+    assert solution.objective <= solution.primal + 1e-9
+    assert solution.primal - solution.objective <= C * eta * quadratic.rho + 1e-9
+    assert solution.gap <= eta + 1e-6
+    assert f.mean() == pytest.approx(quadratic.beta, abs=1e-9)
     last = rows[-1]
-    assert last["objective"] == found.objective
-    assert last["primal"] == found.primal
-    assert last["planes"] == len(planes.s)
-    assert last["changed"] == found.statistics.changed
-    assert last["norm"] == pytest.approx(found.quadratic.norm2**0.5)
-    assert last["violation"] == pytest.approx(found.statistics.violation - found.quadratic.xi)
+    assert (last["C"], last["objective"], last["primal"]) == (C, solution.objective, solution.primal)
+    assert last["norm"] == pytest.approx(quadratic.norm2**0.5)
+    assert last["rho"] == quadratic.rho
+    assert last["changed"] == np.count_nonzero((f >= 0) != (y > 0))
+    hinge = reference.hinge_objective(f, y, 0.0, quadratic.rho, 1.0, threshold="fixed")
+    assert last["violation"] == pytest.approx(hinge - quadratic.xi, abs=1e-9)
+    lower = [row["objective"] for row in rows]
+    assert (np.diff(lower) >= -1e-7 * abs(lower[-1])).all()
+    assert [row["planes"] for row in rows][:3] == [1, 2, 3][: len(rows)]
 
 
-def test_labels_without_margin_are_degenerate(engine):
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("C", "weighted"), [(1.01, False), (1.7, True), (2.7, False)])
+def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(engine, kind, C, weighted):
+    """Planes of other labels, rebuilt, lead to the same optimum as new ones."""
+    n = 23
+    (X, _), y = two_groups(n, gap=5.0), np.where(np.arange(n) % 2, 1, -1)
+    weights, shares = weights_of(n, weighted)
+    planes, K = make_planes(kind, engine, X, weights=weights)
+    for labels in (y, np.r_[y[:-2], -y[-2:]], y):
+        solution = solve(planes, labels, C, 1e-6)
+        norm2 = reference.n_slack_norm2(K, labels, C, shares)
+        assert solution.quadratic.norm2 == pytest.approx(norm2, rel=2e-4)
+        # J_CP = -1/2 |w|^2 at the optimum.
+        assert solution.objective == pytest.approx(-0.5 * norm2, rel=2e-4)
+        fresh, _ = make_planes(kind, engine, X, weights=weights)
+        w = solve(fresh, labels, C, 1e-6).hyperplane
+        f, expected = (one.training_set.decide(h) for one, h in ((planes, solution.hyperplane), (fresh, w)))
+        np.testing.assert_allclose(f, expected, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_planes_rebuilt_under_their_labels_or_over_the_same_rows_need_no_more(engine, kind):
+    X, y = two_groups(60, gap=4.0)
+    planes, _ = make_planes(kind, engine, X)
+    solve(planes, y, 2.7, 1e-4)
+    for again in (planes, planes.over(planes.training_set)):
+        rows = []
+        assert solve(again, y, 2.7, 1e-4, record=rows.append).status == "converged"
+        assert len(rows) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_without_margin_are_degenerate(engine, kind):
     # Each row twice, once with each label: nothing separates them.
     X, _ = two_groups(20)
-    found, _, _ = solve(engine, "exact", np.r_[X, X], np.repeat([1, -1], 20), 3.0, 0.01)
-    assert found.status == "degenerate"
+    planes, _ = make_planes(kind, engine, np.repeat(X, 2, axis=0))
+    assert solve(planes, np.tile([1, -1], 20), 3.0, 0.01).status == "degenerate"
 
 
-def test_loop_ends_where_the_sweeps_are_spent(engine):
+def test_loop_ends_where_the_sweeps_are_spent_or_no_more_planes_may_be_added(engine):
     X, y = two_groups(60)
     planes, _ = make_planes("exact", engine, X)
-    rows, budget = [], SweepBudget(4)  # one of them makes the plane of all rows
-    found = planes.cutting_plane(given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, budget)
-    assert found.status == "sweeps"
-    assert len(rows) == 3
-
-
-def test_loop_stalls_where_the_working_set_takes_no_more_planes(engine):
-    X, y = two_groups(60)
-    planes, _ = make_planes("exact", engine, X)
-    planes.max_planes, rows, budget = 3, [], SweepBudget()
-    found = planes.cutting_plane(given(y), Objective("adaptive", 0.0, 1.0), 4.3, 1e-6, rows.append, budget)
-    assert found.status == "stalled"
-    assert len(rows) == 4  # three planes are added to that of all rows
-
-
-def test_weights_are_repetitions(engine):
-    X, y = two_groups(25)
-    weights = np.random.default_rng(4).integers(0, 3, 25)
-    repeated = np.repeat(np.arange(25), weights)
-    one, _, _ = solve(engine, "linear", X, y, 3.3, 1e-5, weights=weights.astype(float))
-    other, _, _ = solve(engine, "linear", X[repeated], y[repeated], 3.3, 1e-5)
-    assert one.objective == pytest.approx(other.objective, rel=1e-6)
-    np.testing.assert_allclose(one.hyperplane.coef, other.hyperplane.coef, atol=1e-5)
+    rows = []
+    assert solve(planes, y, 4.3, 1e-6, record=rows.append, sweeps=4).status == "sweeps"
+    assert len(rows) == 3  # another sweep makes the plane of all rows
+    for kind in ("exact", "sample"):
+        planes, _ = make_planes(kind, engine, X)
+        planes.max_planes, rows = 3, []
+        assert solve(planes, y, 4.3, 1e-6, record=rows.append).status == "stalled"
+        assert len(rows) == 4  # three planes are added to that of all rows

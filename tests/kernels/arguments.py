@@ -1,208 +1,133 @@
-"""Arguments that a routine takes, made from its own description, and their plain twins."""
+"""Arguments that each compiled routine takes, and the plain twins of the routines."""
+
+import inspect
 
 import numpy as np
 
 from mmcnb import kernels
 from mmcnb.kernels import unchecked
-from mmcnb.kernels._checks import FLOATS, Array, Flag, Number, Rows, Signs, Starts, Whole
 from mmcnb.samples import CSRBlock
 from tests import reference, reference_graph
-from tests.kernels.inputs import sparse_rows
 
-# What routines take that only mmcnb calls, and which check nothing.
-INTERNAL = {
-    "calibrated_weights": {"distances": Array("(rows, r)", "float64")},
-    "nearest_centres_into": {
-        "X": Array("(rows, d)", FLOATS),
-        "centres": Array("(p, d)", FLOATS),
-        "halves": Array("(p,)", "float64"),
-        "numbers": Array("(rows,)", "int64", written=True),
-    },
-    "sample_subproblem": {
-        "F": Array("(rows, p)", FLOATS),
-        "y": Signs("(rows,)", "int8"),
-        "shares": Array("(rows,)", "float64", least=0),
-        "mean": Array("(p,)", "float64"),
-        "inverse": Array("(p, p)", "float64"),
-        "planes": Array("(planes, columns)", "float64"),
-        "members": Array("(planes, rows)", "int8"),
-        "signs": Array("(rows,)", "int8"),
-        **dict.fromkeys(("C", "eta", "norm2"), Number(least=0)),
-        "most_planes": Whole(1),
-    },
-    "column_tiles": {"B": Array("(p, d)", FLOATS)},
-    "count_idle": {
-        "idle": Array("(planes,)", "int64", least=0, below="planes", written=True),
-        "multipliers": Array("(planes,)", "float64", least=0),
-        "C": Number(least=0),
-    },
-    "stalls": {"lowers": Array("(sweeps,)", "float64")},
-}
-BY_ROWS = [
-    name for name in kernels.__all__ if isinstance(next(iter(getattr(kernels, name).takes.values())), Rows)
-]
+DTYPES = ["float32", "float64"]
+BY_ROWS = sorted(name.replace("_csr", "") for name in unchecked.__all__ if "_csr" in name)
 
 
-def takes_of(name):
-    return INTERNAL[name] if name in INTERNAL else getattr(kernels, name).takes
+def rows_and_basis(rows, d, p, dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, d)).astype(dtype), rng.standard_normal((p, d)).astype(dtype)
+
+
+def sparse_rows(rows, d, dtype="float64", seed=0):
+    """CSR triplet with empty rows, rows of all lengths and columns in random order."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.permutation(d)[: rng.integers(0, d + 1)] for _ in range(rows)]
+    indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.int64)
+    indices = np.concatenate([*columns, []]).astype(np.int32)
+    return rng.standard_normal(len(indices)).astype(dtype), indices, indptr
 
 
 def routine_of(name):
-    return getattr(unchecked if name in INTERNAL else kernels, name)
+    """The routine that checks its arguments, where there is one."""
+    return getattr(kernels if name in kernels.__all__ else unchecked, name)
 
 
 def good_arguments(name, seed=0, dtype="float64", sparse=False):
     """Arguments by name, of random sizes; the rows in CSR form on demand."""
-    takes = takes_of(name)
     rng = np.random.default_rng(seed)
-    sizes = {}
-
-    def size(axis):
-        symbol, more = axis
-        if symbol.isdigit():
-            return int(symbol)
-        least = 6 if symbol in "mn" else 2  # rows of a search, more than it has clusters
-        return sizes.setdefault(symbol, int(rng.integers(least, least + 4))) + more
-
-    def make(kind):
-        if isinstance(kind, Flag):
-            return bool(rng.integers(2))
-        if isinstance(kind, Number):
-            return rng.random() + 0.1
-        if not isinstance(kind, Array):
-            return size((kind.size, 0)) if kind.size else int(rng.integers(2, 6))
-        shape = tuple(size(axis) for axis in kind.axes)
-        if isinstance(kind, Signs):
-            return rng.choice(np.array([-1, 1], np.int8), shape)
-        if isinstance(kind, Starts):
-            return np.sort(rng.integers(0, size((kind.below, 0)) + 1, shape))
-        if kind.below is not None:
-            return rng.integers(kind.least, size((kind.below, 0)), shape)
-        if "int" in kind.dtype:
-            return np.zeros(shape, kind.dtypes[-1])
-        values = rng.random(shape) if kind.least is not None else rng.standard_normal(shape)
-        return values.astype(dtype if np.dtype(dtype) in kind.dtypes else kind.dtypes[-1])
-
-    given = {argument: make(kind) for argument, kind in takes.items()}
-    SPECIAL.get(name, lambda given, rng: None)(given, rng)
+    rows, d, k, p, r, planes = rng.integers([6, 2, 2, 2, 2, 2], [10, 6, 6, 6, 6, 6]).tolist()
+    X, B = rows_and_basis(rows, d, p, dtype, seed)
+    R, P = rng.standard_normal((rows, rows)), rng.standard_normal((planes, 3))
+    labels = np.r_[:k, rng.integers(k, size=rows - k)]
+    weights = rng.random(rows) + 0.1
+    shares = weights / weights.sum()
+    signs = np.where(rng.random(rows) < 0.5, -1, 1).astype(np.int8)
+    even, flag = rows + rows % 2, bool(seed % 2)
+    features = rng.standard_normal((even, 3))
+    first = np.zeros((1, 3 * d + 3))  # a state without cutting planes
+    first[0, d + 1] = np.inf
+    counts = ("rounds", "most", "sweeps", "n_offspring", "generations", "patience", "seed", "limit", "degree")
+    numbers = dict(zip(counts, rng.integers(2, 6, len(counts)).tolist(), strict=True))
+    names = ("gamma", "coef0", "offset", "rho", "eta", "norm2", "amplitude", "decay")
+    numbers |= dict(zip(names, (rng.random(len(names)) + 0.1).tolist(), strict=True))
+    every = numbers | {
+        **{"F": X, "X": X, "B": B, "nodes": B, "centres": B, "R": R @ R.T, "labels": labels},
+        **{"y": signs, "weights": weights, "shares": shares, "adaptive": flag, "matrix": flag},
+        **{"by_mean": flag, "n_clusters": k, "C": 2.0, "balance": 0.1, "gram": P @ P.T},
+        "coef": rng.standard_normal(d),
+        "coefs": rng.standard_normal((d, planes)),
+        "offsets": rng.standard_normal(planes),
+        "rhos": rng.standard_normal(planes),
+        "s": np.r_[1, rng.random(planes - 1)],
+        "t": rng.standard_normal(planes) / 4,
+        "M": features @ features.T / 10 if flag else features,
+        "population": np.array([rng.permutation(np.tile([-1, 1], even // 2)) for _ in range(r)], np.int8),
+        "proportions": rng.random(k),
+        "low": np.ones(k, np.int64),
+        "high": np.full(k, -(-rows // k)),
+        "order": rng.permutation(rows),
+        "scores": rng.standard_normal((rows, k)),
+        "start": rng.standard_normal(k),
+        "out": np.zeros((rows, p), dtype),
+        "halves": reference.squared_norms(B) / 2,
+        "starts": np.r_[0, np.sort(rng.integers(0, p + 1, r - 1)), p],
+        "probes": np.array([rng.permutation(r)[:2] for _ in range(rows)]),
+        "numbers": rng.integers(0, p, (rows, r)),
+        "distances": np.sort(rng.random((rows, r)), axis=1),
+        "mean": shares @ X.astype(float),
+        "inverse": np.eye(d) + np.ones((d, d)),
+        **{"planes": first, "members": np.zeros((1, rows), np.int8), "signs": np.zeros(rows, np.int8)},
+        "most_planes": 1000,
+        "idle": rng.integers(0, 4, planes),
+        "multipliers": rng.choice([0.0, 1e-12, 0.5], planes),
+        "lowers": (1 - 2 * flag) * np.r_[rng.random(3), np.ones(26 + r)],  # around the 30 that are compared
+    }
+    own = {
+        "cluster_scores": {"coef": rng.standard_normal((k, d)), "offset": rng.standard_normal(k)},
+        "nearest_centres_into": {"numbers": np.zeros(rows, np.int64)},
+        "node_shares_into": {
+            "weights": rng.random((rows, r)) + 0.1,
+            "labels": rng.integers(k, size=p),
+            "out": np.zeros((rows, k), dtype),
+        },
+        "sample_subproblem": {"eta": 1e-7, "norm2": 0.0},
+        "size_multipliers": {"weights": np.ones(rows)},
+    }
+    taken = inspect.signature(routine_of(name)).parameters
+    given = {argument: (every | own.get(name, {}))[argument] for argument in taken}
     if sparse:
-        first = next(iter(given))
-        n, d = given[first].shape
-        given[first] = CSRBlock(*sparse_rows(n, d, dtype, seed), d)
+        given[next(iter(given))] = CSRBlock(*sparse_rows(rows, d, dtype, seed), d)
+        given |= {"B": B.astype(float)} if "B" in given else {}  # as fits pass it
     return given
 
 
-def _symmetric(given, rng):
-    A = rng.standard_normal((len(given["labels"]),) * 2)
-    given["R"] = A @ A.T
-
-
-def _bounded(given, rng):
-    _symmetric(given, rng)
-    k, m = len(given["low"]), len(given["labels"])
-    given["labels"][:k], given["low"], given["high"] = np.arange(k), np.ones(k, np.int64), np.full(k, m)
-
-
-def _ordered(given, rng):
-    _bounded(given, rng)
-    given["order"] = rng.permutation(len(given["order"]))
-
-
-def _sized(given, rng):
-    n, k = given["scores"].shape
-    given |= {"low": np.zeros(k, np.int64), "high": np.full(k, -(-n // k)), "weights": np.ones(n)}
-
-
-def _evolved(given, rng):
-    mu, n = given["population"].shape
-    n, A = n + n % 2, rng.standard_normal((n + n % 2, 3))
-    given["M"] = A @ A.T / 10 if given["matrix"] else A
-    given["population"] = np.array([rng.permutation(np.tile([-1, 1], n // 2)) for _ in range(mu)], np.int8)
-
-
-def _nearest(given, rng):
-    cells, p = len(given["starts"]) - 1, len(given["nodes"])
-    given["starts"] = np.r_[0, np.sort(rng.integers(0, p + 1, cells - 1)), p]
-    given["halves"] = reference.squared_norms(given["nodes"]) / 2
-    given["probes"] = np.array([rng.permutation(cells)[: given["probes"].shape[1]] for _ in given["X"]])
-
-
-def _centred(given, rng):
-    given["halves"] = reference.squared_norms(given["centres"]) / 2
-
-
-def _rising(given, rng):
-    given["distances"] = np.sort(np.abs(given["distances"]), axis=1)
-
-
-def _weighed(given, rng):
-    given["weights"] = np.abs(given["weights"]) + 0.1
-
-
-def _without_planes(given, rng):
-    n, p = given["F"].shape
-    given["shares"] /= given["shares"].sum()
-    given["mean"] = given["shares"] @ given["F"].astype(float)
-    given["inverse"] = given["inverse"] @ given["inverse"].T + np.eye(p)
-    given["planes"], given["members"] = np.zeros((1, 3 * p + 3)), np.zeros((1, n), np.int8)
-    given["planes"][0, p + 1], given["signs"] = 1.0, np.zeros(n, np.int8)
-    # In few rows a plane holds one of them, whose margin is then rho but for rounding.
-    given |= {"C": 2.0, "most_planes": 1}
-
-
-def _planes(given, rng):
-    P = rng.standard_normal((len(given["s"]), 3))
-    given |= {"gram": P @ P.T, "s": np.r_[1, rng.random(len(P) - 1)], "C": 2.0, "balance": 0.1}
-    given["t"] *= given["s"]
-
-
-SPECIAL = {
-    "sample_subproblem": _without_planes,
-    "plane_qp": _planes,
-    "shake": _symmetric,
-    "steepest_moves": _bounded,
-    "stochastic_moves": _ordered,
-    "size_multipliers": _sized,
-    "evolve_labels": _evolved,
-    "nearest_centres_into": _centred,
-    "nearest_nodes_into": _nearest,
-    "calibrated_weights": _rising,
-    "node_shares_into": _weighed,
-}
-
-
-def dense(value):
-    """A block of rows as an array."""
-    return reference.dense_rows(*value) if isinstance(value, CSRBlock) else value
+def written(name):
+    """Names of the arrays that a routine writes to."""
+    return {
+        "count_idle": ["idle"],
+        "nearest_centres_into": ["numbers"],
+        "nearest_nodes_into": ["numbers", "distances"],
+    }.get(name, ["out"] if name.endswith("_into") else [])
 
 
 # What each routine writes or returns, from arguments in their order, with dense rows.
-TWINS = {
+TWINS = {name: getattr(reference, name) for name in unchecked.__all__ if hasattr(reference, name)} | {
     "calibrated_weights": reference_graph.calibrated_weights,
-    "cluster_row_sums": reference.cluster_row_sums,
-    "cluster_scores": reference.cluster_scores,
     "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),
-    "count_idle": lambda *a: reference.count_idle(*a)[1],
-    "decision_values": reference.decision_values,
+    "count_idle": lambda *a: reference.count_idle(*a)[::-1],
     "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(M if matrix else M @ M.T, *a),
-    "most_violated_constraint": reference.most_violated_constraint,
-    "most_violated_runner_ups": reference.most_violated_runner_ups,
     "nearest_centres_into": lambda X, centres, halves, numbers: reference_graph.nearest_centres(X, centres),
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
     ),
     "node_shares_into": lambda *a: reference_graph.node_shares(*a[:3], a[3].shape[1]),
-    "plane_qp": reference.plane_qp,
-    "plane_sums": reference.plane_sums,
     "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(*a[:-1]),
     "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
-    "sample_subproblem": reference.sample_subproblem,
-    "shake": reference.shake,
+    "sample_subproblem": lambda F, y, shares, mean, inverse, planes, members, signs, C, *_: (
+        reference.n_slack_norm2(F.astype(float) @ inverse @ F.T, y, C, shares)
+    ),
     "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(scores, low, high),
-    "squared_norms": reference.squared_norms,
-    "stalls": reference.stalls,
     "steepest_moves": lambda *a: reference.steepest(
         *a[:-1], reference.mean_objective if a[-1] else reference.sum_objective
     ),
-    "stochastic_moves": reference.stochastic_moves,
 }
