@@ -1,6 +1,8 @@
 """Samples and passes whose every step can be watched."""
 
+import logging
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -45,3 +47,32 @@ def run(pass_, samples, n_jobs=None):
     """The total of one pass, with threads."""
     with ThreadEngine(n_jobs) as engine:
         return engine.run(pass_, samples)
+
+
+class PassHandler(logging.Handler):
+    """Calls a function with the number of passes over the rows of a fit, as the log tells that they end."""
+
+    def __init__(self, action):
+        super().__init__()
+        self.action = action
+        self.passes = 0
+
+    def emit(self, record):
+        if record.getMessage().startswith(("read", "swept")):
+            self.passes += 1
+            self.action(self.passes)
+
+
+@contextmanager
+def after_each_pass(action):
+    """Call a function with the number of passes so far, after each pass over the rows of a fit."""
+    logger = logging.getLogger("mmcnb")
+    level = logger.level
+    handler = PassHandler(action)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

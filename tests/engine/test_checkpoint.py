@@ -1,10 +1,12 @@
-"""A journal of passes: the same bits back, nothing run twice, nothing damaged or foreign used."""
+"""A journal of passes: the same bits back, nothing run twice, and nothing damaged, foreign or forged used."""
 
+import io
 import json
 import logging
 import os
 from dataclasses import dataclass
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -15,7 +17,6 @@ from mmcnb.engine.checkpoint import (
     PART,
     Checkpoint,
     CheckpointEngine,
-    differences,
     fingerprint,
     is_finished,
     read_entry,
@@ -36,8 +37,8 @@ TOTALS = {
     "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     "nested": ([np.ones(2), (1.5, [None])], ()),
     "csr": [sp.csr_array(np.eye(3, dtype=np.float32)), sp.csr_array((2, 5))],
-    "empty list": [],
 }
+RUN = {"format": FORMAT, "identity": {"C": 1}, "seed": 7, "finished": False}
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,8 @@ def same(one, other):
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if sp.issparse(one):
-        return one.shape == other.shape and all(
-            same(getattr(one, name), getattr(other, name)) for name in ("data", "indices", "indptr")
-        )
+        parts = ("data", "indices", "indptr")
+        return one.shape == other.shape and all(same(getattr(one, k), getattr(other, k)) for k in parts)
     if isinstance(one, np.ndarray | np.generic):
         layouts = [(x.dtype, x.shape, x.flags.c_contiguous, x.flags.f_contiguous) for x in (one, other)]
         return layouts[0] == layouts[1] and one.tobytes() == other.tobytes()
@@ -79,19 +79,26 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
-def sweep(folder, samples, constants, identity=None, traffic=None):
+def sweep(folder, samples, constants, identity=None):
     """Run one pass a constant under a checkpoint; give the totals, and which were resumed."""
     with Checkpoint(folder, identity or {"C": 1}) as checkpoint, ThreadEngine(1) as threads:
         threads.traffic.watched = samples
         engine = CheckpointEngine(threads, checkpoint)
-        found = [(engine.run(Shift(by), samples), engine.traffic.resumed) for by in constants]
-    return [total for total, _ in found], [resumed for _, resumed in found]
+        results = [(engine.run(Shift(by), samples), engine.traffic.resumed) for by in constants]
+    return [total for total, _ in results], [resumed for _, resumed in results]
 
 
-def stop(folder, error):
-    """End a fit by an error."""
-    with pytest.raises(type(error)), Checkpoint(folder, {}):
-        raise error
+def enter(folder, identity=None):
+    """Begin a fit, and end it."""
+    with Checkpoint(folder, identity or {"C": 1}) as checkpoint:
+        return checkpoint.seed
+
+
+def refused(folder, identity=None):
+    """The one sentence that refuses a fit."""
+    with pytest.raises(InputError, match=r"^[^\n]*\.$") as error:
+        enter(folder, identity)
+    return str(error.value)
 
 
 def names(folder):
@@ -118,24 +125,69 @@ def test_a_total_that_would_not_come_back_is_never_written(tmp_path, total):
 
 
 def test_any_byte_that_changed_is_found_or_changes_nothing_and_none_may_be_missing(tmp_path):
-    path, total, found = tmp_path / "entry", [np.arange(3.0), 0.5], 0
+    path = tmp_path / "entry"
+    total = [np.arange(3.0), 0.5]
     write_entry(path, "mark", total)
     whole = path.read_bytes()
+    damaged = 0
     for position in range(len(whole)):
-        for bit in (1, 64):
-            path.write_bytes(whole[:position] + bytes([whole[position] ^ bit]) + whole[position + 1 :])
-            try:
-                mark, again = read_entry(path)
-            except DamagedArchiveError:
-                found += 1
-            else:  # a date, for example
-                assert mark == "mark"
-                assert same(again, total)
-    assert found > len(whole)
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 64]) + whole[position + 1 :])
+        try:
+            mark, again = read_entry(path)
+        except DamagedArchiveError:
+            damaged += 1
+        else:  # a date, for example
+            assert mark == "mark"
+            assert same(again, total)
+        path.write_bytes(whole[:position])
         with pytest.raises(DamagedArchiveError):
             read_entry(path)
+    assert damaged > len(whole) / 2
+
+
+def npy(array=None, shape=None, descr="<f8"):
+    """The bytes of an array, or of one whose header claims another shape and type."""
+    out = io.BytesIO()
+    if shape is None:
+        np.save(out, array)
+    else:
+        np.lib.format.write_array_header_1_0(out, {"descr": descr, "fortran_order": False, "shape": shape})
+        out.write(bytes(64))
+    return out.getvalue()
+
+
+def entry_of(total):
+    return json.dumps({"pass": "a", "total": total}).encode()
+
+
+ONE_ARRAY = entry_of({"array": "0"})
+
+
+@pytest.mark.parametrize(
+    ("header", "arrays"),
+    [
+        (b"[" * 10**5, {}),
+        (b"[]", {}),
+        (entry_of({"object": "os.system"}), {}),
+        (entry_of({"array": "3"}), {"0": npy(np.zeros(2))}),
+        (ONE_ARRAY, {"0": npy(shape=(10**12, 8))}),
+        (ONE_ARRAY, {"0": npy(shape=(-1,))}),
+        (ONE_ARRAY, {"0": npy(np.array(["a"]))}),
+        (ONE_ARRAY, {"0": npy(shape=(8,), descr="|O")}),
+        (ONE_ARRAY, {"0": b"no array"}),
+        (
+            entry_of({"csr": [{"array": "0"}, {"array": "1"}, {"array": "2"}], "shape": [1, 2]}),
+            {"0": npy(np.ones(1)), "1": npy(np.array([99])), "2": npy(np.array([0, 1]))},
+        ),
+    ],
+)
+def test_a_forged_entry_is_no_entry(tmp_path, header, arrays):
+    members = {"header": npy(np.frombuffer(header, np.uint8))} | arrays
+    with ZipFile(tmp_path / "0", "w") as archive:  # with right checksums
+        for name, member in members.items():
+            archive.writestr(f"{name}.npy", member)
+    with pytest.raises(DamagedArchiveError):
+        read_entry(tmp_path / "0")
 
 
 def test_fingerprints_tell_types_bits_and_places_apart():
@@ -150,45 +202,25 @@ def test_fingerprints_tell_types_bits_and_places_apart():
         fingerprint(Shift(object()))
 
 
-# -- the journal -------------------------------------------------------------------------------
+# -- passes ------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_is_not_run_again(folder, samples):
+def test_a_recorded_pass_is_recalled_and_not_run(folder, samples):
     first, resumed = sweep(folder, samples, [1.0, 2.0])
     assert resumed == [False, False]
-    assert samples.reads.tolist() == [2] * samples.n_samples
-    again, resumed = sweep(folder, samples, [1.0, 2.0, 3.0])
+    assert (samples.reads == 2).all()
+    again, resumed = sweep(folder, samples, [1.0, 2.0, 3.0], {"C": 1.0})  # of the same value
     assert resumed == [True, True, False]
-    assert samples.reads.tolist() == [3] * samples.n_samples
     assert same(again[:2], first)
-
-
-def test_traffic_counts_what_was_read(folder, samples):
-    sweep(folder, samples, [1.0])
-    with Checkpoint(folder, {"C": 1}) as checkpoint, ThreadEngine(1) as threads:
-        threads.traffic.watched = samples
-        engine = CheckpointEngine(threads, checkpoint)
-        engine.run(Shift(1.0), samples)
-        assert engine.traffic.to_dict() == {"reads": 0, "sweeps": 0, "bytes": 0, "resumed": True}
-        engine.run(Shift(2.0), samples)
-        assert engine.traffic.to_dict() == {"reads": 1, "sweeps": 0, "bytes": 240_000, "resumed": False}
-
-
-def test_little_rows_in_memory_are_not_kept_and_many_are(folder, samples):
-    samples.is_reopenable = False
-    with Checkpoint(folder, {}) as checkpoint, ThreadEngine(1) as threads:
-        CheckpointEngine(threads, checkpoint).run(Shift(1.0), samples)
-        assert recorded_passes(folder) == 0
-        CheckpointEngine(threads, checkpoint, least_bytes=240_000).run(Shift(1.0), samples)
-        assert recorded_passes(folder) == 1
+    assert (samples.reads == 3).all()
 
 
 def test_passes_in_no_order_are_not_kept(folder):
     samples = FakeSamples(np.ones((1000, 3)))  # one block, as is the rule there
     with Checkpoint(folder, {}) as checkpoint, ThreadEngine(2) as threads:
         engine = CheckpointEngine(threads, checkpoint)
-        found = engine.each(lambda by: engine.run(Shift(by), samples)[0].sum(), [1.0, 2.0])
-        assert found[0] > found[1]
+        one, two = engine.each(lambda by: engine.run(Shift(by), samples)[0].sum(), [1.0, 2.0])
+        assert one > two
         assert recorded_passes(folder) == 0
         engine.run(Shift(1.0), samples)
         assert recorded_passes(folder) == 1
@@ -212,28 +244,19 @@ def test_a_damaged_entry_is_run_again_and_the_others_are_kept(folder, samples, d
     assert sweep(folder, samples, [1.0, 2.0, 3.0])[1] == [True, True, True]
 
 
-def test_a_pass_that_is_not_the_one_kept_is_refused(folder, samples):
-    sweep(folder, samples, [1.0, 2.0])
-    with pytest.raises(InputError, match=r"^[^\n]*pass 1 of this fit is not the one kept there[^\n]*\.$"):
-        sweep(folder, samples, [1.0, 2.5])
-    samples.n_samples -= 1
-    with pytest.raises(InputError, match="pass 0"):
-        sweep(folder, samples, [1.0])
-
-
-def test_an_entry_of_another_checkpoint_is_refused(tmp_path, samples):
-    """Of other rows of the same shape, the same pass looks the same."""
+def test_a_pass_that_is_not_the_one_kept_is_refused(tmp_path, samples):
     for name in ("one", "other"):
-        sweep(tmp_path / name, samples, [1.0], {"C": 3, "the rows": {"digest": name}})
-    entry = "passes/000000"
-    (tmp_path / "one" / entry).write_bytes((tmp_path / "other" / entry).read_bytes())
-    with pytest.raises(InputError, match=r"^[^\n]*pass 0 of this fit is not the one kept there[^\n]*\.$"):
-        sweep(tmp_path / "one", samples, [1.0], {"C": 3, "the rows": {"digest": "one"}})
-
-
-def test_numbers_of_another_type_are_the_same_fit(folder, samples):
-    sweep(folder, samples, [1.0], {"C": 3})
-    assert sweep(folder, samples, [1.0], {"C": 3.0})[1] == [True]
+        sweep(tmp_path / name, samples, [1.0, 2.0], {"the rows": {"digest": name}})
+    one = tmp_path / "one"
+    rows = {"the rows": {"digest": "one"}}
+    with pytest.raises(InputError, match=r"^[^\n]*pass 1 of this fit is not the one kept there[^\n]*\.$"):
+        sweep(one, samples, [1.0, 2.5], rows)
+    with pytest.raises(InputError, match="pass 0"):
+        sweep(one, FakeSamples(samples.X[1:]), [1.0], rows)
+    # Of other rows of the same shape, the same pass looks the same.
+    (one / "passes/000000").write_bytes((tmp_path / "other/passes/000000").read_bytes())
+    with pytest.raises(InputError, match="pass 0"):
+        sweep(one, samples, [1.0], rows)
 
 
 def test_a_disk_that_is_full_leaves_what_was_kept(folder, samples, monkeypatch):
@@ -256,132 +279,15 @@ def test_a_disk_that_is_full_leaves_what_was_kept(folder, samples, monkeypatch):
 # -- the folder --------------------------------------------------------------------------------
 
 
-def test_the_folder_says_whether_the_fit_came_to_its_end(folder, samples):
+def test_the_folder_says_whether_the_fit_came_to_its_end(folder):
     assert not is_finished(folder)
-    stop(folder, RuntimeError())
+    with pytest.raises(RuntimeError) as stopped, Checkpoint(folder, {"C": 1}):
+        raise RuntimeError
+    assert not hasattr(stopped.value, "__notes__")
     assert not is_finished(folder)
-    with Checkpoint(folder, {}):
-        pass
+    enter(folder)
     assert is_finished(folder)
     assert names(folder) == ["lock", "passes", "run.json"]
-
-
-def test_a_seed_is_drawn_once(folder):
-    seeds = []
-    for _ in range(2):
-        with Checkpoint(folder, {}) as checkpoint:
-            seeds.append(checkpoint.seed)
-    assert seeds[0] == seeds[1]
-
-
-@pytest.mark.parametrize("seed", [0, 2**31 - 2])
-def test_the_least_and_the_largest_seed_come_back_too(folder, monkeypatch, seed):
-    with monkeypatch.context() as patch:
-        patch.setattr("secrets.randbelow", lambda _: seed)
-        with Checkpoint(folder, {}):
-            pass
-    with Checkpoint(folder, {}) as checkpoint:
-        assert checkpoint.seed == seed
-
-
-def test_another_fit_is_refused_by_name(folder):
-    with Checkpoint(folder, {"C": 1.0, "the rows": {"digest": "a"}, "scale": None}):
-        pass
-    before = (folder / "run.json").read_bytes()
-    other = {"C": 2.0, "the rows": {"digest": "b"}, "scale": None, "new": 3}
-    with pytest.raises(InputError) as refused, Checkpoint(folder, other):
-        pass
-    sentence = str(refused.value)
-    assert "C is 1.0 there and 2.0 here, the rows differ, new is None there and 3 here;" in sentence
-    assert sentence.endswith("give checkpoint another folder, or delete this one.")
-    assert (folder / "run.json").read_bytes() == before
-
-
-def test_whole_numbers_and_fractions_of_the_same_value_do_not_differ():
-    assert list(differences({"C": 10}, {"C": 10.0})) == []
-
-
-def test_a_folder_in_use_is_refused_and_free_again_afterwards(folder):
-    with Checkpoint(folder, {}), pytest.raises(InputError, match="is in use"), Checkpoint(folder, {}):
-        pass
-    with Checkpoint(folder, {}):
-        pass
-    with pytest.raises(InputError, match="another fit"), Checkpoint(folder, {"C": 1}):
-        pass
-    with Checkpoint(folder, {}):
-        pass
-
-
-@pytest.mark.parametrize("name", ["photo.png", ".hidden", "zarr.json"])
-def test_a_folder_that_holds_other_things_is_left_alone(folder, name):
-    folder.mkdir()
-    (folder / name).write_text("mine")
-    with pytest.raises(InputError, match="holds other things"), Checkpoint(folder, {}):
-        pass
-    assert names(folder) == [name]
-
-
-def test_what_is_no_folder_or_has_no_parent_is_refused(folder):
-    with pytest.raises(InputError, match="does not exist"), Checkpoint(folder / "deeper", {}):
-        pass
-    folder.write_text("mine")
-    with pytest.raises(InputError, match="is a file"), Checkpoint(folder, {}):
-        pass
-    assert folder.read_text() == "mine"
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}', '{"format": 1, "identity": {}, "seed": 1}'])
-def test_a_run_that_cannot_be_read_is_refused(folder, text):
-    folder.mkdir()
-    (folder / "run.json").write_text(text)
-    with (
-        pytest.raises(InputError, match=r"^[^\n]*run.json is no checkpoint[^\n]*\.$"),
-        Checkpoint(folder, {}),
-    ):
-        pass
-    assert (folder / "run.json").read_text() == text
-
-
-@pytest.mark.parametrize("found", [FORMAT - 1, FORMAT + 1])
-def test_a_checkpoint_of_another_format_is_refused_and_left_alone(folder, found):
-    with Checkpoint(folder, {}):
-        pass
-    run = folder / "run.json"
-    other = json.dumps(json.loads(run.read_bytes()) | {"format": found})
-    run.write_text(other)
-    sentence = (
-        rf"run\.json is a checkpoint of format {found}, and [^\n]* another folder, or delete this one\.$"
-    )
-    with pytest.raises(InputError, match=sentence), Checkpoint(folder, {}):
-        pass
-    with pytest.raises(InputError, match=sentence):
-        is_finished(folder)
-    assert run.read_text() == other
-
-
-def test_what_a_kill_left_behind_is_cleared_away(folder, samples):
-    folder.mkdir()  # killed before there was a run
-    (folder / f"run.json{PART}").write_text("{")
-    (folder / "lock").touch()
-    sweep(folder, samples, [1.0])
-    (folder / "passes" / f"000001{PART}").write_bytes(b"half")
-    sweep(folder, samples, [1.0])
-    assert names(folder) == ["lock", "passes", "passes/000000", "run.json"]
-
-
-def test_a_folder_that_cannot_be_written_is_refused(folder, monkeypatch):
-    def closed(*_, **__):
-        raise PermissionError(13, "Permission denied")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("pathlib.Path.mkdir", closed)
-        with pytest.raises(InputError, match="Permission denied"), Checkpoint(folder, {}):
-            pass
-    assert not folder.exists()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", closed)
-        with pytest.raises(InputError, match="Permission denied"), Checkpoint(folder, {}):
-            pass
 
 
 @pytest.mark.parametrize("inside_a_kernel", [False, True])
@@ -390,16 +296,125 @@ def test_an_interrupt_says_how_to_go_on(folder, inside_a_kernel):
     if inside_a_kernel:
         error = SystemError("returned a result with an exception set")
         error.__cause__ = KeyboardInterrupt()
-    stop(folder, error)
+    with pytest.raises(type(error)), Checkpoint(folder, {}):
+        raise error
     (note,) = error.__notes__
     assert f"fit again with checkpoint={str(folder)!r}" in note
-    failure = RuntimeError()
-    stop(folder, failure)
-    assert not hasattr(failure, "__notes__")
+
+
+@pytest.mark.parametrize("seed", [None, 0, 2**31 - 2, 2**31 - 1])
+def test_the_seed_that_was_drawn_comes_back(folder, seed):
+    drawn = enter(folder)
+    if seed is not None:
+        (folder / "run.json").write_text(json.dumps(RUN | {"seed": seed}))
+    assert enter(folder) == (drawn if seed is None else seed)
+
+
+def test_another_fit_is_refused_by_name(folder):
+    enter(folder, {"C": 1.0, "the rows": {"digest": "a"}, "scale": None})
+    before = (folder / "run.json").read_bytes()
+    sentence = refused(folder, {"C": 2.0, "the rows": {"digest": "b"}, "scale": None, "new": 3})
+    assert "C is 1.0 there and 2.0 here, the rows differ, new is None there and 3 here;" in sentence
+    assert sentence.endswith("give checkpoint another folder, or delete this one.")
+    assert (folder / "run.json").read_bytes() == before
 
 
 def test_the_identity_is_plain_json(folder):
-    with Checkpoint(folder, {"C": np.float32(0.5), "n_init": np.int64(3), "scale": None}):
-        pass
+    table = np.eye(2)
+    enter(folder, {"C": np.float32(0.5), "n_init": np.int64(3), "shares": np.ones(2), "landmarks": table})
     run = json.loads((folder / "run.json").read_bytes())
-    assert run["identity"] == {"C": 0.5, "n_init": 3, "scale": None}
+    plain = {"C": 0.5, "n_init": 3, "shares": [1.0, 1.0], "landmarks": {"digest": fingerprint(table)}}
+    assert run["identity"] == plain
+
+
+def test_a_folder_in_use_is_refused_and_free_again_afterwards(folder):
+    with Checkpoint(folder, {"C": 1}):
+        assert "is in use" in refused(folder)
+    enter(folder)
+    assert "another fit" in refused(folder, {"C": 2})
+    enter(folder)
+
+
+def test_what_is_no_folder_of_a_checkpoint_is_left_alone(folder):
+    assert "does not exist" in refused(folder / "deeper")
+    folder.write_text("mine")
+    assert "is a file" in refused(folder)
+    assert folder.read_text() == "mine"
+    folder.unlink()
+    folder.mkdir()
+    (folder / ".hidden").write_text("mine")
+    assert "holds other things" in refused(folder)
+    assert names(folder) == [".hidden"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "[" * 10**5, '{"format": 2}'),
+        *(json.dumps(RUN | {"seed": seed}) for seed in (True, -1, 2**31)),
+        json.dumps(RUN | {"identity": []}),
+        json.dumps({name: RUN[name] for name in RUN if name != "finished"}),
+    ],
+)
+def test_a_run_that_cannot_be_read_is_refused(folder, text):
+    folder.mkdir()
+    (folder / "run.json").write_text(text)
+    assert "run.json is no checkpoint" in refused(folder)
+    assert (folder / "run.json").read_text() == text
+
+
+@pytest.mark.parametrize("number", [FORMAT - 1, FORMAT + 1])
+def test_a_checkpoint_of_another_format_is_refused_and_left_alone(folder, number):
+    folder.mkdir()
+    text = json.dumps(RUN | {"format": number})
+    (folder / "run.json").write_text(text)
+    sentence = refused(folder)
+    assert f"run.json is a checkpoint of format {number}, and " in sentence
+    assert sentence.endswith("another folder, or delete this one.")
+    with pytest.raises(InputError, match=f"of format {number}"):
+        is_finished(folder)
+    assert (folder / "run.json").read_text() == text
+
+
+def test_what_a_run_says_is_shown_in_one_short_line(folder):
+    folder.mkdir()
+    forged = {"C\nmmcnb: all is well": "x" * 10**6}
+    (folder / "run.json").write_text(json.dumps(RUN | {"identity": forged}))
+    sentence = refused(folder)
+    assert "is of another fit: " in sentence
+    assert len(sentence) < 2000
+
+
+@pytest.mark.parametrize("name", ["lock", "passes", "run.json"])
+def test_a_link_does_not_lead_what_is_written_elsewhere(tmp_path, folder, name):
+    other = tmp_path / "other"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(RUN))
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(other)
+    assert "has a link" in refused(folder)
+    assert not other.exists()
+
+
+def test_what_a_kill_left_behind_is_cleared_away_and_a_link_there_is_not_followed(tmp_path, folder, samples):
+    other = tmp_path / "other"
+    other.write_text("mine")
+    folder.mkdir()  # killed before there was a run
+    (folder / f"run.json{PART}").write_text("{")
+    (folder / "lock").touch()
+    sweep(folder, samples, [1.0])
+    (folder / "passes" / f"000001{PART}").write_bytes(b"half")
+    (folder / "passes" / f"000002{PART}").symlink_to(other)
+    assert recorded_passes(folder) == 1
+    assert sweep(folder, samples, [1.0])[1] == [True]
+    assert names(folder) == ["lock", "passes", "passes/000000", "run.json"]
+    assert other.read_text() == "mine"
+
+
+@pytest.mark.parametrize("call", ["pathlib.Path.mkdir", "os.open"])
+def test_a_folder_that_cannot_be_written_is_refused(folder, monkeypatch, call):
+    def closed(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(call, closed)
+    assert "Permission denied" in refused(folder)

@@ -115,14 +115,6 @@ def test_same_bits_as_threads_from_groups_that_stay_with_their_worker(
     assert {pids.count(pid) for pid in pids} == {len(GROUPS) // workers}
 
 
-def test_rows_in_memory_are_not_sent(dask_client, X, expected):
-    class Local(OrderedSum):
-        """Cannot be pickled."""
-
-    with DaskEngine(dask_client(2), n_jobs=1) as cluster:
-        assert cluster.run(Local(), open_samples(X))[1].tobytes() == expected
-
-
 def test_features_are_cached_where_they_were_computed_and_dropped_at_the_end(dask_client, path, tmp_path):
     client = dask_client(2)
     shutil.copytree(path, tmp_path / "copy.zarr")

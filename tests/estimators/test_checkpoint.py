@@ -1,6 +1,5 @@
 """A stopped fit that is begun again with its checkpoint ends as if it had run on; other fits are refused."""
 
-import logging
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import scipy.sparse
 from mmcnb.engine.checkpoint import is_finished, recorded_passes
 from mmcnb.hinge.needs import HELD_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
-from tests.engine.fakes import FakeSamples
+from tests.engine.fakes import FakeSamples, after_each_pass
 from tests.estimators.conftest import VARIANTS, differing, facts, fitted, make_blobs, rows_of
 from tests.estimators.every import NAMES
 
@@ -23,33 +22,16 @@ class Stop(Exception):
     """Stands for a kill."""
 
 
-class StopAtPass(logging.Handler):
-    """Stops a fit when it tells of the end of one more pass over the rows than it may run."""
-
-    def __init__(self, passes):
-        super().__init__()
-        self.left = passes
-
-    def emit(self, record):
-        self.left -= record.getMessage().startswith(("read", "swept"))
-        if self.left < 0:
-            raise Stop
-
-
 @contextmanager
 def stopped_after(passes):
     """The fit in this block comes to its end in the pass after so many."""
-    logger = logging.getLogger("mmcnb")
-    handler = StopAtPass(passes)
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        with pytest.raises(Stop):
-            yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
+
+    def stop(number):
+        if number > passes:
+            raise Stop
+
+    with pytest.raises(Stop), after_each_pass(stop):
+        yield
 
 
 def write(path, X, chunk_rows=4096):
