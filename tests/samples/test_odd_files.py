@@ -4,31 +4,31 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from contextlib import contextmanager
+from functools import partial
 
+import anndata
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
+import zarr
 
+import mmcnb
+from mmcnb import InputError, open_samples
+from mmcnb.cli import main
+from mmcnb.stores import convert, create_csr_store, create_dense_store
+from tests.samples.common import one_sentence, rows_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among its files"),
+]
 SECONDS = 20  # after which a read has hung; the first fit of the process may compile
 
 
-def pipe(path):
-    os.mkfifo(path)
-
-
-def endless_device(path):
-    path.symlink_to("/dev/zero")
-
-
-def link_to_nothing(path):
-    path.symlink_to("nothing-there")
-
-
-def link_in_a_circle(path):
-    path.symlink_to(path.name)
+def link_to(target):
+    return lambda path: path.symlink_to(target or path.name)
 
 
 def socket_file(path):
@@ -37,156 +37,133 @@ def socket_file(path):
         server.bind(path.name)
 
 
-KINDS = {one.__name__: one for one in (pipe, endless_device, link_to_nothing, link_in_a_circle, socket_file)}
+KINDS = {
+    "pipe": os.mkfifo,
+    "endless device": link_to("/dev/zero"),
+    "link to nothing": link_to("nothing-there"),
+    "link in a circle": link_to(None),
+    "socket": socket_file,
+}
 ROWS = np.random.default_rng(0).normal(size=(300, 4)) + 6 * (np.arange(300) % 2)[:, None]
-ENDINGS = [
-    "npy",
-    "npz",
-    "h5",
-    "h5ad",
-    "csv",
-    "tsv",
-    "csv.gz",
-    "parquet",
-    "arrow",
-    "zip",
-    "txt",
-    "txt.gz",
-    "zarr",
-]
 
 
-def places(folder):
-    """By name: what makes files in a folder, the one that becomes odd, and who reads them."""
-    import anndata
-    import scipy.sparse
-    import zarr
+@contextmanager
+def no_wait():
+    """The block is refused in one sentence; one that waits ends with an error."""
 
-    import mmcnb
-    from mmcnb.cli import main
-    from mmcnb.samples import open_samples
-    from mmcnb.stores import convert, create_csr_store, create_dense_store
+    def give_up(*_):
+        raise TimeoutError("a read has waited")
 
-    np.save(folder / "good.npy", ROWS)
-    model = mmcnb.CPMMC(random_state=0).fit(ROWS)
-    model.save(folder / "good.model")
-
-    def ours(path):
-        with create_dense_store(path, 4, chunk_rows=100) as writer:
-            writer.append(ROWS, np.arange(300) % 2)
-
-    def sparse(path):
-        with create_csr_store(path, 4) as writer:
-            writer.append(scipy.sparse.csr_array(ROWS.astype("f4")))
-
-    def plain(path):
-        zarr.create_array(path, data=ROWS, chunks=(100, 4))
-
-    def second(path):
-        zarr.create_array(path, data=ROWS, chunks=(100, 4), zarr_format=2)
-
-    def sharded(path):
-        zarr.create_array(path, data=ROWS, chunks=(50, 4), shards=(100, 4))
-
-    def annotated(path):
-        anndata.AnnData(X=scipy.sparse.csr_array(ROWS)).write_zarr(path)
-
-    def tables(path):
-        import pandas as pd
-
-        path.mkdir()
-        for number in range(3):
-            frame = pd.DataFrame(ROWS[:100], columns=list("abcd"))
-            frame.to_csv(path / f"{number}.csv") if path.name == "csv" else frame.to_parquet(
-                path / f"{number}.parquet"
-            )
-
-    def labels(path):
-        model.predict(folder / "good.npy", out=path)
-
-    def checkpoint(path):
-        mmcnb.CPMMC(random_state=0, checkpoint=path).fit(folder / "good.npy")
-
-    def read(path):
-        samples = open_samples(path)
-        samples.feature_names, samples.block(0, samples.n_samples)
-
-    def as_score(path):
-        mmcnb.partition_score(ROWS, path)
-
-    def as_weights(path):
-        mmcnb.CPMMC(random_state=0).fit(ROWS, sample_weight=path)
-
-    def like(path):
-        words = ["fit", folder / "good.npy", "--like", path, "--model", folder / "new.model"]
-        if main([str(word) for word in words]) == 2:
-            raise mmcnb.InputError("refused")
-
-    found = {f"rows.{ending}": (None, "", read) for ending in ENDINGS}
-    found |= {
-        f"rows.{ending} to convert": (
-            None,
-            "",
-            lambda path: convert(path, f"{path}.out.zarr", progress=False),
-        )
-        for ending in ENDINGS
-    }
-    for name, make, documents, chunk in (
-        ("our rows", ours, ("zarr.json", "X/zarr.json", "y/zarr.json"), "X/c/1/0"),
-        ("our sparse rows", sparse, ("X/zarr.json", "X/indptr/zarr.json"), "X/indices/c/0"),
-        ("plain rows", plain, ("zarr.json",), "c/1/0"),
-        ("plain rows of version 2", second, (".zarray",), "1.0"),
-        ("sharded rows", sharded, ("zarr.json",), "c/1/0"),
-        ("AnnData", annotated, ("X/.zgroup", "X/.zattrs", "X/data/.zarray", "var/.zattrs"), "X/indices/0"),
-        ("labels", labels, ("zarr.json",), "c/0"),
-    ):
-        ask = as_score if make is labels else read
-        found |= {f"{document} of {name}": (make, document, ask) for document in documents}
-        found[f"a chunk of {name}"] = make, chunk, ask
-    found |= {f"{form} in a folder": (tables, f"1.{form}", read) for form in ("csv", "parquet")}
-    found |= {f"labels.{ending}": (None, "", as_score) for ending in ("csv", "parquet", "zarr", "npy")}
-    found |= {"weights.zarr": (None, "", as_weights), "model": (None, "", mmcnb.load)}
-    found |= {"model to be like": (None, "", like), "checkpoint": (None, "", checkpoint)}
-    found["run.json"] = checkpoint, "run.json", checkpoint
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes and devices among its files")
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_regular_file_is_refused_at_once(kind):
-    told = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-W", "ignore", __file__, kind]
-    done = subprocess.run(command, env=os.environ | told, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) > 50
-    assert [line for line in done.stdout.splitlines() if not line.endswith(": refused")] == []
-
-
-def answer(ask, path):
-    """Whether a file was read or refused; a read that hangs ends the process."""
-    from mmcnb.errors import InputError
-
+    before = signal.signal(signal.SIGALRM, give_up)
     signal.alarm(SECONDS)
     try:
-        ask(path)
-    except InputError as error:
-        return "refused" if "\n" not in str(error) else f"more than a line: {error}"
+        with one_sentence(None):
+            yield
     finally:
         signal.alarm(0)
-    return "read"
+        signal.signal(signal.SIGALRM, before)
 
 
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        for place, (make, inner, ask) in places(Path(name)).items():
-            folder = Path(tempfile.mkdtemp(dir=name))
-            form = next((form for form in ("csv", "parquet") if place == f"{form} in a folder"), "a.zarr")
-            path = folder / (form if make else place.split()[0])
-            if make:
-                make(path)
-            odd = path / inner if inner else path
-            if odd.exists():
-                odd.unlink() if odd.is_file() else shutil.rmtree(odd)
-            KINDS[sys.argv[1]](odd)
-            print(f"{place}: {answer(ask, path)}", flush=True)
+def spoil(path, kind):
+    """Put an odd file in place of another, or of a folder."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    KINDS[kind](path)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request, monkeypatch, tmp_path):
+    """Each kind of odd file."""
+    monkeypatch.chdir(tmp_path)
+    return request.param
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["npy", "npz", "h5", "h5ad", "csv", "tsv", "csv.gz", "parquet", "arrow", "zip", "txt", "txt.gz", "zarr"],
+)
+def test_files_of_rows(tmp_path, kind, ending):
+    path = tmp_path / f"rows.{ending}"
+    spoil(path, kind)
+    for read in (open_samples, lambda path: convert(path, tmp_path / "out.zarr")):
+        with no_wait():
+            read(path)
+
+
+def fit_like(path):
+    words = ["fit", str(path.with_name("rows.npy")), "--like", str(path)]
+    if main([*words, "--model", str(path.with_name("new.model"))]) == 2:
+        raise InputError("refused")
+
+
+def test_weights_models_and_checkpoints(tmp_path, kind):
+    np.save(tmp_path / "rows.npy", ROWS)
+    checkpoint = tmp_path / "checkpoint"
+    fit = mmcnb.CPMMC(random_state=0, checkpoint=checkpoint).fit
+    fit(tmp_path / "rows.npy")
+    spoil(checkpoint / "run.json", kind)
+    with no_wait():
+        fit(tmp_path / "rows.npy")
+    spoil(checkpoint, kind)
+    with no_wait():
+        fit(tmp_path / "rows.npy")
+    for name, read in (
+        ("weights.zarr", lambda path: mmcnb.CPMMC(random_state=0).fit(ROWS, sample_weight=path)),
+        ("model", mmcnb.load),
+        ("like", fit_like),
+    ):
+        spoil(tmp_path / name, kind)
+        with no_wait():
+            read(tmp_path / name)
+
+
+def ours(path):
+    with create_dense_store(path, 4, chunk_rows=100) as writer:
+        writer.append(ROWS, np.arange(300) % 2)
+
+
+def sparse(path):
+    with create_csr_store(path, 4) as writer:
+        writer.append(scipy.sparse.csr_array(ROWS.astype("f4")))
+
+
+def plain(path, **options):
+    zarr.create_array(path, data=ROWS, **{"chunks": (100, 4)} | options)
+
+
+def annotated(path):
+    anndata.AnnData(X=scipy.sparse.csr_array(ROWS)).write_zarr(path)
+
+
+def tables(path, ending):
+    path.mkdir()
+    frame = pd.DataFrame(ROWS[:100], columns=list("abcd"))
+    for number in range(3):
+        getattr(frame, f"to_{ending}")(path / f"{number}.{ending}")
+
+
+STORES = {
+    "our rows": (ours, ["zarr.json", "X/zarr.json", "y/zarr.json", "X/c/1/0"]),
+    "our sparse rows": (sparse, ["X/zarr.json", "X/indptr/zarr.json", "X/indices/c/0"]),
+    "plain rows": (plain, ["zarr.json", "c/1/0"]),
+    "plain rows of version 2": (partial(plain, zarr_format=2), [".zarray", "1.0"]),
+    "sharded rows": (partial(plain, chunks=(50, 4), shards=(100, 4)), ["zarr.json", "c/1/0"]),
+    "AnnData": (annotated, ["X/.zgroup", "X/.zattrs", "X/data/.zarray", "var/.zattrs", "X/indices/0"]),
+    "a folder of text": (partial(tables, ending="csv"), ["1.csv"]),
+    "a folder of Parquet": (partial(tables, ending="parquet"), ["1.parquet"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of anndata, about its next format
+@pytest.mark.parametrize("name", STORES)
+def test_members_of_stores_and_folders(tmp_path, kind, name):
+    make, members = STORES[name]
+    for number, member in enumerate(members):
+        path = tmp_path / f"{number}.zarr"
+        make(path)
+        spoil(path / member, kind)
+        with no_wait():
+            open_samples(path).feature_names
+            rows_of(path)

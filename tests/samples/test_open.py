@@ -1,93 +1,72 @@
 """The same numbers give the same bits, wherever they live; what cannot be used is refused in one sentence."""
 
-import os
+import pickle
 import shutil
 import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import BLOCK_ROWS, open_samples
-from mmcnb.stores import convert, create_csr_store, create_dense_store, open_class_labels
-
-SPANS = [(0, 1), (0, BLOCK_ROWS), (4000, 4100), (BLOCK_ROWS, 2 * BLOCK_ROWS), (8999, 9000), (0, 9000)]
-ROWS = np.array([0, 1, 2, 999, 1000, 4095, 4096, 5000, 8999])
-
-
-def same_bits(a, b):
-    """Whether two blocks agree in type, shape and every bit."""
-    parts = zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]
-    return all(
-        np.asarray(p).dtype == np.asarray(q).dtype
-        and np.asarray(p).shape == np.asarray(q).shape
-        and np.asarray(p).tobytes() == np.asarray(q).tobytes()
-        for p, q in parts
-    )
+from mmcnb import open_samples
+from mmcnb.errors import DamagedStoreError
+from mmcnb.samples import BLOCK_ROWS
+from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
+from tests.samples.common import assert_same, one_sentence, rows_of, same_bits
 
 
-def assert_same(samples, reference):
-    """Blocks, gathered rows and digest of two sources agree bit for bit."""
-    assert (samples.n_samples, samples.n_features) == (reference.n_samples, reference.n_features)
-    assert samples.dtype == reference.dtype
-    for span in SPANS:
-        assert same_bits(samples.block(*span), reference.block(*span))
-    assert same_bits(samples.gather(ROWS), reference.gather(ROWS))
-    assert samples.digest == reference.digest
+def write_dense(path, rows, **options):
+    with create_dense_store(path, rows.shape[1], **options) as writer:
+        for start in range(0, len(rows), 1234):
+            writer.append(rows[start : start + 1234])
+    return path
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("chunks", [(1000, 7), (4096, 7), (9000, 3), (177, 7)])
-def test_dense_memory_equals_zarr(X, tmp_path, zarr_format, chunks):
-    array = zarr.create_array(
-        tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=chunks, zarr_format=zarr_format
-    )
-    array[:] = X
-    samples = open_samples(tmp_path / "a.zarr")
+def write_sparse(path, rows):
+    with create_csr_store(path, rows.shape[1]) as writer:
+        for start in range(0, rows.shape[0], 1234):
+            writer.append(rows[start : start + 1234])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("chunks", "shards", "zarr_format"),
+    [
+        ((1000, 7), None, 2),
+        ((4096, 7), None, 3),
+        ((9000, 3), None, 2),
+        ((177, 7), None, 3),
+        ((500, 7), (2000, 7), 3),
+    ],
+)
+def test_dense_zarr_equals_memory(X, tmp_path, chunks, shards, zarr_format):
+    path = tmp_path / "a.zarr"
+    zarr.create_array(path, data=X, chunks=chunks, shards=shards, zarr_format=zarr_format)
+    samples = open_samples(path)
     assert samples.chunk_rows == chunks[0]
     assert not samples.checksummed
     assert_same(samples, open_samples(X))
-
-
-def test_dense_sharded_equals_memory(X, tmp_path):
-    array = zarr.create_array(
-        tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=(500, 7), shards=(2000, 7)
-    )
-    array[:] = X
-    assert_same(open_samples(array), open_samples(X))
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_zip_stores_equal_memory(X, csr, write_csr, tmp_path, zarr_format):
-    zarr.create_array(
-        tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=(1000, 7), zarr_format=zarr_format
-    )[:] = X
-    path = write_csr(csr.data, csr.indices, csr.indptr, csr.shape, zarr_format=zarr_format, name="s.zarr")
-    for folder, rows in ((tmp_path / "a.zarr", X), (path, csr)):
-        assert_same(open_samples(shutil.make_archive(str(folder), "zip", folder)), open_samples(rows))
-
-
-def test_our_stores_may_be_zipped(X, csr, tmp_path):
-    with create_dense_store(tmp_path / "d.zarr", 7, chunk_rows=1000) as writer:
-        writer.append(X)
-    with create_csr_store(tmp_path / "s.zarr", 40) as writer:
-        writer.append(csr)
-    for name, rows in (("d.zarr", X), ("s.zarr", csr)):
-        samples = open_samples(shutil.make_archive(str(tmp_path / name), "zip", tmp_path / name))
-        assert samples.checksummed
-        assert_same(samples, open_samples(rows))
+    assert_same(open_samples(shutil.make_archive(str(path), "zip", path)), open_samples(X))
 
 
 @pytest.mark.parametrize("chunk_rows", [None, 1000, 4096])
 def test_our_dense_store_equals_memory(X, tmp_path, chunk_rows):
-    with create_dense_store(tmp_path / "a.zarr", X.shape[1], chunk_rows=chunk_rows) as writer:
-        for start in range(0, len(X), 1234):
-            writer.append(X[start : start + 1234])
-    samples = open_samples(tmp_path / "a.zarr")
-    assert samples.checksummed
-    assert_same(samples, open_samples(X))
+    path = write_dense(tmp_path / "a.zarr", X, chunk_rows=chunk_rows)
+    for source in (path, shutil.make_archive(str(path), "zip", path)):
+        samples = open_samples(source)
+        assert samples.checksummed
+        assert_same(samples, open_samples(X))
+
+
+def test_our_csr_store_equals_memory(csr, tmp_path):
+    path = write_sparse(tmp_path / "a.zarr", csr)
+    for source in (path, shutil.make_archive(str(path), "zip", path)):
+        samples = open_samples(source)
+        assert samples.checksummed
+        assert_same(samples, open_samples(csr))
 
 
 @pytest.mark.parametrize(
@@ -95,13 +74,11 @@ def test_our_dense_store_equals_memory(X, tmp_path, chunk_rows):
 )
 def test_any_real_type_is_cast_as_in_memory(rng, tmp_path, dtype):
     X = rng.integers(0, 2, size=(9000, 3)).astype(dtype)
-    array = zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=(700, 3))
-    array[:] = X
+    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(700, 3))
     reference = open_samples(X)
-    wide = np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize >= 4
-    assert reference.dtype == ("f8" if wide or np.dtype(dtype) == "f8" else "f4")
-    assert np.array_equal(reference.block(0, 9000), X)
-    assert_same(open_samples(array), reference)
+    assert reference.dtype == ("f8" if dtype in ("i4", "i8", "u8", "f8") else "f4")
+    assert np.array_equal(rows_of(X), X)
+    assert_same(open_samples(tmp_path / "a.zarr"), reference)
 
 
 def test_memory_blocks_are_views_where_they_can_be(X):
@@ -111,34 +88,28 @@ def test_memory_blocks_are_views_where_they_can_be(X):
     assert same_bits(fortran, X[10:20])
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("chunks", [1500, 4096, 100_000])
-@pytest.mark.parametrize("index_dtype", ["i4", "i8", "u1", "u4"])
-def test_csr_memory_equals_zarr(csr, write_csr, zarr_format, chunks, index_dtype):
-    path = write_csr(
-        csr.data, csr.indices.astype(index_dtype), csr.indptr, csr.shape, chunks, zarr_format=zarr_format
-    )
+@pytest.mark.parametrize(
+    ("zarr_format", "chunks", "index_dtype"),
+    [(2, 1500, "i4"), (3, 4096, "i8"), (2, 100_000, "u1"), (3, 1500, "u4")],
+)
+def test_csr_in_zarr_equals_memory(csr, write_csr, zarr_format, chunks, index_dtype):
+    indices = csr.indices.astype(index_dtype)
+    path = write_csr(csr.data, indices, csr.indptr, csr.shape, chunks, zarr_format=zarr_format)
     samples = open_samples(path)
     assert samples.chunk_rows % BLOCK_ROWS == 0
     block = samples.block(0, 10)
     assert (block.indices.dtype, block.indptr.dtype, block.indptr[0]) == (np.int32, np.int64, 0)
     assert_same(samples, open_samples(csr))
+    assert_same(open_samples(shutil.make_archive(str(path), "zip", path)), open_samples(csr))
 
 
-def test_our_csr_store_equals_memory(csr, tmp_path):
-    with create_csr_store(tmp_path / "a.zarr", csr.shape[1]) as writer:
-        for start in range(0, csr.shape[0], 1234):
-            writer.append(csr[start : start + 1234])
-    assert_same(open_samples(tmp_path / "a.zarr"), open_samples(csr))
-
-
-@pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, scipy.sparse.csr_array, scipy.sparse.coo_array])
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-def test_scipy_forms_agree(csr, make, index_dtype):
-    other = make(csr)
-    if other.format == "csr":
-        other.indices, other.indptr = other.indices.astype(index_dtype), other.indptr.astype(index_dtype)
-    assert_same(open_samples(other), open_samples(csr))
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia", "bsr", "lil", "dok"])
+def test_every_form_of_sparse_matrix_is_its_rows(csr, form):
+    rows = csr[:30]
+    assert open_samples(rows.asformat(form)).digest == open_samples(rows).digest
+    matrix = scipy.sparse.csr_matrix(rows)
+    matrix.indices = matrix.indices.astype(np.int64)
+    assert open_samples(matrix).digest == open_samples(rows).digest
 
 
 def test_unsorted_and_duplicate_columns_are_summed_alike(rng, write_csr):
@@ -147,56 +118,29 @@ def test_unsorted_and_duplicate_columns_are_summed_alike(rng, write_csr):
     indices = rng.integers(0, 8, size=indptr[-1]).astype(np.int64)
     data = rng.normal(size=indptr[-1]).astype(np.float32)
     memory = open_samples(scipy.sparse.csr_array((data, indices, indptr), shape=(9000, 8)))
-    assert_same(open_samples(write_csr(data, indices, indptr, (9000, 8))), memory)
-    assert_same(open_samples(write_csr(data, indices, indptr, (9000, 8), chunks=777, name="b.zarr")), memory)
-    block = memory.block(0, 9000)
-    dense = scipy.sparse.csr_array(tuple(block[:3]), shape=(9000, 8)).toarray()
+    for chunks in (1000, 777):
+        stored = write_csr(data, indices, indptr, (9000, 8), chunks, name=f"{chunks}.zarr")
+        assert_same(open_samples(stored), memory)
     expected = np.zeros((9000, 8))
     np.add.at(expected, (np.repeat(np.arange(9000), counts), indices), data)
-    np.testing.assert_allclose(dense, expected, rtol=1e-5, atol=1e-6)
-    rises = np.diff(block.indices.astype(int) + 100 * np.repeat(np.arange(9000), np.diff(block.indptr)))
-    assert (rises > 0).all()
+    np.testing.assert_allclose(rows_of(memory), expected, rtol=1e-5, atol=1e-6)
+    block = memory.block(0, 9000)
+    places = block.indices.astype(int) + 100 * np.repeat(np.arange(9000), np.diff(block.indptr))
+    assert (np.diff(places) > 0).all()
 
 
 def test_gather_equals_the_same_rows_of_blocks(X, csr, rng, tmp_path):
     rows = np.sort(rng.choice(9000, size=500, replace=False))
-    with create_dense_store(tmp_path / "d.zarr", 7, chunk_rows=512) as writer:
-        writer.append(X)
-    with create_csr_store(tmp_path / "s.zarr", 40) as writer:
-        writer.append(csr)
-    assert same_bits(open_samples(tmp_path / "d.zarr").gather(rows), X[rows])
-    assert same_bits(open_samples(tmp_path / "s.zarr").gather(rows), open_samples(csr[rows]).block(0, 500))
-    empty = open_samples(tmp_path / "s.zarr").gather(np.array([], dtype=np.int64))
-    assert len(empty.data) == 0
-    with pytest.raises(InputError, match="rise strictly"):
-        open_samples(X).gather(np.array([3, 3]))
-
-
-def test_gather_reads_each_chunk_once(X, rng, monkeypatch, tmp_path):
-    from mmcnb.samples import _stored
-
-    monkeypatch.setattr(_stored, "GATHER_BYTES", 5 * 512 * 28)
-    with create_dense_store(tmp_path / "d.zarr", 7, chunk_rows=512) as writer:
-        writer.append(X)
-    samples = open_samples(tmp_path / "d.zarr")
-    read = []
-    original = _stored.read_chunk_file
-
-    def counting(path, most):
-        read.append(int(path.parent.name))
-        return original(path, most)
-
-    monkeypatch.setattr(_stored, "read_chunk_file", counting)
-    rows = np.sort(rng.choice(9000, size=20, replace=False))
-    assert same_bits(samples.gather(rows), X[rows])
-    assert len(read) == len(set(read))
-    assert set(read) == set(rows // 512)
+    dense = open_samples(write_dense(tmp_path / "d.zarr", X, chunk_rows=512))
+    sparse = open_samples(write_sparse(tmp_path / "s.zarr", csr))
+    assert same_bits(dense.gather(rows), X[rows])
+    assert same_bits(sparse.gather(rows), open_samples(csr[rows]).block(0, 500))
+    with one_sentence("rise strictly"):
+        dense.gather(np.array([3, 3]))
 
 
 def test_blocks_may_be_read_from_threads(X, tmp_path):
-    with create_dense_store(tmp_path / "d.zarr", 7, chunk_rows=256) as writer:
-        writer.append(X)
-    samples = open_samples(tmp_path / "d.zarr")
+    samples = open_samples(write_dense(tmp_path / "d.zarr", X, chunk_rows=256))
     wrong = []
 
     def session(offset):
@@ -212,120 +156,163 @@ def test_blocks_may_be_read_from_threads(X, tmp_path):
 
 
 def test_path_pathlib_opened_group_and_array_are_one(X, tmp_path):
+    y = np.arange(9000) % 3 - 1
     path = tmp_path / "a.zarr"
     with create_dense_store(path, 7) as writer:
-        writer.append(X)
+        writer.append(X[:10], y[:10])
+        writer.append(X[10:], y[10:])
     group = zarr.open_group(path, mode="r")
-    sources = [str(path), path, os.fspath(path) + "/X", group, group["X"]]
-    for source in sources:
+    for source in (str(path), path, path / "X", group, group["X"], open_samples(path)):
         samples = open_samples(source)
         assert samples.checksummed
         assert same_bits(samples.block(0, 50), X[:50])
         assert same_bits(open_samples(samples.path, samples.element).block(0, 50), X[:50])
-    assert open_samples(samples) is samples
+        assert np.array_equal(open_class_labels(source), y)
+    assert open_class_labels(X) is None
+    assert open_class_labels(write_dense(tmp_path / "b.zarr", X)) is None
 
 
-def test_row_bytes_is_what_blocks_take(X, csr, tmp_path):
+def test_row_bytes_is_what_blocks_take(X, csr):
     assert open_samples(X).row_bytes == X.nbytes / len(X)
     samples = open_samples(csr)
-    parts = samples.block(0, samples.n_samples)[:3]
-    assert samples.row_bytes == pytest.approx(
-        sum(part.nbytes for part in parts) / samples.n_samples, rel=1e-3
-    )
+    n_bytes = sum(part.nbytes for part in samples.block(0, 9000)[:3])
+    assert samples.row_bytes == pytest.approx(n_bytes / 9000, rel=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:zarr v3 autosharding:UserWarning")  # anndata announces its next default
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_anndata_store_with_elements(csr, X, tmp_path, zarr_format):
+def test_anndata_stores_with_elements(csr, X, tmp_path, zarr_format):
     anndata = pytest.importorskip("anndata", reason="AnnData is an optional extra")
-    adata = anndata.AnnData(
+    data = anndata.AnnData(
         X=scipy.sparse.csr_matrix(csr), layers={"dense": csr.toarray()}, obsm={"pca": X}, shape=None
     )
-    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=zarr_format)
-    anndata.io.write_elem(group, "/", adata)
     path = tmp_path / "a.zarr"
-    assert_same(open_samples(path), open_samples(csr))
-    assert_same(open_samples(path, "X"), open_samples(csr))
-    assert_same(open_samples(path / "X"), open_samples(csr))
-    assert_same(open_samples(path, "layers/dense"), open_samples(csr.toarray()))
-    assert_same(open_samples(path, "obsm/pca"), open_samples(X))
-    with pytest.raises(InputError, match=r"no element 'layers/none'.*X, layers/dense, obsm/pca"):
+    anndata.io.write_elem(zarr.open_group(path, mode="w", zarr_format=zarr_format), "/", data)
+    for source, element, rows in (
+        (path, None, csr),
+        (path / "X", None, csr),
+        (path, "layers/dense", csr.toarray()),
+        (path, "obsm/pca", X),
+    ):
+        assert_same(open_samples(source, element), open_samples(rows))
+    with one_sentence(r"no element 'layers/none'.*X, layers/dense, obsm/pca"):
         open_samples(path, "layers/none")
+    ours = write_sparse(tmp_path / "ours.zarr", csr)
+    assert (anndata.io.read_elem(zarr.open_group(ours, mode="r")["X"]) != csr).nnz == 0
 
 
-def test_anndata_reads_what_we_write(csr, tmp_path):
-    anndata = pytest.importorskip("anndata", reason="AnnData is an optional extra")
-    with create_csr_store(tmp_path / "a.zarr") as writer:
-        writer.append(csr)
-    back = anndata.io.read_elem(zarr.open_group(tmp_path / "a.zarr", mode="r")["X"])
-    assert (back != csr).nnz == 0
+# --- rows in other processes ---------------------------------------------------------------------
+
+
+@pytest.fixture(params=["dense", "csr", "foreign", "zip"])
+def samples(request, X, csr, tmp_path):
+    """Rows of each kind of store with a path."""
+    path = tmp_path / "a.zarr"
+    if request.param == "foreign":
+        zarr.create_array(path, data=X, chunks=(1000, 7))
+    elif request.param == "csr":
+        write_sparse(path, csr)
+    else:
+        write_dense(path, X)
+    if request.param == "zip":
+        path = shutil.make_archive(str(path), "zip", path)
+    return open_samples(path)
+
+
+@pytest.mark.slow
+def test_pickles_are_small_and_open_elsewhere(samples):
+    assert samples.is_reopenable
+    sent = pickle.dumps(samples)
+    assert len(sent) < 2000
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert same_bits(pool.submit(samples.block, 0, 5).result(), samples.block(0, 5))
+
+
+def test_a_process_opens_a_store_once(samples):
+    sent = pickle.dumps(samples)
+    assert pickle.loads(sent) is pickle.loads(sent)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_ours"),
+    [("numbers", True), ("shape", True), ("chunks", True), ("shape", False), ("chunks", False)],
+)
+def test_a_store_put_in_its_place_is_noticed(X, tmp_path, change, is_ours):
+    path = tmp_path / "a.zarr"
+
+    def write(rows, chunk_rows):
+        if is_ours:
+            write_dense(path, rows, chunk_rows=chunk_rows, overwrite=True)
+        else:
+            zarr.create_array(path, name="X", data=rows, chunks=(chunk_rows, 7), overwrite=True)
+
+    write(X, 1000)
+    sent = pickle.dumps(open_samples(path))
+    write({"numbers": X + 1, "shape": X[:-1], "chunks": X}[change], 500)
+    with one_sentence(r"a\.zarr.* was replaced by another since"):
+        pickle.loads(sent)
+
+
+def test_rows_without_a_path_are_not_pickled(X):
+    assert not open_samples(X).is_reopenable
+    group = zarr.open_group(zarr.storage.MemoryStore(), mode="w")
+    group.create_array("X", data=X)
+    samples = open_samples(group)
+    assert not samples.is_reopenable
+    with one_sentence("open it by its path"):
+        pickle.dumps(samples)
 
 
 # --- what is refused -----------------------------------------------------------------------------
 
 
-def refuse(source, match, element=None, error=InputError):
-    """Check that opening or reading the first rows raises one sentence."""
-
-    def read():
-        samples = open_samples(source, element)
-        samples.block(0, samples.n_samples)
-
-    with pytest.raises(error, match=match) as caught:
-        read()
-    assert "\n" not in str(caught.value)
+def refuse(source, match, element=None):
+    """Check that opening or reading all rows raises one sentence."""
+    with one_sentence(match):
+        rows_of(open_samples(source, element))
 
 
-def test_missing_paths(tmp_path):
+def test_paths_that_lead_to_no_rows(X, tmp_path):
     refuse(tmp_path / "none.zarr", "none.zarr does not exist")
-    (tmp_path / "empty").mkdir()
-    refuse(tmp_path / "empty", "is a folder that contains no Zarr array or group")
-    (tmp_path / "empty" / "notes.txt").write_text("hello")
-    refuse(tmp_path / "empty", "contains no Zarr array or group")
-    refuse(tmp_path / "empty" / "notes.txt", "mmcnb convert")
-    refuse(3.5, "X is a float")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/notes.txt").write_text("hello")
+    refuse(tmp_path / "folder", "is a folder that contains no Zarr array or group")
+    refuse(tmp_path / "folder/notes.txt", "mmcnb convert")
+    zarr.create_array(tmp_path / "a.zarr", data=X)
+    refuse(tmp_path / "a.zarr", "has no element 'X'", element="X")
+    (tmp_path / "a.zarr/zarr.json").write_text('{"shape": [')
+    with one_sentence("metadata cannot be read", DamagedStoreError):
+        open_samples(tmp_path / "a.zarr")
 
 
 @pytest.mark.parametrize(
-    ("make", "match"),
+    ("shape", "dtype", "match"),
     [
-        (lambda: np.zeros(3), "1-D"),
-        (lambda: np.zeros((2, 3, 4)), "3-D"),
-        (lambda: np.zeros((0, 3)), r"0 sample\(s\)"),
-        (lambda: np.zeros((3, 0)), r"0 feature\(s\)"),
-        (lambda: np.array([["a", "b"]]), "text"),
-        (lambda: np.array([[1j, 2]]), "complex"),
+        ((3,), "f8", "1-D"),
+        ((2, 3, 4), "f8", "3-D"),
+        ((0, 3), "f8", r"0 sample\(s\)"),
+        ((3, 0), "f8", r"0 feature\(s\)"),
+        ((1, 2), "c16", "complex"),
     ],
 )
-def test_shapes_and_types(tmp_path, make, match):
-    values = make()
-    refuse(values, match)
-    if values.dtype.kind != "U":
-        array = zarr.create_array(
-            tmp_path / "a.zarr",
-            shape=values.shape,
-            dtype=values.dtype,
-            chunks=tuple(max(n, 1) for n in values.shape),
-        )
-        if values.size:
-            array[:] = values
-        refuse(tmp_path / "a.zarr", match)
+def test_shapes_and_types(tmp_path, shape, dtype, match):
+    chunks = tuple(max(n, 1) for n in shape)
+    zarr.create_array(tmp_path / "a.zarr", shape=shape, dtype=dtype, chunks=chunks)
+    refuse(tmp_path / "a.zarr", match)
 
 
 @pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_not_finite_names_row_and_column(X, csr, tmp_path, write_csr, value, kind):
     X[5000, 3] = value
     refuse(X, f"{kind} at row 5000, column 3 of X")
-    array = zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype, chunks=(600, 7))
-    array[:] = X
-    refuse(array, f"{kind} at row 5000, column 3 of .*a.zarr")
-    with pytest.raises(InputError, match="row 5000, column 3"):
-        open_samples(array).gather(np.array([10, 5000, 6000]))
+    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(600, 7))
+    refuse(tmp_path / "a.zarr", f"{kind} at row 5000, column 3 of .*a.zarr")
+    with one_sentence("row 5000, column 3"):
+        open_samples(tmp_path / "a.zarr").gather(np.array([10, 5000, 6000]))
     where = csr.indptr[7000] + 1
     csr.data[where] = value
-    row, column = 7000, csr.indices[where]
-    refuse(csr, f"{kind} at row {row}, column {column}")
-    refuse(write_csr(csr.data, csr.indices, csr.indptr, csr.shape), f"{kind} at row {row}, column {column}")
+    for source in (csr, write_csr(csr.data, csr.indices, csr.indptr, csr.shape)):
+        refuse(source, f"{kind} at row 7000, column {csr.indices[where]}")
 
 
 def test_large_finite_sums_are_no_fault():
@@ -333,100 +320,42 @@ def test_large_finite_sums_are_no_fault():
     assert same_bits(open_samples(X).block(0, 10), X)
 
 
-def spoil(csr, part, how):
-    """Arrays and shape of a CSR matrix with one fault."""
-    arrays = {"data": csr.data.copy(), "indices": csr.indices.copy(), "indptr": csr.indptr.copy()}
-    arrays[part] = how(arrays[part])
-    return arrays["data"], arrays["indices"], arrays["indptr"]
-
-
-def put(position, value):
-    """A function that sets one value of an array."""
-
-    def change(array):
+@pytest.mark.parametrize("place", ["memory", "zarr"])
+@pytest.mark.parametrize(
+    ("part", "position", "value", "match"),
+    [
+        ("indptr", 100, 10**6, "indptr falls at row 100"),
+        ("indptr", 0, 1, "indptr starts at 1"),
+        ("indptr", -1, 10**6, "indptr ends at 1000000 but data has length"),
+        ("indptr", None, lambda array: array[:-1], "indptr has length 9000, but 9000 rows need 9001"),
+        ("data", None, lambda array: array[:-1], "data has length .* but indices has length"),
+        ("indices", 9, 40, "column index 40 in row .* is outside 0..39"),
+        ("indices", 9, -1, "column index -1 in row .* is outside 0..39"),
+        ("indices", 9, 2**32 + 1, "column index 4294967297"),
+        ("indices", None, lambda array: array.astype(np.float32), "indices has dtype float32"),
+    ],
+)
+def test_malformed_csr(csr, write_csr, place, part, position, value, match):
+    array = getattr(csr, part)
+    if position is None:
+        array = value(array)
+    else:
+        array = array.astype(np.int64)
         array[position] = value
-        return array
-
-    return change
-
-
-CSR_FAULTS = [
-    ("indptr", put(100, 10**6), "indptr falls at row 100"),
-    ("indptr", put(0, 1), "indptr starts at 1"),
-    ("indptr", lambda a: a[:-1], "indptr has length 9000, but 9000 rows need 9001"),
-    ("indptr", put(-1, 10**6), "indptr ends at 1000000 but data has length"),
-    ("data", lambda a: a[:-1], "data has length .* but indices has length"),
-    ("indices", put(9, 40), "column index 40 in row .* is outside 0..39"),
-    ("indices", put(9, -1), "column index -1 in row .* is outside 0..39"),
-    ("indices", lambda a: put(9, 2**32 + 1)(a.astype(np.int64)), "column index 4294967297"),
-    ("indices", lambda a: a.astype(np.float32), "indices has dtype float32"),
-]
+    setattr(csr, part, array)
+    refuse(csr if place == "memory" else write_csr(csr.data, csr.indices, csr.indptr, csr.shape), match)
 
 
-@pytest.mark.parametrize(("part", "how", "match"), CSR_FAULTS)
-def test_malformed_csr_in_zarr(csr, write_csr, part, how, match):
-    refuse(write_csr(*spoil(csr, part, how), csr.shape), match)
-
-
-@pytest.mark.parametrize(("part", "how", "match"), CSR_FAULTS)
-def test_malformed_csr_in_memory(csr, part, how, match):
-    csr.data, csr.indices, csr.indptr = spoil(csr, part, how)
-    refuse(csr, match)
-
-
-def test_csr_without_shape_or_arrays(csr, write_csr):
-    refuse(write_csr(csr.data, csr.indices, csr.indptr, None), "no attribute shape")
-    path = write_csr(csr.data, csr.indices, csr.indptr, csr.shape)
-    del zarr.open_group(path)["X/indices"]
-    refuse(path, "needs a 1-D array named indices")
-
-
-def test_unknown_encodings_are_named(csr, write_csr):
-    path = write_csr(csr.data, csr.indices, csr.indptr, csr.shape)
-    zarr.open_group(path)["X"].update_attributes({"encoding-version": "9.9.9"})
+def test_groups_of_other_members_and_encodings_are_named(csr, write_csr):
+    parts = (csr.data, csr.indices, csr.indptr)
+    refuse(write_csr(*parts, None), "no attribute shape")
+    path = write_csr(*parts, csr.shape)
+    group = zarr.open_group(path)["X"]
+    group.update_attributes({"encoding-version": "9.9.9"})
     refuse(path, r"csr_matrix 9\.9\.9.*csr_matrix 0\.1\.0")
-    zarr.open_group(path)["X"].update_attributes({"encoding-type": "csc_matrix"})
+    group.update_attributes({"encoding-type": "csc_matrix"})
     refuse(path, r"stored by columns \(CSC\)")
     refuse(path, "no element 'Y'", element="Y")
-
-
-def test_element_of_an_array_is_refused(X, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype)
-    refuse(tmp_path / "a.zarr", "has no element 'X'", element="X")
-
-
-def test_broken_foreign_metadata(X, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype)
-    (tmp_path / "a.zarr" / "zarr.json").write_text('{"shape": [')
-    refuse(tmp_path / "a.zarr", "metadata cannot be read", error=DamagedStoreError)
-
-
-def test_class_labels(X, tmp_path):
-    y = np.arange(9000) % 3 - 1
-    with create_dense_store(tmp_path / "a.zarr", 7) as writer:
-        writer.append(X[:10], y[:10])
-        writer.append(X[10:], y[10:])
-    path = tmp_path / "a.zarr"
-    for source in (path, str(path), zarr.open_group(path, mode="r"), open_samples(path), path / "X"):
-        assert np.array_equal(open_class_labels(source), y)
-    with create_dense_store(tmp_path / "b.zarr", 7) as writer:
-        writer.append(X)
-    assert open_class_labels(tmp_path / "b.zarr") is None
-    assert open_class_labels(X) is None
-
-
-@pytest.mark.parametrize("form", ["csc", "coo", "dia", "bsr", "lil", "dok"])
-def test_every_form_of_sparse_matrix_is_its_rows(rng, form):
-    rows = scipy.sparse.random_array((30, 9), density=0.3, rng=rng, format="csr", dtype=np.float32)
-    assert open_samples(rows.asformat(form)).digest == open_samples(rows).digest
-
-
-@pytest.mark.parametrize("form", ["csc", "coo", "dia", "bsr"])
-def test_a_saved_sparse_matrix_is_converted_or_saved_again_as_told(rng, tmp_path, form):
-    rows = scipy.sparse.random_array((30, 9), density=0.3, rng=rng, format="csr")
-    scipy.sparse.save_npz(tmp_path / "a.npz", rows.asformat(form))
-    with pytest.raises(InputError, match=rf"a sparse matrix as {form}.*save_npz\(path, X\.tocsr\(\)\)"):
-        convert(tmp_path / "a.npz", tmp_path / "a.zarr")
-    scipy.sparse.save_npz(tmp_path / "a.npz", scipy.sparse.load_npz(tmp_path / "a.npz").tocsr())
-    convert(tmp_path / "a.npz", tmp_path / "a.zarr")
-    assert open_samples(tmp_path / "a.zarr").digest == open_samples(rows).digest
+    group.update_attributes({"encoding-type": "csr_matrix", "encoding-version": "0.1.0"})
+    del group["indices"]
+    refuse(path, "needs a 1-D array named indices")

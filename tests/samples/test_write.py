@@ -1,5 +1,6 @@
 """Stores appear whole or not at all, and say what they hold."""
 
+import dataclasses
 import errno
 import pickle
 import subprocess
@@ -15,8 +16,9 @@ import pytest
 import scipy.sparse
 import zarr
 
-from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, open_samples
+from mmcnb import InputError, open_samples
+from mmcnb.errors import DamagedStoreError
+from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
 from mmcnb.stores import (
     LabelsWriter,
     create_csr_store,
@@ -25,27 +27,19 @@ from mmcnb.stores import (
     open_class_labels,
     verify_store,
 )
-from mmcnb.stores._labels import LabelsSink
-from mmcnb.stores._write import chunk_rows_for
+from tests.samples.common import one_sentence, rows_of
 
 
-def test_chunks_are_at_most_four_mebibytes_and_fit_groups():
-    for row_bytes in [1, 4, 100, 128, 500, 1024, 2704, 10_000, 5 * 2**20]:
-        rows = chunk_rows_for(row_bytes)
-        assert GROUP_ROWS % rows == 0
-        assert rows * row_bytes <= 4 * 2**20 or rows == 1
-        assert 2 * rows * row_bytes > 4 * 2**20 or rows == GROUP_ROWS
-
-
-@pytest.mark.parametrize("cuts", [[9000], [1, 8999], [1000] * 9, [4096, 4096, 808], [5, 3000, 95, 5900]])
-@pytest.mark.parametrize("chunk_rows", [None, 1000, 4096])
+@pytest.mark.parametrize(
+    ("cuts", "chunk_rows"),
+    [([9000], None), ([1, 8999], 1000), ([4096, 4096, 808], 1000), ([5, 3000, 95, 5900], 4096)],
+)
 def test_how_rows_come_does_not_matter(X, tmp_path, cuts, chunk_rows):
     with create_dense_store(tmp_path / "a.zarr", 7, chunk_rows=chunk_rows) as writer:
-        for stop, length in zip(np.cumsum(cuts), cuts, strict=True):
-            writer.append(X[stop - length : stop], np.zeros(length, dtype=int))
-    samples = open_samples(tmp_path / "a.zarr")
-    assert np.array_equal(samples.block(0, 9000), X)
-    assert samples.digest == open_samples(X).digest
+        for part in np.split(X, np.cumsum(cuts)[:-1]):
+            writer.append(part, np.zeros(len(part), dtype=int))
+    assert np.array_equal(rows_of(tmp_path / "a.zarr"), X)
+    assert open_samples(tmp_path / "a.zarr").digest == open_samples(X).digest
     assert verify_store(tmp_path / "a.zarr")["checksummed"]
 
 
@@ -54,43 +48,62 @@ def test_digest_depends_on_numbers_shape_and_type(X):
     assert len(digests) == 6
 
 
-@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
-def test_integers_are_kept_small_and_read_as_floats(rng, tmp_path, dtype):
-    X = rng.integers(0, 100, size=(500, 3))
-    with create_dense_store(tmp_path / "a.zarr", 3, dtype=dtype) as writer:
+@pytest.mark.parametrize(("dtype", "value"), [("u1", 255), ("i2", -(2**15)), ("f4", 0), ("f8", 0.1)])
+def test_types_are_kept_and_values_equal_to_a_fill_value_are_data(tmp_path, dtype, value):
+    X = np.full((5000, 2), value, dtype)
+    with create_dense_store(tmp_path / "a.zarr", 2, dtype=dtype, chunk_rows=1000) as writer:
         writer.append(X)
-    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").dtype == np.dtype(dtype)
-    assert np.array_equal(open_samples(tmp_path / "a.zarr").block(0, 500), X)
+    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").dtype == dtype
+    assert np.array_equal(rows_of(tmp_path / "a.zarr"), X)
 
 
-def test_values_equal_to_the_fill_value_are_data(tmp_path):
-    X = np.full((5000, 2), 255, dtype=np.uint8)
-    with create_dense_store(tmp_path / "a.zarr", 2, dtype="u1", chunk_rows=1000) as writer:
-        writer.append(X)
-    assert np.array_equal(open_samples(tmp_path / "a.zarr").block(0, 5000), X)
-
-
-def test_all_zero_rows_are_written(tmp_path):
-    with create_dense_store(tmp_path / "a.zarr", 2) as writer:
-        writer.append(np.zeros((10, 2)))
-    with create_csr_store(tmp_path / "b.zarr", n_features=5) as writer:
+def test_sparse_rows_without_values_are_written(tmp_path):
+    with create_csr_store(tmp_path / "a.zarr", n_features=5) as writer:
         writer.append(scipy.sparse.csr_array((10, 5), dtype=np.float32))
-    assert not open_samples(tmp_path / "a.zarr").block(0, 10).any()
-    samples = open_samples(tmp_path / "b.zarr")
+    samples = open_samples(tmp_path / "a.zarr")
     assert (samples.n_samples, samples.n_features, len(samples.block(0, 10).data)) == (10, 5, 0)
 
 
-def test_number_of_columns_may_be_left_open(csr, tmp_path):
+def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path):
     with create_csr_store(tmp_path / "a.zarr") as writer:
-        writer.append(csr.data, csr.indices, csr.indptr)
-    assert open_samples(tmp_path / "a.zarr").n_features == csr.indices.max() + 1
+        writer.append(np.array([1.0, 2.0]), np.array([0, 99]), np.array([7, 8, 9]))
+    block = open_samples(tmp_path / "a.zarr").block(0, 2)
+    assert (block.n_features, block.indices.tolist(), block.indptr.tolist()) == (100, [0, 99], [0, 1, 2])
+
+
+@pytest.mark.parametrize(("n_features", "dtype"), [(5, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)])
+def test_column_indices_are_as_short_as_they_can_be(tmp_path, n_features, dtype):
+    with create_csr_store(tmp_path / "a.zarr", n_features) as writer:
+        writer.append(np.ones(1), np.array([n_features - 1]), np.array([0, 1]))
+    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["X/indices"].dtype == dtype
+    assert open_samples(tmp_path / "a.zarr").n_features == n_features
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunk_rows"),
+    [
+        ((10, 1), 10),
+        ((BLOCK_ROWS, 1), BLOCK_ROWS),
+        ((BLOCK_ROWS + 5, 1), 2 * BLOCK_ROWS),
+        ((2 * GROUP_ROWS, 1), GROUP_ROWS),
+        ((9000, 512), 8192),
+        ((9000, 513), 4096),
+        ((3, 2**21 + 1), 1),
+    ],
+)
+def test_chunks_have_at_most_four_mebibytes_and_no_more_rows_than_there_are_but_for_blocks(
+    tmp_path, shape, chunk_rows
+):
+    with create_dense_store(tmp_path / "a.zarr", shape[1], dtype="u1") as writer:
+        writer.append(np.ones(shape, np.uint8))
+    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").chunks == (chunk_rows, shape[1])
 
 
 def test_description(X, csr, tmp_path):
-    y = np.arange(9000) % 2
-    with create_csr_store(tmp_path / "a.zarr") as writer:
-        writer.append(csr, y=y)
-    report = describe_store(tmp_path / "a.zarr")
+    path = tmp_path / "a.zarr"
+    with create_csr_store(path) as writer:
+        writer.append(csr, y=np.arange(9000) % 2)
+    report = describe_store(path)
     assert (report["n_samples"], report["n_features"], report["layout"]) == (9000, 40, "csr")
     assert report["density"] == pytest.approx(csr.nnz / (9000 * 40))
     assert report["class_counts"] == {0: 4500, 1: 4500}
@@ -98,13 +111,17 @@ def test_description(X, csr, tmp_path):
     assert report["digest"] == open_samples(csr).digest
     assert report["advice"] is None
     X[:, 0] = 0
-    with create_dense_store(tmp_path / "b.zarr", 7) as writer:
-        writer.append(X)
-    assert describe_store(tmp_path / "b.zarr")["density"] == pytest.approx(6 / 7)
+    with create_dense_store(path, 7, overwrite=True) as writer:
+        writer.append(X, y=np.arange(9000) % 2)
+        writer.class_names = ["bad", "good"]
+    report = describe_store(path)
+    assert report["density"] == pytest.approx(6 / 7)
+    assert report["class_counts"] == {"bad": 4500, "good": 4500}
+    assert open_class_labels(path).tolist() == [0, 1] * 4500
 
 
 def test_foreign_stores_are_said_to_be_unchecked(X, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=X.shape, dtype=X.dtype)[:] = X
+    zarr.create_array(tmp_path / "a.zarr", data=X)
     report = describe_store(tmp_path / "a.zarr")
     assert not report["checksummed"]
     assert report["digest"] is None
@@ -117,41 +134,41 @@ def test_foreign_stores_are_said_to_be_unchecked(X, tmp_path):
 # --- labels --------------------------------------------------------------------------------------
 
 
-def write_labels(writer, labels):
+def write_labels(path, labels, write=lambda sink, start, part: sink.write(start, part)):
     """All labels, the last chunk first."""
-    starts = range(0, len(labels), writer.chunk_rows)
-    digests = [writer.sink().write(s, labels[s : s + writer.chunk_rows]) for s in reversed(starts)]
-    writer.finish_chunks(digests[::-1])
+    with LabelsWriter(path, len(labels)) as writer:
+        step = writer.chunk_rows
+        starts = range(0, len(labels), step)
+        digests = [write(writer.sink(), start, labels[start : start + step]) for start in reversed(starts)]
+        writer.finish_chunks(digests[::-1])
 
 
 def test_labels_come_back(rng, tmp_path):
-    labels = rng.integers(0, 3, size=600_000)
-    with LabelsWriter(tmp_path / "l.zarr", len(labels)) as writer:
-        write_labels(writer, labels)
+    labels = rng.integers(-1, 3, size=3 * GROUP_ROWS - 5)
+    write_labels(tmp_path / "l.zarr", labels)
     array = zarr.open_array(tmp_path / "l.zarr", mode="r")
     assert (array.dtype, array.chunks, array.metadata.zarr_format) == (np.int32, (GROUP_ROWS,), 3)
     assert np.array_equal(array[:], labels)
-    assert verify_store(tmp_path / "l.zarr")["chunks"] == 10
+    assert verify_store(tmp_path / "l.zarr")["chunks"] == 3
 
 
 def write_chunk(sink, start, labels):
-    """One chunk, as a worker in another process would write it."""
+    """One chunk, as a worker in another process writes it."""
     return sink.write(start, labels)
 
 
+@pytest.mark.slow
 def test_labels_written_by_processes_are_the_same_store(rng, tmp_path):
     labels = rng.integers(0, 3, size=2 * GROUP_ROWS + 5)
-    starts = range(0, len(labels), GROUP_ROWS)
-    with LabelsWriter(tmp_path / "a.zarr", len(labels)) as writer:
-        write_labels(writer, labels)
-    with LabelsWriter(tmp_path / "b.zarr", len(labels)) as writer:
-        assert len(pickle.dumps(writer.sink())) < 1000
-        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-            written = [
-                pool.submit(write_chunk, writer.sink(), s, labels[s : s + writer.chunk_rows]) for s in starts
-            ]
-            writer.finish_chunks([chunk.result() for chunk in written])
-        assert not (tmp_path / "b.zarr").exists()
+    write_labels(tmp_path / "a.zarr", labels)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+
+        def elsewhere(sink, *chunk):
+            assert len(pickle.dumps(sink)) < 1000
+            assert not (tmp_path / "b.zarr").exists()
+            return pool.submit(write_chunk, sink, *chunk).result()
+
+        write_labels(tmp_path / "b.zarr", labels, elsewhere)
     contents = [
         {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
         for root in (tmp_path / "a.zarr", tmp_path / "b.zarr")
@@ -160,60 +177,47 @@ def test_labels_written_by_processes_are_the_same_store(rng, tmp_path):
     assert verify_store(tmp_path / "b.zarr")["chunks"] == 3
 
 
-def test_labels_that_are_not_finished_leave_nothing(tmp_path):
-    with (
-        pytest.raises(InputError, match="begun and not finished"),
-        LabelsWriter(tmp_path / "l.zarr", 3) as writer,
-    ):
-        writer.sink().write(0, [0, 1, 1])
-    assert list(tmp_path.iterdir()) == []
+def rewritten(writer, digest):
+    writer.sink().write(0, np.zeros(7, int))
+    writer.finish_chunks([digest])
 
 
-@pytest.mark.parametrize(("start", "count"), [(1, 5), (0, 5), (2 * GROUP_ROWS, 6), (-GROUP_ROWS, GROUP_ROWS)])
-def test_a_sink_takes_whole_chunks_only(tmp_path, start, count):
-    def write():
-        with LabelsWriter(tmp_path / "l.zarr", 2 * GROUP_ROWS + 5) as writer:
-            writer.sink().write(start, np.zeros(count, int))
-
-    with pytest.raises(InputError, match="are no chunk"):
-        write()
-    assert list(tmp_path.iterdir()) == []
+def removed(writer, digest):
+    (Path(writer.sink().path) / "c/0").unlink()
+    writer.finish_chunks([digest])
 
 
-def test_chunks_that_are_not_what_was_written_leave_nothing(tmp_path):
-    def write(spoil):
-        with LabelsWriter(tmp_path / "l.zarr", 7) as writer:
-            digest = writer.sink().write(0, np.arange(7))
-            spoil(writer)
-            writer.finish_chunks([digest])
-
-    with pytest.raises(DamagedStoreError, match="chunk c/0 is not what was written"):
-        write(lambda writer: writer.sink().write(0, np.zeros(7, int)))
-    with pytest.raises(DamagedStoreError, match="chunk c/0 is missing"):
-        write(lambda writer: (Path(writer.sink().path) / "c/0").unlink())
-    with pytest.raises(InputError, match="0 chunks of labels came, not 1"):
-        write(lambda writer: writer.finish_chunks([]))
-    with pytest.raises(InputError, match="a disk that they share"):
-        LabelsSink(str(tmp_path / "gone.zarr"), 3, "gone.zarr").write(0, np.zeros(3, int))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_labels_of_noise_are_written(tmp_path):
-    with LabelsWriter(tmp_path / "l.zarr", 3) as writer:
-        write_labels(writer, [0, -1, 1])
-    assert zarr.open_array(tmp_path / "l.zarr", mode="r")[:].tolist() == [0, -1, 1]
+def elsewhere(writer, digest):
+    sink = dataclasses.replace(writer.sink(), path=writer.sink().path + "-gone")
+    sink.write(0, np.zeros(7, int))
 
 
 @pytest.mark.parametrize(
-    ("labels", "match"),
-    [([0, -2, 1], "from 0 a row, or -1 for noise"), ([0.5, 1, 1], "whole"), ([0, 1], "2 labels from row 0")],
+    ("finish", "match"),
+    [
+        (rewritten, "chunk c/0 is not what was written"),
+        (removed, "chunk c/0 is missing"),
+        (elsewhere, "a disk that they share"),
+        (lambda writer, digest: writer.finish_chunks([]), "0 chunks of labels came, not 1"),
+        (lambda writer, digest: None, "begun and not finished"),
+        (
+            lambda writer, digest: writer.sink().write(0, [0, -2, 1, 1, 1, 1, 1]),
+            "from 0 a row, or -1 for noise",
+        ),
+        (lambda writer, digest: writer.sink().write(0, [0.5] * 7), "whole"),
+        (lambda writer, digest: writer.sink().write(0, [0, 1]), "2 labels from row 0 are no chunk"),
+        (lambda writer, digest: writer.sink().write(1, [0] * 6), "6 labels from row 1 are no chunk"),
+        (lambda writer, digest: writer.sink().write(GROUP_ROWS, np.zeros(0, int)), "are no chunk"),
+        (lambda writer, digest: writer.sink().write(-GROUP_ROWS, np.zeros(GROUP_ROWS, int)), "are no chunk"),
+    ],
 )
-def test_wrong_labels_leave_nothing(tmp_path, labels, match):
+def test_labels_that_are_not_what_was_written_leave_nothing(tmp_path, finish, match):
     def write():
-        with LabelsWriter(tmp_path / "l.zarr", 3) as writer:
-            write_labels(writer, labels)
+        with LabelsWriter(tmp_path / "l.zarr", 7) as writer:
+            finish(writer, writer.sink().write(0, np.arange(7)))
 
-    with pytest.raises(InputError, match=match):
+    error = DamagedStoreError if finish in (rewritten, removed) else InputError
+    with one_sentence(match, error):
         write()
     assert list(tmp_path.iterdir()) == []
 
@@ -225,7 +229,6 @@ WRITERS = {
     "csr": lambda path, **options: create_csr_store(path, 2, **options),
     "labels": lambda path, **options: LabelsWriter(path, 2, **options),
 }
-ROWS = {"dense": np.eye(2), "csr": scipy.sparse.csr_array(np.eye(2)), "labels": np.array([0, 1])}
 
 
 @pytest.fixture(params=WRITERS)
@@ -234,52 +237,50 @@ def kind(request):
     return request.param
 
 
-def append(kind, writer):
-    """Write two rows of a kind."""
-    write_labels(writer, ROWS[kind]) if kind == "labels" else writer.append(ROWS[kind])
-
-
 def fill(kind, path, fault=None, **options):
     """Write two rows of a kind; raise a fault in the middle."""
     with WRITERS[kind](path, **options) as writer:
-        append(kind, writer)
+        if kind == "labels":
+            writer.finish_chunks([writer.sink().write(0, [0, 1])])
+        else:
+            writer.append(scipy.sparse.csr_array(np.eye(2)) if kind == "csr" else np.eye(2))
+        assert path.exists() == options.get("overwrite", False)
         if fault is not None:
             raise fault
 
 
-def test_nothing_stands_at_the_path_before_the_end(kind, tmp_path):
-    with WRITERS[kind](tmp_path / "out.zarr") as writer:
-        append(kind, writer)
-        assert not (tmp_path / "out.zarr").exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
+def files_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("stop"), KeyboardInterrupt()])
-def test_an_error_leaves_nothing(kind, tmp_path, fault):
+def test_an_error_leaves_what_was_there(kind, tmp_path, fault):
     with pytest.raises(type(fault)):
         fill(kind, tmp_path / "out.zarr", fault)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_error_leaves_what_was_there(kind, tmp_path):
     fill(kind, tmp_path / "out.zarr")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(RuntimeError, match="stop"):
-        fill(kind, tmp_path / "out.zarr", RuntimeError("stop"), overwrite=True)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    before = files_of(tmp_path)
+    with pytest.raises(type(fault)):
+        fill(kind, tmp_path / "out.zarr", fault, overwrite=True)
+    assert files_of(tmp_path) == before
 
 
 def test_a_full_disk_is_one_sentence(kind, tmp_path):
-    with pytest.raises(InputError, match=r"disk is full.*nothing was left behind"):
+    with one_sentence(r"disk is full.*nothing was left behind"):
         fill(kind, tmp_path / "out.zarr", OSError(errno.ENOSPC, "No space left on device"))
     assert list(tmp_path.iterdir()) == []
+
+
+def run(program, path):
+    command = [sys.executable, "-c", textwrap.dedent(program), str(path)]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_FSIZE makes writes fail only on POSIX systems")
 def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
     program = """
         import resource, signal, sys, numpy as np
-        from mmcnb.errors import DamagedStoreError, InputError
+        from mmcnb.errors import InputError
         from mmcnb.stores import create_dense_store
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -290,11 +291,7 @@ def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
         except InputError as error:
             print(error)
     """
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "out.zarr")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "disk is full" in result.stdout
+    assert "disk is full" in run(program, tmp_path / "out.zarr").stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,8 +303,7 @@ def test_a_killed_writer_leaves_nothing_at_the_path(tmp_path):
             writer.append(np.zeros((1000, 5)))
             os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "out.zarr")], check=False)
-    assert not (tmp_path / "out.zarr").exists()
+    run(program, tmp_path / "out.zarr")
     assert [path.name for path in tmp_path.iterdir()] == [".part-out.zarr"]
     fill("dense", tmp_path / "out.zarr")
     assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
@@ -317,58 +313,51 @@ def test_a_killed_writer_leaves_nothing_at_the_path(tmp_path):
 def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
     path = tmp_path / "out.zarr"
     fill(kind, path)
-    with pytest.raises(InputError, match=r"exists already.*--overwrite"):
+    with one_sentence(r"exists already.*--overwrite"):
         fill(kind, path)
     fill(kind, path, overwrite=True)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "precious.txt").write_text("keep me")
-    with pytest.raises(InputError, match="no Zarr store"):
+    with one_sentence("no Zarr store"):
         fill(kind, tmp_path / "notes", overwrite=True)
-    with pytest.raises(InputError, match="does not exist"):
+    with one_sentence("does not exist"):
         fill(kind, tmp_path / "none" / "out.zarr")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "out.zarr"]
 
 
 @pytest.mark.parametrize(
-    ("rows", "y", "match"),
+    ("blocks", "match"),
     [
-        (np.zeros((2, 3)), None, "not of 2 columns"),
-        (np.zeros(2), None, "not of 2 columns"),
-        (np.array([[0, np.nan]]), None, "NaN at row 0, column 1"),
-        (np.array([[0, 1e300]]), None, "too large for float32"),
-        (np.array([["a", "b"]]), None, "text"),
-        (np.zeros((0, 2)), None, r"0 sample\(s\)"),
-        (np.zeros((2, 2)), [0], "one integer a row"),
-        (np.zeros((2, 2)), [0.5, 1], "one integer a row"),
+        ([(np.zeros((2, 3)), None)], "not of 2 columns"),
+        ([(np.zeros(2), None)], "not of 2 columns"),
+        ([(np.eye(2), None), (np.array([[0, np.nan]]), None)], "NaN at row 2, column 1"),
+        ([(np.array([[0, 1e300]]), None)], "too large for float32"),
+        ([(np.array([["a", "b"]]), None)], "text"),
+        ([(np.zeros((0, 2)), None)], r"0 sample\(s\)"),
+        ([(np.zeros((2, 2)), [0])], "one integer a row"),
+        ([(np.zeros((2, 2)), [0.5, 1])], "one integer a row"),
+        ([(np.eye(2), [0, 1]), (np.eye(2), None)], "all rows or with none"),
+        ([(np.eye(2), None), (np.eye(2), [0, 1])], "all rows or with none"),
     ],
 )
-def test_rows_that_do_not_fit(tmp_path, rows, y, match):
-    def write(create, values):
-        with create(tmp_path / "a.zarr", 2) as writer:
-            writer.append(values, y=y)
+def test_rows_that_do_not_fit(tmp_path, blocks, match):
+    def write():
+        with create_dense_store(tmp_path / "a.zarr", 2) as writer:
+            for rows, y in blocks:
+                writer.append(rows, y)
 
-    with pytest.raises(InputError, match=match):
-        write(create_dense_store, rows)
+    with one_sentence(match):
+        write()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_labels_for_all_rows_or_for_none(tmp_path):
-    def write():
-        with create_dense_store(tmp_path / "a.zarr", 2) as writer:
-            writer.append(np.eye(2), y=[0, 1])
-            writer.append(np.eye(2))
-
-    with pytest.raises(InputError, match="all rows or with none"):
-        write()
-
-
-def test_numbers_an_integer_type_cannot_hold(tmp_path):
-    def write():
-        with create_dense_store(tmp_path / "a.zarr", 2, dtype="u1") as writer:
-            writer.append(np.array([[0.5, 300]]))
-
-    with pytest.raises(InputError, match="wider dtype"):
-        write()
+@pytest.mark.parametrize("value", [0.5, 300, -1])
+def test_numbers_an_integer_type_cannot_hold(tmp_path, value):
+    with (
+        one_sentence("wider dtype"),
+        create_dense_store(tmp_path / "a.zarr", 1, dtype="u1") as writer,
+    ):
+        writer.append(np.array([[value]]))
 
 
 def test_memory_is_bounded_by_a_chunk(tmp_path):
@@ -385,38 +374,4 @@ def test_memory_is_bounded_by_a_chunk(tmp_path):
         samples.block(start, min(start + samples.chunk_rows, samples.n_samples))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 60 * block.nbytes >= 2 * 30 * 2**20
     assert peak < 30 * 2**20
-
-
-def test_class_names_stay_beside_the_labels(tmp_path):
-    with create_dense_store(tmp_path / "a.zarr", 2) as writer:
-        writer.append(np.eye(2), y=[1, 0])
-        writer.class_names = ["bad", "good"]
-    assert describe_store(tmp_path / "a.zarr")["class_counts"] == {"bad": 1, "good": 1}
-    assert open_class_labels(tmp_path / "a.zarr").tolist() == [1, 0]
-
-
-@pytest.mark.parametrize(
-    ("n", "chunk"),
-    [(10, 10), (BLOCK_ROWS, BLOCK_ROWS), (BLOCK_ROWS + 5, 2 * BLOCK_ROWS), (10 * GROUP_ROWS, GROUP_ROWS)],
-)
-def test_chunks_have_no_more_rows_than_there_are_but_for_whole_blocks(tmp_path, n, chunk):
-    with create_dense_store(tmp_path / "a.zarr", n_features=1, dtype="u1") as writer:
-        writer.append(np.ones((n, 1), np.uint8))
-    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["X"].chunks == (chunk, 1)
-
-
-@pytest.mark.parametrize(("n_features", "dtype"), [(5, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)])
-def test_column_indices_are_as_short_as_they_can_be(tmp_path, n_features, dtype):
-    with create_csr_store(tmp_path / "a.zarr", n_features) as writer:
-        writer.append(np.ones(1), np.array([n_features - 1]), np.array([0, 1]))
-    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["X/indices"].dtype == dtype
-    assert open_samples(tmp_path / "a.zarr").n_features == n_features
-
-
-def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path):
-    with create_csr_store(tmp_path / "a.zarr") as writer:
-        writer.append(np.array([1.0, 2.0]), np.array([0, 99]), np.array([7, 8, 9]))
-    block = open_samples(tmp_path / "a.zarr").block(0, 2)
-    assert (block.n_features, block.indices.tolist(), block.indptr.tolist()) == (100, [0, 99], [0, 1, 2])
