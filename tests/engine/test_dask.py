@@ -2,7 +2,6 @@
 
 import gc
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -155,16 +154,6 @@ def test_what_does_not_fit_is_computed_anew(dask_client, samples):
     assert cached.cached_bytes == capacity
 
 
-def test_cached_features_are_pickled_without_their_rows(samples):
-    cached = CachedSamples(features(samples))
-    before = len(pickle.dumps(cached))
-    expected = run(OrderedSum(), cached)[1].tobytes()
-    assert len(pickle.dumps(cached)) <= before + 1000
-    again = pickle.loads(pickle.dumps(cached))
-    assert not again.cached
-    assert run(OrderedSum(), again)[1].tobytes() == expected
-
-
 def test_weights_are_sent_once_and_by_group(dask_client, samples, monkeypatch):
     rng = np.random.default_rng(1)
     weights = rng.random(N)
@@ -227,16 +216,6 @@ def test_a_worker_killed_in_a_pass_changes_nothing(own_cluster, samples, expecte
         assert total[1].tobytes() == expected
         assert sums_there[0].tobytes() == sums[0].tobytes()
         assert sum_of(engine, cached) == expected
-
-
-@pytest.mark.nightly
-def test_data_that_died_with_a_worker_is_sent_again(own_cluster, samples, expected, set_limit):
-    set_limit("GRAPH_BYTES", 0)  # all is scattered, and Dask cannot make it again
-    client = own_cluster(2)
-    with DaskEngine(client) as engine:
-        assert sum_of(engine, samples) == expected
-        client.restart()
-        assert sum_of(engine, samples) == expected
 
 
 @pytest.mark.parametrize("most", [0, 2**22])

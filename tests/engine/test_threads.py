@@ -150,15 +150,13 @@ def test_a_child_forked_while_another_thread_enters_an_engine_does_not_hang():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_fits_in_joblib(expected, store, backend):
+def test_fits_in_processes_of_joblib(expected, store):
     from joblib import Parallel, delayed
     from joblib.externals.loky import get_reusable_executor
 
-    with Parallel(n_jobs=2, backend=backend, timeout=SECONDS) as parallel:
+    with Parallel(n_jobs=2, backend="loky", timeout=SECONDS) as parallel:
         assert parallel(delayed(labels)(store, n_jobs) for n_jobs in (1, 2)) == [expected] * 2
-    if backend == "loky":
-        get_reusable_executor().shutdown(wait=True)
+    get_reusable_executor().shutdown(wait=True)
 
 
 UNDER_A_LAYER = """

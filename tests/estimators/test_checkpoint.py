@@ -135,14 +135,6 @@ def test_the_same_rows_in_other_chunks_go_on(store, undisturbed, tmp_path, folde
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", ["scratch", "recompute"])
-def test_the_place_of_the_kernel_columns_may_change(store, undisturbed, folder, keep_columns_in, columns):
-    stop(folder, store)
-    keep_columns_in(columns)
-    assert_goes_on(folder, store, undisturbed)
-
-
-@pytest.mark.slow
 def test_another_engine_goes_on(store, undisturbed, tmp_path, dask_client):
     client = dask_client(1)
     stop(tmp_path / "threads", store)

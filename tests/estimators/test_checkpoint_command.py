@@ -44,7 +44,6 @@ def test_the_same_command_again_answers_and_rewrites_its_outputs(store, tmp_path
     assert main(words) == 0
     assert f"; {passes} passes were taken from it" in capsys.readouterr().out
     assert (mmcnb.load(model).objective_, labels.read_bytes()) == first
-    assert mmcnb.load(model).checkpoint is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.csv", "m", "run"]
     assert main([*words, "--set", "C=3"]) == 2
     assert "C is 10.0 there and 3 here" in capsys.readouterr().err

@@ -15,7 +15,8 @@ import mmcnb
 from mmcnb.engine.session import open_engine
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.stores import create_dense_store
-from tests.estimators.conftest import bits, fitted, rows_of, variant
+from tests.engine.fakes import after_each_pass
+from tests.estimators.conftest import bits, fitted, rows_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,35 +37,18 @@ def expected(path):
     return bits(fitted("SparseKernelMMC", path), path)
 
 
-class KillAWorker:
-    """A callback of scikit-learn that kills a worker at the first round on the larger sample."""
-
-    def __init__(self, client):
-        self.client = client
-        self.killed = None
-
-    def setup(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        if context.task_name == "larger sample" and self.killed is None:
-            self.killed = next(iter(self.client.run(os.getpid).values()))
-            os.kill(self.killed, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-    def on_fit_task_end(self, estimator, context, **metadata):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-
 def test_a_worker_killed_in_mid_fit_changes_nothing(own_cluster, path, expected):
-    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
     client = own_cluster(2)
-    killer = KillAWorker(client)
-    model = variant("SparseKernelMMC", engine=client).set_callbacks(killer).fit(path)
-    assert killer.killed
-    assert bits(model, path) == expected
+    killed = []
+
+    def kill_a_worker(passes):
+        if passes == 2:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    with after_each_pass(kill_a_worker):
+        assert bits(fitted("SparseKernelMMC", path, engine=client), path) == expected
+    assert killed
 
 
 def test_a_fit_started_by_its_address_ends_its_connection(dask_client, path, expected):

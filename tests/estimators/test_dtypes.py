@@ -11,7 +11,6 @@ import zarr
 
 import mmcnb
 from mmcnb.samples import open_samples
-from mmcnb.samples.matrix import block_dtype
 from mmcnb.stores import convert
 from tests.estimators.conftest import bits
 
@@ -83,10 +82,9 @@ def test_numbers_of_each_type_give_the_same_bits_from_all_storage(sources, dtype
 
 
 def test_types_of_several_columns_follow_the_same_rule():
-    assert block_dtype("u2", "i2", "?", "f2") == "f4"
-    assert block_dtype("f4", "i4") == block_dtype("f4", "f8") == "f8"
     columns = {"a": np.array([1, 2], "u2"), "b": np.array([-1, 3], "i2"), "c": np.array([True, False])}
     frame = pd.DataFrame(columns)
     for source in (frame, dask.dataframe.from_pandas(frame, npartitions=1)):
         assert open_samples(source).dtype == "f4"
         assert open_samples(source).block(0, 2).tolist() == [[1, -1, 1], [2, 3, 0]]
+    assert open_samples(frame.astype({"a": "f4", "b": "i4"})).dtype == "f8"

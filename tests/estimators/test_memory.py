@@ -89,28 +89,6 @@ def test_the_front_door_takes_no_more_than_its_plan_for_all_threads(
     assert plan.threads == jobs
 
 
-# Parts as small as these come from the heap; what lies between them keeps it from shrinking at its end.
-STACK = """
-import resource
-import numpy as np
-from mmcnb.samples.matrix import stack
-parts, between = [], []
-for _ in range(2048):
-    parts.append(np.ones((1, 2**14), np.float32))
-    between.append(bytes(4096))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert stack(parts).sum() == 2048 * 2**14
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="other C libraries return freed memory in their own way")
-def test_arrays_that_are_put_together_are_held_once():
-    grown = int(subprocess.check_output([sys.executable, "-c", STACK], text=True))
-    assert grown < 40 * 1024  # KiB, of 128 MiB that are put together
-
-
 # -- plans -------------------------------------------------------------------------------------------
 
 PLANNED = {
@@ -192,11 +170,3 @@ def test_a_plan_counts_the_compilation_that_a_fit_begins_with(tmp_path):
     mmcnb.warmup(estimator)
     warm = estimator.plan(RowShape(10**6, 32)).sizes["libraries"]
     assert 100 * MIB < cold - warm < 150 * MIB
-
-
-def test_a_plan_counts_what_blocks_of_wide_rows_and_a_basis_of_all_rows_hold():
-    wide = RowShape(10**6, 30_000, row_bytes=808.0, is_sparse=True)
-    plan = mmcnb.CPMMC(memory_limit="4GiB", n_jobs=2).plan(wide)
-    assert plan.sizes["in_flight"] > 3 * 40 * 30_000 * 8  # sums of all columns for some planes, of each block
-    evolution = mmcnb.EvolutionaryMMC(memory_limit="8GiB", n_jobs=1)
-    assert evolution.plan(wide).sizes["sample"] > 2000 * 30_000 * (4 + 4 + 8 + 8)  # sample and basis, dense
