@@ -21,7 +21,6 @@ from mmcnb.stores.atomic import (
     AtomicOutput,
     atomic_write,
     leftovers,
-    scratch_folder,
     together,
     writing,
 )
@@ -155,21 +154,6 @@ def test_outputs_appear_all_or_none(tmp_path, kinds, was_there, steps):
     assert names(tmp_path) == before
     if was_there:
         assert [read(tmp_path / name) for name in "ab"] == ["old", "old"]
-
-
-def test_of_two_names_one_may_be_taken_and_neither_is_written(tmp_path, steps):
-    outputs = [AtomicOutput(tmp_path / name) for name in ("labels", "model")]
-
-    def lose():
-        with together(outputs):
-            for output in outputs:
-                write(output.path, "new")
-            write(tmp_path / "model", "of another process")
-
-    with pytest.raises(InputError, match="model exists already"):
-        lose()
-    assert names(tmp_path) == ["model"]
-    assert read(tmp_path / "model") == "of another process"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere an exchange takes several steps")
@@ -453,17 +437,6 @@ def test_a_fork_leaves_what_its_parent_writes(tmp_path):
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "rows")], check=True)
     assert names(tmp_path) == ["rows"]
-
-
-def test_a_scratch_folder_goes_after_an_error_too(tmp_path):
-    def fail():
-        with scratch_folder(tmp_path, "work") as folder:
-            (folder / "rows").mkdir()
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert names(tmp_path) == []
 
 
 def test_what_cannot_be_removed_is_told_and_changes_no_success(tmp_path, monkeypatch):

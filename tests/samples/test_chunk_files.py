@@ -50,11 +50,3 @@ def test_a_chunk_that_is_much_too_long_is_not_read(chunk, tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20 * 2**20
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_in_place_of_a_chunk_is_refused_at_once(chunk, tmp_path):
-    chunk.unlink()
-    os.mkfifo(chunk)
-    with pytest.raises(DamagedStoreError, match=r"rows\.zarr: .*(no regular file|is missing)"):
-        open_samples(tmp_path / "rows.zarr").block(0, 600)

@@ -6,7 +6,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -117,14 +116,6 @@ def test_rows_are_sent_as_a_path(X, tmp_path, form):
         pickle.loads(sent)
 
 
-@pytest.mark.parametrize("form", ["parquet", "feather"])
-def test_whole_numbers_flags_and_an_index(tmp_path, form):
-    frame = pd.DataFrame({"a": [1, 2], "b": [True, False]}, index=["x", "y"])
-    getattr(frame, f"to_{form}")(tmp_path / f"a.{form}")
-    assert rows_of(tmp_path / f"a.{form}").tolist() == [[1, 1], [2, 0]]
-    assert open_samples(tmp_path / f"a.{form}").feature_names == ["a", "b"]
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("columns", "match"),
@@ -144,8 +135,3 @@ def test_what_is_no_table_of_numbers(tmp_path, form, columns, match):
     path = write(pa.table(columns), tmp_path, form, 2)
     with one_sentence(match):
         rows_of(open_samples(path, options=NUMBERS_ALONE))
-
-
-def test_a_table_has_no_elements(tmp_path):
-    with one_sentence("has no element 'X'"):
-        open_samples(write(pa.table({"a": [1, 2]}), tmp_path, "csv"), "X")

@@ -1,14 +1,10 @@
 """What a file says is what the store holds; what cannot be read is named by line, row or column."""
 
-import bz2
-import lzma
-import os
 import re
 import subprocess
 import sys
 import textwrap
 import zipfile
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,68 +18,37 @@ from mmcnb.errors import MemoryLimitError
 from mmcnb.stores import convert, describe_store, open_class_labels, verify_store
 from tests.samples.common import COMPRESS, one_sentence, rows_of
 
-
-def parse_libsvm(text, n_features, dtype=np.float32):
-    """Naive parse of LIBSVM text: dense rows and labels."""
-    rows = []
-    labels = []
-    for line in text.splitlines():
-        fields = line.split("#")[0].split()
-        if fields:
-            row = np.zeros(n_features, dtype)
-            for field in fields[1:]:
-                index, value = field.split(":")
-                row[int(index) - 1] = float(value)
-            rows.append(row)
-            labels.append(int(float(fields[0])))
-    return np.array(rows), labels
+ODD_TEXT = "# a comment\n\n+1 1:2 3:-4e-20 # at the end\n   # another\n-1\n1.0 2:.5\n-1e0 3:1e+3\n+2"
 
 
-@pytest.fixture
-def libsvm_text(rng):
-    """LIBSVM text with comments, blank lines, empty rows and numbers of all forms."""
-    lines = ["# a comment", ""]
-    for row in range(500):
-        columns = np.sort(rng.choice(60, size=rng.integers(0, 12), replace=False)) + 1
-        values = rng.normal(size=len(columns)) * 10.0 ** rng.integers(-20, 20, size=len(columns))
-        cells = (f"{c}:{v!r}" for c, v in zip(columns, values.tolist(), strict=True))
-        lines.append(" ".join([["+1", "-1", "1.0", "-1e0"][row % 4], *cells]))
-        if row % 50 == 0:
-            lines += ["", "   # another"]
-    lines.append("1 60:1 # at the end")
-    return "\n".join(lines)
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
-@pytest.mark.parametrize(("name", "layout"), [("a.libsvm", "auto"), ("a9a", "dense"), ("a9a.xz", "csr")])
-def test_libsvm_equals_naive_parse(libsvm_text, tmp_path, name, layout):
-    source = tmp_path / name
-    out = tmp_path / "a.zarr"
-    source.write_bytes(COMPRESS[source.suffix.replace(".libsvm", "")](libsvm_text.encode()))
-    convert(source, out, layout=layout)
-    X, y = parse_libsvm(libsvm_text, 60)
-    assert describe_store(out)["layout"] == ("dense" if layout == "dense" else "csr")
-    assert np.array_equal(rows_of(out), X)
-    assert open_class_labels(out).tolist() == y
-    assert verify_store(out)["checksummed"]
-    assert {path.name for path in tmp_path.iterdir()} == {source.name, "a.zarr"}
-
-
 @pytest.mark.parametrize(
-    ("text", "options", "layout", "rows"),
+    ("name", "text", "options", "layout", "rows", "labels"),
     [
-        ("1 1:2 2:3\n2 1:4 3:1\n", {}, "dense", [[2, 3, 0], [4, 0, 1]]),
-        ("1 1:2\r\n2 3:4\r\n", {"n_features": 4}, "csr", [[2, 0, 0, 0], [0, 0, 4, 0]]),
-        ("1 0:2 2:3\n", {"zero_based": True}, "dense", [[2, 0, 3]]),
-        ("1 1:0.1 4:1e99\n", {"dtype": "float64"}, "csr", [[0.1, 0, 0, 1e99]]),
+        ("a.svm", "1 1:2 2:3\n2 1:4 3:1\n", {}, "dense", [[2, 3, 0], [4, 0, 1]], [1, 2]),
+        ("a.svm", "1 1:2 2:3\n", {"layout": "csr"}, "csr", [[2, 3]], [1]),
+        ("a.libsvm", "1 1:2\r\n2 3:4\r\n", {"n_features": 4}, "csr", [[2, 0, 0, 0], [0, 0, 4, 0]], [1, 2]),
+        ("a.libsvm", "1 1:2\n2 3:4\n", {"layout": "dense"}, "dense", [[2, 0, 0], [0, 0, 4]], [1, 2]),
+        ("a.svm", "1 0:2 2:3\n", {"zero_based": True}, "dense", [[2, 0, 3]], [1]),
+        ("a9a", "1 1:0.1 4:1e99\n", {"dtype": "float64"}, "csr", [[0.1, 0, 0, 1e99]], [1]),
+        (
+            "a9a.xz",
+            ODD_TEXT,
+            {"dtype": "float64"},
+            "csr",
+            [[2, 0, -4e-20], [0, 0, 0], [0, 0.5, 0], [0, 0, 1000], [0, 0, 0]],
+            [1, -1, 1, -1, 2],
+        ),
     ],
 )
-def test_options_of_libsvm_text(tmp_path, text, options, layout, rows):
-    (tmp_path / "a.svm").write_bytes(text.encode())
-    convert(tmp_path / "a.svm", tmp_path / "a.zarr", **options)
+def test_libsvm_text(tmp_path, name, text, options, layout, rows, labels):
+    source = tmp_path / name
+    source.write_bytes(COMPRESS[".xz" if name.endswith(".xz") else ""](text.encode()))
+    convert(source, tmp_path / "a.zarr", **options)
     assert describe_store(tmp_path / "a.zarr")["layout"] == layout
     assert rows_of(tmp_path / "a.zarr").tolist() == rows
+    assert open_class_labels(tmp_path / "a.zarr").tolist() == labels
+    assert verify_store(tmp_path / "a.zarr")["checksummed"]
 
 
 @pytest.mark.usefixtures("pieces")
@@ -120,23 +85,6 @@ def test_malformed_libsvm_names_the_line(tmp_path, line, match):
     assert [path.name for path in tmp_path.iterdir()] == ["a.libsvm"]
 
 
-DATA = os.environ.get("MMCNB_DATA_DIR", "")
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-@pytest.mark.skipif(not DATA, reason="MMCNB_DATA_DIR does not name the real data")
-@pytest.mark.parametrize(
-    ("name", "width", "opener"), [("adult/a9a.xz", 123, lzma.open), ("usps/usps.t.bz2", 256, bz2.open)]
-)
-def test_real_libsvm_equals_naive_parse(tmp_path, name, width, opener):
-    with opener(Path(DATA, name), "rt") as file:
-        X, y = parse_libsvm(file.read(), width)
-    convert(Path(DATA, name), tmp_path / "a.zarr")
-    assert np.array_equal(rows_of(tmp_path / "a.zarr"), X)
-    assert open_class_labels(tmp_path / "a.zarr").tolist() == y
-
-
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz", ".zst"])
 @pytest.mark.parametrize("kind", ["libsvm", "csv"])
 def test_damaged_compression(tmp_path, rng, ending, kind):
@@ -157,20 +105,6 @@ def test_damaged_compression(tmp_path, rng, ending, kind):
 
 
 # --- CSV -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("pieces")
-@pytest.mark.parametrize("header", ["a,b,c,d\n", ""])
-def test_csv_equals_its_numbers(rng, tmp_path, header):
-    X = rng.normal(size=(100, 4))
-    source = tmp_path / "a.csv"
-    source.write_text(header + "".join(",".join(map(repr, row)) + "\n" for row in X.tolist()) + "\n")
-    convert(source, tmp_path / "a.zarr")
-    convert(source, tmp_path / "b.zarr", layout="csr", dtype="float64")
-    assert np.array_equal(rows_of(tmp_path / "a.zarr"), X.astype(np.float32))
-    assert np.array_equal(rows_of(tmp_path / "b.zarr"), X)
-    assert describe_store(tmp_path / "b.zarr")["layout"] == "csr"
-    assert open_class_labels(tmp_path / "a.zarr") is None
 
 
 @pytest.mark.parametrize("label_column", ["kind", 1, -2])

@@ -160,26 +160,6 @@ def test_fit_and_predict(store, exchange):
     assert not store.with_name("labels.zarr").exists()
 
 
-@pytest.mark.parametrize("store", ["dense", "csr"], indirect=True)
-@pytest.mark.parametrize("recorded", ["some", "all"])
-def test_a_checkpoint_on_a_store_whose_chunks_were_exchanged(store, tmp_path, recorded):
-    checkpoint = tmp_path / "checkpoint"
-    model = mmcnb.UnsupervisedRLS(
-        n_clusters=2, n_landmarks=20, n_init=1, random_state=0, checkpoint=checkpoint
-    )
-    model.fit(store)
-    if recorded == "some":
-        sorted((checkpoint / "passes").iterdir())[-1].unlink()
-    swap(store, parts_of(store)[0])
-    with one_sentence(MATCH, DamagedStoreError):
-        model.fit(store)
-    swap(store, parts_of(store)[0])
-    model.fit(store)
-    shutil.copy(KEPT / "0.3.0/bytes.zarr/zarr.json", store / "zarr.json")
-    with one_sentence(r"the rows differ|metadata is not what was written"):
-        model.fit(store)
-
-
 @pytest.mark.parametrize("store", ["dense", "bytes"], indirect=True)
 def test_a_store_changed_on_purpose_is_read_without_its_attribute(store, tmp_path):
     swap(store, "X")

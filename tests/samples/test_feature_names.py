@@ -75,12 +75,6 @@ def test_names_are_one_text_a_column(X, tmp_path, names):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_without_names_have_none(X, tmp_path):
-    zarr.create_array(tmp_path / "bare.zarr", data=X)
-    for source in (X, scipy.sparse.csr_array(X), tmp_path / "bare.zarr"):
-        assert open_samples(source).feature_names is None
-
-
 @pytest.mark.parametrize("form", ["zarr", "h5ad"])
 def test_names_beside_a_mask_are_read(annotated, tmp_path, form):
     """AnnData writes texts of pandas 3 as a group of values and a mask."""

@@ -133,23 +133,6 @@ def test_an_answer_that_came_too_late_is_asked_for_again(hostile):
     assert hostile.asked == 2
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("hurried")
-def test_a_slow_server_that_sends_enough_is_waited_for(hostile, monkeypatch):
-    # Internal: bytes that must come in a second, so that a small chunk is slow enough.
-    monkeypatch.setattr("mmcnb.samples._remote.LEAST_RATE", 100)
-
-    def slow(handler, content):
-        handler.answer(content[:100], length=len(content))
-        for start in range(100, len(content), 300):
-            time.sleep(0.2)
-            handler.wfile.write(content[start : start + 300])
-
-    hostile.manner = slow
-    assert rows_of(f"{hostile.url}/a.zarr").shape == (300, 5)
-    assert hostile.asked == 1
-
-
 def test_a_server_sends_us_on_within_itself_alone(hostile, serve):
     came = []
 

@@ -167,3 +167,22 @@ def test_members_of_stores_and_folders(tmp_path, kind, name):
         with no_wait():
             open_samples(path).feature_names
             rows_of(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"), [("pipe", "pipe"), ("endless device", "device"), ("socket", "socket")]
+)
+def test_the_kind_is_named(tmp_path, monkeypatch, kind, word):
+    monkeypatch.chdir(tmp_path)
+    KINDS[kind](tmp_path / "rows.npy")
+    with one_sentence(rf"rows\.npy is a {word}, not a regular file: "):
+        open_samples(tmp_path / "rows.npy")
+    with one_sentence(r"nothing\.npy does not exist: check the path"):
+        open_samples(tmp_path / "nothing.npy")
+
+
+def test_a_document_of_a_store_is_read_up_to_its_bound(tmp_path):
+    ours(tmp_path / "rows.zarr")
+    os.truncate(tmp_path / "rows.zarr/X/zarr.json", 2**40)  # it takes no place on the disk
+    with one_sentence(r"X/zarr\.json has more than 67,108,864 bytes, .*it\.$"):
+        open_samples(tmp_path / "rows.zarr")

@@ -15,7 +15,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 from mmcnb import open_samples
 from mmcnb.errors import DamagedStoreError
 from mmcnb.samples import BLOCK_ROWS
-from mmcnb.stores import create_csr_store, create_dense_store
+from mmcnb.stores import create_dense_store
 from tests.engine.fakes import run
 from tests.samples.common import rows_of
 
@@ -77,13 +77,6 @@ def rows():
     return np.random.default_rng(0).normal(size=(ROWS, 129)).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def sparse():
-    """Sparse rows, some empty, of which a pass has several tasks."""
-    generator = np.random.default_rng(0)
-    return scipy.sparse.random_array((ROWS, 600), density=0.1, rng=generator, dtype=np.float32, format="csr")
-
-
 @pytest.mark.parametrize(
     ("chunks", "n_jobs"),
     [
@@ -115,36 +108,6 @@ def test_a_pass_over_shards(rows, tmp_path, inner, n_jobs):
     per_shard = 10_000 // inner
     n_inner = len(parts) + (per_shard - 1) * len(whole)
     assert array.nchunks <= n_inner < array.nchunks + per_shard
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("chunks", "zarr_format", "n_jobs"),
-    [(10_000, 2, 1), (BLOCK_ROWS + 1, 3, 4), (100_000, 2, 4), (10**7, 3, 2)],
-)
-def test_a_pass_over_sparse_chunks(sparse, write_csr, chunks, zarr_format, n_jobs):
-    parts = (sparse.data, sparse.indices, sparse.indptr)
-    path = write_csr(*parts, sparse.shape, chunks, zarr_format=zarr_format)
-    values, gets = counted_pass(path, n_jobs)
-    assert np.array_equal(values, sparse.toarray())
-    assert set(gets.values()) == {1}
-    assert len(gets) == 2 * -(-sparse.nnz // chunks) + -(-(ROWS + 1) // chunks)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", ["dense", "csr"])
-def test_a_pass_over_our_stores(rows, sparse, tmp_path, layout):
-    path = tmp_path / "a.zarr"
-    if layout == "dense":
-        with create_dense_store(path, 129, chunk_rows=3 * BLOCK_ROWS) as writer:
-            writer.append(rows)
-    else:
-        with create_csr_store(path, 600) as writer:
-            writer.append(sparse)
-    values, gets = counted_pass(path, 4)
-    assert np.array_equal(values, rows if layout == "dense" else sparse.toarray())
-    chunks = {file.relative_to(path).as_posix() for file in path.rglob("c/**/*") if file.is_file()}
-    assert gets == dict.fromkeys(chunks, 1)
 
 
 @pytest.mark.slow

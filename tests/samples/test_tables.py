@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -54,32 +52,20 @@ def taken(tmp_path):
 # --- the same numbers in each format -------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("pieces")
-@pytest.mark.parametrize("missing", ["drop", "median"])
-def test_all_formats_give_the_same_store(rng, tmp_path, missing):
-    X = rng.normal(size=(300, 4)).astype(np.float32)
-    X[rng.integers(0, 300, 20), rng.integers(0, 4, 20)] = np.nan
-    names = np.array([f"r{i}" for i in range(300)])
-    kinds = np.array(["red", "green", "blue"])[rng.integers(0, 3, 300)]
-    columns = {f"x{j}": pa.array(X[:, j], from_pandas=True) for j in range(4)}
-    table = pa.table({"name": names, **columns, "kind": kinds, "class": kinds})
-    kept = np.ones(300, bool) if missing == "median" else np.isfinite(X).all(axis=1)
-    medians = [lower_median(column[np.isfinite(column)]) for column in X.T]
-    expected = np.column_stack(
-        [np.where(np.isfinite(X), X, medians), kinds == "blue", kinds == "green", kinds == "red"]
-    )
-    for form in FORMATS:
-        store = tmp_path / f"{form}.zarr"
-        source = write(table, tmp_path / f"a.{form}")
-        convert(source, store, index_column="name", label_column="class", missing=missing)
+@pytest.mark.parametrize("form", FORMATS)
+def test_classes_and_names_of_rows_in_each_format(tmp_path, form):
+    columns = {"name": ["p", "q", "r", "s"], "a": [1, 2, None, 3], "class": ["x", "y", "z", "x"]}
+    source = write(pa.table(columns), tmp_path / f"a.{form}")
+    store = tmp_path / "a.zarr"
+    for missing, kept in (("drop", [0, 1, 3]), ("median", [0, 1, 2, 3])):
+        options = {"index_column": "name", "label_column": "class", "missing": missing}
+        convert(source, store, overwrite=True, **options)
         assert verify_store(store)["checksummed"]
-        assert rows_of(store).tobytes() == expected[kept].astype(np.float32).tobytes()
-        names_of_columns = ["x0", "x1", "x2", "x3", "kind_blue", "kind_green", "kind_red"]
-        assert open_samples(store).feature_names == names_of_columns
-        first_seen = list(dict.fromkeys(kinds[kept].tolist()))
-        assert open_class_labels(store).tolist() == [first_seen.index(kind) for kind in kinds[kept]]
-        assert open_index(store).tolist() == names[kept].tolist()
+        assert rows_of(store)[:, 0].tolist() == [[1, 2, 2, 3][row] for row in kept]
+        assert open_index(store).tolist() == ["pqrs"[row] for row in kept]
+        assert open_class_labels(store).tolist() == ([0, 1, 0] if missing == "drop" else [0, 1, 2, 0])
+        assert open_samples(store).feature_names == ["a"]
 
 
 @pytest.mark.usefixtures("pieces")
@@ -196,13 +182,11 @@ def test_columns_are_chosen(taken, tmp_path, options, names, left_out):
         ("1,2\n3,4\n", {}, None, [[1, 2], [3, 4]]),
         ("0,1,2\n5,6,7\n", {}, ["0", "1", "2"], [[5, 6, 7]]),
         ("1990,x\n3,4\n", {}, ["1990", "x"], [[3, 4]]),
-        ("4.5,2.5\n3,4\n", {"header": "yes"}, ["4.5", "2.5"], [[3, 4]]),
         ("\ufeffa,b\n1,2\n", {}, ["a", "b"], [[1, 2]]),
         ("\n a , b \n\n1,2\n\n", {}, ["a", "b"], [[1, 2]]),
         ('"a\n1",b\n1,2\n', {}, ["a\n1", "b"], [[1, 2]]),
         ("# station 4\n# height, 120 m\n#\nheat,wind\n1,2\n", {}, ["heat", "wind"], [[1, 2]]),
         ("a\tb\n1\t2\n", {}, ["a", "b"], [[1, 2]]),
-        ("a\tb\n1\t2\n", {"delimiter": r"\t"}, ["a", "b"], [[1, 2]]),
         (
             "a;b\n1,5;2\n-3,25e1;,5\n",
             {"delimiter": ";", "decimal": ","},
@@ -211,18 +195,15 @@ def test_columns_are_chosen(taken, tmp_path, options, names, left_out):
         ),
         ("a  b  c\n1   2.5  -3\n4 5 6\n", {}, ["a", "b", "c"], [[1, 2.5, -3], [4, 5, 6]]),
         (" a b\n 1  2 \n 3  4\n", {"delimiter": " "}, ["a", "b"], [[1, 2], [3, 4]]),
-        ("a,b\r\n1,2\r\n  \r\n3,4\r\n", {}, ["a", "b"], [[1, 2], [3, 4]]),
         ("a,b,name\n1,2,Zoé\n3,4,Zoë\n  \n", {"drop": "name"}, ["a", "b"], [[1, 2], [3, 4]]),
         (",a\n7,1\n5,2\n", {}, ["a"], [[1], [2]]),
-        ("Unnamed: 0,a\n7,1\n5,2\n", {}, ["a"], [[1], [2]]),
         (",a\n7,1\n5,2\n", {"columns": [0, 1]}, ["", "a"], [[7, 1], [5, 2]]),
+        ("a,b\n1,2\n4,3\n,7\n", {"missing": "mean"}, ["a", "b"], [[1, 2], [4, 3], [2.5, 7]]),
         ("a,b\n1,True\n,false\n3,\n7,True\n", {}, ["a", "b"], [[1, 1], [3, 0], [3, 1], [7, 1]]),
-        ("a,k,y\n1,x,p\n,y,q\n3,,p\n4,z,\n", {"missing": "drop", "label_column": 2}, ["a", "k_x"], [[1, 1]]),
         ('a\n"1,234"\n"12,345"\n', {"thousands": ","}, ["a"], [[1234], [12345]]),
         ("a,b\n1,-\n2,5\n4,void\n", {"na_values": "void"}, ["a", "b"], [[1, 5], [2, 5], [4, 5]]),
         ("a,day\n1,1970-01-02\n2,1970-01-01\n", {}, ["a", "day"], [[1, 86400], [2, 0]]),
         ("a,day\n1,1970-01-02\n2,1970-01-01\n", {"dates": "drop"}, ["a"], [[1], [2]]),
-        ("day,a\n1970-01-02,1\n1970-01-01,0x\n", {"na_values": "0x"}, ["day", "a"], [[86400, 1], [0, 1]]),
         ("a,b,c\n1,,3\n1.5,2,3\n", {"missing": "drop"}, ["a", "b", "c"], [[1.5, 2, 3]]),
     ],
 )
@@ -327,7 +308,6 @@ FAULTS = [
         r"line 2, column 1 \('b'\): 'x' is not a number: .*one-hot, .*--drop b .*--label-column.*--index-col",
         [ONE_HOT, B, {"label_column": "b"}, {"index_column": "b"}],
     ),
-    ("a,my b\n1,x\n", {"categories": "refuse"}, "--drop 'my b' ", [{"drop": "my b"}]),
     (MANY, ONE_HOT, r"column 1 \('b'\): there are more than 1000 different texts.*--drop b", [B]),
     (
         "a,day\n1,2024-01-31\n2,2024-02-01\n",
@@ -342,18 +322,11 @@ FAULTS = [
         [B],
     ),
     (
-        "b,a\n" + "2024-01-31,1\n" * 50 + "2024-02-31,2\n",
-        {},
-        r"line 52, column 0 \('b'\): '2024-02-31' is no date",
-        [B],
-    ),
-    (
         "a,b\n1,True\n" + "2,False\n" * 9 + "3,maybe\n",
         {},
         "line 12, .*'maybe' is neither true nor false",
         [B],
     ),
-    ("a,b\n1,true\n2,false\n3,2\n", {}, "'2' is neither true nor false: .*--drop b", [B]),
     # numbers
     (
         "a,b\n" + "2,1\n" * 40 + "2,oops\n2,2\n",
@@ -388,20 +361,12 @@ FAULTS = [
         r"line 3, column 1 \('b'\): the cell has no value.*--missing drop.*--missing median",
         [DROP, MEDIAN],
     ),
-    ("a\n1\n \n2\n", {"missing": "refuse"}, r"line 3, column 0 \('a'\): the cell has no value", [MEDIAN]),
     ('a\n1\n""\n', {"missing": "refuse"}, r"line 3, column 0 \('a'\): the cell has no value", [MEDIAN]),
     (
         "a,b\n1,5\n2,void\n3,7\n4,void\n",
         {"missing": "refuse"},
         r"'void' is not a number \(and 1 more\): give --na-values void and --missing drop",
         [{"na_values": "void", **DROP}],
-    ),
-    ("a,b\n1,5\n2,void\n3,7\n", {}, "--na-values void", [{"na_values": "void"}]),
-    (
-        "a,b\n1,-\n2,x\n",
-        {**ONE_HOT, "missing": "refuse"},
-        "--missing drop.*--na-values ''",
-        [{"na_values": ""}, DROP],
     ),
     ("a,b\n1,\n2,\n", {"columns": "all"}, r"column 1 \('b'\): no cell has a value: .*--drop b", [B]),
     ("a,b\n1,\n,2\n", DROP, "all 2 rows have a missing cell: .*--drop.*--missing median", [B, MEDIAN]),
@@ -425,12 +390,9 @@ FAULTS = [
     ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among a, b", [B]),
     ("size,b\n1,2\n", {"drop": "sise"}, "perhaps 'size' is meant .--drop", [{"drop": "size"}]),
     ("1,2\n", {"columns": 5}, "there is no column 5 among 2: count from 0", [{"columns": 1}]),
-    ("1,2\n", {"columns": -3}, "no column -3 among 2", [{"columns": -2}]),
     ("a,b\n1,2\n", {"drop": "a,b"}, "no column is left", [B]),
-    ("a,b\nt,u\n" * 40, {"header": "yes", "missing": "zero"}, "missing='zero' is unknown", []),
     ("a,b\n1,2\n", {"drop": "a", "columns": "a,b"}, "column 0 .* is both used and dropped", []),
     ("a,b\n1,2\n", {"label_column": "a", "index_column": 0}, "cannot be both", []),
-    ("a,b\n1,2\n", {"categories": "hash"}, "categories='hash' is unknown", [ONE_HOT]),
     ("a,b\n1,2\n", {"delimiter": ";;"}, "delimiter=';;' is no single character", []),
     ("a,b\n1,2\n", {"columns": 3.5}, "columns=3.5 is no list: give one of texts or numbers", []),
 ]
@@ -553,26 +515,6 @@ def test_what_is_no_table_has_no_options_of_one(tmp_path):
 
 
 # --- commands ------------------------------------------------------------------------------------
-
-
-def run_command(*words):
-    command = [sys.executable, "-m", "mmcnb", *words]
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
-
-
-@pytest.mark.slow
-def test_the_command_tells_what_it_took(tmp_path):
-    (tmp_path / "a.csv").write_text("id,a,kind,note\nx,1,p,n\ny,,q,n\n")
-    options = ["--index-column=id", "--drop=note", "--categories=one-hot", "--missing=median", "--json"]
-    done = run_command("convert", tmp_path / "a.csv", tmp_path / "a.zarr", *options)
-    report = json.loads(done.stdout)
-    assert [(one["name"], one["missing"], one["distinct"], one["becomes"]) for one in report["columns"]] == [
-        ("id", 0, 2, "names of rows"),
-        ("a", 1, 1, "number"),
-        ("kind", 0, 2, "a 0/1 column for each text"),
-        ("note", None, None, "left out"),
-    ]
-    assert (report["cells_filled"], report["n_samples"]) == (1, 2)
 
 
 def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
