@@ -114,9 +114,3 @@ def cliques(n_cliques, size, link=0.125):
         one, other = c * size, ((c + 1) % n_cliques) * size + 1
         W[one, other] = W[other, one] = link
     return W
-
-
-def csr(W):
-    """Arrays of the rows of W in CSR form."""
-    rows, columns = np.nonzero(W)
-    return np.searchsorted(rows, np.arange(len(W) + 1)), columns, W[rows, columns]

@@ -146,10 +146,3 @@ def given_neighbours(D, count):
         numbers.append([j for _, j in nearest[:count]])
         distances.append([d for d, _ in nearest[:count]])
     return np.array(numbers), np.array(distances)
-
-
-def given_lengths(D, pairs):
-    """Distances of pairs as given in one of both directions; twice the longest one if in neither."""
-    given = {(i, j): d for i, j, d in zip(*D.nonzero(), D.data.tolist(), strict=True)}
-    unknown = 2 * max(given.values())
-    return np.array([given.get((i, j), given.get((j, i), unknown)) for i, j in pairs])

@@ -1,10 +1,13 @@
+"""The linkage along the shortest spanning tree equals a plain twin; between its extremes it is balanced."""
+
 import numpy as np
 import pytest
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_array, triu
 from scipy.spatial.distance import pdist, squareform
 
 from mmcnb.graph.genie import genie_at, spanning_tree
+from tests import reference_genie
 
 
 def tree_of(X):
@@ -12,7 +15,10 @@ def tree_of(X):
 
 
 def same_clusters(one, other):
-    return ((one[:, None] == one) == (other[:, None] == other)).all()
+    return (np.equal.outer(one, one) == np.equal.outer(other, other)).all()
+
+
+# -- the tree ----------------------------------------------------------------------------------
 
 
 def test_the_tree_is_the_shortest_and_in_order():
@@ -39,45 +45,49 @@ def test_edges_of_no_length_and_nodes_without_a_path():
     assert genie_at(tree, np.ones(4), 2, 0.5).tolist() == [0, 0, 0, 1]
 
 
-@pytest.mark.parametrize("k", [1, 2, 7, 100])
-def test_at_threshold_one_this_is_single_linkage(k):
-    X = np.random.default_rng(1).standard_normal((100, 2))
-    found = genie_at(tree_of(X), np.ones(100), k, 1.0)
-    assert same_clusters(found, fcluster(linkage(X, "single"), k, "maxclust"))
+# -- the linkage -------------------------------------------------------------------------------
 
 
-def test_no_more_clusters_than_nodes():
-    assert genie_at(tree_of(np.arange(3.0)[:, None]), np.ones(3), 4, 0.3) is None
+def random_tree(rng, p):
+    """Each node is joined to one before it, most of them to one of the last; edges in any order."""
+    earlier = [max(0, i - 1 - int(rng.exponential(3))) for i in range(1, p)]
+    names = rng.permutation(p)
+    return np.column_stack([names[np.arange(1, p)], names[earlier]])[rng.permutation(p - 1)]
 
 
-@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.7])
-def test_a_weight_is_a_repetition(threshold):
+@pytest.mark.parametrize("kind", ["one", "whole", "any"])
+@pytest.mark.parametrize("threshold", [0.05, 0.3, 0.7, 1.0])
+def test_clusters_are_those_of_the_twin(threshold, kind):
+    rng = np.random.default_rng(0)
+    for p, n_trees in ((2, 1), (3, 1), (10, 1), (40, 1), (40, 1), (40, 7)):
+        tree = random_tree(rng, p)[: p - n_trees]
+        draws = {"one": np.ones(p), "whole": rng.integers(1, 6, p) * 1.0, "any": rng.lognormal(0, 1, p)}
+        weights = draws[kind] / draws[kind].min()
+        for k in {1, 2, 5, 12, p}:
+            found = genie_at(tree, weights, k, threshold)
+            assert (found is None) == (not n_trees <= k <= p)
+            if found is not None:
+                assert found.dtype == np.int64
+                expected = reference_genie.genie(tree, weights, threshold, k)
+                np.testing.assert_array_equal(found, np.unique(expected, return_inverse=True)[1])
+
+
+def test_an_index_equal_to_the_threshold_is_not_above_it():
+    tree, weights = np.array([[2, 3], [0, 1], [3, 0]]), np.array([1.0, 1.0, 2.0, 2.0])
+    index = 4 / (3 * 6)
+    assert reference_genie.gini(weights) == index
+    assert genie_at(tree, weights, 3, index).tolist() == [0, 1, 2, 2]
+    assert genie_at(tree, weights, 3, np.nextafter(index, 0)).tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7])
+def test_a_weight_is_a_repetition_in_any_unit(threshold):
     rng = np.random.default_rng(2)
     X, times = rng.standard_normal((60, 2)), rng.integers(1, 3, 60)
     repeated = np.repeat(np.arange(60), times)
     near = X[repeated] + 1e-9 * rng.standard_normal((len(repeated), 2))
     for k in (2, 5, 10):
-        found = genie_at(tree_of(X), times, k, threshold)
-        np.testing.assert_array_equal(
-            genie_at(tree_of(near), np.ones(len(near)), k, threshold), found[repeated]
-        )
-
-
-@pytest.mark.parametrize("unit", [0.1, 0.3, 1 / 7, 1e-12, 1e12])
-def test_the_unit_of_weights_makes_no_difference(unit):
-    rng = np.random.default_rng(3)
-    tree, sizes = tree_of(rng.standard_normal((200, 2))), rng.integers(1, 4, 200)
-    for threshold in (0.1, 0.3):
-        expected = genie_at(tree, sizes, 4, threshold)
-        np.testing.assert_array_equal(genie_at(tree, unit * sizes, 4, threshold), expected)
-
-
-def test_an_outlier_is_no_cluster_at_a_low_threshold():
-    rng = np.random.default_rng(4)
-    blobs = [centre + rng.standard_normal((size, 2)) for centre, size in ((0, 100), (20, 40), (40, 60))]
-    X, truth = np.vstack([*blobs, [[0.0, 300.0]]]), np.repeat([0, 1, 2, 0], [100, 40, 60, 1])
-    tree = tree_of(X)
-    found = genie_at(tree, np.ones(201), 3, 0.3)
-    assert same_clusters(found[:-1], truth[:-1])
-    assert np.bincount(found).min() >= 40
-    assert np.bincount(genie_at(tree, np.ones(201), 3, 1.0)).min() == 1  # single linkage leaves it alone
+        expected = genie_at(tree_of(near), np.ones(len(near)), k, threshold)
+        for unit in (1, 0.1, 1 / 7, 1e-12, 1e12):
+            found = genie_at(tree_of(X), unit * times, k, threshold)
+            np.testing.assert_array_equal(found[repeated], expected)
