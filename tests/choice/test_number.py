@@ -147,8 +147,7 @@ def test_partitions_are_each_there_once_and_have_their_evidence(nested):
         assert 2 <= one.n_clusters == one.labels.max() + 1 <= seen.graph.n_nodes / 6
         assert one.persistence >= 1
         assert pytest.approx(judge(seen.graph, one.labels).J, rel=1e-9) == one.J
-        again = judged(seen.graph, seen.d, one.labels, one.persistence)
-        assert (again.z, again.score) == (one.z, one.score)
+        assert judged(seen.graph, seen.d, one.labels).score == one.score
 
 
 def test_a_number_that_is_given_has_cuts_alone(nested):
@@ -202,7 +201,6 @@ def test_the_agreement_is_the_adjusted_rand_index_of_rows():
         one, other, counts = rng.integers(0, 5, 60), rng.integers(0, 3, 60), rng.integers(1, 4, 60)
         expected = adjusted_rand_score(np.repeat(one, counts), np.repeat(other, counts))
         assert agreement(one, other, 1.0 * counts) == pytest.approx(expected, abs=1e-12)
-        assert agreement(one, other) == pytest.approx(adjusted_rand_score(one, other), abs=1e-12)
 
 
 # -- layers ------------------------------------------------------------------------------------
@@ -239,15 +237,6 @@ def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agr
         assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1  # they nest
 
 
-def test_groups_in_pairs_are_two_layers(nested):
-    seen, pairs, groups = nested
-    for labels in (pairs, groups):
-        found = {one.n_clusters: one for one in layers(seen, labels)}
-        assert adjusted_rand_score(pairs, found[3].labels) == 1
-        assert adjusted_rand_score(groups, found[6].labels) > 0.95
-        assert min(found[3].persistence, found[6].persistence) > 5
-
-
 def test_there_are_five_layers_at_most_and_one_of_one_cluster(nested):
     assert len(layers(nested[0], nested[1], least_gain=-1.0)) == 5
     (one,) = layers(nested[0], np.zeros(420, np.int64))
@@ -267,7 +256,7 @@ def test_real_merges_are_those_of_groups(nested, apart, noise):
     for one, expected in ((seen, 1546), (nested[0], 1401), (noise, 966)):
         levels = np.arange(-2, 4, 0.05)
         n_real = sum(np.count_nonzero(real_merges(one.graph, one.tree, one.d, level)) for level in levels)
-        assert n_real == pytest.approx(expected, abs=2)
+        assert n_real == expected
 
 
 def test_a_cluster_is_split_into_its_large_groups(apart):
@@ -312,5 +301,3 @@ def test_a_heap_of_equal_rows_is_a_cluster_of_its_own():
     seen = structure(graph_of(np.r_[X, np.full((80, 4), 1.0)]))
     found = best_number(seen)
     assert sorted(np.bincount(found.labels, seen.graph.counts)) == [80, 100, 100, 100]
-    heap = split(np.zeros(21, int), np.zeros(21, int), np.append(np.ones(20), 20.0))
-    assert heap.tolist() == [0] * 20 + [1]

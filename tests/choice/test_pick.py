@@ -7,7 +7,7 @@ import pytest
 
 from mmcnb.choice.candidates import LAYOUT, MARGIN
 from mmcnb.choice.judge import cluster_weights, judge
-from mmcnb.choice.pick import LEAST_GAIN, MOST_REPAIRED, REPAIRED, led, margin_lead, pick, repaired
+from mmcnb.choice.pick import LEAST_GAIN, MOST_REPAIRED, REPAIRED, led, pick, repaired
 from mmcnb.graph.communities import communities_at
 from tests.choice.graphs import blobs, candidate, graph_of, ring
 
@@ -48,10 +48,6 @@ def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
         found = [candidate(other, labels, "other", model="a vote"), leader]
         assert (pick(None, found, 0) is leader) == expected
         assert led(found[0]) == other
-
-
-def test_the_lead_of_the_margin_falls_with_the_number_of_nodes():
-    assert [margin_lead(n) for n in (2, 144, 900, 3600, 20_000)] == [0.5, 0.5, 0.2, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(("tolerance", "best"), [(0.0, 0), (0.2, 1)])
@@ -132,11 +128,11 @@ def test_a_repair_is_taken_above_its_least_gain_alone():
 
 @pytest.mark.parametrize(
     ("k", "others"),
-    [(4, {}), (2, {}), (MOST_REPAIRED + 1, {}), (4, {"model": "a machine"}), (4, {"broken": 0.0})],
+    [(2, {}), (MOST_REPAIRED + 1, {}), (4, {"model": "a machine"}), (4, {"broken": 0.0})],
 )
 def test_few_and_many_clusters_models_and_known_rows_are_never_repaired(k, others):
     graph, _, _ = wrongly_joined(4)
     one = candidate(-99.0, np.random.default_rng(0).permutation(np.arange(120) % k), **others)
-    is_repaired = (k, others) == (4, {})
-    assert (pick(graph, [one], 0) is not one) == is_repaired
-    assert pick(graph, [one], 0, repairs=False) is one
+    assert pick(graph, [one], 0) is one
+    other = candidate(-99.0, one.labels)
+    assert pick(graph, [other], 0, repairs=False) is other
