@@ -24,35 +24,21 @@ def flagged(columns, labels, names=None, weights=None):
 @pytest.mark.parametrize(
     ("columns", "names", "labels", "expected"),
     [
-        (np.c_[SIZE, FLAG], None, FLAG, [1]),
         (np.c_[np.ones(N), FLAG], None, FLAG, [1]),
-        (np.c_[SIZE, 7 - 3.5 * FLAG, OTHER], ["size", "member", "urban"], FLAG, ["member"]),
-        (np.c_[SIZE, CODES, FLAG], ["size", "kids", "member"], CODES, ["kids"]),
-        (np.c_[SIZE, TEXT, FLAG], ["size", *["plan"] * 5, "member"], CODES, ["plan"]),
+        (np.c_[SIZE, 7 - 3.5 * FLAG, OTHER], ["size", "member", "urban"], 1 - FLAG, ["member"]),
         (np.c_[TEXT, FLAG, SIZE], [*["plan"] * 5, "member", "size"], CODES % 2, ["plan"]),
-        (np.c_[SIZE, FLAG, OTHER], ["size", "member", "urban"], FLAG + 2 * OTHER, ["member", "urban"]),
+        (np.c_[SIZE, FLAG, 1 - FLAG], None, FLAG, [1, 2]),
         (np.c_[SIZE, FLAG, TEXT], ["size", "member", *["plan"] * 5], 2 * CODES + FLAG, ["member", "plan"]),
-    ],
-    ids=[
-        "number",
-        "beside a constant",
-        "name",
-        "five values",
-        "text",
-        "part of a text",
-        "pair",
-        "pair with a text",
     ],
 )
 def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, expected):
     found = flagged(columns, labels, names)
     assert sorted(found.names) == expected
     assert found.share == pytest.approx(1)
-    assert 0 <= found.others < 0.2
-    them = "these" if len(expected) > 1 else "it"
     assert found.sentence.startswith("the clusters are the values of ")
-    assert found.sentence.endswith(f"; leave {them} out to see others")
     assert "(100% of their information)" in found.sentence
+    them = "these" if len(expected) > 1 else "it"
+    assert found.sentence.endswith(f"; leave {them} out to see others")
     assert all(repr(name) in found.sentence for name in expected if isinstance(name, str))
 
 
@@ -72,11 +58,6 @@ def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, ex
 def test_nothing_is_named_if_columns_agree_or_there_is_no_choice(columns, labels):
     names = ["plan"] * 5 if columns is TEXT else None
     assert flagged(columns, np.asarray(labels, int), names) is None
-
-
-def test_two_flags_that_agree_are_the_pair():
-    found = flagged(np.c_[SIZE, FLAG, 1 - FLAG], FLAG)
-    assert sorted(found.names) == [1, 2]
 
 
 @pytest.mark.parametrize("wrong", np.arange(0, 0.2, 0.02))
@@ -158,17 +139,6 @@ def test_a_weight_is_a_repetition():
             assert one.names == other.names
             assert (one.share, one.others) == pytest.approx((other.share, other.others), abs=1e-9)
     assert n_found > 10
-
-
-def test_names_of_clusters_and_values_do_not_matter():
-    found = flagged(np.c_[SIZE, FLAG, CODES], FLAG)
-    for columns, labels in (
-        (np.c_[-SIZE, FLAG, CODES], 1 - FLAG),
-        (np.c_[np.exp(SIZE), 5 - 9 * FLAG, 3 * CODES], 1 - FLAG),
-    ):
-        other = flagged(columns, labels)
-        assert other.names == found.names
-        assert (other.share, other.others) == pytest.approx((found.share, found.others))
 
 
 def test_such_columns_make_the_trust_low_however_well_candidates_agree():
