@@ -1,10 +1,11 @@
+"""The width of the Gaussian kernel: rules of thumb, candidates, and a criterion without labels."""
+
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
-import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.features.bandwidth import (
     candidate_gammas,
@@ -37,24 +38,18 @@ def test_mean_squared_distance_is_that_of_all_pairs(X, weights):
     assert mean_squared_distance(scipy.sparse.csr_array(X)) == pytest.approx(mean_squared_distance(X))
 
 
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-@pytest.mark.parametrize("unit", [1e-155, 1e-158, 1e155])
+@pytest.mark.parametrize(
+    ("form", "unit"), [(np.asarray, 1e155), (np.asarray, 1e-155), (scipy.sparse.csr_array, 1e-158)]
+)
 def test_values_whose_squares_leave_the_range_are_refused(X, form, unit):
     with pytest.raises(InputError, match=r"^the squares of the values are out of range \(column \d has "):
         mean_squared_distance(form(unit * X))
 
 
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-@pytest.mark.parametrize("unit", [1e-30, 1e-20, 1e18, 1e30])
+@pytest.mark.parametrize(("form", "unit"), [(np.asarray, 1e-30), (scipy.sparse.csr_array, 1e30)])
 def test_squares_of_float32_are_summed_in_the_range_of_float64(X, form, unit):
     found = mean_squared_distance(form((unit * X).astype(np.float32)))
     assert found / unit**2 == pytest.approx(mean_squared_distance(X), rel=1e-6)
-
-
-@pytest.mark.parametrize("name", ["SparseKernelMMC", "KernelKMeans", "UnsupervisedRLS", "KernelCPMMC"])
-def test_estimators_refuse_tiny_values_in_one_sentence(X, name):
-    with pytest.raises(InputError, match=r"^the squares of the values are out of range"):
-        getattr(mmcnb, name)(random_state=0).fit(1e-156 * X)
 
 
 def test_named_gammas_are_those_of_the_formulas(X):
@@ -66,18 +61,13 @@ def test_named_gammas_are_those_of_the_formulas(X):
 
 
 @pytest.mark.parametrize("name", ["mean", "median", "scale"])
-def test_named_gammas_of_csr_and_of_scaled_rows(X, name):
-    assert default_gamma(name, "rbf", scipy.sparse.csr_array(X)) == pytest.approx(
-        default_gamma(name, "rbf", X)
-    )
-    assert default_gamma(name, "rbf", 3 * X) == pytest.approx(default_gamma(name, "rbf", X) / 9)
-
-
-@pytest.mark.parametrize("name", ["mean", "scale"])
-def test_weights_of_named_gammas_are_repetitions(X, weights, name):
-    assert default_gamma(name, "rbf", X, weights) == pytest.approx(
-        default_gamma(name, "rbf", repeated(X, weights))
-    )
+def test_named_gammas_of_csr_scaled_and_repeated_rows(X, weights, name):
+    gamma = default_gamma(name, "rbf", X)
+    assert default_gamma(name, "rbf", scipy.sparse.csr_array(X)) == pytest.approx(gamma)
+    assert default_gamma(name, "rbf", 3 * X) == pytest.approx(gamma / 9)
+    if name != "median":
+        of_repeated = default_gamma(name, "rbf", repeated(X, weights))
+        assert default_gamma(name, "rbf", X, weights) == pytest.approx(of_repeated)
 
 
 def test_median_of_mostly_equal_rows_falls_back_to_the_mean():
@@ -95,7 +85,7 @@ def test_candidates_are_seven_steps_of_two_around_the_mean(X, weights):
     np.testing.assert_allclose(candidate_gammas(X, weights), candidate_gammas(repeated(X, weights)))
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8])
+@pytest.mark.parametrize("value", [0.0, 0.1])
 def test_equal_rows_are_refused_in_one_sentence(value):
     with pytest.raises(ValueError, match=r"^all rows are equal, [^\n]*\.$"):
         mean_squared_distance(np.full((50, 3), value))
@@ -121,25 +111,3 @@ def test_scores_are_those_of_refits_without_each_row(weighted):
         )
     found = leave_one_out_scores(labelings, embeddings, weights if weighted else None)
     np.testing.assert_allclose(found, naive, rtol=1e-8)
-
-
-def test_scores_do_not_depend_on_the_scale_nor_on_the_sign_nor_on_a_shift():
-    rng = np.random.default_rng(2)
-    y, z = np.where(rng.random(40) < 0.4, -1, 1), rng.standard_normal((40, 5))
-    one = leave_one_out_scores(y[None], [z])
-    np.testing.assert_allclose(leave_one_out_scores(-y[None], [100 * z + 7]), one, rtol=1e-8)
-
-
-def test_equal_weights_are_no_weights():
-    rng = np.random.default_rng(3)
-    y, z = np.where(rng.random(40) < 0.4, -1, 1), rng.standard_normal((40, 5))
-    one = leave_one_out_scores(y[None], [z])
-    np.testing.assert_allclose(leave_one_out_scores(y[None], [z], np.full(40, 3.0)), one)
-
-
-def test_another_kernel_never_raises_a_score():
-    rng = np.random.default_rng(4)
-    labelings, z = np.where(rng.random((4, 40)) < 0.4, -1, 1), rng.standard_normal((40, 5))
-    one = leave_one_out_scores(labelings, [z])
-    both = leave_one_out_scores(labelings, [z, rng.standard_normal((40, 2))])
-    assert (both <= one).all()
