@@ -1,4 +1,4 @@
-"""Files of chunks that cannot be: much too long, or no regular files."""
+"""A chunk that is much longer than it can be is refused before it is read."""
 
 import os
 import tracemalloc
@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import zarr
 
+from mmcnb import open_samples
 from mmcnb.errors import DamagedStoreError
-from mmcnb.samples import open_samples
 from mmcnb.stores import create_dense_store
+from tests.samples.common import one_sentence
 
 ROWS = np.random.default_rng(0).normal(size=(600, 3))
 
@@ -20,7 +21,7 @@ def ours(path):
 
 
 def foreign(path, **options):
-    zarr.create_array(path, shape=ROWS.shape, chunks=(200, 3), dtype="f8", **options)[:] = ROWS
+    zarr.create_array(path, data=ROWS, chunks=(200, 3), **options)
 
 
 STORES = {
@@ -33,19 +34,15 @@ STORES = {
 }
 
 
-@pytest.fixture(params=STORES)
-def chunk(request, tmp_path):
-    """The file of a chunk, or of a shard, of a store."""
-    STORES[request.param](tmp_path / "rows.zarr")
-    files = (path for path in sorted((tmp_path / "rows.zarr").rglob("*")) if path.is_file())
-    return next(path for path in files if path.suffix != ".json" and not path.name.startswith(".z"))
-
-
-def test_a_chunk_that_is_much_too_long_is_not_read(chunk, tmp_path):
+@pytest.mark.parametrize("kind", STORES)
+def test_a_chunk_that_is_much_too_long_is_not_read(tmp_path, kind):
+    STORES[kind](tmp_path / "rows.zarr")
+    files = [path for path in (tmp_path / "rows.zarr").rglob("*") if path.is_file()]
+    chunk = next(path for path in files if path.suffix != ".json" and not path.name.startswith(".z"))
     os.truncate(chunk, 200 * 2**20)
     samples = open_samples(tmp_path / "rows.zarr")
     tracemalloc.start()
-    with pytest.raises(DamagedStoreError, match=r"rows\.zarr: .*longer than"):
+    with one_sentence(r"rows\.zarr: .*longer than", DamagedStoreError):
         samples.block(0, 600)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

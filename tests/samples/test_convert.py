@@ -161,19 +161,6 @@ def test_npy_and_npz(rng, tmp_path, dtype, order, stored):
     assert np.array_equal(rows_of(tmp_path / "sparse.zarr"), X)
 
 
-@pytest.mark.usefixtures("pieces")
-@pytest.mark.parametrize(
-    ("layout", "compressed", "written"),
-    [("auto", True, "csr"), ("dense", False, "dense"), ("csr", True, "csr")],
-)
-def test_sparse_npz(csr, tmp_path, layout, compressed, written):
-    csr = csr[:300]
-    scipy.sparse.save_npz(tmp_path / "a.npz", csr, compressed=compressed)
-    convert(tmp_path / "a.npz", tmp_path / "a.zarr", layout=layout)
-    assert describe_store(tmp_path / "a.zarr")["layout"] == written
-    assert np.array_equal(rows_of(tmp_path / "a.zarr"), csr.toarray())
-
-
 @pytest.mark.parametrize("form", ["csc", "coo", "dia", "bsr"])
 def test_a_saved_sparse_matrix_is_saved_again_as_told(csr, tmp_path, form):
     path = tmp_path / "a.npz"
@@ -298,6 +285,7 @@ def test_memory_limit_too_small_names_one_that_works(tmp_path, name):
     assert open_samples(tmp_path / "a.zarr").checksummed
 
 
+NIGHTLY = pytest.mark.nightly
 FORMS = {
     "csv": "{},{},{},{}\n",
     "libsvm": "1 1:{} 2:{} 3:{} 4:{}\n",
@@ -306,7 +294,9 @@ FORMS = {
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no count of the most memory")
-@pytest.mark.parametrize("kind", ["libsvm", "csv", "npy", "parquet"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "npy", *(pytest.param(kind, marks=NIGHTLY) for kind in ("libsvm", "parquet"))]
+)
 def test_memory_does_not_grow_with_the_file(tmp_path, kind):
     """In processes of their own, as memory of pyarrow is not Python's."""
     program = """

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 import zarr
-from numcodecs.zstd import Zstd
 
 from mmcnb import InputError, open_samples
 from mmcnb.errors import DamagedStoreError
-from mmcnb.stores import LabelsWriter, create_csr_store, create_dense_store, open_class_labels, verify_store
+from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels, verify_store
 from tests.samples.common import one_sentence, rows_of
 
 ROWS = 600
@@ -129,24 +128,6 @@ def test_a_damaged_chunk_is_named_by_its_key(ten_chunks):
         samples.block(0, 1000)
     with one_sentence("X/c/7/0", DamagedStoreError):
         verify_store(path)
-
-
-@pytest.mark.parametrize("n_bytes", [0, 255, 1999, 2001, 100_000])
-@pytest.mark.parametrize("checksum", [True, False])
-def test_a_chunk_of_another_size_is_no_chunk(ten_chunks, n_bytes, checksum):
-    path, file = ten_chunks
-    file.write_bytes(Zstd(level=1, checksum=checksum).encode(np.zeros(n_bytes, np.uint8)))
-    with one_sentence("chunk X/c/7/0 is damaged", DamagedStoreError):
-        open_samples(path).block(700, 800)
-
-
-def test_labels_are_protected_too(tmp_path):
-    with LabelsWriter(tmp_path / "l.zarr", 1000) as writer:
-        writer.finish_chunks([writer.sink().write(0, np.arange(1000) % 2)])
-    assert verify_store(tmp_path / "l.zarr")["checksummed"]
-    flip(tmp_path / "l.zarr/c/0", -3, 4)
-    with one_sentence("c/0", DamagedStoreError):
-        verify_store(tmp_path / "l.zarr")
 
 
 def test_a_user_may_add_attributes_and_arrays(store):

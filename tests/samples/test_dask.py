@@ -1,7 +1,6 @@
 """Dask arrays are rows like any others, and each of their chunks is computed once a pass."""
 
 import pickle
-import threading
 from collections import Counter
 
 import numpy as np
@@ -58,19 +57,6 @@ def test_a_pass_computes_each_chunk_once(X, csr, layout, cuts):
     for start in range(0, 9000, 700):
         samples.block(start, min(start + 700, 9000))
     assert count == dict.fromkeys(range(len(cuts)), 1)
-
-
-def test_chunks_are_computed_in_the_thread_that_asks(X):
-    threads = set()
-
-    def watch(rows):
-        threads.add(threading.get_ident())
-        return rows
-
-    array = da.from_array(X, chunks=(1000, 7)).map_blocks(watch, dtype=X.dtype, meta=X[:0])
-    with dask.config.set(scheduler="threads"):
-        open_samples(array).block(0, 9000)
-    assert threads == {threading.get_ident()}
 
 
 def test_dask_arrays_are_pickled_and_can_be_converted(X, tmp_path):

@@ -18,7 +18,7 @@ import scipy.sparse
 from mmcnb import open_samples
 from mmcnb.errors import DamagedStoreError
 from mmcnb.stores import convert, open_class_labels
-from tests.samples.common import assert_same, one_sentence, rows_of
+from tests.samples.common import assert_same, one_sentence
 
 NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
 
@@ -142,14 +142,6 @@ def test_a_frame_of_sparse_columns_stays_sparse(X):
     samples = open_samples(pd.DataFrame.sparse.from_spmatrix(sparse, columns=NAMES))
     assert samples.is_sparse
     assert (samples.digest, samples.feature_names) == (open_samples(sparse).digest, NAMES)
-
-
-def test_whole_numbers_truth_values_and_decimals_of_frames_are_numbers():
-    frame = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": pd.Series([1, 2.5], dtype=object)})
-    assert rows_of(frame).tolist() == [[1, 1, 1], [2, 0, 2.5]]
-    decimals = pl.DataFrame({"a": ["1.5", "2"]}).select(pl.col("a").cast(pl.Decimal(10, 2)))
-    assert rows_of(decimals).tolist() == [[1.5], [2]]
-    assert open_samples(pl.DataFrame({"a": [1, 2]}, schema={"a": pl.Int8})).dtype == np.float32
 
 
 @pytest.mark.parametrize("kind", ["h5ad", "AnnData", "pandas"])

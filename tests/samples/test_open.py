@@ -128,16 +128,6 @@ def test_unsorted_and_duplicate_columns_are_summed_alike(rng, write_csr):
     assert (np.diff(places) > 0).all()
 
 
-def test_gather_equals_the_same_rows_of_blocks(X, csr, rng, tmp_path):
-    rows = np.sort(rng.choice(9000, size=500, replace=False))
-    dense = open_samples(write_dense(tmp_path / "d.zarr", X, chunk_rows=512))
-    sparse = open_samples(write_sparse(tmp_path / "s.zarr", csr))
-    assert same_bits(dense.gather(rows), X[rows])
-    assert same_bits(sparse.gather(rows), open_samples(csr[rows]).block(0, 500))
-    with one_sentence("rise strictly"):
-        dense.gather(np.array([3, 3]))
-
-
 def test_path_pathlib_opened_group_and_array_are_one(X, tmp_path):
     y = np.arange(9000) % 3 - 1
     path = tmp_path / "a.zarr"
@@ -257,6 +247,11 @@ def test_not_finite_names_row_and_column(X, csr, tmp_path, write_csr, value, kin
     csr.data[where] = value
     for source in (csr, write_csr(csr.data, csr.indices, csr.indptr, csr.shape)):
         refuse(source, f"{kind} at row 7000, column {csr.indices[where]}")
+
+
+def test_single_rows_are_given_in_rising_order(X):
+    with one_sentence("rise strictly"):
+        open_samples(X).gather(np.array([3, 3]))
 
 
 def test_large_finite_sums_are_no_fault():

@@ -77,24 +77,6 @@ def rows():
     return np.random.default_rng(0).normal(size=(ROWS, 129)).astype(np.float32)
 
 
-@pytest.mark.parametrize(
-    ("chunks", "n_jobs"),
-    [
-        ((BLOCK_ROWS, 129), 1),
-        ((1000, 129), 2),
-        ((3 * BLOCK_ROWS, 129), 4),
-        ((ROWS, 129), 2),
-        ((3001, 50), 4),
-    ],
-)
-def test_a_pass_over_dense_chunks(rows, tmp_path, chunks, n_jobs):
-    array = zarr.create_array(tmp_path / "a.zarr", data=rows, chunks=chunks)
-    values, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
-    assert np.array_equal(values, rows)
-    assert set(gets.values()) == {1}
-    assert len(gets) == array.nchunks
-
-
 @pytest.mark.parametrize(("inner", "n_jobs"), [(1000, 4), (5000, 1)])
 def test_a_pass_over_shards(rows, tmp_path, inner, n_jobs):
     array = zarr.create_array(tmp_path / "a.zarr", data=rows, chunks=(inner, 129), shards=(10_000, 129))
@@ -166,14 +148,6 @@ def test_cached_chunks_are_bounded():
     for start in (40, 30, 20, 10):
         samples.block(start, start + 1)
     assert store.gets == {"c/1/0": 1}
-
-
-def test_what_may_be_kept_is_told(rows, csr, write_csr, tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=(2**20, 2**6), dtype="f4", chunks=(2**19, 2**6))
-    assert open_samples(tmp_path / "a.zarr").edge_bytes == 2**28  # two chunks, which are all
-    parts = (csr.data, csr.indices, csr.indptr)
-    assert open_samples(write_csr(*parts, csr.shape)).edge_bytes == sum(part.nbytes for part in parts)
-    assert open_samples(rows).edge_bytes == 0
 
 
 def test_a_chunk_that_cannot_be_read_is_tried_again(tmp_path):

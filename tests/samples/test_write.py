@@ -57,13 +57,6 @@ def test_types_are_kept_and_values_equal_to_a_fill_value_are_data(tmp_path, dtyp
     assert np.array_equal(rows_of(tmp_path / "a.zarr"), X)
 
 
-def test_sparse_rows_without_values_are_written(tmp_path):
-    with create_csr_store(tmp_path / "a.zarr", n_features=5) as writer:
-        writer.append(scipy.sparse.csr_array((10, 5), dtype=np.float32))
-    samples = open_samples(tmp_path / "a.zarr")
-    assert (samples.n_samples, samples.n_features, len(samples.block(0, 10).data)) == (10, 5, 0)
-
-
 def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path):
     with create_csr_store(tmp_path / "a.zarr") as writer:
         writer.append(np.array([1.0, 2.0]), np.array([0, 99]), np.array([7, 8, 9]))
@@ -107,6 +100,7 @@ def test_description(X, csr, tmp_path):
     assert (report["n_samples"], report["n_features"], report["layout"]) == (9000, 40, "csr")
     assert report["density"] == pytest.approx(csr.nnz / (9000 * 40))
     assert report["class_counts"] == {0: 4500, 1: 4500}
+    assert "class_names" not in zarr.open_array(path / "y", mode="r").attrs
     assert report["checksummed"]
     assert report["digest"] == open_samples(csr).digest
     assert report["advice"] is None
@@ -329,12 +323,9 @@ def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
     ("blocks", "match"),
     [
         ([(np.zeros((2, 3)), None)], "not of 2 columns"),
-        ([(np.zeros(2), None)], "not of 2 columns"),
         ([(np.eye(2), None), (np.array([[0, np.nan]]), None)], "NaN at row 2, column 1"),
         ([(np.array([[0, 1e300]]), None)], "too large for float32"),
-        ([(np.array([["a", "b"]]), None)], "text"),
         ([(np.zeros((0, 2)), None)], r"0 sample\(s\)"),
-        ([(np.zeros((2, 2)), [0])], "one integer a row"),
         ([(np.zeros((2, 2)), [0.5, 1])], "one integer a row"),
         ([(np.eye(2), [0, 1]), (np.eye(2), None)], "all rows or with none"),
         ([(np.eye(2), None), (np.eye(2), [0, 1])], "all rows or with none"),
