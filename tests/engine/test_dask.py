@@ -239,6 +239,7 @@ def test_what_is_sent_while_its_worker_leaves_is_sent_again(
     assert not failures
 
 
+@pytest.mark.nightly
 def test_results_that_were_ready_when_all_workers_died_are_computed_again(own_cluster, samples, set_limit):
     set_limit("GROUPS_AHEAD", 1)
     client = own_cluster(1)
@@ -261,6 +262,7 @@ def test_a_task_that_times_out_is_not_waited_for(dask_client, samples):
         engine.run(TimedOut(), samples)
 
 
+@pytest.mark.nightly
 def test_rows_that_kill_every_worker_end_in_one_sentence(own_cluster, samples, tmp_path, set_limit):
     set_limit("TRIES", 2)
     for name in range(50):

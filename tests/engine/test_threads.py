@@ -200,7 +200,9 @@ print(numba.threading_layer(), hashlib.sha256(mine).hexdigest())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize(
+    "layer", ["omp", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("workqueue", "tbb"))]
+)
 def test_fits_beside_a_parallel_kernel_on_each_threading_layer(expected, layer):
     loads = [sys.executable, "-c", f"import numba.np.ufunc.{LAYERS[layer]}"]
     if subprocess.run(loads, capture_output=True).returncode:

@@ -103,7 +103,7 @@ def test_a_fit_that_was_stopped_ends_as_if_it_had_not_been(name, tmp_path):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_fit_that_was_stopped_often_ends_as_if_it_had_not_been(variant, tmp_path):
     X = scipy.sparse.csr_array(rows_of(variant, N, np.float32))
-    assert_stops_change_nothing(variant, X, tmp_path, [0, 0.2, 0.5, 0.5, 0.9])
+    assert_stops_change_nothing(variant, X, tmp_path, [0, 0.5, 0.9])
 
 
 @pytest.fixture(scope="module")
