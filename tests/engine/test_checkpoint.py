@@ -172,7 +172,6 @@ ONE_ARRAY = entry_of({"array": "0"})
         (entry_of({"array": "3"}), {"0": npy(np.zeros(2))}),
         (ONE_ARRAY, {"0": npy(shape=(10**12, 8))}),
         (ONE_ARRAY, {"0": npy(shape=(-1,))}),
-        (ONE_ARRAY, {"0": npy(np.array(["a"]))}),
         (ONE_ARRAY, {"0": npy(shape=(8,), descr="|O")}),
         (ONE_ARRAY, {"0": b"no array"}),
         (

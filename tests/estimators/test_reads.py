@@ -67,9 +67,8 @@ def test_labels_in_a_file_take_no_read_of_cached_features(name, rings, tmp_path)
     assert (tmp_path / "fit.csv").read_bytes() == (tmp_path / "predict.csv").read_bytes()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_that_have_settled_on_a_larger_sample_take_one_pass(rings, weighted):
-    weights = np.random.default_rng(1).integers(0, 4, ROWS).astype(float) if weighted else np.ones(ROWS)
+def test_labels_that_have_settled_on_a_larger_sample_take_one_pass(rings):
+    weights = np.random.default_rng(1).integers(0, 4, ROWS).astype(float)
     model = fitted("UnsupervisedRLS", rings, weights)
     is_sample = model.history_["stage"] == "sample"
     *steps, last = model.history_[~is_sample].itertuples()
