@@ -41,7 +41,6 @@ def test_candidates_are_what_their_names_say_and_are_judged(rows, k):
     assert len(found) > 4
     for one in found:
         np.testing.assert_array_equal(one.labels, expected[one.name])
-        assert set(one.labels) == set(range(k))
         assert one.score == judge(graph, one.labels)
         assert one.seconds > 0
 

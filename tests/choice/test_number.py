@@ -65,7 +65,6 @@ def test_the_number_of_groups_far_apart_is_found(k):
     assert found.n_clusters == k
     assert adjusted_rand_score(truth, found.labels) == 1
     assert 0.5 < found.agreement <= 1
-    assert found.next_best != k
     assert found.reason.startswith(f"{k} clusters: ")
     assert found.reason.count(". ") == 0
 
@@ -152,7 +151,6 @@ def test_partitions_are_each_there_once_and_have_their_evidence(nested):
 
 def test_a_number_that_is_given_has_cuts_alone(nested):
     seen = structure(nested[0].graph, 40)
-    assert seen.tree.n_pieces >= 40
     for one in seen.partitions:
         np.testing.assert_array_equal(one.labels, seen.tree.labels(one.n_clusters))
 

@@ -108,11 +108,6 @@ def test_maps_travel_with_one_basis_and_nothing_worked_out(X):
         np.testing.assert_array_equal(again.block(X[:9], np.float32), kernel(X[:9], basis, np.float32))
 
 
-def test_columns_that_do_not_rise_are_one_sentence():
-    with pytest.raises(InputError, match=r"^the columns of kernel 1 are not strictly increasing[^\n]*\.$"):
-        MultipleKernels(NAMED[:2], (None, np.array([1, 1])))
-
-
 def test_facts_describe_named_kernels_and_no_functions(X):
     with pytest.raises(InputError, match=r"^kernel laplacian is a function, which a model file cannot hold;"):
         stack_of([LAPLACIAN]).to_dict()
