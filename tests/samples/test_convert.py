@@ -247,7 +247,7 @@ def test_foreign_stores_and_arrays_in_memory_get_checksums(X, csr, write_csr, tm
         ("a.svm", "1 1:1\n", {"dtype": "int32"}, "dtype='int32'"),
         ("a.svm", "1 1:1\n", {"n_features": 0}, "n_features=0"),
         ("a.svm", "1 1:1\n", {"memory_limit": "512MiB"}, "memory_limit='512MiB'"),
-        ("a.svm", "1 1:1\n", {"label_column": 0}, "label_column"),
+        ("a.svm", "1 1:1\n", {"label_column": 0}, r"label_column is of CSV.*a\.svm is none: leave it out"),
         ("a.svm", "# nothing\n", {}, r"0 sample\(s\)"),
         ("a.txt", "hello world\n", {}, r"no known format.*\.csv"),
         ("a.csv", None, {}, "does not exist"),

@@ -53,15 +53,32 @@ def test_types_are_kept_and_values_equal_to_a_fill_value_are_data(tmp_path, dtyp
     X = np.full((5000, 2), value, dtype)
     with create_dense_store(tmp_path / "a.zarr", 2, dtype=dtype, chunk_rows=1000) as writer:
         writer.append(X)
-    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").dtype == dtype
+    array = zarr.open_array(tmp_path / "a.zarr/X", mode="r")
+    assert array.dtype == dtype
+    if array.dtype.kind in "iu":  # the value that data have least often
+        assert array.fill_value == value
     assert np.array_equal(rows_of(tmp_path / "a.zarr"), X)
 
 
-def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path):
+@pytest.mark.parametrize("last", [0, 99])
+def test_row_pointers_may_begin_anywhere_and_columns_be_counted(tmp_path, last):
     with create_csr_store(tmp_path / "a.zarr") as writer:
-        writer.append(np.array([1.0, 2.0]), np.array([0, 99]), np.array([7, 8, 9]))
+        writer.append(np.array([1.0, 2.0]), np.array([0, last]), np.array([7, 8, 9]))
     block = open_samples(tmp_path / "a.zarr").block(0, 2)
-    assert (block.n_features, block.indices.tolist(), block.indptr.tolist()) == (100, [0, 99], [0, 1, 2])
+    assert (block.n_features, block.indices.tolist(), block.indptr.tolist()) == (
+        last + 1,
+        [0, last],
+        [0, 1, 2],
+    )
+
+
+def test_each_row_has_a_name_or_none_has(tmp_path):
+    with (
+        one_sentence("1 names of rows came for 2 rows: give one a row"),
+        create_dense_store(tmp_path / "a.zarr", 2) as writer,
+    ):
+        writer.append(np.eye(2))
+        writer.append_index(np.array(["a"]))
 
 
 @pytest.mark.parametrize(("n_features", "dtype"), [(5, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)])
