@@ -41,6 +41,7 @@ FITS = {
 WRITTEN = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}  # and files that are opened to be written
 
+pytestmark = pytest.mark.slow
 cases = st.sampled_from(sorted(FITS))
 places = st.integers(0, 2**16)
 moments = st.integers(0, 40)
@@ -62,6 +63,7 @@ def beginnings():
 def write(rows, store, overwrite=False):
     """Convert rows to a store of three chunks."""
     with pytest.MonkeyPatch.context() as patch:
+        # Internal: chunks of 4 MiB would be one chunk of these rows.
         patch.setattr("mmcnb.stores._write.chunk_rows_for", lambda row_bytes: CHUNK)
         convert(rows, store, overwrite=overwrite)
 
@@ -102,9 +104,7 @@ def watch():
     def told(event, arguments):
         if watched["left"] is None or threading.current_thread() is not threading.main_thread():
             return
-        changes = event in CHANGES or (
-            event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        )
+        changes = event in CHANGES or (event == "open" and arguments[2] & WRITTEN)
         if changes and "mmcnb-states" in str(arguments[0]):
             watched["left"] -= 1
             if watched["left"] < 0:

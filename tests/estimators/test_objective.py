@@ -1,3 +1,5 @@
+"""Two clusters in the hinge form: labels, objective, sizes and balance are those of the model."""
+
 import numpy as np
 import pytest
 
@@ -48,11 +50,12 @@ def check(model, X, weights=None):
 
 
 def in_turn(names, settings):
-    """Each estimator with each setting and each data set, and each setting with each data set: pairs."""
+    """Each setting with every second data set, and each estimator in turn."""
     return [
         (names[(i + j) % len(names)], data, setting)
         for i, data in enumerate(DATA)
         for j, setting in enumerate(settings)
+        if (i + j + j // 2) % 2 == 0
     ]
 
 
@@ -71,8 +74,7 @@ def test_the_same_where_the_last_steps_run_on_all_rows(name, data, setting):
     check(model, DATA[data])
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly"])
-@pytest.mark.parametrize("name", ["SparseKernelMMC", "KernelCPMMC"])
+@pytest.mark.parametrize(("name", "kernel"), [("SparseKernelMMC", "poly"), ("KernelCPMMC", "linear")])
 def test_the_same_for_other_kernels(name, kernel):
     X = make_blobs(200)
     check(make(name, kernel=kernel, gamma="auto", degree=2).fit(X), X)
@@ -98,10 +100,9 @@ def test_fit_on_more_rows_than_a_reduction_block(name):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("seed", range(3))
-def test_true_clusters_are_found(name, seed):
-    X = make_blobs(400, gap=8.0, seed=seed)
-    model = make(name, random_state=seed).fit(X)
+def test_true_clusters_are_found(name):
+    X = make_blobs(400, gap=8.0)
+    model = make(name).fit(X)
     # Not each row: without a balance the mean decision value is 0, though one group is larger.
     assert balanced_clustering_error(X[:, 0] > 0, model.labels_) < 0.05
     assert model.report_["clusters_found"]
@@ -112,7 +113,7 @@ def test_true_clusters_are_found(name, seed):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_smaller_cluster_holds_its_least_share(name):
     X = np.r_[make_blobs(290, gap=0.0), make_blobs(10, gap=0.0) + 15]
-    for min_share in (0.1, 0.5, 0.8):
+    for min_share in (0.1, 0.8):
         model = make(name, min_share=min_share, C=5.0).fit(X)
         assert min(np.bincount(model.labels_)) >= min_share / 2 * 300 - 1
 
@@ -120,7 +121,7 @@ def test_smaller_cluster_holds_its_least_share(name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_mean_decision_value_is_within_the_balance(name):
     X = make_blobs(300)
-    for balance in (0.0, 0.02, 0.3):
+    for balance in (0.0, 0.02):
         model = make(name, balance=balance, C=5.0).fit(X)
         if model.report_["quantile_steps"] == 0:
             assert abs(model.decision_function(X).mean()) <= balance * model.rho_ + 1e-6
@@ -154,9 +155,8 @@ def test_rows_without_clusters_are_warned_of():
     assert not model.report_["clusters_found"]
 
 
-@pytest.mark.parametrize("rare", [10, 40])
-def test_two_values_far_from_balance_stay_two_clusters_on_all_rows(rare):
-    X = np.r_[np.zeros((3000 - rare, 1)), np.ones((rare, 1))]
+def test_two_values_far_from_balance_stay_two_clusters_on_all_rows():
+    X = np.repeat([[0.0], [1.0]], [2990, 10], axis=0)
     labels = SparseKernelMMC(random_state=0).fit(X).labels_
     assert np.array_equal(labels, X[:, 0])
 
@@ -167,6 +167,7 @@ def test_judges_that_disagree_are_heard(monkeypatch):
     def only_the_narrowest_is_clean(labelings, *others):
         return np.r_[0.0, np.ones(len(labelings) - 1)]
 
+    # Internal: rows on which the judges of the width disagree are rare.
     monkeypatch.setattr("mmcnb.hinge.sample_search.leave_one_out_scores", only_the_narrowest_is_clean)
     with pytest.warns(ClusterWarning, match=r"^the judges of the width disagree: \|w\|² prefers [^\n]*\.$"):
         model = SparseKernelMMC(random_state=0).fit(X)

@@ -1,10 +1,41 @@
+"""Every estimator passes scikit-learn's checks of estimators."""
+
 import pytest
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import mmcnb
-from tests.estimators.conftest import ESTIMATORS, make, make_blobs
+from mmcnb import (
+    CPMMC,
+    CrammerSingerMMC,
+    EvolutionaryMMC,
+    KernelCPMMC,
+    KernelKMeans,
+    MaximumMarginClustering,
+    MultipleKernelClustering,
+    SparseKernelMMC,
+    UnsupervisedRLS,
+)
+from tests.estimators.every import NAMES
 
+QUICK = [
+    CPMMC(),
+    UnsupervisedRLS(),
+    KernelKMeans(n_clusters=3),
+    MaximumMarginClustering(),
+]
+ALL = [
+    *QUICK,
+    SparseKernelMMC(),
+    CrammerSingerMMC(n_clusters=3, n_init=1),
+    KernelCPMMC(),
+    EvolutionaryMMC(),
+    MultipleKernelClustering(n_init=1),
+    MultipleKernelClustering(n_clusters=3, n_init=1),
+    MaximumMarginClustering(n_clusters=2),
+    MaximumMarginClustering(n_clusters=3),
+    MaximumMarginClustering(n_clusters=2, kernel="graph"),
+    MaximumMarginClustering(n_clusters=2, metric="cosine"),
+    MaximumMarginClustering(noise="auto"),
+]
 # scikit-learn grants its own KMeans the same two.
 DRAWN = (
     "starts are drawn by row, so that a row given twice draws others than a row of weight 2; where there are "
@@ -14,6 +45,12 @@ EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": DRAWN,
     "check_sample_weight_equivalence_on_sparse_data": DRAWN,
 }
+LONG = {
+    "check_estimators_pickle",
+    "check_estimator_sparse_matrix",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+}
 
 
 def expected_failures(estimator):
@@ -21,65 +58,33 @@ def expected_failures(estimator):
     return {} if getattr(estimator, "n_clusters", 2) is None else EXPECTED_FAILURES
 
 
-class FrontDoor(mmcnb.MaximumMarginClustering):
+CHECKS = parametrize_with_checks(ALL, expected_failed_checks=expected_failures)
+
+
+def with_speed(case):
+    """A case of the checks, slow where it takes long."""
+    case = case if hasattr(case, "values") else pytest.param(*case)
+    estimator, check = case.values
+    is_long = estimator not in QUICK or check.func.__name__ in LONG
+    return pytest.param(*case.values, marks=[*case.marks, *[pytest.mark.slow] * is_long])
+
+
+class FrontDoor(MaximumMarginClustering):
     """The front door without probabilities: checks of sparse rows take what has them for a classifier."""
 
     predict_proba = property()
 
 
-def checked(estimator, check):
+CASES = [with_speed(case) for case in CHECKS.args[1]]
+
+
+@pytest.mark.parametrize(("estimator", "check"), CASES, ids=CHECKS.kwargs["ids"])
+def test_scikit_learn_checks(estimator, check):
     of_sparse_rows = check.func.__name__.startswith("check_estimator_sparse")
-    if of_sparse_rows and isinstance(estimator, mmcnb.MaximumMarginClustering):
+    if of_sparse_rows and isinstance(estimator, MaximumMarginClustering):
         estimator = FrontDoor(**estimator.get_params())
-        assert not hasattr(estimator, "predict_proba")
     check(estimator)
 
 
-@parametrize_with_checks(
-    [
-        mmcnb.SparseKernelMMC(),
-        mmcnb.CPMMC(),
-        mmcnb.UnsupervisedRLS(),
-        mmcnb.MaximumMarginClustering(),
-        mmcnb.MaximumMarginClustering(n_clusters=2),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check):
-    checked(estimator, check)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        mmcnb.CrammerSingerMMC(n_clusters=3, n_init=1),
-        mmcnb.KernelCPMMC(),
-        mmcnb.EvolutionaryMMC(),
-        mmcnb.MultipleKernelClustering(),
-        mmcnb.KernelKMeans(n_clusters=3),
-        mmcnb.MaximumMarginClustering(n_clusters=3),
-        mmcnb.MaximumMarginClustering(n_clusters=(2, 3)),
-        mmcnb.MaximumMarginClustering(n_clusters=2, kernel="graph"),
-        mmcnb.MaximumMarginClustering(n_clusters=2, kernel="linear"),
-        mmcnb.MaximumMarginClustering(n_clusters=2, metric="cosine"),
-        mmcnb.MaximumMarginClustering(noise="auto"),
-        mmcnb.MultipleKernelClustering(n_clusters=3, n_init=1),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks_of_others(estimator, check):
-    checked(estimator, check)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_clone_has_the_same_parameters_and_is_not_fitted(name):
-    model = make(name, C=3.0).fit(make_blobs(60))
-    again = clone(model)
-    assert again.get_params() == model.get_params()
-    assert not hasattr(again, "model_")
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_fit_predict_is_fit_then_labels(name):
-    X = make_blobs(60)
-    assert (make(name).fit_predict(X) == make(name).fit(X).labels_).all()
+def test_every_estimator_is_checked():
+    assert {type(estimator).__name__ for estimator in ALL} == set(NAMES)
