@@ -117,17 +117,19 @@ def test_an_output_that_appears_meanwhile_is_kept(tmp_path, mine, other, steps):
 @pytest.mark.parametrize("other", ["file", "folder"])
 def test_an_output_that_appears_after_the_last_look_is_kept(tmp_path, other, monkeypatch):
     path = tmp_path / "rows"
-    rename = ctypes.CDLL(None, use_errno=True).renameat2
+    load = ctypes.CDLL
 
-    def too_late(*names):
-        write(path, "of another process", other)
-        return rename(*names)
+    def late_library(*how, **options):
+        rename = load(*how, **options).renameat2
 
-    library = SimpleNamespace(renameat2=too_late)
+        def too_late(*names):
+            write(path, "of another process", other)
+            return rename(*names)
+
+        return SimpleNamespace(renameat2=too_late)
+
     with pytest.raises(InputError, match="exists already: choose another path"):
-        replace(
-            path, "new", "file", False, lambda: monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: library)
-        )
+        replace(path, "new", "file", False, lambda: monkeypatch.setattr(ctypes, "CDLL", late_library))
     assert read(path) == "of another process"
     assert names(tmp_path) == ["rows"]
 
