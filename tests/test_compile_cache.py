@@ -1,4 +1,4 @@
-"""The compile cache, where several processes save into it at once."""
+"""The compile cache, where several processes save into it at once, and where it cannot be written."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+# Internal: routines of the library take seconds to compile; this one is made as they are.
 MODULE = """
 from mmcnb._numba import njit
 
@@ -21,7 +23,7 @@ from numba.core.caching import IndexDataCacheFile
 write = IndexDataCacheFile._save_index
 
 def slowly(self, overloads):
-    time.sleep(2.0)
+    time.sleep(1.0)
     write(self, overloads)
 
 IndexDataCacheFile._save_index = slowly
@@ -37,36 +39,7 @@ from halves import halved
 cache = halved._cache._cache_file
 print(halved(3.0), halved(5), len(set(cache._load_index().values())), sum(halved.stats.cache_hits.values()))
 """
-
-
-@pytest.mark.slow
-def test_processes_that_save_at_once_do_not_take_each_others_place(tmp_path):
-    (tmp_path / "halves.py").write_text(MODULE)
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", COMPILE, value],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for value in ("3.0", "5")
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    found = [process.communicate()[0] for process in processes]
-    assert found == ["1.5\n", "2.5\n"]
-    command = [sys.executable, "-c", LOAD]
-    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    assert printed.split() == ["1.5", "2.5", "2", "2"]
-
-
-FULL = """
+FULL_DISK = """
 from numba.core.caching import IndexDataCacheFile
 
 def full(self, overloads):
@@ -77,13 +50,39 @@ from halves import halved
 
 print(halved(3.0), halved(5))
 """
+NO_FOLDER = f"{MODULE}\nprint(halved(3.0), halved(5))"  # code without a file has no folder beside it
 
 
-def test_a_cache_that_cannot_be_written_any_more_stops_nothing(tmp_path):
+@pytest.fixture
+def environment(tmp_path):
+    """A process that sees a routine of a module, and a cache of its own."""
     (tmp_path / "halves.py").write_text(MODULE)
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", FULL], env=environment, capture_output=True, text=True)
-    assert done.stdout == "1.5 2.5\n", done.stderr
-    assert done.stderr.count("the compile cache cannot be written") == 1
-    assert "Traceback" not in done.stderr
+    return os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
+
+
+def test_processes_that_save_at_once_do_not_take_each_others_place(environment):
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", COMPILE, value], env=environment, text=True, **streams)
+        for value in ("3.0", "5")
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate()[0] for process in processes] == ["1.5\n", "2.5\n"]
+    command = [sys.executable, "-c", LOAD]
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert printed.split() == ["1.5", "2.5", "2", "2"]
+
+
+@pytest.mark.parametrize("code", [FULL_DISK, NO_FOLDER], ids=["full disk", "no folder"])
+def test_a_cache_that_cannot_be_written_stops_nothing_and_is_told_once(code, environment):
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert process.stdout == "1.5 2.5\n", process.stderr
+    assert process.stderr.count("the compile cache cannot be written") == 1
+    assert "set NUMBA_CACHE_DIR to a folder that can be written" in process.stderr
+    assert "Traceback" not in process.stderr

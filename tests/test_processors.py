@@ -48,13 +48,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 warnings.simplefilter("ignore")
-found = {}
+labels = {}
 with np.load(sys.argv[1]) as sets:
     for name in sets:
         X = csr_array(sets[name]) if "sparse" in name else sets[name]
         model = mmcnb.MaximumMarginClustering(int(name.split()[-1]), random_state=0).fit(X)
-        found[name] = [model.candidate_, hashlib.sha256(model.labels_.tobytes()).hexdigest()]
-print(json.dumps(found))
+        labels[name] = [model.candidate_, hashlib.sha256(model.labels_.tobytes()).hexdigest()]
+print(json.dumps(labels))
 """
 EVERY = """
 import hashlib, json, sys, warnings
@@ -63,15 +63,15 @@ from scipy.sparse import csr_array
 from tests.estimators.every import NAMES, make_any
 
 warnings.simplefilter("ignore")
-found = {}
+labels = {}
 with np.load(sys.argv[1]) as sets:
     for key in sets:
         for name in NAMES:
             for form in (np.asarray, csr_array):
                 model = make_any(name, n_clusters=int(key.split()[-1])).fit(form(sets[key]))
                 digest = hashlib.sha256(model.labels_.tobytes()).hexdigest()
-                found[f"{name}, {key}, {form.__name__}"] = [digest, float(f"{model.objective_:.4g}")]
-print(json.dumps(found))
+                labels[f"{name}, {key}, {form.__name__}"] = [digest, float(f"{model.objective_:.4g}")]
+print(json.dumps(labels))
 """
 
 
@@ -115,82 +115,60 @@ def groups(clusters, columns, rows, seed):
     return 2.5 * np.eye(clusters, columns)[of] + random.normal(size=(rows, columns)) * 0.6
 
 
-@pytest.fixture(scope="module")
-def groups_of_all(tmp_path_factory):
-    path = tmp_path_factory.mktemp("groups") / "sets.npz"
-    np.savez(path, **{"plane 2": groups(2, 2, 300, 0), "many columns 2": groups(2, 60, 200, 1)})
-    return path
-
-
-@pytest.fixture(scope="module")
-def sets(tmp_path_factory):
-    path = tmp_path_factory.mktemp("sets") / "sets.npz"  # made once, as libm has a part in made rows too
-    np.savez(path, **small_sets())
-    return path
-
-
 def printed(code, *words, **environment):
     """What a process prints that sees another processor."""
-    own = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
+    settings = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
     command = [sys.executable, "-c", code, *map(str, words)]
-    done = subprocess.run(command, env=own, capture_output=True, text=True)
-    if done.returncode == -signal.SIGILL and "OPENBLAS_CORETYPE" in environment:
+    process = subprocess.run(command, env=settings, capture_output=True, text=True)
+    if process.returncode == -signal.SIGILL and "OPENBLAS_CORETYPE" in environment:
         pytest.skip("this processor lacks instructions of the other one")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
-@pytest.fixture(scope="module")
-def labels(sets):
-    return json.loads(printed(FIT, sets))
+@pytest.fixture(scope="module", params=["the default", "every estimator"])
+def fits(request, tmp_path_factory):
+    """A function that gives the labels of fits in a process of some environment; and those of this one."""
+    path = tmp_path_factory.mktemp("sets") / "sets.npz"  # made once, as libm has a part in made rows too
+    if request.param == "the default":
+        code, sets = FIT, small_sets()
+    else:
+        code, sets = EVERY, {"plane 2": groups(2, 2, 300, 0), "many columns 2": groups(2, 60, 200, 1)}
+    np.savez(path, **sets)
 
+    def labels(**environment):
+        return json.loads(printed(code, path, **environment))
 
-@pytest.fixture(scope="module")
-def of_all(groups_of_all):
-    return json.loads(printed(EVERY, groups_of_all))
+    return labels, labels()
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_labels_do_not_depend_on_the_kernels_of_blas(core, sets, labels):
+def test_labels_do_not_depend_on_the_kernels_of_blas(core, fits):
+    labels, expected = fits
     taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
     if not taken or not taken <= CORES[core]:
         pytest.skip(f"for {core} BLAS takes the kernels of {', '.join(taken) or 'a processor it hides'}")
-    assert json.loads(printed(FIT, sets, OPENBLAS_CORETYPE=core)) == labels
+    assert labels(OPENBLAS_CORETYPE=core) == expected
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_labels_of_every_estimator_do_not_depend_on_the_kernels_of_blas(core, groups_of_all, of_all):
-    taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
-    if not taken or not taken <= CORES[core]:
-        pytest.skip(f"for {core} BLAS takes the kernels of {', '.join(taken) or 'a processor it hides'}")
-    assert json.loads(printed(EVERY, groups_of_all, OPENBLAS_CORETYPE=core)) == of_all
-
-
-def test_labels_of_every_estimator_do_not_depend_on_instructions(groups_of_all, of_all, tmp_path):
-    own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
-    assert json.loads(printed(EVERY, groups_of_all, **own)) == of_all
-    found = np.show_config("dicts")["SIMD Extensions"].get("found", [])
-    without = {"NPY_DISABLE_CPU_FEATURES": " ".join(found)} if found else {}
-    assert json.loads(printed(EVERY, groups_of_all, **without)) == of_all
-
-
-def test_labels_do_not_depend_on_the_loops_of_numpy(sets, labels):
-    found = np.show_config("dicts")["SIMD Extensions"].get("found", [])
-    if not found:
+def test_labels_do_not_depend_on_the_loops_of_numpy(fits):
+    labels, expected = fits
+    features = np.show_config("dicts")["SIMD Extensions"].get("found", [])
+    if not features:
         pytest.skip("NumPy has no loops for this processor to leave out")
-    without = json.loads(printed(FIT, sets, NPY_DISABLE_CPU_FEATURES=" ".join(found)))
-    assert without == labels
+    assert labels(NPY_DISABLE_CPU_FEATURES=" ".join(features)) == expected
 
 
-def test_labels_do_not_depend_on_the_functions_of_libm(sets, labels):
+def test_labels_do_not_depend_on_the_functions_of_libm(fits):
+    labels, expected = fits
     tunables = (f"glibc.cpu.hwcaps={names}" for names in WITHOUT_FMA)
     values = printed(LIBM)
     taken = [tunable for tunable in tunables if printed(LIBM, GLIBC_TUNABLES=tunable) != values]
     if not taken:
         pytest.skip("libm computes the same if it is told that the processor has no AVX2 and FMA")
-    assert json.loads(printed(FIT, sets, GLIBC_TUNABLES=taken[0])) == labels
+    assert labels(GLIBC_TUNABLES=taken[0]) == expected
 
 
-def test_labels_do_not_depend_on_the_instructions_that_numba_compiles_for(sets, labels, tmp_path):
-    own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
-    assert json.loads(printed(FIT, sets, **own)) == labels
+def test_labels_do_not_depend_on_the_instructions_that_numba_compiles_for(fits, tmp_path):
+    labels, expected = fits
+    assert labels(NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR=str(tmp_path)) == expected
