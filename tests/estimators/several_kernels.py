@@ -8,7 +8,6 @@ from tests.estimators.conftest import bits, make_blobs
 
 KERNELS = [("rbf", {"gamma": 0.5}), ("rbf", {"gamma": 0.05}), "linear"]
 QUICK = {"kernels": KERNELS, "C": 3.5, "n_init": 1, "random_state": 0, "n_jobs": 1}
-both_thresholds = pytest.mark.parametrize("threshold", ["adaptive", "fixed"])
 two_and_three = pytest.mark.parametrize("k", [2, 3])
 
 

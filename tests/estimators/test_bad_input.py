@@ -1,9 +1,8 @@
 """Input that cannot be used is refused by one sentence that names the place or the parameter."""
 
 import re
-from functools import cache, partial
+from functools import cache
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.sparse
@@ -21,7 +20,6 @@ from mmcnb import (
     SparseKernelMMC,
     UnsupervisedRLS,
     datasets,
-    plotting,
 )
 from mmcnb.errors import InputError, MemoryLimitError
 from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_sparse
@@ -169,17 +167,13 @@ OUT_OF_RANGE = [
     (SparseKernelMMC, "gamma", [1e-308], "a number of at least 1e-100"),
     (SparseKernelMMC, "balance", [-0.1, 1.0], "a number of at least 0 and below 1"),
     (SparseKernelMMC, "min_share", [-0.1, 1.1, None], "a number of at least 0 and at most 1"),
-    (SparseKernelMMC, "eta", [0.0, 1.5], "a number above 0 and at most 1"),
     (SparseKernelMMC, "n_init", [0, 2.5, None], "a whole number of at least 1"),
     (SparseKernelMMC, "n_init", [2**31], "a whole number of at least 1 and at most 2.14748e+09"),
     (SparseKernelMMC, "degree", [0, 1001], "a whole number of at least 1 and at most 1000"),
     (SparseKernelMMC, "sample_size", [1, 0.5], "a whole number of at least 2"),
     (KernelKMeans, "tol", [-1e-3], "a number of at least 0"),
-    (UnsupervisedRLS, "alpha", [0.0, np.nan], "a number above 0"),
-    (UnsupervisedRLS, "size_tolerance", [2.0], "a number of at least 0 and at most 1"),
     (UnsupervisedRLS, "n_landmarks", [1, None], "a whole number of at least 2"),
     (CrammerSingerMMC, "n_clusters", [0, 2.5], "a whole number of at least 1"),
-    (EvolutionaryMMC, "patience", [0], "a whole number of at least 1"),
 ]
 CHOICES = [
     (SparseKernelMMC, "init", "best", "'mixed'"),
@@ -247,11 +241,6 @@ def front_door():
     return MaximumMarginClustering(2, random_state=0).fit(X)
 
 
-def drawn(display, **options):
-    plt.close("all")
-    display.from_estimator(front_door(), X, **options)
-
-
 BLOCK = {"kind": "blobs", "start": 0, "stop": 5, "n_features": 3, "random_state": 0, "n_clusters": 2}
 FUNCTIONS = {
     "labels_at": (lambda n_clusters: front_door().labels_at(X, n_clusters), "n_clusters"),
@@ -267,8 +256,6 @@ FUNCTIONS = {
     ),
     "config": (mmcnb.config, "memory_limit n_jobs engine"),
     "warmup": (mmcnb.warmup, "estimator"),
-    "ClusterDisplay": (partial(drawn, plotting.ClusterDisplay), "features sample_size random_state"),
-    "ClusterMapDisplay": (partial(drawn, plotting.ClusterMapDisplay), "labels sample_size random_state"),
 }
 
 
@@ -304,12 +291,9 @@ ODD = [
     (UnsupervisedRLS(alpha=1e-30), "; take a larger alpha|or take a larger alpha"),
     (UnsupervisedRLS(cluster_sizes=[0.7, 0.7]), "cluster_sizes must sum to 1, not to 1.4; "),
     (UnsupervisedRLS(cluster_sizes=[1.5, -0.5]), "cluster_sizes must be positive, and -0.5 is not; "),
-    (UnsupervisedRLS(cluster_sizes=[np.nan, 1.0]), "cluster_sizes must be positive, and nan is not; "),
     (UnsupervisedRLS(cluster_sizes=["a", "b"]), "cluster_sizes contains text"),
-    (UnsupervisedRLS(cluster_sizes="even"), "cluster_sizes"),
     (CrammerSingerMMC(3, cluster_sizes=[0.5, 0.5]), "one share for each of the 3 clusters, not 2"),
     (EvolutionaryMMC(alpha=1e-22), "take a larger alpha"),
-    (KernelKMeans(51), "the sample has 50 rows that differ, fewer than n_clusters=51"),
 ]
 
 
@@ -331,10 +315,6 @@ def zero(rows, basis):
     return np.zeros((rows.shape[0], basis.shape[0]))
 
 
-def lopsided(rows, basis):
-    return rows.sum(axis=1)[:, None] * np.ones(basis.shape[0])
-
-
 NO_NUMBERS = r"columns\[0\] are no column numbers"
 NO_COLUMN = r"columns\[0\] names no column"
 KERNELS = [
@@ -342,12 +322,9 @@ KERNELS = [
     (None, "kernels=None is no list"),
     ("rbf", "kernels='rbf' is unknown"),
     (["cosine"], r"kernels\[0\]='cosine' is unknown"),
-    (["rbf", ("rbf", {"width": 1})], r"kernels\[1\] has no parameter 'width'"),
-    ([("rbf", {"gamma": "wide"})], r"kernels\[0\]: gamma='wide'"),
     (["linear", 3], r"kernels\[1\]=3 is no kernel"),
     ([np.eye(60)], r"kernels\[0\] is an array, which is no kernel"),
     (["linear", nan], "kernel nan gave nan"),
-    ([lopsided], "kernel lopsided is not symmetric"),
     (["linear", "rbf", "linear"], "kernel linear is kernel linear again"),
     (["linear", zero], "kernel zero is the same for all rows"),
 ]
@@ -355,18 +332,13 @@ COLUMNS = [
     ([[0], [1]], "one entry for each of the 1 kernels"),
     ([[0, 3]], rf"{NO_NUMBERS} \(index 3 "),
     ([[]], NO_COLUMN),
-    ([slice(3, None)], NO_COLUMN),
     ([[True, False]], NO_NUMBERS),
-    ([[0.0, 1.0]], NO_NUMBERS),
     ([[[0], [1, 2]]], NO_NUMBERS),
-    ([0], NO_NUMBERS),
 ]
 SEVERAL = [
     ({"kernels": "auto", "columns": [[0]]}, "columns are given"),
     ({"n_clusters": 3, "balance": 0.1}, "balance and init are for two clusters"),
-    ({"n_clusters": 3, "init": "random"}, "balance and init are for two clusters"),
     ({"basis": "exact", "n_landmarks": 9}, "leave n_landmarks at None"),
-    ({"basis": "exact", "sample_size": 9}, "leave sample_size at None"),
     ({"kernels": [one_time], "checkpoint": "run"}, "a checkpoint knows kernels by name alone"),
     *(({"kernels": kernels}, sentence) for kernels, sentence in KERNELS),
     *(({"kernels": ["rbf"], "columns": columns}, sentence) for columns, sentence in COLUMNS),

@@ -83,24 +83,6 @@ def test_a_ring_around_a_group_is_told_from_it_where_k_means_cuts_both():
     assert adjusted_rand_score(y, KMeans(2, n_init=4, random_state=0).fit(X).labels_) < 0.5
 
 
-def test_rows_of_weight_0_count_for_nothing_and_are_labelled_all_the_same():
-    X, _ = groups(900)
-    weights = np.random.default_rng(0).integers(0, 2, 900).astype(float)
-    there = weights > 0
-    settings = {"n_clusters": 5, "random_state": 0}
-    model = mmcnb.KernelKMeans(**settings).fit(X, sample_weight=weights)
-    alone = mmcnb.KernelKMeans(**settings).fit(X[there])
-    assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-9)
-    np.testing.assert_array_equal(canonical_labels(model.labels_[there]), alone.labels_)
-    np.testing.assert_array_equal(model.labels_, model.predict(X))
-
-
-def test_more_clusters_than_landmarks_are_no_matter():
-    X, _ = groups(500)
-    model = mmcnb.KernelKMeans(40, n_landmarks=10, gamma=0.1, random_state=0).fit(X)
-    assert (np.bincount(model.labels_, minlength=40) > 0).all()
-
-
 def test_one_cluster_and_as_many_as_rows():
     X, _ = groups(30)
     one = whole(X, 1)

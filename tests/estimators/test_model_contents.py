@@ -61,16 +61,13 @@ def changed(place, value):
 
 
 TREE = [
-    ("graph_pieces", halved, "graph_pieces does not fit"),
     ("graph_pieces", changed(0, 10**6), "graph_pieces does not fit"),
     ("graph_pieces", lambda a: 0 * a, "graph_pieces does not fit"),  # some piece has no node
     ("graph_merges", changed((-1, 0), 10**6), "graph_merges does not fit"),
     ("graph_merges", lambda a: a[::-1], "graph_merges does not fit"),  # those above come first: a cycle
-    ("graph_merges", lambda a: 0 * a, "graph_merges does not fit"),
     ("graph_merges", lambda a: a[:, :1], "graph_merges does not fit"),
     ("graph_links", lambda a: -a, "graph_links does not fit"),
     ("graph_links", lambda a: a[::-1], "graph_links does not fit"),
-    ("graph_links", changed(-1, 0.0), "graph_links does not fit"),
 ]
 ARRAYS = [
     ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
@@ -95,7 +92,6 @@ ARRAYS = [
     ("graph", "coef", lambda a: 0 * a, "coef numbers no clusters of the nodes"),
     ("graph", "offset", lambda a: np.r_[a, 0.0], "coef numbers no clusters of the nodes"),
     ("graph", "graph_labels", lambda a: a + 1, "graph_labels does not fit"),
-    ("graph", "graph_labels", lambda a: a - 1, "graph_labels does not fit"),
     ("graph", "graph_offsets", halved, "graph_offsets does not fit"),
     ("graph", "graph_offsets", changed(0, -1e100), "graph_offsets does not fit"),
     ("graph", "graph_bound", lambda a: a - 1e100, "graph_bound does not fit"),
@@ -103,7 +99,6 @@ ARRAYS = [
     *(("margin", *row) for row in TREE),
     ("axes", "graph_axes", lambda a: a[1:], "graph_axes does not fit"),
     ("directions", "graph_indptr", lambda a: a + 1, "graph_indptr does not fit"),
-    ("directions", "graph_shape", lambda a: a[:1], "graph_shape does not fit"),
     ("directions", "graph_shape", lambda a: [*a, 0, 9], "graph_shape does not fit"),
 ]
 
@@ -168,21 +163,16 @@ HEADERS = [
     ("linear", ("n_features_in",), True, "n_features_in=True, which is of no model"),
     ("linear", ("feature_names_in",), ["a", "b"], "feature_names has 2 entries for 3 columns"),
     ("linear", ("history",), {"a": [1], "b": [1, 2]}, "is no whole model"),
-    ("linear", ("history",), [[1]], "has history="),
-    ("linear", ("report",), None, "has report=None"),
     ("linear", ("report", "warnings"), [1], r"has warnings=\[1\]"),
     ("least squares", ("parameters", "n_clusters"), 4, "n_clusters=4 for a rule of 3 clusters"),
     ("least squares", ("report", "sizes"), [60, 60], "2 sizes for 3 clusters"),
-    ("least squares", ("alpha",), "big", "has alpha='big'"),
     ("several kernels", ("kernel_names",), ["one"], r"has kernel_names=\['one'\]"),
     ("several kernels", ("model", "kernel", "columns"), [[7]] + [None] * 4, "columns of a kernel reach 7"),
     ("several kernels", ("model", "kernel", "columns"), [[10**30]] + [None] * 4, "is no whole model"),
-    ("linear", ("class",), "x" * 10**6, "contains a xxx"),
     ("linear", ("class",), "a\nb", r"contains a a\\nb, which"),
     ("linear", ("parameters",), {"x" * 10**6: 1}, "gives CPMMC the parameter 'xxx"),
     ("linear", ("objective",), float("nan"), "has objective=nan"),
     ("least squares", ("report", "sizes"), [130, -10, 0], "3 sizes for 3 clusters"),
-    ("least squares", ("report", "sizes"), [0, 0, 0], "3 sizes for 3 clusters"),
     ("graph", ("report",), {}, "has no layers or no sizes"),
     ("graph", ("report", "noise"), "many", "has noise='many'"),
     ("graph", ("n_clusters",), 5, "n_clusters_=5 for a rule of 2 clusters"),

@@ -108,15 +108,6 @@ def test_truncated_models_are_refused(tmp_path, length):
         mmcnb.load(tmp_path / "short")
 
 
-def write_text(path):
-    path.write_text("no model")
-
-
-def write_array(path):
-    with path.open("wb") as file:
-        np.save(file, np.zeros(3))
-
-
 def write_zip(path):
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("a.txt", "text")
@@ -132,8 +123,7 @@ def write_header(header):
 
 
 FOREIGN = {
-    "text": (write_text, "is no model of mmcnb, or it is damaged"),
-    "an array": (write_array, "is no model of mmcnb, or it is damaged"),
+    "text": (lambda path: path.write_text("no model"), "is no model of mmcnb, or it is damaged"),
     "a zip": (write_zip, "is no model of mmcnb, or it is damaged"),
     "a list": (write_header([1, 2]), "is no model of mmcnb, or it is damaged"),
     "a folder": (lambda path: path.mkdir(), "is a folder"),

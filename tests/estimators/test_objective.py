@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import mmcnb
 from mmcnb import SparseKernelMMC
 from mmcnb.errors import ClusterWarning
 from mmcnb.metrics import balanced_clustering_error
@@ -74,15 +73,17 @@ def test_the_same_where_the_last_steps_run_on_all_rows(name, data, setting):
     check(model, DATA[data])
 
 
-@pytest.mark.parametrize(("name", "kernel"), [("SparseKernelMMC", "poly"), ("KernelCPMMC", "linear")])
-def test_the_same_for_other_kernels(name, kernel):
-    X = make_blobs(200)
-    check(make(name, kernel=kernel, gamma="auto", degree=2).fit(X), X)
-
-
-def test_the_same_for_a_growing_basis():
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("SparseKernelMMC", {"kernel": "poly", "gamma": "auto", "degree": 2}),
+        ("KernelCPMMC", {"kernel": "linear"}),
+        ("SparseKernelMMC", {"basis": "paper", "C": 3.0, "eta": 0.1}),
+    ],
+)
+def test_the_same_for_other_kernels_and_a_growing_basis(name, parameters):
     X = make_blobs(60)
-    check(mmcnb.SparseKernelMMC(basis="paper", gamma=0.5, C=3.0, eta=0.1, random_state=0).fit(X), X)
+    check(make(name, **parameters).fit(X), X)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -49,6 +49,14 @@ def check(name, rows, n_clusters, **parameters):
 
 
 IN_TURN = [(case, NAMES[(i + j) % len(NAMES)]) for i, case in enumerate(ROWS) for j in (0, 3, 6)]
+FEW_KINDS = ("two kinds of rows, one of a single row", "an outlier", "truth values")
+THREE_CLUSTERS = [
+    (case, name, 3)
+    for case in ROWS
+    for name in ("KernelKMeans", "MultipleKernelClustering", "UnsupervisedRLS")
+    if case not in FEW_KINDS
+]
+ALL = [(case, name, 2) for case in ROWS for name in NAMES] + THREE_CLUSTERS
 
 
 @pytest.mark.parametrize(("case", "name"), IN_TURN)
@@ -59,10 +67,6 @@ def test_odd_rows_are_divided(case, name):
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("scale", [None, "standard"])
-@pytest.mark.parametrize("n_clusters", [2, 3])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize(("case", "name", "n_clusters"), ALL)
 def test_odd_rows_are_divided_whatever_the_method(case, name, n_clusters, scale):
-    if name not in ("MultipleKernelClustering", "UnsupervisedRLS", "KernelKMeans") and n_clusters == 3:
-        pytest.skip("this method has two clusters, or more alone")
     check(name, ROWS[case], n_clusters, scale=scale)

@@ -120,19 +120,6 @@ def test_where_the_sample_is_all_rows_the_labels_are_those_of_the_search(case):
     assert objective > 0.97 * searched[0].objective
 
 
-def test_objectives_are_those_of_the_papers():
-    X = noise(100)
-    model = whole(X, 3, schedule="paper")
-    R = smoother_of(X, model)
-    within = [R[np.ix_(rows, rows)].sum() for rows in (model.labels_ == h for h in range(3))]
-    assert model.report_["one_against_all_objective"] == pytest.approx(300 - 4 * sum(within), rel=1e-5)
-    assert model.objective_ == pytest.approx((within / model.cluster_sizes_).sum(), rel=1e-5)
-    two = whole(X, 2)
-    y = np.where(two.labels_ == 0, 1.0, -1.0)
-    F = 1 - y @ smoother_of(X, two) @ y / 100
-    assert two.report_["one_against_all_objective"] == pytest.approx(200 * F, rel=1e-5)
-
-
 @pytest.mark.parametrize(("n", "k"), [(10, 2), (9, 3)])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_few_rows_reach_the_best_of_all_labelings(n, k, seed):
