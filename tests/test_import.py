@@ -20,7 +20,6 @@ STORAGES = {"dask", "distributed", "pyarrow", "anndata", "h5py"}
         ("import mmcnb", HEAVY),
         ("import mmcnb.cli; mmcnb.cli.build_parser().format_help()", HEAVY),
         ("import numpy, mmcnb; mmcnb.open_samples(numpy.zeros((3, 2))).block(0, 3)", STORAGES),
-        ("import mmcnb; [getattr(mmcnb, name) for name in mmcnb.__all__]", {"clarabel"}),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement, unused):

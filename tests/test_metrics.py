@@ -102,6 +102,7 @@ def test_perfect_clusters_have_no_error_and_one_cluster_is_a_coin_flip():
         ),
         (clustering_accuracy, [], [], "^[^\n]*at least one row[^\n]*$"),
         (clustering_accuracy, [[0, 1]], [0, 1], "^y_true has shape[^\n]*$"),
+        (matched_confusion, np.array([0, "a"], object), [0, 1], "^y_true or labels mixes texts and numbers"),
     ],
 )
 def test_bad_input_is_one_sentence(metric, y, labels, sentence):

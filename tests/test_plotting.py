@@ -301,6 +301,7 @@ def test_the_figures_of_the_guide_are_drawn_by_their_command(monkeypatch, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_what_the_guide_says_of_several_kernels_holds(monkeypatch, tmp_path):
     """Its example runs, and ends as it tells."""
     page = (DOCS / "several_kernels.md").read_text()

@@ -40,11 +40,19 @@ def in_a_notebook(patch):
 @pytest.mark.parametrize("place", [on_a_terminal, in_a_notebook])
 def test_a_fit_shows_one_bar_for_all_its_stages(place, rows, capsys, monkeypatch):
     place(monkeypatch)
+    update = tqdm.auto.tqdm.update
+    bars = {}
+
+    def recorded(bar, n):
+        bars.setdefault(bar, {})[bar.desc.removesuffix(", compiling (once)")] = None
+        update(bar, n)
+
+    monkeypatch.setattr(tqdm.auto.tqdm, "update", recorded)
     mmcnb.SparseKernelMMC(random_state=0, verbose=1).fit(rows)
-    shown = capsys.readouterr().err
-    assert "mmcnb: search" in shown
-    assert "%|" in shown
-    assert "all rows" not in shown
+    ((bar, stages),) = bars.items()
+    assert list(stages) == ["mmcnb: sample", "mmcnb: search", "mmcnb: passes"]
+    assert 0 < bar.n <= bar.total
+    assert "%|" in capsys.readouterr().err
     mmcnb.SparseKernelMMC(random_state=0).fit(rows)
     assert capsys.readouterr().err == ""
 

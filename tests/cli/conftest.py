@@ -1,10 +1,11 @@
 """Commands that run in this process, in a folder with rows, models and labels."""
 
+import io
 import json
 import logging
 import shutil
 import warnings
-from contextlib import chdir
+from contextlib import chdir, redirect_stdout
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,7 @@ def fitted(tmp_path_factory):
     write_synthetic("blobs", folder / "blobs.zarr", ROWS, 3, 35, n_clusters=3)
     customers(ROWS).to_csv(folder / "customers.csv", index=False)
     customers(60, n_far=10, seed=1).to_csv(folder / "new.csv", index=False)
-    with chdir(folder), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdout", None)
+    with chdir(folder), redirect_stdout(io.StringIO()):
         for name, rows in (("blobs", "blobs.zarr"), ("customers", "customers.csv")):
             outputs = f"--model {name}.model --labels {name}-labels.csv"
             assert main(f"fit {rows} {outputs} --random-state 0".split()) == 0

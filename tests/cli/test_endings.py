@@ -232,8 +232,7 @@ def test_a_later_signal_ends_what_is_slow_to_clear_away_at_once(second, clearing
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_fit_is_stopped_amid_its_search_and_the_old_model_stands(number, tmp_path):
+def test_a_fit_is_stopped_amid_its_search_and_the_old_model_stands(tmp_path):
     X = np.random.default_rng(0).normal(size=(20_000, 20)) + 6 * (np.arange(20_000) % 2)[:, None]
     np.save(tmp_path / "rows.npy", X)
     (tmp_path / "old.model").write_text("old")
@@ -243,7 +242,7 @@ def test_a_fit_is_stopped_amid_its_search_and_the_old_model_stands(number, tmp_p
     with started(code, *words) as process:
         while "read 20,000 rows" not in process.stderr.readline():
             assert process.poll() is None
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         errors = process.communicate()[1]
     assert process.returncode == 130
     assert errors.splitlines()[-1] == STOPPED.strip()
@@ -283,10 +282,9 @@ def test_a_disk_that_is_full_leaves_nothing(words, tmp_path):
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", [(2,), (0, 1, 2)])
-def test_closed_streams_change_nothing_about_outputs(closed, folder):
+def test_closed_streams_change_nothing_about_outputs(folder):
     def close():
-        for number in closed:
+        for number in (0, 1, 2):
             os.close(number)
 
     done = completed("fit", "blobs.zarr", "--model", "m", "--method", "cpmmc", preexec_fn=close)
