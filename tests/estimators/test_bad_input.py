@@ -114,20 +114,6 @@ def test_a_refused_prediction_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.zarr"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("estimator", "power"), [(MaximumMarginClustering, 120), (UnsupervisedRLS, 100)])
-def test_values_near_the_largest_of_float32_are_refused_or_clustered(estimator, power):
-    rng = np.random.default_rng(0)
-    wide = np.sign(rng.standard_normal((300, 80))).astype(np.float32)
-    sentence = r"of the values (overflow|are out of range) \(column \d+ has the largest values\); "
-    assert_refused(lambda: estimator().fit(3e38 * wide), sentence)
-    narrow = wide[:, :3] + rng.uniform(0, 0.1, (300, 3)).astype(np.float32)
-    narrow[:100, 0] += 5
-    expected = estimator(random_state=0).fit(narrow).labels_
-    large = np.float32(2.0**power) * narrow
-    np.testing.assert_array_equal(estimator(random_state=0).fit(large).labels_, expected)
-
-
 def test_rows_to_label_that_overflow_are_refused():
     rows = np.random.default_rng(0).uniform(1, 3, (100, 3)).astype(np.float32)
     model = MaximumMarginClustering(kernel="graph", random_state=0).fit(np.float32(1e38) * rows)
@@ -245,10 +231,6 @@ BLOCK = {"kind": "blobs", "start": 0, "stop": 5, "n_features": 3, "random_state"
 FUNCTIONS = {
     "labels_at": (lambda n_clusters: front_door().labels_at(X, n_clusters), "n_clusters"),
     "predict": (lambda layer: front_door().predict(X, layer=layer), "layer"),
-    "make_shape": (
-        lambda name="two-rings", **given: datasets.make_shape(name, **given),
-        "name n_samples random_state",
-    ),
     "make_block": (lambda **given: datasets.make_block(**BLOCK | given), " ".join(BLOCK)),
     "partition_score": (
         lambda **given: mmcnb.partition_score(X, np.repeat([0, 1], 50), **given),
