@@ -15,7 +15,7 @@ def folder_with_more(folder):
     write_synthetic("blobs", "wide.zarr", 50, 4)
     mmcnb.CPMMC(random_state=0).fit(mmcnb.open_samples("blobs.zarr")).save("cpmmc.model")
     pd.DataFrame({"cluster": range(5)}).to_csv("short.csv", index=False)
-    pd.DataFrame({"cluster": np.full(ROWS, 0.5)}).to_csv("halves.csv", index=False)
+    pd.DataFrame({"cluster": [1.0, *[0.5] * (ROWS - 1)]}).to_csv("halves.csv", index=False)
     pd.DataFrame({"age": np.arange(9.0), "income": np.arange(9.0)}).to_csv("other.csv", index=False)
     (folder / "photos").mkdir()
     (folder / "photos" / "cat.png").write_text("cat")

@@ -59,11 +59,13 @@ def test_classes_may_come_from_a_table_or_an_array(three, report_of):
     labels, y = three
     table = pd.DataFrame({"cluster": labels, "kind": np.array(["a", "b", "c"])[y], "margin": 0.5})
     table.to_csv("both.csv", index=False)
+    pd.DataFrame({"class": y.astype(float)}).to_csv("numbers.csv", index=False)
     expected = report_of("score blobs.zarr l.csv")
     for words, classes in (
         ("both.csv --label-column kind", ["a", "b", "c"]),
         ("l.parquet --classes both.csv --label-column kind", ["a", "b", "c"]),
         ("l.csv --classes blobs.zarr/y", [0, 1, 2]),
+        ("l.csv --classes numbers.csv", [0, 1, 2]),
     ):
         report = report_of(f"score blobs.zarr {words}")
         assert report["balanced_error"] == expected["balanced_error"]
