@@ -7,6 +7,8 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.compile_kernels import compile_all
+
 os.environ["MPLBACKEND"] = "Agg"
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
@@ -18,6 +20,15 @@ settings.register_profile("ci", max_examples=20, stateful_step_count=20, derando
 settings.register_profile("nightly", max_examples=200, stateful_step_count=30, **STEPS)
 
 
+def pytest_sessionstart(session):
+    """Compile the kernels before several workers start, so that no two workers compile the same one."""
+    config = session.config
+    is_worker = hasattr(config, "workerinput")
+    has_workers = bool(getattr(config.option, "numprocesses", None))
+    if has_workers and not is_worker and not config.option.collectonly:
+        compile_all()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def fits_that_need_no_compilation():
     """Equal fits have equal reports, whichever of them compiled: they see a compile clock that stands still.
@@ -25,6 +36,7 @@ def fits_that_need_no_compilation():
     `test_compile_seconds.py` has the tests of the clock, in processes of their own.
     """
     with pytest.MonkeyPatch.context() as patch:
+        # Internal: whether this process compiles is not the concern of tests that compare reports.
         patch.setattr("mmcnb.engine.session.times", lambda: (time.perf_counter(), 0.0))
         yield
 

@@ -46,8 +46,8 @@ TESTS = {
     "mmcnb.kernels.runner_up": f"tests/kernels/test_runner_up.py {TWINS}",
     "mmcnb.kernels.sizes": f"tests/kernels/test_sizes.py {TWINS}",
     "mmcnb.kernels.cutting_plane": f"tests/kernels/test_sweeps.py tests/kernels/test_subproblem.py {TWINS}",
-    "mmcnb.hinge.cutting_plane": "tests/hinge/test_cutting_plane.py tests/hinge/test_working_set.py "
-    "tests/hinge/test_cccp.py tests/hinge/test_own_basis.py",
+    "mmcnb.hinge.cutting_plane": "tests/hinge/test_cutting_plane.py tests/hinge/test_cccp.py "
+    "tests/hinge/test_own_basis.py",
     "mmcnb.hinge.qp": "tests/hinge/test_qp.py tests/hinge/test_socp.py",
     "mmcnb.least_squares.partition": "tests/least_squares",
     "mmcnb.graph.neighbours": "tests/graph/test_neighbours.py",
@@ -57,9 +57,9 @@ TESTS = {
     "mmcnb.graph.nodes": "tests/graph",
     "mmcnb.graph.sparse_nodes": "tests/graph",
     "mmcnb.graph.vote": "tests/graph/test_vote.py",
-    "mmcnb.graph._genie": "tests/graph/test_genie_loop.py",
-    "mmcnb.graph._layout": "tests/graph/test_layout_loop.py",
-    "mmcnb.graph._louvain": "tests/graph/test_louvain.py",
+    "mmcnb.graph._genie": "tests/graph/test_genie.py",
+    "mmcnb.graph._layout": "tests/graph/test_layout.py",
+    "mmcnb.graph._louvain": "tests/graph/test_communities.py tests/choice/test_merge_tree.py",
     "mmcnb.choice.candidates": "tests/choice/test_candidates.py",
     "mmcnb.choice.judge": "tests/choice/test_judge.py",
     "mmcnb.choice.known": "tests/choice/test_known.py",
@@ -69,16 +69,15 @@ TESTS = {
     "mmcnb.choice.read_known": "tests/estimators/test_known_rows.py",
     "mmcnb.choice.small": "tests/choice/test_small.py",
     "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
-    "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/test_cli.py "
-    "tests/test_cli_clusters.py",
+    "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/cli/test_score.py "
+    "tests/cli/test_fit_predict.py",
     "mmcnb.stores._labels": f"tests/estimators/test_outputs.py {WRITING}",
     "mmcnb.stores._report": f"tests/samples/test_damage.py {WRITING}",
-    "mmcnb.stores._write": WRITING,
+    "mmcnb.stores._write": f"{WRITING} tests/samples/test_convert.py tests/samples/test_raw_tables.py",
     "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
     "mmcnb.stores.atomic": f"tests/samples/test_atomic.py tests/samples/test_exchanged.py {WRITING}",
     "mmcnb.columns.columns": "tests/columns",
-    "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_rls_laws.py "
-    "tests/estimators/test_unsupervised_rls.py",
+    "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_unsupervised_rls.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,
 }
 LIBRARIES = (
@@ -157,7 +156,7 @@ def _run_tests(
     sys.entered = set()
     recorder = Recorder(module, wanted)
     # Plain assertions: with others, pytest would read the files that it is given itself.
-    fixed = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"]
+    fixed = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-m", "not nightly"]
     files = [*TESTS[module].split(), str(source(module).relative_to(ROOT))]
     status = pytest.main([*fixed, *options, *files], plugins=[recorder])
     if status not in (0, 1):  # nothing could be collected
