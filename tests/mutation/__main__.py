@@ -70,7 +70,7 @@ TESTS = {
     "mmcnb.choice.small": "tests/choice/test_small.py",
     "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
     "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/cli/test_score.py "
-    "tests/cli/test_fit_predict.py",
+    "tests/cli/test_fit_predict.py tests/cli/test_refusals.py",
     "mmcnb.stores._labels": f"tests/estimators/test_outputs.py {WRITING}",
     "mmcnb.stores._report": f"tests/samples/test_damage.py {WRITING}",
     "mmcnb.stores._write": f"{WRITING} tests/samples/test_convert.py tests/samples/test_raw_tables.py",
