@@ -77,7 +77,8 @@ TESTS = {
     "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
     "mmcnb.stores.atomic": f"tests/samples/test_atomic.py tests/samples/test_exchanged.py {WRITING}",
     "mmcnb.columns.columns": "tests/columns",
-    "mmcnb.least_squares.all_rows": "tests/least_squares tests/estimators/test_unsupervised_rls.py",
+    "mmcnb.least_squares.all_rows": "tests/least_squares "
+    "tests/estimators/test_unsupervised_rls.py tests/estimators/test_sample_weights.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,
 }
 LIBRARIES = (
