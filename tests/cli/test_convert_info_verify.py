@@ -10,7 +10,7 @@ def test_convert_writes_the_rows_of_a_file(folder, report_of):
     X = mmcnb.open_samples("blobs.zarr").block(0, ROWS)
     lines = [" ".join(f"{column}:{value!r}" for column, value in enumerate(row, 1)) for row in X.tolist()]
     (folder / "rows.libsvm").write_text("\n".join(f"1 {line}" for line in lines))
-    report = report_of("convert rows.libsvm rows.zarr --layout dense --dtype float32 --memory-limit 1GiB")
+    report = report_of("convert rows.libsvm rows.zarr --layout dense --dtype float32 --memory-limit 8GiB")
     assert (report["n_samples"], report["n_features"]) == X.shape
     np.testing.assert_array_equal(mmcnb.open_samples("rows.zarr").block(0, ROWS), X)
 
