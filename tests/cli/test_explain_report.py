@@ -22,7 +22,7 @@ def test_report_writes_the_page_of_the_method(folder, printed, report_of):
     page = (folder / "page.html").read_text(encoding="utf-8")
     mmcnb.load("customers.model").write_report("customers.csv", "again.html")
     assert (folder / "again.html").read_text(encoding="utf-8") == page
-    more = "--labels customers-labels.csv --overwrite --jobs 1 --memory-limit 1GiB"
+    more = "--labels customers-labels.csv --overwrite --jobs 1 --memory-limit 8GiB"
     report = report_of(f"{command} {more}")
     assert report == {"page": "page.html"}
     assert (folder / "page.html").read_text(encoding="utf-8") == page

@@ -100,7 +100,7 @@ def test_a_cluster_gives_the_labels_of_threads(folder, printed, dask_client):
     ],
 )
 def test_options_reach_the_estimator(options, parameters, folder, printed):
-    printed(f"fit blobs.zarr --memory-limit 1GiB --jobs 1 --model m {options}")
+    printed(f"fit blobs.zarr --memory-limit 8GiB --jobs 1 --model m {options}")
     saved = mmcnb.load("m").get_params()
     assert {name: saved[name] for name in parameters} == parameters
     assert saved["verbose"] == 0
