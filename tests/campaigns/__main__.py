@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+# Internal: a campaign shows the bar of the library itself.
 from mmcnb._progress import progress
 from tests.campaigns import runner
 

@@ -21,6 +21,8 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
+
+# Internal: rows that change between two reads need a reader that changes them.
 from mmcnb.samples._base import ChunkedSamples
 from mmcnb.stores import create_dense_store
 

@@ -81,6 +81,7 @@ def run(name: str, folder: Path, *more: str) -> tuple[int, str]:
     with contextlib.ExitStack() as stack:
         if name == "fit by scratch":
             plan = lambda *given: replace(plan_fit(*given), store="scratch")  # noqa: E731
+            # Internal: a plan takes the scratch file only for more rows than a try has.
             stack.enter_context(mock.patch("mmcnb.estimators.base.plan_fit", plan))
             stack.enter_context(mock.patch.object(tempfile, "tempdir", str(folder)))
         status, out, error = silent(*words, *more)

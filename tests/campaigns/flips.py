@@ -42,7 +42,11 @@ from mmcnb.stores import (
     open_index,
     verify_store,
 )
+
+# Internal: tables of labels are written and damaged as a fit writes them.
 from mmcnb.stores._label_table import TableWriter, read_values
+
+# Internal: stored labels are read back without a model.
 from mmcnb.stores._labels import read_column, stored_classes
 from tests.campaigns import _damage
 

@@ -29,9 +29,13 @@ from typing import Any
 import numpy as np
 
 import mmcnb
+
+# Internal: what a hostile file costs is measured as the library measures it.
 from mmcnb._machine import peak_memory, resident_memory
 from mmcnb.errors import InputError
 from mmcnb.features.model import read_model, write_model
+
+# Internal: a server that sends nothing is waited for in seconds, not minutes.
 from mmcnb.samples import _remote, open_samples
 from mmcnb.stores import convert, create_dense_store
 

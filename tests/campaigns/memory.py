@@ -113,6 +113,7 @@ def _write_dense(
 
 
 def _write_sparse(path: Path, mib: int, columns: int, stored: int, chunk_values: int | None = None) -> None:
+    # Internal: chunks of few values make a small store like a large one.
     from mmcnb.stores import _write, create_csr_store
 
     blocks = -(-mib * MIB // (BLOCK * (8 * stored + 8)))
@@ -282,6 +283,7 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     if facts["refused"]:
         least = re.search(r"least that works is (\d+ MiB)", facts["refused"])
         assert least, f"{_told(case)}: the refusal names no remedy: {facts['refused']}"
+        # Internal: limits are read as the library reads them.
         from mmcnb._config import parse_bytes
 
         case = replace(case, limit=-(-parse_bytes(least[1]) // MIB))
@@ -324,6 +326,8 @@ def _child(given: dict[str, Any]) -> dict[str, Any]:
     from time import process_time
 
     from mmcnb import InputError
+
+    # Internal: the peak is measured as the library measures it.
     from mmcnb._machine import peak_memory
 
     case = Case(**given["case"])

@@ -26,6 +26,8 @@ import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import mmcnb
+
+# Internal: the peak is measured as the library measures it.
 from mmcnb._machine import peak_memory
 from mmcnb.features.model import read_model, write_model
 from tests.campaigns.hostile import ARRAY_CHANGES, MOST_GROWTH, answer_of, peak_from_here, spoil

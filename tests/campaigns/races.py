@@ -34,6 +34,8 @@ import mmcnb.cli
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores import verify_store
+
+# Internal: a table of labels is read while another process writes it.
 from mmcnb.stores._label_table import read_values
 from mmcnb.stores.atomic import AtomicOutput
 

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse
 
 import mmcnb
+
+# Internal: chunks of few values keep the stores in the repository small.
 from mmcnb.stores import LabelsWriter, _write, create_csr_store, create_dense_store
 
 ROWS = 90
