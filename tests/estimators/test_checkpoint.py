@@ -143,6 +143,7 @@ def test_another_engine_goes_on(store, undisturbed, tmp_path, dask_client):
     assert_goes_on(tmp_path / "dask", store, undisturbed)
 
 
+@pytest.mark.slow
 def test_rows_in_memory_are_kept_in_a_journal_from_32_mib_on(folder):
     X = make_blobs(2**14, d=2**8)  # of 32 MiB
     undisturbed = fitted("CPMMC", X)
