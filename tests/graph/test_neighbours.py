@@ -51,6 +51,14 @@ def distances_of(nodes):
     return np.linalg.norm(nodes[:, None] - nodes, axis=2)
 
 
+def groups_at_all_distances(count, size):
+    """Groups of a few nodes, whose distances from each other differ by factors of thousands."""
+    rng = np.random.default_rng(0)
+    scales = 10.0 ** rng.integers(0, 4, (count, 1))
+    centres = np.repeat(rng.standard_normal((count, 3)) * scales, size, axis=0)
+    return centres + 0.1 * rng.standard_normal((count * size, 3))
+
+
 # -- edges between distinct nodes --------------------------------------------------------------
 
 GRID = np.stack(np.meshgrid(np.arange(2.0), 10.0 * np.arange(7), 20.0 * np.arange(5)), axis=-1)
@@ -59,6 +67,7 @@ NODES = {
     "three groups far apart": (rows_of(90, gap=1e4), 6),
     "pairs": (np.repeat(np.arange(30) ** 1.5, 2)[:, None] + np.tile([0.0, 0.01], 30)[:, None], 1),
     "pairs on a grid": (GRID.reshape(-1, 3), 1),
+    "groups at all distances": (groups_at_all_distances(40, 6), 1),
     "categories": (categories(90), 3),
     "two nodes": (np.array([[0.0], [1.0]]), 1),
     "as many neighbours as there are": (rows_of(12), 11),
@@ -69,7 +78,7 @@ NODES = {
 def test_the_graph_equals_the_plain_one_however_many_nearest_nodes_are_listed(kind):
     nodes, count = NODES[kind]
     expected, _ = reference_graph.connected_graph(nodes, count)
-    for listed in (count, 4 * count, 64):
+    for listed in (count, 2 * count, 4 * count, 64):
         graph = connected_graph(nodes, count, nearest_others(nodes, listed))
         np.testing.assert_allclose(graph.toarray(), expected, rtol=1e-9, atol=1e-14)
         assert abs(graph - graph.T).max() == 0

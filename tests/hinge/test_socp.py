@@ -44,6 +44,17 @@ def test_solution_is_that_of_the_weighted_kernel_and_its_weights_are_the_best(
     np.testing.assert_allclose(weights, lengths / np.linalg.norm(lengths), atol=1e-5)
 
 
+@pytest.mark.parametrize("scale", [1e-4, 1e3])
+def test_scaling_all_kernels_scales_the_adaptive_solution(scale):
+    P, s, t = kernel_planes(3)
+    unit = solve(P, s, t, 4.3, 0.1, "adaptive")
+    scaled = solve([scale * one for one in P], s, t, 4.3, 0.1, "adaptive")
+    np.testing.assert_allclose(scaled.kernel_weights, unit.kernel_weights, atol=2e-5)
+    for name in ("rho", "xi", "beta", "norm2"):
+        expected = pytest.approx(getattr(unit, name), rel=1e-6, abs=1e-7)
+        assert getattr(scaled, name) / scale**2 == expected
+
+
 def test_a_kernel_that_is_zero_has_no_weight_and_what_cannot_be_solved_is_refused():
     P, s, t = kernel_planes(4, kernels=2)
     assert solve([P[0], 0 * P[1]], s, t, 4.3).kernel_weights.tolist() == [1.0, 0.0]

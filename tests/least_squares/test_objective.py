@@ -161,6 +161,7 @@ def test_a_seed_gives_the_same_labels_and_restarts_mix_starts_amplitudes_and_dec
     one, same = (search(R, 3, seed=5, points=X)[0] for _ in range(2))
     np.testing.assert_array_equal(one.labels, same.labels)
     assert one.start == same.start
+    assert sorted(partition.start for partition in search(R, 3)) == list(range(8))
     assert len({(number % 2, *schedule_of("mixed", number)) for number in range(12)}) == 12
     for points, distinct in ((X, 3), (np.empty((60, 0)), 4)):  # equal rows start at random
         starts = partition_starts(4, 60, np.full(3, 1 / 3), seeded(), points)
