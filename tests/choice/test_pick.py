@@ -115,6 +115,15 @@ def test_clusters_of_one_node_are_merged_and_not_halved():
         assert set(found) == set(labels)
 
 
+def test_a_cluster_of_two_heavy_nodes_is_halved():
+    random = np.random.default_rng(0)
+    rows = np.concatenate([random.standard_normal((20, 2)), [[40.0, 0.0], [0.0, 40.0]]])
+    graph = graph_of(rows, np.append(np.ones(20), [20.0, 20.0]))
+    truth = graph.of_nodes(np.append(np.zeros(20, int), [1, 2]))
+    joined = graph.of_nodes(np.append(np.arange(20) % 2, [2, 2]))
+    assert same_clusters(repaired(graph, joined, 0), truth)
+
+
 def test_a_repair_is_taken_above_its_least_gain_alone():
     graph, truth, labels = wrongly_joined(4)
     best = judge(graph, truth).J
