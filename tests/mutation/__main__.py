@@ -71,7 +71,7 @@ TESTS = {
     "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
     "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/cli/test_score.py "
     "tests/cli/test_fit_predict.py tests/cli/test_refusals.py",
-    "mmcnb.stores._labels": f"tests/estimators/test_outputs.py {WRITING}",
+    "mmcnb.stores._labels": f"tests/estimators/test_outputs.py tests/cli/test_score.py {WRITING}",
     "mmcnb.stores._report": f"tests/samples/test_damage.py {WRITING}",
     "mmcnb.stores._write": f"{WRITING} tests/samples/test_convert.py tests/samples/test_raw_tables.py",
     "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
