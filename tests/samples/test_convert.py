@@ -119,6 +119,15 @@ def test_class_names_are_numbered_and_kept(tmp_path, label_column):
         assert describe_store(tmp_path / name)["class_counts"] == {"a, b": 2, "small": 1, "c\nd": 1}
 
 
+def test_a_table_of_many_zeros_stays_dense(tmp_path):
+    values = np.eye(50, 8)
+    pd.DataFrame(values).add_prefix("x").to_csv(tmp_path / "rows.csv", index=False)
+    convert(tmp_path / "rows.csv", tmp_path / "rows.zarr")
+    rows = open_samples(tmp_path / "rows.zarr")
+    assert not rows.is_sparse
+    np.testing.assert_array_equal(rows.block(0, 50), values)
+
+
 def test_whole_number_labels_are_kept(tmp_path):
     (tmp_path / "a.tsv").write_text("-1\t2\n7\t3\n-1.0\t4\n")
     convert(tmp_path / "a.tsv", tmp_path / "a.zarr", label_column=0)
