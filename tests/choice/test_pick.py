@@ -36,6 +36,12 @@ def test_the_largest_counts_and_of_equal_ones_the_first():
     assert pick(None, found[::-1], 0) is found[3]
 
 
+def test_of_candidates_that_differ_by_rounding_the_first_counts():
+    found = [candidate(J, TWO, str(i)) for i, J in enumerate([3.0, 3.0 + 1e-13, 3.0 - 1e-13])]
+    assert pick(None, found, 0) is found[0]
+    assert pick(None, found[::-1], 0) is found[2]
+
+
 @pytest.mark.parametrize(
     ("name", "n_nodes", "lead"),
     [(MARGIN, 6, 0.5), (MARGIN, 400, 0.3), (MARGIN, 9000, 0.1), (LAYOUT, 6, 0.1), (LAYOUT, 9000, 0.1)],
