@@ -39,7 +39,9 @@ def faults_of_table(rows: list[list[str]]) -> Iterator[str]:
         names.add(row[0])
 
 
-def faults_of_evidence(rows: list[dict[str, str]], studies: tuple[str, ...]) -> Iterator[str]:
+def faults_of_evidence(
+    rows: list[dict[str, str]], studies: tuple[str, ...]
+) -> Iterator[str]:
     """Rows whose test or study is not there."""
     for row in rows:
         shown = row["shown by"].strip("`")
@@ -57,11 +59,19 @@ def faults_of_methods(rows: list[dict[str, str]]) -> Iterator[str]:
     from benchmarks import baselines, support_cluster_machine
 
     homes = (mmcnb, baselines, support_cluster_machine)
-    methods = sorted({name for row in rows for name in row["concerns"].split()} - {NO_METHOD})
+    methods = sorted(
+        {name for row in rows for name in row["concerns"].split()} - {NO_METHOD}
+    )
     for method in methods:
-        shown = next((getattr(home, method) for home in homes if hasattr(home, method)), None)
-        notes = " ".join((inspect.getdoc(shown) or "").partition("\nNotes\n-----\n")[2].split())
-        told = re.search(r"Differs from the paper: ([^;]+); see docs/differences\.", notes)
+        shown = next(
+            (getattr(home, method) for home in homes if hasattr(home, method)), None
+        )
+        notes = " ".join(
+            (inspect.getdoc(shown) or "").partition("\nNotes\n-----\n")[2].split()
+        )
+        told = re.search(
+            r"Differs from the paper: ([^;]+); see docs/differences\.", notes
+        )
         expected = [row["id"] for row in rows if method in row["concerns"].split()]
         if shown is None or told is None or told[1].split(", ") != expected:
             yield f"{method}: its notes do not name {', '.join(expected)}."
@@ -98,7 +108,10 @@ def main() -> int:
     if not faults:
         rows = [dict(zip(COLUMNS, row, strict=True)) for row in table]
         faults = [*faults_of_evidence(rows, STUDIES), *faults_of_methods(rows)]
-    faults = [*(f"docs/differences.csv: {fault}" for fault in faults), *faults_of_questions()]
+    faults = [
+        *(f"docs/differences.csv: {fault}" for fault in faults),
+        *faults_of_questions(),
+    ]
     for fault in faults:
         print(fault)
     print(f"{len(table)} differences, {len(faults)} faults")

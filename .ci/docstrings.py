@@ -32,7 +32,9 @@ def public_names() -> set[str]:
         module = importlib.import_module(module_name)
         for name in module.__all__:
             thing = getattr(module, name)
-            is_function = inspect.isfunction(inspect.unwrap(thing))  # compiled routines wrap one
+            is_function = inspect.isfunction(
+                inspect.unwrap(thing)
+            )  # compiled routines wrap one
             if is_function or (inspect.isclass(thing) and not issubclass(thing, tuple)):
                 names.add(f"{thing.__module__}.{thing.__qualname__}")
     return names
@@ -40,10 +42,16 @@ def public_names() -> set[str]:
 
 def faults_of(name: str) -> Iterator[str]:
     """What is wrong with the docstring of a name."""
-    yield from (f"{code}: {sentence}" for code, sentence in validate(name)["errors"] if code in RULES)
+    yield from (
+        f"{code}: {sentence}"
+        for code, sentence in validate(name)["errors"]
+        if code in RULES
+    )
     module, _, attribute = name.rpartition(".")
     thing = getattr(importlib.import_module(module), attribute)
-    if not inspect.isabstract(thing) and ">>>" not in "\n".join(get_doc_object(thing)["Examples"]):
+    if not inspect.isabstract(thing) and ">>>" not in "\n".join(
+        get_doc_object(thing)["Examples"]
+    ):
         yield "it has no example that runs."
 
 

@@ -79,20 +79,53 @@ STREAMED = (
 KERNELS = [{"kernel": "linear"}, {"kernel": "poly"}]
 WIDTHS = [{"gamma": "median"}, {"gamma": 0.1}]
 COMMON = [*KERNELS, *WIDTHS, {"scale": "standard"}]
-HINGE = [{"threshold": "fixed"}, {"continuation": False}, {"init": "random"}, {"init": "k-means"}]
+HINGE = [
+    {"threshold": "fixed"},
+    {"continuation": False},
+    {"init": "random"},
+    {"init": "k-means"},
+]
 HINGE += [{"balance": 0.3}, {"min_share": 0.5}, {"scale": "standard"}, {"C": 3.0}]
-RIDGE = [{"search": "steepest"}, {"search": "stochastic"}, {"schedule": "paper"}, {"alpha": "auto"}]
+RIDGE = [
+    {"search": "steepest"},
+    {"search": "stochastic"},
+    {"schedule": "paper"},
+    {"alpha": "auto"},
+]
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     FRONT: [
         *({"kernel": kernel} for kernel in ("graph", "rbf", "linear")),
-        *({"metric": "cosine"}, {"cluster_sizes": "equal"}, {"scale": "standard"}, {"n_clusters": 3}),
+        *(
+            {"metric": "cosine"},
+            {"cluster_sizes": "equal"},
+            {"scale": "standard"},
+            {"n_clusters": 3},
+        ),
         *({"n_nodes": 150}, {"n_clusters": 3, "kernel": "rbf"}),
     ],
-    "SparseKernelMMC": [*KERNELS, *WIDTHS, *HINGE, {"basis": "shared"}, {"basis": "own"}, {"n_jobs": 2}],
+    "SparseKernelMMC": [
+        *KERNELS,
+        *WIDTHS,
+        *HINGE,
+        {"basis": "shared"},
+        {"basis": "own"},
+        {"n_jobs": 2},
+    ],
     "KernelCPMMC": [*KERNELS, *WIDTHS, *HINGE],
     "CPMMC": HINGE,
-    "UnsupervisedRLS": [*COMMON, *RIDGE, {"sample_size": 150}, {"cluster_sizes": "equal"}, {"n_clusters": 3}],
-    "EvolutionaryMMC": [*COMMON, {"centre": False}, {"n_landmarks": 40}, {"sample_size": 150}],
+    "UnsupervisedRLS": [
+        *COMMON,
+        *RIDGE,
+        {"sample_size": 150},
+        {"cluster_sizes": "equal"},
+        {"n_clusters": 3},
+    ],
+    "EvolutionaryMMC": [
+        *COMMON,
+        {"centre": False},
+        {"n_landmarks": 40},
+        {"sample_size": 150},
+    ],
     "MultipleKernelClustering": [
         *HINGE,
         {"basis": "exact"},
@@ -100,10 +133,22 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"n_clusters": 3},
     ],
     "KernelKMeans": [*COMMON, {"sample_size": 150}, {"n_clusters": 3}],
-    "IterativeSVR": [*COMMON, {"C": 3.0}, {"loss": "hinge"}, {"init": "random"}, {"sample_size": 150}],
+    "IterativeSVR": [
+        *COMMON,
+        {"C": 3.0},
+        {"loss": "hinge"},
+        {"init": "random"},
+        {"sample_size": 150},
+    ],
     "LabelGenerationMMC": [*COMMON, {"C": 3.0}],
     "SDPMMC": [*COMMON, {"C": 3.0}],
-    MANY: [*COMMON, {"C": 3.0}, {"n_clusters": 4}, {"cluster_sizes": [0.5, 0.3, 0.2]}, {"sample_size": 150}],
+    MANY: [
+        *COMMON,
+        {"C": 3.0},
+        {"n_clusters": 4},
+        {"cluster_sizes": [0.5, 0.3, 0.2]},
+        {"sample_size": 150},
+    ],
 }
 VARIED = ("ionosphere", "heart")
 WEIGHTED = "heart"
@@ -125,7 +170,14 @@ class Job:
     def key(self) -> str:
         shown = (f"{name}={value}" for name, value in self.parameters.items())
         return " ".join(
-            [self.estimator, self.data, f"{self.rows}", f"seed={self.seed}", *shown, self.how]
+            [
+                self.estimator,
+                self.data,
+                f"{self.rows}",
+                f"seed={self.seed}",
+                *shown,
+                self.how,
+            ]
         ).strip()
 
 
@@ -140,7 +192,13 @@ def plain_jobs() -> Iterator[Job]:
             if data in MANY_CLASSES:
                 yield Job(MANY, data, min(3000, there), seed, many)
             if seed == 0:
-                yield Job(FRONT, data, min(MOST_ROWS[FRONT], there), seed, {"n_clusters": None})
+                yield Job(
+                    FRONT,
+                    data,
+                    min(MOST_ROWS[FRONT], there),
+                    seed,
+                    {"n_clusters": None},
+                )
 
 
 def len_classes(data: str) -> int:
@@ -150,7 +208,11 @@ def len_classes(data: str) -> int:
 def other_jobs() -> Iterator[Job]:
     for estimator, variants in VARIANTS.items():
         defaults = (
-            {"n_clusters": 3} if estimator == MANY else {"n_clusters": 2} if estimator in ANY_NUMBER else {}
+            {"n_clusters": 3}
+            if estimator == MANY
+            else {"n_clusters": 2}
+            if estimator in ANY_NUMBER
+            else {}
         )
         for data in VARIED:
             rows = min(MOST_ROWS.get(estimator, 3000), ROWS[data])
@@ -161,18 +223,28 @@ def other_jobs() -> Iterator[Job]:
     for data, rows in STORED.items():
         for estimator in STREAMED:
             many = estimator == MANY
-            counted = {"n_clusters": 3 if many else 2} if many or estimator in ANY_NUMBER else {}
+            counted = (
+                {"n_clusters": 3 if many else 2}
+                if many or estimator in ANY_NUMBER
+                else {}
+            )
             yield Job(estimator, data, rows, 0, counted, "stored")
             if estimator != MANY:
-                yield Job(estimator, data, rows, 0, {**counted, "scale": "standard"}, "stored")
+                yield Job(
+                    estimator, data, rows, 0, {**counted, "scale": "standard"}, "stored"
+                )
 
 
 def jobs(quick: bool) -> list[Job]:
     if not quick:
         return [*plain_jobs(), *other_jobs()]
     chosen = [job for job in plain_jobs() if job.data in QUICK and job.seed == 0]
-    stored = [job for job in other_jobs() if job.how == "stored" and job.data == "adult"]
-    varied = [job for job in other_jobs() if job.how == "weighted" or job.data == VARIED[0]]
+    stored = [
+        job for job in other_jobs() if job.how == "stored" and job.data == "adult"
+    ]
+    varied = [
+        job for job in other_jobs() if job.how == "weighted" or job.data == VARIED[0]
+    ]
     return chosen + varied + stored
 
 
@@ -187,15 +259,26 @@ def find(name: str) -> Any:
 
 
 def made(job: Job) -> Any:
-    settings = {"n_jobs": 1, "memory_limit": "2GiB", "random_state": job.seed, **job.parameters}
+    settings = {
+        "n_jobs": 1,
+        "memory_limit": "2GiB",
+        "random_state": job.seed,
+        **job.parameters,
+    }
     estimator = find(job.estimator)
     if estimator is None and job.estimator == MANY:
-        estimator = find("SparseKernelMMC")  # which found any number of clusters before the two were parted
+        estimator = find(
+            "SparseKernelMMC"
+        )  # which found any number of clusters before the two were parted
     if settings.get("basis") == "own" and find("OwnBasisMMC"):  # likewise
         estimator = find("OwnBasisMMC")
         del settings["basis"]
-    known = signature(estimator).parameters  # a plain baseline plans no memory and starts no threads
-    return estimator(**{name: value for name, value in settings.items() if name in known})
+    known = signature(
+        estimator
+    ).parameters  # a plain baseline plans no memory and starts no threads
+    return estimator(
+        **{name: value for name, value in settings.items() if name in known}
+    )
 
 
 def digest(job: Job, folder: str) -> str:
@@ -228,7 +311,9 @@ def write_stores(names: set[str], folder: str) -> None:
     import data_loaders
 
     for name in names:
-        data_loaders.write(name, f"{folder}/{name}.zarr", rows=STORED[name], random_state=0)
+        data_loaders.write(
+            name, f"{folder}/{name}.zarr", rows=STORED[name], random_state=0
+        )
 
 
 def run(out: Path, wanted: list[Job], processes: int) -> int:
@@ -239,7 +324,9 @@ def run(out: Path, wanted: list[Job], processes: int) -> int:
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(processes, get_context("spawn")) as pool,
     ):
-        pool.submit(write_stores, {job.data for job in left if job.how == "stored"}, folder).result()
+        pool.submit(
+            write_stores, {job.data for job in left if job.how == "stored"}, folder
+        ).result()
         futures = {pool.submit(timed, job, folder): job.key for job in left}
         for future in as_completed(futures):
             key = futures[future]
@@ -260,12 +347,18 @@ def compare(first: Path, second: Path) -> int:
     before, after = (json.loads(path.read_text()) for path in (first, second))
     both = sorted(before.keys() & after.keys())
     labels = [key for key in both if before[key].split()[0] != after[key].split()[0]]
-    objectives = [key for key in both if key not in labels and before[key] != after[key]]
+    objectives = [
+        key for key in both if key not in labels and before[key] != after[key]
+    ]
     alone = sorted(before.keys() ^ after.keys())
     equal = len(both) - len(labels) - len(objectives)
-    print(f"{equal} equal, {len(labels)} with other labels, {len(objectives)} with another objective alone.")
+    print(
+        f"{equal} equal, {len(labels)} with other labels, {len(objectives)} with another objective alone."
+    )
     for key in labels + objectives:
-        print(f"{'labels   ' if key in labels else 'objective'}  {key}  {before[key]} -> {after[key]}")
+        print(
+            f"{'labels   ' if key in labels else 'objective'}  {key}  {before[key]} -> {after[key]}"
+        )
     print(f"{len(alone)} in one file alone.")
     return int(bool(labels or objectives))
 
@@ -273,9 +366,15 @@ def compare(first: Path, second: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.json")
-    parser.add_argument("--compare", action="store_true", help="compare two files; 1 if a hash differs")
-    parser.add_argument("--quick", action="store_true", help="a part that touches every estimator")
-    parser.add_argument("--root", type=Path, default=".", help="tree whose mmcnb is fitted")
+    parser.add_argument(
+        "--compare", action="store_true", help="compare two files; 1 if a hash differs"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a part that touches every estimator"
+    )
+    parser.add_argument(
+        "--root", type=Path, default=".", help="tree whose mmcnb is fitted"
+    )
     parser.add_argument("--processes", type=int, default=1, choices=(1, 2))
     options = parser.parse_args()
     if options.compare:

@@ -30,7 +30,9 @@ class Page(HTMLParser):
 def broken(page: Page, link: str, anchors: dict[Path, set[str]]) -> bool:
     """Whether a link inside the site has no file, or a file without its anchor."""
     parts = urlsplit(link)
-    target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
+    target = (
+        (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
+    )
     if target.is_dir():
         target /= "index.html"
     if not target.exists():
@@ -51,14 +53,25 @@ def main(folder: Path) -> int:
     int
         1 if a link is broken, else 0.
     """
-    pages = [Page(path) for path in sorted(folder.resolve().rglob("*.html")) if "_static" not in path.parts]
+    pages = [
+        Page(path)
+        for path in sorted(folder.resolve().rglob("*.html"))
+        if "_static" not in path.parts
+    ]
     anchors = {page.path: page.anchors for page in pages}
-    inner = [(page, link) for page in pages for link in page.links if not urlsplit(link).scheme]
+    inner = [
+        (page, link)
+        for page in pages
+        for link in page.links
+        if not urlsplit(link).scheme
+    ]
     outer = sum(len(page.links) for page in pages) - len(inner)
     wrong = [(page, link) for page, link in inner if broken(page, link, anchors)]
     for page, link in wrong:
         print(f"{page.path.relative_to(folder.resolve())}: {link}")
-    print(f"{len(pages)} pages, {len(inner):,} links, {outer:,} to other hosts, {len(wrong)} broken")
+    print(
+        f"{len(pages)} pages, {len(inner):,} links, {outer:,} to other hosts, {len(wrong)} broken"
+    )
     return int(bool(wrong) or not pages)
 
 

@@ -23,7 +23,19 @@ from mmcnb import InputError
 
 # In the order in which `all` runs them.
 ALL = (
-    *("small", "mnist", "adult", "usps", "eta", "evolutionary", "rls", "mkc", "scm", "engine", "routines"),
+    *(
+        "small",
+        "mnist",
+        "adult",
+        "usps",
+        "eta",
+        "evolutionary",
+        "rls",
+        "mkc",
+        "scm",
+        "engine",
+        "routines",
+    ),
     "peers",
 )
 STUDIES = (
@@ -93,7 +105,11 @@ def _main(arguments: list[str] | None) -> int:
     words = vars(_parser().parse_args(arguments))
     name, figures = words.pop("study"), words.pop("figures")
     if words["smoke"]:
-        words |= {"quick": True, "seeds": words["seeds"] or 1, "rows": words["rows"] or SMOKE_ROWS}
+        words |= {
+            "quick": True,
+            "seeds": words["seeds"] or 1,
+            "rows": words["rows"] or SMOKE_ROWS,
+        }
     options = Options(**words)
     if name == "list":
         for study in STUDIES:
@@ -106,10 +122,18 @@ def _main(arguments: list[str] | None) -> int:
         return _guarded(name, partial(KEPT[name], options.out))
     if name not in (*STUDIES, "all"):
         known = f"{', '.join(STUDIES)}, or all, report, keep, published, papers, list"
-        print(f"error: there is no study called {name!r}; choose one of {known}.", file=sys.stderr)
+        print(
+            f"error: there is no study called {name!r}; choose one of {known}.",
+            file=sys.stderr,
+        )
         return 2
     warn_if_busy()
-    return max([_guarded(one, partial(_run, one, options)) for one in (ALL if name == "all" else (name,))])
+    return max(
+        [
+            _guarded(one, partial(_run, one, options))
+            for one in (ALL if name == "all" else (name,))
+        ]
+    )
 
 
 def _guarded(name: str, function: Callable[[], int]) -> int:
@@ -119,7 +143,10 @@ def _guarded(name: str, function: Callable[[], int]) -> int:
     except (InputError, OSError) as error:
         print(f"error: {name}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
-        print(f"\nerror: {name}: interrupted; the same command resumes it.", file=sys.stderr)
+        print(
+            f"\nerror: {name}: interrupted; the same command resumes it.",
+            file=sys.stderr,
+        )
         raise SystemExit(130) from None
     except Exception:  # a fault of ours, which need not take the other studies with it
         traceback.print_exc()
@@ -180,7 +207,9 @@ def _run(name: str, options: Options) -> int:
     with Journal(name, options, code_digest(module)) as journal:
         publish(name, run_study(study, options, journal), options)
         if journal.failed:
-            print(f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again.")
+            print(
+                f"{journal.failed} runs failed: {journal.path} says why, --retry computes them again."
+            )
     return int(journal.failed > 0)
 
 
@@ -233,16 +262,26 @@ def _sections(study: Any, options: Options) -> dict[str, Section]:
         return {"": Section(study.grid, study.compute, study.tables)}
     for name in options.parts:
         if name not in study.SECTIONS:
-            raise InputError(f"there is no part called {name!r}; choose from {', '.join(study.SECTIONS)}.")
-    usual = study.usual_sections(options) if hasattr(study, "usual_sections") else study.SECTIONS
+            raise InputError(
+                f"there is no part called {name!r}; choose from {', '.join(study.SECTIONS)}."
+            )
+    usual = (
+        study.usual_sections(options)
+        if hasattr(study, "usual_sections")
+        else study.SECTIONS
+    )
     return {name: study.SECTIONS[name] for name in options.parts or usual}
 
 
-def _results(name: str, section: Section, options: Options, journal: Journal) -> pd.DataFrame:
+def _results(
+    name: str, section: Section, options: Options, journal: Journal
+) -> pd.DataFrame:
     """The results of a section: of its grid, then of the runs that follow from them."""
 
     def results(runs: pd.DataFrame) -> pd.DataFrame:
-        return journal.results(runs.assign(part=runs["part"].replace("", name)), section.compute)
+        return journal.results(
+            runs.assign(part=runs["part"].replace("", name)), section.compute
+        )
 
     frame = results(section.grid(options))
     for follow in section.follow:
@@ -256,7 +295,9 @@ def warn_if_busy() -> None:
     """Say so if other work would spoil the times."""
     load, cores = psutil.getloadavg()[0], os.cpu_count() or 1
     if load > cores / 2:
-        say(f"the machine is busy (load {load:.1f} on {cores} cores): do not trust times and ratios")
+        say(
+            f"the machine is busy (load {load:.1f} on {cores} cores): do not trust times and ratios"
+        )
 
 
 def _positive(text: str) -> int:
@@ -267,7 +308,9 @@ def _positive(text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=benchmarks.__doc__
+    )
     add = parser.add_argument
     add(
         "study",
@@ -277,15 +320,39 @@ def _parser() -> argparse.ArgumentParser:
         help="a study, 'all', 'list', or one of: " + COMMANDS,
     )
     add("--quick", action="store_true", help="fewer rows if a study is long")
-    add("--smoke", action="store_true", help="tiny sizes of the same code, to see that it runs")
+    add(
+        "--smoke",
+        action="store_true",
+        help="tiny sizes of the same code, to see that it runs",
+    )
     add("--retry", action="store_true", help="compute failed runs again")
     number: dict[str, Any] = {"type": _positive, "metavar": "N"}
-    add("--jobs", **number, default=1, help="compute in this many processes; times get rough")
-    add("--seeds", **number, help="repeats with other seeds (default: as the study says)")
+    add(
+        "--jobs",
+        **number,
+        default=1,
+        help="compute in this many processes; times get rough",
+    )
+    add(
+        "--seeds",
+        **number,
+        help="repeats with other seeds (default: as the study says)",
+    )
     add("--rows", **number, help="at most so many rows of each data set")
     out = Path("benchmark-results")
-    add("--out", type=Path, default=out, metavar="DIR", help="folder for journals, frames and tables")
-    add("--figures", type=Path, metavar="DIR", help="report: also write adult.png and mnist.png there")
+    add(
+        "--out",
+        type=Path,
+        default=out,
+        metavar="DIR",
+        help="folder for journals, frames and tables",
+    )
+    add(
+        "--figures",
+        type=Path,
+        metavar="DIR",
+        help="report: also write adult.png and mnist.png there",
+    )
     part = "of a study that has sections: only this one; may be given several times"
     add("--part", action="append", default=[], dest="parts", help=part)
     return parser

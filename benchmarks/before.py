@@ -41,12 +41,17 @@ def commit_before() -> str | None:
     """
     folder = os.environ.get(VARIABLE)
     if folder is None:
-        print(f"benchmarks: {BEFORE} is left out: {VARIABLE} names no folder of a checkout.", file=sys.stderr)
+        print(
+            f"benchmarks: {BEFORE} is left out: {VARIABLE} names no folder of a checkout.",
+            file=sys.stderr,
+        )
         return None
     words = ["git", "-C", folder, "describe", "--always", "--dirty"]
     told = subprocess.run(words, capture_output=True, text=True, check=False)
     if told.returncode:
-        raise mmcnb.InputError(f"{VARIABLE}={folder!r} is no checkout: {told.stderr.strip()!r}.")
+        raise mmcnb.InputError(
+            f"{VARIABLE}={folder!r} is no checkout: {told.stderr.strip()!r}."
+        )
     return told.stdout.strip()
 
 
@@ -75,8 +80,14 @@ class EarlierDefault:
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    def __init__(self, n_clusters: int, random_state: int, folder: str | os.PathLike[str]) -> None:
-        self.n_clusters, self.random_state, self.folder = n_clusters, random_state, os.path.realpath(folder)
+    def __init__(
+        self, n_clusters: int, random_state: int, folder: str | os.PathLike[str]
+    ) -> None:
+        self.n_clusters, self.random_state, self.folder = (
+            n_clusters,
+            random_state,
+            os.path.realpath(folder),
+        )
 
     def fit(self, X: Any) -> Self:
         """Label the rows."""
@@ -90,7 +101,9 @@ class EarlierDefault:
             env=os.environ | {"PYTHONPATH": self.folder},
         )
         if done.returncode:
-            raise mmcnb.InputError(f"{BEFORE}: {done.stderr.decode().strip().splitlines()[-1]}")
+            raise mmcnb.InputError(
+                f"{BEFORE}: {done.stderr.decode().strip().splitlines()[-1]}"
+            )
         found: tuple[np.ndarray, float] = pickle.loads(done.stdout)
         self.labels_, self.seconds_ = found
         return self

@@ -75,11 +75,16 @@ R = np.ascontiguousarray(Z @ np.linalg.solve(Z.T @ Z + 150 * np.eye(40), Z.T))
 work = lambda: {call}
 """
 WORK = {
-    "default fit, 1,500 x 30": FIT.format(rows=BLOBS.format(rows=1500, features=30, k=2), estimator=DEFAULT),
+    "default fit, 1,500 x 30": FIT.format(
+        rows=BLOBS.format(rows=1500, features=30, k=2), estimator=DEFAULT
+    ),
     "default fit, a9a": FIT.format(rows=A9A, estimator=DEFAULT),
-    "hinge, a9a": FIT.format(rows=A9A, estimator="SparseKernelMMC(random_state=0, n_jobs=1)"),
+    "hinge, a9a": FIT.format(
+        rows=A9A, estimator="SparseKernelMMC(random_state=0, n_jobs=1)"
+    ),
     "least squares, 20,000 x 50, 10 clusters": FIT.format(
-        rows=BLOBS.format(rows=20000, features=50, k=10), estimator=LEAST_SQUARES.format(k=10)
+        rows=BLOBS.format(rows=20000, features=50, k=10),
+        estimator=LEAST_SQUARES.format(k=10),
     ),
     "the graph alone, 20,000 x 50, 10 clusters": FIT.format(
         rows=BLOBS.format(rows=20000, features=50, k=10),
@@ -90,15 +95,21 @@ WORK = {
         estimator="MaximumMarginClustering(10, random_state=0, n_jobs=2)",
     ),
     "predict, 500,000 x 50 of a store": PREDICT.format(
-        rows=500_000, fitted=5000, estimator="UnsupervisedRLS(2, gamma=0.01, random_state=0, n_jobs=1)"
+        rows=500_000,
+        fitted=5000,
+        estimator="UnsupervisedRLS(2, gamma=0.01, random_state=0, n_jobs=1)",
     ),
     "predict on the graph, 50,000 x 50 of a store": PREDICT.format(
         rows=50_000,
         fitted=20_000,
         estimator='MaximumMarginClustering(2, kernel="graph", random_state=0, n_jobs=1)',
     ),
-    "rbf_kernel_block_into": ROUTINE.format(call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"),
-    "shake": ROUTINE.format(call="kernels.shake(R, labels, np.full(2, 0.5), 1.0, 0.5, 21)"),
+    "rbf_kernel_block_into": ROUTINE.format(
+        call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"
+    ),
+    "shake": ROUTINE.format(
+        call="kernels.shake(R, labels, np.full(2, 0.5), 1.0, 0.5, 21)"
+    ),
     "steepest_moves": ROUTINE.format(
         call="kernels.steepest_moves(R, labels, np.full(2, 1), np.full(2, 1500), 5000, True)"
     ),
@@ -114,11 +125,15 @@ def checked_out(commit: str) -> Iterator[Path]:
         words = [*git, "worktree", "add", "--detach", str(tree), commit]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise mmcnb.InputError(f"{commit} is no commit of this checkout: {done.stderr.strip()!r}.")
+            raise mmcnb.InputError(
+                f"{commit} is no commit of this checkout: {done.stderr.strip()!r}."
+            )
         try:
             yield tree
         finally:
-            subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=True)
+            subprocess.run(
+                [*git, "worktree", "remove", "--force", str(tree)], check=True
+            )
 
 
 def ratios(there: Path, names: Sequence[str], turns: int) -> pd.DataFrame:
@@ -143,21 +158,34 @@ def ratios(there: Path, names: Sequence[str], turns: int) -> pd.DataFrame:
     for name in names:
         with ExitStack() as stack:
             processes = [
-                stack.enter_context(_process(tree, there.parent / f"cache-{which}", WORK[name]))
+                stack.enter_context(
+                    _process(tree, there.parent / f"cache-{which}", WORK[name])
+                )
                 for which, tree in trees.items()
             ]
-            seconds = np.array([[_turn(process) for process in processes] for _ in range(turns)])
+            seconds = np.array(
+                [[_turn(process) for process in processes] for _ in range(turns)]
+            )
         here, other = np.median(seconds[:, :, 0], axis=0)
         cpu, wall = np.median(seconds[:, 0] / seconds[:, 1], axis=0)
-        rows.append({"work": name, "here": here, "there": other, "ratio": cpu, "of wall": wall})
+        rows.append(
+            {"work": name, "here": here, "there": other, "ratio": cpu, "of wall": wall}
+        )
     return pd.DataFrame(rows)
 
 
 @contextmanager
-def _process(tree: Path, cache: Path, preparation: str) -> Iterator["subprocess.Popen[str]"]:
-    command, pipe = [sys.executable, "-c", PROCESS.format(preparation=preparation)], subprocess.PIPE
+def _process(
+    tree: Path, cache: Path, preparation: str
+) -> Iterator["subprocess.Popen[str]"]:
+    command, pipe = (
+        [sys.executable, "-c", PROCESS.format(preparation=preparation)],
+        subprocess.PIPE,
+    )
     own = os.environ | {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(cache)}
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=tree, env=own) as process:
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, cwd=tree, env=own
+    ) as process:
         yield process
         process.communicate()
 
@@ -179,7 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
     parser.add_argument("commit", help="to compare with")
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--work", nargs="+", choices=[*WORK], default=[*WORK], metavar="NAME")
+    parser.add_argument(
+        "--work", nargs="+", choices=[*WORK], default=[*WORK], metavar="NAME"
+    )
     options = parser.parse_args(arguments)
     try:
         with checked_out(options.commit) as there:

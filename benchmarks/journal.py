@@ -26,13 +26,43 @@ import pandas as pd
 from filelock import FileLock
 
 import mmcnb
-from benchmarks.run import FAILED, KEYS, NO_DATA, OK, Compute, Options, Run, as_json, computed
+from benchmarks.run import (
+    FAILED,
+    KEYS,
+    NO_DATA,
+    OK,
+    Compute,
+    Options,
+    Run,
+    as_json,
+    computed,
+)
 
 FORMAT = 2
 MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")
 COLUMNS = [
-    *("study", "part", "dataset", "protocol", "method", "parameters", "seed", "metric", "value"),
-    *("seconds", "compile_seconds", "peak_mib", "n", "d", "status", "reason", "versions", "digest"),
+    *(
+        "study",
+        "part",
+        "dataset",
+        "protocol",
+        "method",
+        "parameters",
+        "seed",
+        "metric",
+        "value",
+    ),
+    *(
+        "seconds",
+        "compile_seconds",
+        "peak_mib",
+        "n",
+        "d",
+        "status",
+        "reason",
+        "versions",
+        "digest",
+    ),
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
@@ -80,7 +110,9 @@ class Journal:
 
     def __init__(self, study: str, options: Options, code: str) -> None:
         if find_spec("pyarrow") is None:
-            raise mmcnb.InputError("the frames need pyarrow: pip install 'mmcnb[benchmarks]'.")
+            raise mmcnb.InputError(
+                "the frames need pyarrow: pip install 'mmcnb[benchmarks]'."
+            )
         self.study, self.options, self.code = study, options, code
         self.path = options.out / f"{study}.jsonl"
         self._records: dict[Identity, Record] = {}
@@ -116,9 +148,13 @@ class Journal:
             raise ValueError(f"{self.study}: two runs have the same identity.")
         self.refresh()
         lost = self._compute([run for run in asked if not self._has(run)], compute)
-        results = pd.DataFrame([self._wide(run, lost.get(run.identity)) for run in asked])
+        results = pd.DataFrame(
+            [self._wide(run, lost.get(run.identity)) for run in asked]
+        )
         if not (results["status"] == OK).any():
-            raise mmcnb.InputError(f"no run could be computed: {results['reason'].iloc[0]}")
+            raise mmcnb.InputError(
+                f"no run could be computed: {results['reason'].iloc[0]}"
+            )
         return results
 
     @property
@@ -129,7 +165,9 @@ class Journal:
     def refresh(self) -> None:
         """Read the newer records, by another process too; a last line that was torn is cut off."""
         if os.path.lexists(self.path) and not self.path.is_file():
-            raise mmcnb.InputError(f"{self.path} is no regular file: give another --out or delete it.")
+            raise mmcnb.InputError(
+                f"{self.path} is no regular file: give another --out or delete it."
+            )
         if self.path.exists() and self.path.stat().st_size != self._end:
             with self._locked():
                 pass
@@ -139,8 +177,12 @@ class Journal:
         if not self.path.exists():
             return
         with self._locked():
-            rows = [row for record in self._records.values() for row in self._tidy(record)]
-            frame = pd.DataFrame(rows, columns=COLUMNS).astype({"value": float, "seed": "int64"})
+            rows = [
+                row for record in self._records.values() for row in self._tidy(record)
+            ]
+            frame = pd.DataFrame(rows, columns=COLUMNS).astype(
+                {"value": float, "seed": "int64"}
+            )
             if rows:
                 with whole_file(self.path.with_suffix(".parquet")) as aside:
                     frame.to_parquet(aside, engine="pyarrow", index=False)
@@ -149,7 +191,9 @@ class Journal:
         """Make the folder for the stores of the runs."""
         self.options.out.mkdir(parents=True, exist_ok=True)
         self._scratch = TemporaryDirectory(
-            prefix=f".scratch-{self.study}-", dir=self.options.out, ignore_cleanup_errors=True
+            prefix=f".scratch-{self.study}-",
+            dir=self.options.out,
+            ignore_cleanup_errors=True,
         )
         self._folder = Path(self._scratch.name)
         return self
@@ -177,9 +221,17 @@ class Journal:
         """Compute and record runs; return the reasons of those whose data are not there."""
         lost: dict[Identity, str] = {}
         if outdated := sum(map(self._differs, missing)):
-            say(f"{self.study}: {outdated} recorded runs are of other code or settings; computing them again")
-        runs = (run._replace(folder=str(self._folder)) for run in missing if not self._has_now(run))
-        for done, (run, outcome) in enumerate(computed(compute, runs, self.options.jobs), 1):
+            say(
+                f"{self.study}: {outdated} recorded runs are of other code or settings; computing them again"
+            )
+        runs = (
+            run._replace(folder=str(self._folder))
+            for run in missing
+            if not self._has_now(run)
+        )
+        for done, (run, outcome) in enumerate(
+            computed(compute, runs, self.options.jobs), 1
+        ):
             reason = outcome["reason"]
             if outcome["status"] == NO_DATA:
                 if reason not in lost.values():
@@ -188,7 +240,9 @@ class Journal:
                 continue
             self._append(run, outcome)
             name = f"{self.study} {done}/{len(missing)}: {' '.join(filter(None, run.identity[:4]))}"
-            say(f"{name}, seed {run.seed}: {reason or format(outcome['found']['seconds'], '.3g') + ' s'}")
+            say(
+                f"{name}, seed {run.seed}: {reason or format(outcome['found']['seconds'], '.3g') + ' s'}"
+            )
         return lost
 
     def _has_now(self, run: Run) -> bool:
@@ -207,13 +261,24 @@ class Journal:
 
     def _append(self, run: Run, outcome: Record) -> None:
         """Record a run, and wait until the disk has it: a process that is killed loses at most this line."""
-        values = {"parameters": dict(run.parameters), "settings": dict(run.settings), "code": self.code}
+        values = {
+            "parameters": dict(run.parameters),
+            "settings": dict(run.settings),
+            "code": self.code,
+        }
         today = date.today().isoformat()
-        told = {"versions": versions() | {"jobs": self.options.jobs, "commit": commit(), "date": today}}
+        told = {
+            "versions": versions()
+            | {"jobs": self.options.jobs, "commit": commit(), "date": today}
+        }
         record = dict(zip(KEYS, run.identity, strict=True)) | values | outcome | told
         with self._locked() as file:
             lines = [record] if self._lines else [self._header(), record]
-            file.write("".join(as_json(line, sort_keys=False) + "\n" for line in lines).encode())
+            file.write(
+                "".join(
+                    as_json(line, sort_keys=False) + "\n" for line in lines
+                ).encode()
+            )
             file.flush()
             os.fsync(file.fileno())
             self._read(file)
@@ -252,7 +317,12 @@ class Journal:
 
     def _header(self) -> Record:
         options = self.options
-        return {"format": FORMAT, "study": self.study, "scale": options.scale, "rows": options.rows}
+        return {
+            "format": FORMAT,
+            "study": self.study,
+            "scale": options.scale,
+            "rows": options.rows,
+        }
 
     def _check_header(self, found: Record) -> None:
         for name, mine in self._header().items():
@@ -275,11 +345,22 @@ class Journal:
 
     def _tidy(self, record: Record) -> list[Record]:
         """One row a metric; one without a metric if a run has none."""
-        found, texts = record["found"], {name: as_json(record[name]) for name in ("parameters", "versions")}
+        found, texts = (
+            record["found"],
+            {name: as_json(record[name]) for name in ("parameters", "versions")},
+        )
         shared = {"study": self.study, "digest": ""} | record | found | texts
-        numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
-        metrics = {name: value for name, value in numbers.items() if name not in MEASURES} or {"": math.nan}
-        return [shared | {"metric": name, "value": value} for name, value in metrics.items()]
+        numbers = {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, int | float)
+        }
+        metrics = {
+            name: value for name, value in numbers.items() if name not in MEASURES
+        } or {"": math.nan}
+        return [
+            shared | {"metric": name, "value": value} for name, value in metrics.items()
+        ]
 
 
 def code_digest(module: str) -> str:
@@ -305,14 +386,22 @@ def sources_of(module: str) -> set[Path]:
     while waiting:
         name = waiting.pop()
         path = Path(__file__).parents[1].joinpath(*name.split(".")).with_suffix(".py")
-        if name in MAKES_TABLES or not name.startswith("benchmarks.") or path in found or not path.exists():
+        if (
+            name in MAKES_TABLES
+            or not name.startswith("benchmarks.")
+            or path in found
+            or not path.exists()
+        ):
             continue
         found.add(path)
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
                 waiting |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                waiting |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                waiting |= {
+                    node.module,
+                    *(f"{node.module}.{alias.name}" for alias in node.names),
+                }
     return found
 
 
@@ -323,7 +412,11 @@ def sources_of(module: str) -> set[Path]:
 def versions() -> dict[str, Any]:
     """Versions of libraries, and the machine, on which a figure depends."""
     libraries = {name: version(name) for name in LIBRARIES}
-    machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
+    machine = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+    }
     return {"mmcnb": mmcnb.__version__, **libraries, **machine}
 
 
@@ -333,7 +426,9 @@ def commit() -> str:
     words = ("git", "describe", "--always", "--dirty", "--exclude=*")
     with suppress(OSError, subprocess.SubprocessError):
         folder = Path(__file__).parent
-        return subprocess.run(words, cwd=folder, capture_output=True, check=True, text=True).stdout.strip()
+        return subprocess.run(
+            words, cwd=folder, capture_output=True, check=True, text=True
+        ).stdout.strip()
     return ""
 
 

@@ -22,7 +22,17 @@ from benchmarks.tables import write_table
 from mmcnb import InputError
 
 FOLDER = Path(__file__).with_name("results")
-STUDIES = ("small", "mnist", "adult", "usps", "eta", "rls", "evolutionary", "mkc", "scm")
+STUDIES = (
+    "small",
+    "mnist",
+    "adult",
+    "usps",
+    "eta",
+    "rls",
+    "evolutionary",
+    "mkc",
+    "scm",
+)
 KEY = ["paper", "table", "dataset", "method", "metric"]
 POINT = [*KEY, "protocol", "at"]  # of one kept figure
 COLUMNS = [*POINT, "value", "sd", "published", "setting", "command", "commit", "date"]
@@ -61,13 +71,17 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
         if (path := folder / f"{name}.parquet").exists():
             kept, study = target / f"{name}.csv", read(path)
             if study.header.get("scale", "smoke") == "smoke":
-                raise InputError(f"{path} has no journal, or is a smoke run, whose figures mean nothing.")
+                raise InputError(
+                    f"{path} has no journal, or is a smoke run, whose figures mean nothing."
+                )
             old = [read_kept(kept)] if kept.exists() else []
             write_table(merged([*old, figures_of(study)]), kept)
             written.append(kept)
     if not written:
         studies = ", ".join(STUDIES)
-        raise InputError(f"there is no frame (STUDY.parquet) of {studies} in {folder}; run one first.")
+        raise InputError(
+            f"there is no frame (STUDY.parquet) of {studies} in {folder}; run one first."
+        )
     return written
 
 
@@ -75,16 +89,27 @@ def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """The last of equal figures; none of a quick run if a full one has the figure or points of the curve."""
     rows = pd.concat(frames, ignore_index=True)[COLUMNS]
     full = rows["setting"].str.startswith("full")
-    known = full.groupby([rows[name] for name in POINT if name != "at"]).transform("any")
+    known = full.groupby([rows[name] for name in POINT if name != "at"]).transform(
+        "any"
+    )
     return rows[full | ~known].drop_duplicates(POINT, keep="last")
 
 
 def figures_of(study: Study) -> pd.DataFrame:
     """The figures of the papers' tables and curves that a study has, in the columns of a kept file."""
-    values = with_pairs(chosen(study)) if study.runs else study.values.assign(x=np.nan, rest="{}")
+    values = (
+        with_pairs(chosen(study))
+        if study.runs
+        else study.values.assign(x=np.nan, rest="{}")
+    )
     groups = values.groupby([*GROUP, "rest", "metric"], dropna=False)["value"]
     measured = groups.agg(mean="mean", sd="std", max="max", runs="count").reset_index()
-    sources = read_csv("sources").astype({"part": object}).fillna({"part": ""}).query("study == @study.name")
+    sources = (
+        read_csv("sources")
+        .astype({"part": object})
+        .fillna({"part": ""})
+        .query("study == @study.name")
+    )
     found = [_of_source(measured, study, source) for source in sources.itertuples()]
     rows = pd.concat(found, ignore_index=True)
     printed = table_figures()[[*KEY, "value"]].rename(columns={"value": "published"})
@@ -97,28 +122,47 @@ def figures_of(study: Study) -> pd.DataFrame:
 def with_pairs(values: pd.DataFrame) -> pd.DataFrame:
     """The section "pairs" as means over its data sets, under the name of the published mean."""
     pairs = values[values["part"] == "pairs"]
-    pairs = pairs.assign(prefix=[name.rpartition("-")[0] for name in pairs["dataset"]], x=np.nan, rest="{}")
+    pairs = pairs.assign(
+        prefix=[name.rpartition("-")[0] for name in pairs["dataset"]],
+        x=np.nan,
+        rest="{}",
+    )
     keys = ["prefix", "part", "protocol", "method", "x", "rest", "metric"]
     means = pairs.groupby(keys, dropna=False)[["value", "n"]].mean().reset_index()
     counts = pairs.groupby("prefix")["dataset"].nunique()
     means["dataset"] = [f"{name}, {counts[name]} pairs" for name in means["prefix"]]
-    return pd.concat([values[values["part"] != "pairs"], means[means.columns.drop("prefix")]])
+    return pd.concat(
+        [values[values["part"] != "pairs"], means[means.columns.drop("prefix")]]
+    )
 
 
 def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFrame:
     """The rows of one line of the sources: those of a table, or the points of a curve."""
-    rows = measured[(measured["part"] == source.part) & (measured["metric"] == source.measure)]
+    rows = measured[
+        (measured["part"] == source.part) & (measured["metric"] == source.measure)
+    ]
     printed = table_figures().query("paper == @source.paper")
     here = printed[printed["table"] == source.table]
     if len(here):  # other sets and methods of the study stand in other tables
         absent = {*printed["method"]} - {*here["method"]}
-        rows = rows[rows["dataset"].isin(here["dataset"]) & ~rows["method"].isin(absent)]
-    at = dict.fromkeys(rows.index, "") if len(here) else points_of(study, source.part, rows)
+        rows = rows[
+            rows["dataset"].isin(here["dataset"]) & ~rows["method"].isin(absent)
+        ]
+    at = (
+        dict.fromkeys(rows.index, "")
+        if len(here)
+        else points_of(study, source.part, rows)
+    )
     scale = "quick" if study.header.get("rows") else study.header["scale"]
     return pd.DataFrame(
         {
             **{name: rows[name] for name in ("dataset", "protocol", "method")},
-            **{"paper": source.paper, "table": source.table, "metric": source.metric, "at": pd.Series(at)},
+            **{
+                "paper": source.paper,
+                "table": source.table,
+                "metric": source.metric,
+                "at": pd.Series(at),
+            },
             "value": rows[source.statistic],
             "sd": rows["sd"],
             "setting": [f"{scale}; {told}" for told in _settings(rows)],
@@ -133,7 +177,8 @@ def points_of(study: Study, part: str, rows: pd.DataFrame) -> dict[Any, str]:
     sized = not swept or rows.groupby("dataset")["n"].nunique().max() > 1
     return {
         row.Index: ", ".join(
-            ([f"{swept}={row.x:g}"] if swept else []) + ([f"{row.n:.0f} rows"] if sized else [])
+            ([f"{swept}={row.x:g}"] if swept else [])
+            + ([f"{row.n:.0f} rows"] if sized else [])
         )
         for row in rows.itertuples()
     }
@@ -184,7 +229,10 @@ def read_kept(path: Path) -> pd.DataFrame:
     numbers: dict[str, Any] = dict.fromkeys(("value", "sd", "published"), float)
     texts: dict[str, Any] = dict.fromkeys({*COLUMNS} - {*numbers}, str)
     return pd.read_csv(
-        path, dtype=numbers | texts, keep_default_na=False, na_values=dict.fromkeys(numbers, "")
+        path,
+        dtype=numbers | texts,
+        keep_default_na=False,
+        na_values=dict.fromkeys(numbers, ""),
     )
 
 
@@ -212,15 +260,25 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     (711, True)
     """
     runs = (
-        results(folder).query("protocol == @PAPER and at == ''").drop(columns=["protocol", "at", "published"])
+        results(folder)
+        .query("protocol == @PAPER and at == ''")
+        .drop(columns=["protocol", "at", "published"])
     )
-    frame = table_figures().merge(runs.rename(columns={"value": "ours", "sd": "our sd"}), how="left", on=KEY)
+    frame = table_figures().merge(
+        runs.rename(columns={"value": "ours", "sd": "our sd"}), how="left", on=KEY
+    )
     frame["excess"] = [_excess(row) for row in frame.to_dict("records")]
-    absent, worse = (read_csv(name).astype(object).fillna("") for name in ("reasons", "worse"))
+    absent, worse = (
+        read_csv(name).astype(object).fillna("") for name in ("reasons", "worse")
+    )
     listed = np.select([frame["ours"].isna(), frame["excess"] > 0], [1, 2])
     tables = (None, absent, worse)
     rows = zip(frame.itertuples(), listed, strict=True)
-    return frame.assign(reason=["" if not which else reason_of(row, tables[which]) for row, which in rows])
+    return frame.assign(
+        reason=[
+            "" if not which else reason_of(row, tables[which]) for row, which in rows
+        ]
+    )
 
 
 def reason_of(row: Any, reasons: pd.DataFrame) -> str:
@@ -238,7 +296,9 @@ def _excess(row: dict[str, Any]) -> float:
         return float("nan")
     within = np.nanmax([row["sd"], row["our sd"], 0.0])
     digits = DIGITS.get(row["metric"], 4)
-    return float(np.round(sign * (row["value"] - np.round(row["ours"], digits)) - within, digits))
+    return float(
+        np.round(sign * (row["value"] - np.round(row["ours"], digits)) - within, digits)
+    )
 
 
 def summary(folder: Path = FOLDER) -> str:
@@ -257,10 +317,18 @@ def summary(folder: Path = FOLDER) -> str:
     lines += [
         "",
         "Worse, by excess:",
-        *(_line(row) + f", {row.excess:.4g} beyond; {row.reason}".rstrip("; ") for row in worse.itertuples()),
+        *(
+            _line(row) + f", {row.excess:.4g} beyond; {row.reason}".rstrip("; ")
+            for row in worse.itertuples()
+        ),
     ]
-    lines += ["", "Seconds and counts, which depend on the machine and the stopping rule:"]
-    return "\n".join([*lines, *(_line(row) for row in ran[ran["excess"].isna()].itertuples())])
+    lines += [
+        "",
+        "Seconds and counts, which depend on the machine and the stopping rule:",
+    ]
+    return "\n".join(
+        [*lines, *(_line(row) for row in ran[ran["excess"].isna()].itertuples())]
+    )
 
 
 def _share(part: int, whole: int) -> str:

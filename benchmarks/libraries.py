@@ -19,7 +19,9 @@ GIC, LUMBERMARK, LEIDEN = "GIc", "Lumbermark", "Leiden"
 UMAP_DENSITY, UMAP_KMEANS = "UMAP, HDBSCAN", "UMAP, k-means"
 PLSCAN = "PLSCAN"
 FAISS, SUPERKMEANS = "FAISS, one start", "SuperKMeans, one start"
-OTHER_GINI = {f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)}  # thresholds; its default is 0.3
+OTHER_GINI = {
+    f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)
+}  # thresholds; its default is 0.3
 DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK, PLSCAN)
 PACKAGES = {
     **dict.fromkeys((GENIE, *OTHER_GINI, GIC), ("genieclust", "genieclust")),
@@ -58,7 +60,9 @@ class DenseClusterer:
     array([0, 1])
     """
 
-    def __init__(self, label_rows: Callable[[np.ndarray], np.ndarray], axes: int | None = None) -> None:
+    def __init__(
+        self, label_rows: Callable[[np.ndarray], np.ndarray], axes: int | None = None
+    ) -> None:
         self.label_rows, self.axes = label_rows, axes
 
     def fit(self, X: Any) -> Self:
@@ -69,7 +73,9 @@ class DenseClusterer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.axes is not None and rows.shape[1] > self.axes:
-                rows = PCA(min(self.axes, *rows.shape), random_state=0).fit_transform(rows)
+                rows = PCA(min(self.axes, *rows.shape), random_state=0).fit_transform(
+                    rows
+                )
             self.labels_ = np.asarray(self.label_rows(rows))
         return self
 
@@ -85,7 +91,9 @@ def first_seconds(method: str) -> float:
     return time.perf_counter() - started
 
 
-def _genie(k: int, given: Mapping[str, Any], gini_threshold: float = 0.3) -> DenseClusterer:
+def _genie(
+    k: int, given: Mapping[str, Any], gini_threshold: float = 0.3
+) -> DenseClusterer:
     """It draws nothing."""
     from genieclust import Genie
 
@@ -115,7 +123,10 @@ def _leiden(k: int, given: Mapping[str, Any]) -> DenseClusterer:
         near = kneighbors_graph(X, min(LEIDEN_NEIGHBOURS, len(X) - 1))
         graph = igraph.Graph(len(X), np.c_[near.nonzero()]).simplify()
         igraph.set_random_number_generator(random.Random(given["random_state"]))
-        return at_count(lambda one: graph.community_leiden("modularity", resolution=one).membership, k)
+        return at_count(
+            lambda one: graph.community_leiden("modularity", resolution=one).membership,
+            k,
+        )
 
     return DenseClusterer(label_rows, AXES)
 
@@ -144,8 +155,12 @@ def _mixture(k: int, given: Mapping[str, Any]) -> DenseClusterer:
     """Full covariances in float64; they need few columns, so principal ``axes`` take the place of many."""
     from sklearn.mixture import GaussianMixture
 
-    model = GaussianMixture(k, **{name: given[name] for name in given if name != "axes"})
-    return DenseClusterer(lambda X: model.fit_predict(X.astype(np.float64)), given.get("axes", AXES))
+    model = GaussianMixture(
+        k, **{name: given[name] for name in given if name != "axes"}
+    )
+    return DenseClusterer(
+        lambda X: model.fit_predict(X.astype(np.float64)), given.get("axes", AXES)
+    )
 
 
 def _evoc(k: int, given: Mapping[str, Any]) -> DenseClusterer:
@@ -167,7 +182,9 @@ def _embedded(X: np.ndarray, given: Mapping[str, Any]) -> np.ndarray:
     """Two coordinates of UMAP; with a seed it runs on one core."""
     from umap import UMAP
 
-    return UMAP(n_neighbors=min(NEIGHBOURS, len(X) - 1), min_dist=SPACING, n_jobs=1, **given).fit_transform(X)
+    return UMAP(
+        n_neighbors=min(NEIGHBOURS, len(X) - 1), min_dist=SPACING, n_jobs=1, **given
+    ).fit_transform(X)
 
 
 def _umap_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
@@ -176,7 +193,9 @@ def _umap_density(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
     def label_rows(X: np.ndarray) -> np.ndarray:
         least = max(CORE, round(LEAST_CLUSTER * len(X)))
-        return HDBSCAN(min_cluster_size=least, min_samples=CORE, copy=True).fit_predict(_embedded(X, given))
+        return HDBSCAN(min_cluster_size=least, min_samples=CORE, copy=True).fit_predict(
+            _embedded(X, given)
+        )
 
     return DenseClusterer(label_rows)
 
@@ -194,7 +213,12 @@ def _faiss(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
     def label_rows(X: np.ndarray) -> np.ndarray:
         rows = np.ascontiguousarray(X, np.float32)
-        model = Kmeans(rows.shape[1], k, seed=given["random_state"], max_points_per_centroid=len(rows))
+        model = Kmeans(
+            rows.shape[1],
+            k,
+            seed=given["random_state"],
+            max_points_per_centroid=len(rows),
+        )
         model.train(rows)
         return np.asarray(model.index.search(rows, 1)[1].ravel())
 
@@ -213,11 +237,17 @@ def _superkmeans(k: int, given: Mapping[str, Any]) -> DenseClusterer:
     return DenseClusterer(label_rows)
 
 
-ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {FAISS: _faiss, SUPERKMEANS: _superkmeans}
+ENGINES: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
+    FAISS: _faiss,
+    SUPERKMEANS: _superkmeans,
+}
 """One start of k-means, made for speed."""
 METHODS: dict[str, Callable[[int, Mapping[str, Any]], Any]] = {
     GENIE: _genie,
-    **{name: partial(_genie, gini_threshold=bound) for name, bound in OTHER_GINI.items()},
+    **{
+        name: partial(_genie, gini_threshold=bound)
+        for name, bound in OTHER_GINI.items()
+    },
     GIC: _gic,
     LUMBERMARK: _lumbermark,
     LEIDEN: _leiden,

@@ -13,7 +13,13 @@ from benchmarks import baselines, libraries
 from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 
-KMEANS, CUT, SVR, CPMMC, LGMMC = "k-means", "normalised cut", "IterSVR", "CPMMC", "LG-MMC"
+KMEANS, CUT, SVR, CPMMC, LGMMC = (
+    "k-means",
+    "normalised cut",
+    "IterSVR",
+    "CPMMC",
+    "LG-MMC",
+)
 SKMMC, SKMMC2, SDP, GMMC = "SKMMC", "SKMMCv2", "MMC", "GMMC"
 LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
 FRONT_DOOR = "MaximumMarginClustering"
@@ -39,7 +45,11 @@ def estimator(method: str, n_clusters: int = 2, **given: Any) -> Any:
 
 
 def faster_kmeans(
-    data: Data, seed: int, given: Mapping[str, Any], k: int = 2, score: Score = clustering
+    data: Data,
+    seed: int,
+    given: Mapping[str, Any],
+    k: int = 2,
+    score: Score = clustering,
 ) -> dict[str, Any]:
     """k-means on all cores or on one, whichever is faster.
 
@@ -50,11 +60,15 @@ def faster_kmeans(
     tried = []
     for threads in (None, 1):
         with threadpool_limits(threads):
-            tried.append(scored(data, estimator(KMEANS, k, random_state=seed, **given), score))
+            tried.append(
+                scored(data, estimator(KMEANS, k, random_state=seed, **given), score)
+            )
     return min(tried, key=lambda found: found["seconds"])
 
 
-def fit_blocks(model: Any, store: str, rows: int, sample: int | None = None) -> dict[str, Any]:
+def fit_blocks(
+    model: Any, store: str, rows: int, sample: int | None = None
+) -> dict[str, Any]:
     """Fit a peer to a store by blocks of so many rows, or to its first rows alone, and label them all."""
     started = time.perf_counter()
     for block in blocks_of(store, rows) if sample is None else ():
@@ -63,7 +77,10 @@ def fit_blocks(model: Any, store: str, rows: int, sample: int | None = None) -> 
         model.fit(next(blocks_of(store, sample)))
     fitted = time.perf_counter()
     labels = np.concatenate([model.predict(block) for block in blocks_of(store, rows)])
-    seconds = {"seconds": fitted - started, "label_seconds": time.perf_counter() - fitted}
+    seconds = {
+        "seconds": fitted - started,
+        "label_seconds": time.perf_counter() - fitted,
+    }
     return of_store(store, labels) | seconds
 
 
@@ -92,8 +109,14 @@ class ExtendedSpectral:
         """Cluster the sample, then label every row."""
         from sklearn.neighbors import KNeighborsClassifier
 
-        rows = np.random.RandomState(self.random_state).permutation(len(X))[:SPECTRAL_ROWS]
-        labels = estimator(CUT, self.n_clusters, random_state=self.random_state).fit(X[rows]).labels_
+        rows = np.random.RandomState(self.random_state).permutation(len(X))[
+            :SPECTRAL_ROWS
+        ]
+        labels = (
+            estimator(CUT, self.n_clusters, random_state=self.random_state)
+            .fit(X[rows])
+            .labels_
+        )
         voters = KNeighborsClassifier(min(VOTERS, len(rows)))
         self.labels_ = voters.fit(X[rows], labels).predict(X)
         return self
@@ -115,7 +138,11 @@ def _cut(k: int, given: Given) -> Any:
     """Normalised cut: of the graph of ten nearest neighbours, or of a given width, as the paper has both."""
     from sklearn.cluster import SpectralClustering
 
-    graph = {} if "gamma" in given else {"affinity": "nearest_neighbors", "n_neighbors": GRAPH_NEIGHBOURS}
+    graph = (
+        {}
+        if "gamma" in given
+        else {"affinity": "nearest_neighbors", "n_neighbors": GRAPH_NEIGHBOURS}
+    )
     return Quiet(SpectralClustering(k, **graph, **given))
 
 
@@ -137,7 +164,11 @@ def _density(k: int, given: Given) -> Any:
 
 
 def _hinge(k: int, given: Given) -> Any:
-    return mmcnb.SparseKernelMMC(**given) if k == 2 else mmcnb.CrammerSingerMMC(n_clusters=k, **given)
+    return (
+        mmcnb.SparseKernelMMC(**given)
+        if k == 2
+        else mmcnb.CrammerSingerMMC(n_clusters=k, **given)
+    )
 
 
 def _label_generation(k: int, given: Given) -> Any:
@@ -145,7 +176,9 @@ def _label_generation(k: int, given: Given) -> Any:
     taken = _without_seed(given)
     if taken.get("kernel") != "linear":
         return baselines.LabelGenerationMMC(**taken)
-    return baselines.LinearLabelGenerationMMC(**{name: taken[name] for name in taken if name != "kernel"})
+    return baselines.LinearLabelGenerationMMC(
+        **{name: taken[name] for name in taken if name != "kernel"}
+    )
 
 
 def _without_seed(given: Given) -> dict[str, Any]:
@@ -175,7 +208,9 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
-    GOWER: lambda k, given: baselines.GowerMedoids(k),  # draws nothing, and takes a frame
+    GOWER: lambda k, given: baselines.GowerMedoids(
+        k
+    ),  # draws nothing, and takes a frame
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
     **libraries.METHODS,
     **libraries.ENGINES,

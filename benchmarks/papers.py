@@ -50,17 +50,27 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
     printed = _cells(rows, "value", "sd")
     ours = _cells(rows, "ours", "our sd")
     runs = [
-        f"{row.setting}: `{row.command}`" if row.command == row.command else "" for row in rows.itertuples()
+        f"{row.setting}: `{row.command}`" if row.command == row.command else ""
+        for row in rows.itertuples()
     ]
-    how = [". ".join(filter(None, pair)) for pair in zip(runs, rows["reason"], strict=True)]
+    how = [
+        ". ".join(filter(None, pair)) for pair in zip(runs, rows["reason"], strict=True)
+    ]
     names = {"table": "table", "dataset": "data set", "method": "method"}
     measures = rows["metric"].map(label)
     return (
-        rows[[*names]].rename(columns=names).assign(measure=measures, published=printed, ours=ours, how=how)
+        rows[[*names]]
+        .rename(columns=names)
+        .assign(measure=measures, published=printed, ours=ours, how=how)
     )
 
 
 def _cells(rows: pd.DataFrame, value: str, sd: str) -> list[str]:
-    spread = rows[sd].where(rows["metric"] != LARGEST)  # no deviation of a largest value, but of its runs
+    spread = rows[sd].where(
+        rows["metric"] != LARGEST
+    )  # no deviation of a largest value, but of its runs
     given = zip(rows["metric"], rows[value], spread, strict=True)
-    return [MISSING if pd.isna(mean) else cell(metric, mean, spread, nan) for metric, mean, spread in given]
+    return [
+        MISSING if pd.isna(mean) else cell(metric, mean, spread, nan)
+        for metric, mean, spread in given
+    ]

@@ -22,7 +22,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import data_loaders
 import mmcnb
-from mmcnb.metrics import adjusted_rand_index, balanced_clustering_error, clustering_accuracy
+from mmcnb.metrics import (
+    adjusted_rand_index,
+    balanced_clustering_error,
+    clustering_accuracy,
+)
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
 # The user's way; the paper's way, which may choose by the classes.
@@ -30,7 +34,16 @@ LABEL_FREE, PAPER = "label-free", "paper"
 ERROR = "balanced_error"
 MIB = 2**20
 UCI = (
-    *("echocardiogram", "spectf", "heart", "haberman", "liver", "ionosphere", "house-votes", "clean1"),
+    *(
+        "echocardiogram",
+        "spectf",
+        "heart",
+        "haberman",
+        "liver",
+        "ionosphere",
+        "house-votes",
+        "clean1",
+    ),
     *("breast", "german", "waveform-1v2"),
 )
 MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
@@ -60,7 +73,10 @@ class NoData(mmcnb.InputError):
 
 def size_of(name: str) -> int | None:
     """How many rows a data set has; None for a synthetic one, which has as many as are asked for."""
-    return next((fact["n_samples"] for fact in data_loaders.registry() if fact["name"] == name), None)
+    return next(
+        (fact["n_samples"] for fact in data_loaders.registry() if fact["name"] == name),
+        None,
+    )
 
 
 def rows_within(name: str, *bounds: int | None) -> int | None:
@@ -77,20 +93,28 @@ def load_rows(name: str, rows: int | None = None) -> Data:
         raise NoData(str(error)) from error
 
 
-def draw(data: Data, classes: Sequence[int] = (), rows: int | None = None, skip: int = 0) -> Data:
+def draw(
+    data: Data, classes: Sequence[int] = (), rows: int | None = None, skip: int = 0
+) -> Data:
     """Rows of some classes (or of all): so many after others, drawn with a fixed seed, in their order."""
-    kept = np.flatnonzero(np.isin(data.y, classes)) if classes else np.arange(len(data.y))
+    kept = (
+        np.flatnonzero(np.isin(data.y, classes)) if classes else np.arange(len(data.y))
+    )
     chosen = np.sort(np.random.RandomState(0).permutation(kept)[skip:][:rows])
     return Data(data.name, data.X[chosen], data.y[chosen])
 
 
-load_once = lru_cache(maxsize=1)(load_rows)  # each process keeps its last data set; do not write to it
+load_once = lru_cache(maxsize=1)(
+    load_rows
+)  # each process keeps its last data set; do not write to it
 
 
 def store_once(folder: str, name: str, **how: Any) -> str:
     """Path of a Zarr store of a data set: its rows, features and seed are given."""
     words = "-".join(str(value) for value in how.values())
-    return written_once(folder, f"{name}-{words}", lambda path: data_loaders.write(name, path, **how))
+    return written_once(
+        folder, f"{name}-{words}", lambda path: data_loaders.write(name, path, **how)
+    )
 
 
 def written_once(folder: str, name: str, write: Callable[[Path], object]) -> str:
@@ -146,7 +170,13 @@ def mean_squared_distance(X: Any) -> float:
     """
     values = X.data if hasattr(X, "indptr") else X.ravel()
     mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    return float(2 * (np.einsum("i,i->", values, values, dtype=np.float64) / X.shape[0] - mean @ mean))
+    return float(
+        2
+        * (
+            np.einsum("i,i->", values, values, dtype=np.float64) / X.shape[0]
+            - mean @ mean
+        )
+    )
 
 
 def gamma_of(width: float, gamma0: float) -> float:
@@ -173,7 +203,9 @@ def known_balance(y: np.ndarray) -> float:
     0.3
     """
     counts = np.unique(y, return_counts=True)[1]
-    return next((bound for bound in BALANCES if bound >= np.ptp(counts) / len(y)), BALANCES[-1])
+    return next(
+        (bound for bound in BALANCES if bound >= np.ptp(counts) / len(y)), BALANCES[-1]
+    )
 
 
 # -- quality, seconds and memory ---------------------------------------------------------------
@@ -236,21 +268,31 @@ def compile_seconds(X: Any, estimator: Any) -> float:
     if not type(estimator).__module__.startswith("mmcnb."):
         return 0.0
     given = estimator.get_params()
-    kind = (issparse(X), str(X.dtype), type(estimator), given.get("n_clusters"), given.get("kernel"))
+    kind = (
+        issparse(X),
+        str(X.dtype),
+        type(estimator),
+        given.get("n_clusters"),
+        given.get("kernel"),
+    )
     if kind not in _compiled:
         rows = X[: min(WARM_UP_ROWS, X.shape[0])]
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
         half = max(2, rows.shape[0] // 2)
         few = {"sample_size": half, "n_nodes": half, "eta": 1.0}
         few |= {name: given.get(name) for name in ("n_clusters", "kernel")}
-        first = type(estimator)(**{name: few[name] for name in few.keys() & given.keys()}, random_state=0)
+        first = type(estimator)(
+            **{name: few[name] for name in few.keys() & given.keys()}, random_state=0
+        )
         started = time.perf_counter()
         fit(first, rows)
         _compiled[kind] = time.perf_counter() - started
     return _compiled[kind]
 
 
-def turns(methods: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def turns(
+    methods: Mapping[str, Callable[[], object]], repeats: int
+) -> dict[str, float]:
     """Median seconds of each method; they take turns, after one turn that does not count."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for turn in range(repeats + 1):
@@ -264,7 +306,10 @@ def turns(methods: Mapping[str, Callable[[], object]], repeats: int) -> dict[str
 
 def bare_scans(store: str) -> dict[str, Callable[[], object]]:
     """A bare scan of a store with each number of threads."""
-    return {f"bare scan, {threads} threads": partial(_bare_scan, store, threads) for threads in SCAN_THREADS}
+    return {
+        f"bare scan, {threads} threads": partial(_bare_scan, store, threads)
+        for threads in SCAN_THREADS
+    }
 
 
 def best_bare_scan(store: str, repeats: int) -> float:
@@ -296,7 +341,10 @@ def reset_peak() -> None:
 def peak_mib() -> float:
     """Peak of this process's resident memory since `reset_peak`, in MiB; NaN if the system keeps none."""
     process = psutil.Process()
-    return (_linux_peak(process) or getattr(process.memory_info(), "peak_wset", float("nan"))) / MIB
+    return (
+        _linux_peak(process)
+        or getattr(process.memory_info(), "peak_wset", float("nan"))
+    ) / MIB
 
 
 def _high_water(process: psutil.Process) -> float:
@@ -311,10 +359,17 @@ def _high_water(process: psutil.Process) -> float:
 def _linux_peak(process: psutil.Process) -> float:
     """Peak resident bytes as Linux counts them; 0 without such a count."""
     try:
-        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (
+            Path(f"/proc/{process.pid}/status")
+            .read_text(encoding="utf-8", errors="replace")
+            .splitlines()
+        )
     except OSError:
         return 0
-    return next((float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+    return next(
+        (float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")),
+        0,
+    )
 
 
 # -- processes ---------------------------------------------------------------------------------
@@ -338,14 +393,19 @@ def run_and_watch(
     peak = 0
     how: dict[str, Any] = {"env": os.environ | dict(environment or {}), "text": True}
     # A pipe that nobody reads would stop a long report.
-    with TemporaryFile("w+") as out, subprocess.Popen(command, stdout=out, **how) as process:
+    with (
+        TemporaryFile("w+") as out,
+        subprocess.Popen(command, stdout=out, **how) as process,
+    ):
         while process.poll() is None:
             peak = max(peak, _tree_peak(process.pid))
             time.sleep(POLL_SECONDS)
         out.seek(0)
         printed = out.read()
     if process.returncode != 0:
-        raise mmcnb.InputError(f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.')
+        raise mmcnb.InputError(
+            f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.'
+        )
     return json.loads(printed), peak
 
 
@@ -357,7 +417,9 @@ def _tree_peak(pid: int) -> int:
         return 0
 
 
-def fit_store(store: str, seed: int, *words: object, score: Score = clustering) -> dict[str, Any]:
+def fit_store(
+    store: str, seed: int, *words: object, score: Score = clustering
+) -> dict[str, Any]:
     """Run ``mmcnb fit`` on a store, in a process that is watched.
 
     Parameters
@@ -379,9 +441,24 @@ def fit_store(store: str, seed: int, *words: object, score: Score = clustering) 
     """
     import zarr
 
-    path, labels = Path(store).with_suffix(f".{seed}.model"), Path(store).with_suffix(f".{seed}.labels.zarr")
-    options = ["--model", path, "--labels", labels, "--random-state", seed, *words, "--overwrite", "--json"]
-    report, polled = run_and_watch([sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)])
+    path, labels = (
+        Path(store).with_suffix(f".{seed}.model"),
+        Path(store).with_suffix(f".{seed}.labels.zarr"),
+    )
+    options = [
+        "--model",
+        path,
+        "--labels",
+        labels,
+        "--random-state",
+        seed,
+        *words,
+        "--overwrite",
+        "--json",
+    ]
+    report, polled = run_and_watch(
+        [sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)]
+    )
     model = mmcnb.load(path)
     measures = {
         "seconds": report["fit_seconds"],
@@ -391,7 +468,9 @@ def fit_store(store: str, seed: int, *words: object, score: Score = clustering) 
     }
     measures |= sweeps_of(model)
     measures |= {"gap": report["gap"]} if report["gap"] is not None else {}
-    measures |= {"weights": weights_of(model)} if hasattr(model, "kernel_weights_") else {}
+    measures |= (
+        {"weights": weights_of(model)} if hasattr(model, "kernel_weights_") else {}
+    )
     return of_store(store, zarr.open_array(str(labels), mode="r")[:], score) | measures
 
 
@@ -404,5 +483,7 @@ def sweeps_of(model: Any) -> dict[str, int]:
 def weights_of(model: Any) -> str:
     """The weights of several kernels by name; "" of one kernel."""
     weights, names = model.kernel_weights_, model.kernel_names_
-    told = "; ".join(f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True))
+    told = "; ".join(
+        f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True)
+    )
     return told if len(names) > 1 else ""

@@ -14,7 +14,15 @@ import numpy as np
 import pandas as pd
 
 import mmcnb
-from benchmarks.protocol import LABEL_FREE, Data, NoData, load_once, peak_mib, reset_peak, rows_within
+from benchmarks.protocol import (
+    LABEL_FREE,
+    Data,
+    NoData,
+    load_once,
+    peak_mib,
+    reset_peak,
+    rows_within,
+)
 
 OK, FAILED, NO_DATA = "ok", "failed", "no data"
 KEYS = ("part", "dataset", "protocol", "method", "parameters", "seed")
@@ -128,12 +136,21 @@ class Run(NamedTuple):
     @property
     def identity(self) -> tuple[str, str, str, str, str, int]:
         """Values that identify the run in its study, in the order of `KEYS`."""
-        return (self.part, self.dataset, self.protocol, self.method, as_json(self.parameters), int(self.seed))
+        return (
+            self.part,
+            self.dataset,
+            self.protocol,
+            self.method,
+            as_json(self.parameters),
+            int(self.seed),
+        )
 
     @property
     def data(self) -> Data:
         """The data set in memory: settings ``rows`` and, if the tables call it otherwise, ``name``."""
-        return load_once(self.settings.get("name", self.dataset), self.settings.get("rows"))
+        return load_once(
+            self.settings.get("name", self.dataset), self.settings.get("rows")
+        )
 
 
 Runs = Iterator[Run]
@@ -202,10 +219,16 @@ def measured(compute: Compute, run: Run) -> dict[str, Any]:
     found.setdefault("peak_mib", peak_mib())
     found = {name: _plain(value) for name, value in found.items()}
     fault = _fault(run, found)
-    return {"status": FAILED if fault else OK, "reason": fault, "found": {} if fault else found}
+    return {
+        "status": FAILED if fault else OK,
+        "reason": fault,
+        "found": {} if fault else found,
+    }
 
 
-def computed(compute: Compute, runs: Iterable[Run], jobs: int = 1) -> Iterator[tuple[Run, dict[str, Any]]]:
+def computed(
+    compute: Compute, runs: Iterable[Run], jobs: int = 1
+) -> Iterator[tuple[Run, dict[str, Any]]]:
     """Compute runs, and yield each with the outcome of `measured` as soon as it is done.
 
     Raises
@@ -218,7 +241,9 @@ def computed(compute: Compute, runs: Iterable[Run], jobs: int = 1) -> Iterator[t
         return
     from joblib import Parallel, delayed
 
-    parallel = Parallel(n_jobs=jobs, backend="loky", batch_size=1, return_as="generator_unordered")
+    parallel = Parallel(
+        n_jobs=jobs, backend="loky", batch_size=1, return_as="generator_unordered"
+    )
     try:
         yield from parallel(delayed(_with_run)(compute, run) for run in runs)
     except BrokenExecutor as error:
@@ -265,7 +290,9 @@ def _told(error: Exception) -> str:
         return _one_line(str(error))
     steps = traceback.extract_tb(error.__traceback__)
     place = [step for step in steps if "site-packages" not in step.filename][-1]
-    return _one_line(f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})")
+    return _one_line(
+        f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+    )
 
 
 def _one_line(text: str) -> str:

@@ -28,10 +28,14 @@ class Goal(NamedTuple):
     @property
     def reached(self) -> bool:
         """Whether the figure keeps its bound; NaN does not."""
-        return bool(self.figure >= self.bound if self.at_least else self.figure <= self.bound)
+        return bool(
+            self.figure >= self.bound if self.at_least else self.figure <= self.bound
+        )
 
 
-def goals_of(figures: Any, bounds: Any, what: str, unit: str = "", at_least: bool = False) -> list[Goal]:
+def goals_of(
+    figures: Any, bounds: Any, what: str, unit: str = "", at_least: bool = False
+) -> list[Goal]:
     """A goal for each figure that has a bound; ``{}`` in ``what`` stands for its name.
 
     Parameters
@@ -54,9 +58,19 @@ def goals_of(figures: Any, bounds: Any, what: str, unit: str = "", at_least: boo
     [Goal(what='heart: error', figure=25.0, bound=30.0, unit='%', at_least=False)]
     """
     scale = 100 if unit in ("%", "points") else 1
-    known = dict.fromkeys(figures.keys(), bounds) if isinstance(bounds, int | float) else dict(bounds)
+    known = (
+        dict.fromkeys(figures.keys(), bounds)
+        if isinstance(bounds, int | float)
+        else dict(bounds)
+    )
     return [
-        Goal(what.format(name), round(scale * figures[name], 12), round(scale * bound, 4), unit, at_least)
+        Goal(
+            what.format(name),
+            round(scale * figures[name], 12),
+            round(scale * bound, 4),
+            unit,
+            at_least,
+        )
         for name, bound in known.items()
         if name in figures
     ]
@@ -67,7 +81,9 @@ def verdicts(goals: Sequence[Goal]) -> pd.DataFrame:
     table = pd.DataFrame(goals).rename(columns={"what": "goal"})
     signs = table.pop("at_least").map({True: ">= ", False: "<= "})
     table["bound"] = signs + table["bound"].map("{:g}".format)
-    return table.assign(verdict=["reached" if goal.reached else "missed" for goal in goals])
+    return table.assign(
+        verdict=["reached" if goal.reached else "missed" for goal in goals]
+    )
 
 
 class Result(NamedTuple):
@@ -111,7 +127,9 @@ def log_slope(sizes: Any, values: Any) -> Slope:
     return Slope(*map(float, (line.slope, line.slope - half, line.slope + half)))
 
 
-def slopes_over(table: pd.DataFrame, keys: Sequence[str], column: str = "seconds") -> pd.DataFrame:
+def slopes_over(
+    table: pd.DataFrame, keys: Sequence[str], column: str = "seconds"
+) -> pd.DataFrame:
     """Slope of a column against n for each group, with its interval; groups of a single size are left out.
 
     Returns
@@ -123,10 +141,14 @@ def slopes_over(table: pd.DataFrame, keys: Sequence[str], column: str = "seconds
         (*group, len(part), *log_slope(part["n"], part[column]))
         for group, part in table.groupby(list(keys), sort=False)
     ]
-    return pd.DataFrame(rows, columns=[*keys, "sizes", "slope", "low", "high"]).dropna(subset="slope")
+    return pd.DataFrame(rows, columns=[*keys, "sizes", "slope", "low", "high"]).dropna(
+        subset="slope"
+    )
 
 
-def over_seeds(frame: pd.DataFrame, keys: Sequence[str], metric: str, *others: str) -> pd.DataFrame:
+def over_seeds(
+    frame: pd.DataFrame, keys: Sequence[str], metric: str, *others: str
+) -> pd.DataFrame:
     """Mean and deviation of a metric over the seeds, median seconds, largest memory: one row a group.
 
     Parameters
@@ -155,16 +177,24 @@ def over_seeds(frame: pd.DataFrame, keys: Sequence[str], metric: str, *others: s
     0.5
     """
     ran = frame[frame["status"] == "ok"]
-    ran = ran.reindex(columns=list(dict.fromkeys([*ran.columns, metric, *others])))  # no run may have one
+    ran = ran.reindex(
+        columns=list(dict.fromkeys([*ran.columns, metric, *others]))
+    )  # no run may have one
     groups = ran.groupby(list(keys), sort=False, dropna=False)
     means = {name: (name, "mean") for name in others}
     last = {"seconds": ("seconds", "median"), "peak_mib": ("peak_mib", "max")}
-    spread = {metric: (metric, "mean"), f"{metric} sd": (metric, "std"), "runs": (metric, "count")}
+    spread = {
+        metric: (metric, "mean"),
+        f"{metric} sd": (metric, "std"),
+        "runs": (metric, "count"),
+    }
     table = groups.agg(n=("n", "first"), d=("d", "first"), **spread, **means, **last)
     return table.astype({"n": "Int64", "d": "Int64"}).reset_index()
 
 
-def best(table: pd.DataFrame, keys: Sequence[str], metric: str, largest: bool = False) -> pd.DataFrame:
+def best(
+    table: pd.DataFrame, keys: Sequence[str], metric: str, largest: bool = False
+) -> pd.DataFrame:
     """The row of the least (or largest) metric in each group, the first of equals: a choice by the classes.
 
     Examples
@@ -213,19 +243,28 @@ def differing(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     given = {text: json.loads(text) for text in texts}
     held = set.intersection(*({*map(str, values.items())} for values in given.values()))
     return {
-        text: {name: value for name, value in values.items() if str((name, value)) not in held}
+        text: {
+            name: value
+            for name, value in values.items()
+            if str((name, value)) not in held
+        }
         for text, values in given.items()
     }
 
 
 def ratio_to(
-    table: pd.DataFrame, peer: pd.DataFrame, key: str = "dataset", column: str = "seconds"
+    table: pd.DataFrame,
+    peer: pd.DataFrame,
+    key: str = "dataset",
+    column: str = "seconds",
 ) -> pd.Series:
     """A column over that of a peer, matched by a key; NaN if the peer has none."""
     return table[column] / table[key].map(peer.set_index(key)[column])
 
 
-def beside_published(table: pd.DataFrame, paper: str, metrics: Mapping[str, str]) -> pd.DataFrame:
+def beside_published(
+    table: pd.DataFrame, paper: str, metrics: Mapping[str, str]
+) -> pd.DataFrame:
     """The table with new columns, each of a published metric; NaN but in rows of the paper's protocol.
 
     Examples
@@ -239,7 +278,10 @@ def beside_published(table: pd.DataFrame, paper: str, metrics: Mapping[str, str]
     """
     rows = list(table[["dataset", "method", "protocol"]].itertuples(index=False))
     found = {
-        column: [figure(paper, row[0], row[1], metric) if row[2] == PAPER else np.nan for row in rows]
+        column: [
+            figure(paper, row[0], row[1], metric) if row[2] == PAPER else np.nan
+            for row in rows
+        ]
         for column, metric in metrics.items()
     }
     return table.assign(**found)
@@ -257,7 +299,9 @@ def measures_of(frame: pd.DataFrame) -> pd.DataFrame:
 def publish(study: str, result: Result, options: Options) -> None:
     """Print the tables and goals of a study, and write them as CSV."""
     facts = versions()
-    print(f"\n== {study}: {', '.join(f'{name} {value}' for name, value in facts.items())}")
+    print(
+        f"\n== {study}: {', '.join(f'{name} {value}' for name, value in facts.items())}"
+    )
     for name, frame in result.tables.items():
         write_table(frame.assign(**facts), options.out / f"{name}.csv")
         if result.shown is None or name in result.shown:
@@ -267,13 +311,19 @@ def publish(study: str, result: Result, options: Options) -> None:
         write_table(goals.assign(**facts), options.out / f"{study}-goals.csv")
         print(f"\n{plain(goals)}")
         if options.quick or options.rows:
-            print("Fewer rows than the goals are set for: these verdicts are only a hint.")
+            print(
+                "Fewer rows than the goals are set for: these verdicts are only a hint."
+            )
 
 
 def plain(frame: pd.DataFrame) -> str:
     """A frame as text for people, errors in per cent."""
-    formats: dict[str, Any] = {name: "{:.1%}".format for name in frame.columns if "error" in name}
-    return frame.to_string(index=False, formatters=formats, float_format="{:.4g}".format, na_rep="")
+    formats: dict[str, Any] = {
+        name: "{:.1%}".format for name in frame.columns if "error" in name
+    }
+    return frame.to_string(
+        index=False, formatters=formats, float_format="{:.4g}".format, na_rep=""
+    )
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

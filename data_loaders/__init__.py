@@ -6,7 +6,14 @@ store. Files are looked for in the folder that MMCNB_DATA_DIR names, then downlo
 A checkout has these modules as ``data_loaders`` too, which is their place there.
 """
 
-from ._fetch import fetch_adult, fetch_mnist, fetch_optdigits, fetch_pendigits, fetch_uci, fetch_usps
+from ._fetch import (
+    fetch_adult,
+    fetch_mnist,
+    fetch_optdigits,
+    fetch_pendigits,
+    fetch_uci,
+    fetch_usps,
+)
 from ._files import Source
 from ._load import load, names, registry, write
 from .shapes import SHAPES, make_shape

@@ -36,7 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
             _write(options, source)
         sys.stdout.flush()
     except BrokenPipeError:  # its reader has seen enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest as it ends
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # Python writes the rest as it ends
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -44,17 +46,48 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}", description=__doc__
+    )
     add = parser.add_argument
-    add("name", metavar="NAME", help="a data set, two digits such as mnist-1v7, or 'list'")
+    add(
+        "name",
+        metavar="NAME",
+        help="a data set, two digits such as mnist-1v7, or 'list'",
+    )
     add("--out", metavar="PATH", help="the Zarr store to write")
-    add("--rows", type=int, metavar="N", help="rows to draw at random, or to make of rings, moons and blobs")
+    add(
+        "--rows",
+        type=int,
+        metavar="N",
+        help="rows to draw at random, or to make of rings, moons and blobs",
+    )
     add("--features", type=int, metavar="D", help="features of rings, moons and blobs")
-    add("--random-state", type=int, default=0, metavar="SEED", help="seed of random draws (default: 0)")
-    add("--layout", choices=["dense", "csr"], help="how to store the rows (default: as suits the set)")
-    add("--overwrite", action="store_true", help="replace a store that is there already")
-    add("--data-dir", metavar="DIR", help="folder with the files (default: MMCNB_DATA_DIR)")
-    add("--base-url", metavar="URL", help="server to download from, in place of the publishers")
+    add(
+        "--random-state",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="seed of random draws (default: 0)",
+    )
+    add(
+        "--layout",
+        choices=["dense", "csr"],
+        help="how to store the rows (default: as suits the set)",
+    )
+    add(
+        "--overwrite", action="store_true", help="replace a store that is there already"
+    )
+    add(
+        "--data-dir",
+        metavar="DIR",
+        help="folder with the files (default: MMCNB_DATA_DIR)",
+    )
+    add(
+        "--base-url",
+        metavar="URL",
+        help="server to download from, in place of the publishers",
+    )
     add("--json", action="store_true", help="print facts as JSON")
     return parser
 
@@ -68,14 +101,20 @@ def _list(source: Source, as_json: bool) -> None:
     for fact in facts:
         here = "yes" if fact["found"] else "no"
         classes = _classes(fact["class_counts"])
-        print(f"{fact['name']:<26}{fact['n_samples']:>8}{fact['n_features']:>10}  {here:<6}{classes}")
-    print("Two digits of mnist, usps and optdigits are called mnist-1v7, optdigits-tes-3v8 and so on.")
+        print(
+            f"{fact['name']:<26}{fact['n_samples']:>8}{fact['n_features']:>10}  {here:<6}{classes}"
+        )
+    print(
+        "Two digits of mnist, usps and optdigits are called mnist-1v7, optdigits-tes-3v8 and so on."
+    )
     print(f"Made, with --rows and --features: {', '.join(SYNTHETIC)}.")
 
 
 def _write(options: argparse.Namespace, source: Source) -> None:
     if options.out is None:
-        raise InputError(f"--out is missing; give the store to write, such as --out {options.name}.zarr.")
+        raise InputError(
+            f"--out is missing; give the store to write, such as --out {options.name}.zarr."
+        )
     facts = write(
         options.name,
         options.out,

@@ -22,7 +22,9 @@ def check_name(name: str, value: Any, known: Iterable[str]) -> None:
     """
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        raise InputError(f"{name}={_shown(value)} is unknown; choose one of {str(names)[1:-1]}.")
+        raise InputError(
+            f"{name}={_shown(value)} is unknown; choose one of {str(names)[1:-1]}."
+        )
 
 
 def check_whole(name: str, value: Any, least: int, most: int = 2**31 - 1) -> None:
@@ -33,10 +35,14 @@ def check_whole(name: str, value: Any, least: int, most: int = 2**31 - 1) -> Non
     InputError
         The message has the range.
     """
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
+    is_whole = isinstance(value, Integral) and not isinstance(
+        value, bool | np.timedelta64
+    )
     if not is_whole or not least <= value <= most:
         ends = f"of at least {least} and at most {most}"
-        raise InputError(f"{name}={_shown(value)} is out of range; give a whole number {ends}.")
+        raise InputError(
+            f"{name}={_shown(value)} is out of range; give a whole number {ends}."
+        )
 
 
 def seeded(random_state: Any) -> Any:
@@ -53,7 +59,9 @@ def seeded(random_state: Any) -> Any:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
         remedy = "give a whole number from 0 to 2**32 - 1, a RandomState, or None"
-        raise InputError(f"random_state={_shown(random_state)} is no seed; {remedy}.") from error
+        raise InputError(
+            f"random_state={_shown(random_state)} is no seed; {remedy}."
+        ) from error
 
 
 def _shown(value: Any) -> str:

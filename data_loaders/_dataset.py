@@ -139,7 +139,9 @@ class DataSet:
                 yield X[wanted], y[wanted]
 
         counts = {label: self.class_counts[label] for label in sorted((first, second))}
-        return replace(self, name=f"{self.name}-{first}v{second}", class_counts=counts, read=read)
+        return replace(
+            self, name=f"{self.name}-{first}v{second}", class_counts=counts, read=read
+        )
 
     @property
     def _paths(self) -> str:
@@ -161,13 +163,23 @@ class DataSet:
             )
 
 
-def published_files(folder: str, url: str, sha256: Mapping[str, str]) -> tuple[File, ...]:
+def published_files(
+    folder: str, url: str, sha256: Mapping[str, str]
+) -> tuple[File, ...]:
     """Files of one folder that a publisher serves by their own names, from the hash of each name."""
-    return tuple(File(f"{folder}/{name}", f"{url}/{name}", digest) for name, digest in sha256.items())
+    return tuple(
+        File(f"{folder}/{name}", f"{url}/{name}", digest)
+        for name, digest in sha256.items()
+    )
 
 
 def whole_and_parts(
-    name: str, n_features: int, parts: Mapping[str, Part], page: str, read: Reader, dtype: str = "float64"
+    name: str,
+    n_features: int,
+    parts: Mapping[str, Part],
+    page: str,
+    read: Reader,
+    dtype: str = "float64",
 ) -> list[DataSet]:
     """A set of digits that is published in parts: the whole, and each part alone.
 
@@ -186,10 +198,14 @@ def whole_and_parts(
     counts, files = zip(*parts.values(), strict=True)
     facts.insert(0, ("", tuple(map(sum, zip(*counts, strict=True))), sum(files, ())))
     return [
-        DataSet(name + part, n_features, dict(enumerate(counts)), files, page, read, dtype)
+        DataSet(
+            name + part, n_features, dict(enumerate(counts)), files, page, read, dtype
+        )
         for part, counts, files in facts
     ]
 
 
 def _readable(counts: Mapping[int, int]) -> str:
-    return ", ".join(f"{label}: {counts[label]}" for label in sorted(counts)) or "no rows"
+    return (
+        ", ".join(f"{label}: {counts[label]}" for label in sorted(counts)) or "no rows"
+    )

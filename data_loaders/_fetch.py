@@ -18,9 +18,17 @@ DataHome = str | PathLike[str] | None
 # Rows and columns of the images.
 SIDES = {"mnist": 28, "usps": 16, "optdigits": 8}
 FEATURE_NAMES = {
-    "iris": ["sepal length (cm)", "sepal width (cm)", "petal length (cm)", "petal width (cm)"],
+    "iris": [
+        "sepal length (cm)",
+        "sepal width (cm)",
+        "petal length (cm)",
+        "petal width (cm)",
+    ],
     "pendigits": [f"{axis}_{point}" for point in range(8) for axis in "xy"],
-    **{name: [f"pixel_{i}_{j}" for i in range(side) for j in range(side)] for name, side in SIDES.items()},
+    **{
+        name: [f"pixel_{i}_{j}" for i in range(side) for j in range(side)]
+        for name, side in SIDES.items()
+    },
 }
 
 
@@ -63,8 +71,12 @@ def fetch_adult(
     >>> X.shape  # doctest: +SKIP
     (1605, 123)
     """
-    choices = [name for name in DATASETS if module_of(name) == "adult" and name != "adult"]
-    return _fetch(_chosen("subset", subset, choices), data_home, download_if_missing, return_X_y)
+    choices = [
+        name for name in DATASETS if module_of(name) == "adult" and name != "adult"
+    ]
+    return _fetch(
+        _chosen("subset", subset, choices), data_home, download_if_missing, return_X_y
+    )
 
 
 def fetch_mnist(
@@ -187,7 +199,9 @@ def fetch_optdigits(
     (1797, 64)
     """
     parts = {"train": "tra", "test": "tes"}
-    return _digits("optdigits", subset, parts, data_home, download_if_missing, return_X_y)
+    return _digits(
+        "optdigits", subset, parts, data_home, download_if_missing, return_X_y
+    )
 
 
 def fetch_pendigits(
@@ -267,8 +281,12 @@ def fetch_uci(
     >>> fetch_uci("ionosphere").data.shape  # doctest: +SKIP
     (351, 34)
     """
-    choices = [one for one in DATASETS if module_of(one) in ("uci", "uci_copies", "ringnorm")]
-    return _fetch(_chosen("name", name, choices), data_home, download_if_missing, return_X_y)
+    choices = [
+        one for one in DATASETS if module_of(one) in ("uci", "uci_copies", "ringnorm")
+    ]
+    return _fetch(
+        _chosen("name", name, choices), data_home, download_if_missing, return_X_y
+    )
 
 
 def _digits(name: str, subset: str, parts: dict[str, str], *how: Any) -> Any:
@@ -279,7 +297,9 @@ def _digits(name: str, subset: str, parts: dict[str, str], *how: Any) -> Any:
 
 def _chosen(parameter: str, value: str, choices: list[str]) -> str:
     if value not in choices:
-        raise InputError(f"{parameter}={value!r} is no data set here; choose one of {', '.join(choices)}.")
+        raise InputError(
+            f"{parameter}={value!r} is no data set here; choose one of {', '.join(choices)}."
+        )
     return value
 
 
@@ -301,8 +321,12 @@ def _description(name: str) -> str:
     """The facts of a set, and the docstring of its module."""
     facts = find_dataset(name)
     told = sys.modules[f"{__package__}.{module_of(name)}"].__doc__ or ""
-    read = facts.read.__doc__ or ""  # of the smaller sets it describes the columns and classes
-    classes = ", ".join(f"{label}: {count}" for label, count in facts.class_counts.items())
+    read = (
+        facts.read.__doc__ or ""
+    )  # of the smaller sets it describes the columns and classes
+    classes = ", ".join(
+        f"{label}: {count}" for label, count in facts.class_counts.items()
+    )
     return (
         f"{name}: {facts.n_samples} rows, {facts.n_features} features; rows of each class: {classes}.\n\n"
         f"{told.strip()}\n\n{'' if 'Parameters' in read else read.strip()}\n\nFrom {facts.page}\n"

@@ -125,7 +125,9 @@ class Source:
             True if no download is needed.
         """
         cache = self._cache
-        return self.find(file) is not None or (cache is not None and (cache / file.path).is_file())
+        return self.find(file) is not None or (
+            cache is not None and (cache / file.path).is_file()
+        )
 
     @property
     def _folder(self) -> Path | None:
@@ -143,21 +145,27 @@ class Source:
         return Path(pooch.os_cache("mmcnb"))
 
     def _download(self, file: File, page: str) -> Path:
-        missing = (
-            f"{file.path} is not in the data folder ({self._folder or DATA_DIR_VARIABLE + ' is not set'})"
-        )
+        missing = f"{file.path} is not in the data folder ({self._folder or DATA_DIR_VARIABLE + ' is not set'})"
         folder = f"set {DATA_DIR_VARIABLE} to a folder that contains {file.path}"
         remedy = f"get it from {page} and {folder}"
         url = f"{self.base_url.rstrip('/')}/{file.path}" if self.base_url else file.url
         if url is None and file.made:
-            raise InputError(f"{missing}, and nobody serves it, as it was made from {page}: {folder}.")
+            raise InputError(
+                f"{missing}, and nobody serves it, as it was made from {page}: {folder}."
+            )
         if url is None:
-            raise InputError(f"{missing}, and its publisher serves it only packed (.Z): {remedy}, unpacked.")
+            raise InputError(
+                f"{missing}, and its publisher serves it only packed (.Z): {remedy}, unpacked."
+            )
         cache = self._cache
         if not self.download and not self.has(file):
-            raise InputError(f"{missing}, and downloads are switched off: allow them, or {remedy}.")
+            raise InputError(
+                f"{missing}, and downloads are switched off: allow them, or {remedy}."
+            )
         if cache is None:
-            raise InputError(f"{missing}, and downloads need pooch: pip install 'mmcnb[data]', or {remedy}.")
+            raise InputError(
+                f"{missing}, and downloads need pooch: pip install 'mmcnb[data]', or {remedy}."
+            )
         import pooch
 
         cached = cache / file.path
@@ -168,14 +176,20 @@ class Source:
                 known_hash=file.sha256,
                 fname=cached.name,
                 path=cached.parent,
-                downloader=pooch.HTTPDownloader(timeout=60, progressbar=sys.stderr.isatty()),
+                downloader=pooch.HTTPDownloader(
+                    timeout=60, progressbar=sys.stderr.isatty()
+                ),
             )
         except OSError as error:
-            raise InputError(f"{missing}, and {url} cannot be had ({_reason(error)}): {remedy}.") from error
+            raise InputError(
+                f"{missing}, and {url} cannot be had ({_reason(error)}): {remedy}."
+            ) from error
         except ValueError as error:
             # Pooch's first sentence says which hash was expected and which one came.
             told = str(error).partition(". ")[0]
-            raise InputError(f"{url} is not the file that was published ({told}): {remedy}.") from error
+            raise InputError(
+                f"{url} is not the file that was published ({told}): {remedy}."
+            ) from error
         return cached
 
 

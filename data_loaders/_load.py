@@ -88,7 +88,9 @@ def load(
     ((1000, 3), dtype('float32'))
     """
     if name in SYNTHETIC:
-        return synthetic.make_block(name, 0, *_synthetic_shape(name, rows, features, layout), random_state)
+        return synthetic.make_block(
+            name, 0, *_synthetic_shape(name, rows, features, layout), random_state
+        )
     _, layout, blocks = _real_blocks(name, rows, features, random_state, layout, source)
     X_blocks, y_blocks = zip(*blocks, strict=True)
     stack = stack_sparse if layout == "csr" else np.concatenate
@@ -150,9 +152,13 @@ def write(
         shape = _synthetic_shape(name, rows, features, layout)
         synthetic.write_synthetic(name, path, *shape, random_state, overwrite)
         return _facts(name, path)
-    dataset, layout, blocks = _real_blocks(name, rows, features, random_state, layout, source)
+    dataset, layout, blocks = _real_blocks(
+        name, rows, features, random_state, layout, source
+    )
     create = create_csr_store if layout == "csr" else create_dense_store
-    with create(fspath(path), dataset.n_features, dtype=dataset.dtype, overwrite=overwrite) as writer:
+    with create(
+        fspath(path), dataset.n_features, dtype=dataset.dtype, overwrite=overwrite
+    ) as writer:
         for X, y in blocks:
             writer.append(X, y=y)
     return _facts(name, path)
@@ -218,20 +224,28 @@ def _real_blocks(
     dataset = find_dataset(name)
     layout = dataset.layout if layout is None else layout
     if features is not None:
-        raise InputError(f"features is {features}, but {name} has {dataset.n_features}; leave it out.")
+        raise InputError(
+            f"features is {features}, but {name} has {dataset.n_features}; leave it out."
+        )
     if layout not in ("dense", "csr"):
         raise InputError(f"layout is {layout!r}; give 'dense' or 'csr'.")
     if rows is not None and not 1 <= rows <= dataset.n_samples:
-        raise InputError(f"rows is {rows}; {name} has 1 to {dataset.n_samples} rows to draw.")
+        raise InputError(
+            f"rows is {rows}; {name} has 1 to {dataset.n_samples} rows to draw."
+        )
     source = source or Source()
-    blocks = dataset.blocks([source.content(file, dataset.page) for file in dataset.files])
+    blocks = dataset.blocks(
+        [source.content(file, dataset.page) for file in dataset.files]
+    )
     if rows is not None:
         blocks = _draw(blocks, dataset.n_samples, rows, random_state)
     convert = csr_matrix if layout == "csr" else _dense
     return dataset, layout, ((convert(X), y) for X, y in blocks)
 
 
-def _draw(blocks: Iterator[Block], n_samples: int, rows: int, random_state: int) -> Iterator[Block]:
+def _draw(
+    blocks: Iterator[Block], n_samples: int, rows: int, random_state: int
+) -> Iterator[Block]:
     # The legacy generator, because its stream never changes: a draw is the same with every version of NumPy.
     permutation = np.random.RandomState(random_state).permutation(n_samples)
     drawn = np.sort(permutation[:rows])

@@ -42,7 +42,11 @@ def module_of(name: str) -> str:
     >>> module_of("a9a.t")
     'adult'
     """
-    home = next(module for module in _MODULES if any(one.name == name for one in module.DATASETS))
+    home = next(
+        module
+        for module in _MODULES
+        if any(one.name == name for one in module.DATASETS)
+    )
     return home.__name__.rpartition(".")[2]
 
 
@@ -75,7 +79,10 @@ def find_dataset(name: str) -> DataSet:
         return DATASETS[name]
     pair = _PAIR.fullmatch(name)
     if pair and pair["name"] in DATASETS:
-        whole, places = DATASETS[pair["name"]], [*map(_symbols_of(pair["name"]).find, pair.group(2, 3))]
+        whole, places = (
+            DATASETS[pair["name"]],
+            [*map(_symbols_of(pair["name"]).find, pair.group(2, 3))],
+        )
         if min(places) >= 0 and places[0] != places[1]:
             return replace(whole.pair(*places), name=name)
     raise InputError(
@@ -87,4 +94,11 @@ def find_dataset(name: str) -> DataSet:
 def _symbols_of(name: str) -> str:
     """The digits or capitals that the classes of a set number from 0; "" if they are something else."""
     classes = set(DATASETS[name].class_counts)
-    return next((text for text in (digits, ascii_uppercase) if classes == set(range(len(text)))), "")
+    return next(
+        (
+            text
+            for text in (digits, ascii_uppercase)
+            if classes == set(range(len(text)))
+        ),
+        "",
+    )

@@ -27,7 +27,11 @@ def fields(content: bytes, separator: str | None = ",") -> list[list[str]]:
     [['1', '2', 'yes'], ['3', '4', 'no']]
     """
     lines = content.decode("ascii").splitlines()
-    return [[field.strip() for field in line.split(separator)] for line in lines if line.strip()]
+    return [
+        [field.strip() for field in line.split(separator)]
+        for line in lines
+        if line.strip()
+    ]
 
 
 def numbers(
@@ -59,7 +63,11 @@ def numbers(
     ([[0.5, 2.0], [1.5, 4.0]], [1, 0])
     """
     column = [row.pop(class_column) for row in rows]
-    y = codes(column, classes) if classes else np.array(column, np.float64).astype(np.int64)
+    y = (
+        codes(column, classes)
+        if classes
+        else np.array(column, np.float64).astype(np.int64)
+    )
     return np.array(rows, np.float64), y
 
 

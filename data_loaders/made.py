@@ -88,18 +88,36 @@ def _made(path: str, sha256: str) -> File:
 
 def _embedded(name: str, archive: str, sha256: str) -> DataSet:
     facts = next(one for one in texts.DATASETS if one.name == name)
-    files = (_made(f"text/{archive}.sentence-embeddings.float16.npz", sha256), *facts.files)
+    files = (
+        _made(f"text/{archive}.sentence-embeddings.float16.npz", sha256),
+        *facts.files,
+    )
     told = (512, facts.class_counts, files, facts.page, read_embedded, "float32")
     return DataSet(f"{name}-embedded", *told)
 
 
-_CELLS = _made("mecs/mecs.npz", "7e58652c7fab9019d535cb1a97e2a97850097305d37d4085031af5db84b54397")
-_VOWEL = _made("vowel/vowel.npz", "58a6d98f724abb43fe4d53683f6bcf7f726f03360fa86d711c61b0483362c2d1")
+_CELLS = _made(
+    "mecs/mecs.npz", "7e58652c7fab9019d535cb1a97e2a97850097305d37d4085031af5db84b54397"
+)
+_VOWEL = _made(
+    "vowel/vowel.npz",
+    "58a6d98f724abb43fe4d53683f6bcf7f726f03360fa86d711c61b0483362c2d1",
+)
 DATASETS = [
-    DataSet("mecs", 8989, {1: 59, 2: 58, 3: 65}, (_CELLS,), _SIMLR, read_cells, "float32"),
+    DataSet(
+        "mecs", 8989, {1: 59, 2: 58, 3: 65}, (_CELLS,), _SIMLR, read_cells, "float32"
+    ),
     DataSet("vowel", 10, dict.fromkeys(range(11), 90), (_VOWEL,), _VOWELS, read_vowel),
-    _embedded("agnews", "agnews", "babf9f4a65cbeb980c75ecc5c9796386c174c796216bd659502f602e435b924f"),
-    _embedded("tweet", "tweet", "a8c9cc36956bf284fcd7471a6687e804ebfe2e3618dc1ef4c9332e7e01cd5d93"),
+    _embedded(
+        "agnews",
+        "agnews",
+        "babf9f4a65cbeb980c75ecc5c9796386c174c796216bd659502f602e435b924f",
+    ),
+    _embedded(
+        "tweet",
+        "tweet",
+        "a8c9cc36956bf284fcd7471a6687e804ebfe2e3618dc1ef4c9332e7e01cd5d93",
+    ),
     _embedded(
         "search-snippets",
         "searchsnippets",

@@ -42,10 +42,14 @@ def read_idx(*contents: bytes) -> Iterator[Block]:
         n_samples, height, width = _header(images, _IMAGES_MAGIC, 3)
         if _header(labels, _LABELS_MAGIC, 1) != [n_samples]:
             raise ValueError(f"{n_samples} images have another number of labels")
-        pixels = np.frombuffer(images, np.uint8, offset=16).reshape(n_samples, height * width)
+        pixels = np.frombuffer(images, np.uint8, offset=16).reshape(
+            n_samples, height * width
+        )
         digits = np.frombuffer(labels, np.uint8, offset=8)
         if len(digits) != n_samples:
-            raise ValueError(f"{n_samples} labels are announced and {len(digits)} are there")
+            raise ValueError(
+                f"{n_samples} labels are announced and {len(digits)} are there"
+            )
         for start in range(0, n_samples, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             yield pixels[rows] / np.float32(255), digits[rows].astype(np.int64)
@@ -81,10 +85,18 @@ _FASHION_TEST = {
     "t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
 }
 _FASHION_PARTS = {
-    "train": ((6000,) * 10, published_files("fashion-mnist", _FASHION_URL, _FASHION_TRAIN)),
-    "test": ((1000,) * 10, published_files("fashion-mnist", _FASHION_URL, _FASHION_TEST)),
+    "train": (
+        (6000,) * 10,
+        published_files("fashion-mnist", _FASHION_URL, _FASHION_TRAIN),
+    ),
+    "test": (
+        (1000,) * 10,
+        published_files("fashion-mnist", _FASHION_URL, _FASHION_TEST),
+    ),
 }
 DATASETS = [
     *whole_and_parts("mnist", 784, _PARTS, PAGE, read_idx, "float32"),
-    *whole_and_parts("fashion-mnist", 784, _FASHION_PARTS, FASHION_PAGE, read_idx, "float32"),
+    *whole_and_parts(
+        "fashion-mnist", 784, _FASHION_PARTS, FASHION_PAGE, read_idx, "float32"
+    ),
 ]

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from ._dataset import Block, published_files, whole_and_parts
 from ._tables import fields, numbers
 
-PAGE = "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
+PAGE = (
+    "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
+)
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/optdigits"
 
 
@@ -35,8 +37,12 @@ def read_optdigits(*contents: bytes) -> Iterator[Block]:
         yield numbers(fields(content))
 
 
-_TRA = {"optdigits.tra": "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd"}
-_TES = {"optdigits.tes": "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"}
+_TRA = {
+    "optdigits.tra": "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd"
+}
+_TES = {
+    "optdigits.tes": "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"
+}
 _TRA_COUNTS = (376, 389, 380, 389, 387, 376, 377, 387, 380, 382)
 _TES_COUNTS = (178, 182, 177, 183, 181, 182, 181, 179, 174, 180)
 _PARTS = {

@@ -13,7 +13,9 @@ from ._tables import fields, numbers
 # One commit, so that the bytes stay the same.
 _COMMIT = "ea5a06d19c62de8bf28a43b2c948a011fd896fda"
 _URL = f"https://raw.githubusercontent.com/mikeizbicki/datasets/{_COMMIT}/csv/ida"
-_SHA256 = {"ringnorm_data.csv": "a4b49c912830e773fe8f59e0f21c7c0a1012447112df2a8c400826166e2b8df2"}
+_SHA256 = {
+    "ringnorm_data.csv": "a4b49c912830e773fe8f59e0f21c7c0a1012447112df2a8c400826166e2b8df2"
+}
 _PAGE = "https://github.com/mikeizbicki/datasets"
 
 

@@ -55,7 +55,14 @@ def read_mat(content: bytes) -> Iterator[Block]:
     yield X, arrays["Y"].ravel().astype(np.int64)
 
 
-def _mat(name: str, n_features: int, counts: dict[int, int], dtype: str, path: str, sha256: str) -> DataSet:
+def _mat(
+    name: str,
+    n_features: int,
+    counts: dict[int, int],
+    dtype: str,
+    path: str,
+    sha256: str,
+) -> DataSet:
     file = File(path, f"{_URL}/{path.rpartition('/')[2]}", sha256)
     return DataSet(name, n_features, counts, (file,), PAGE, read_mat, dtype)
 

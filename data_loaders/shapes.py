@@ -65,9 +65,13 @@ def curve(points: Callable[[np.ndarray], np.ndarray], noise: float) -> Cluster:
     return draw
 
 
-def arc(centre: Point, radius: float, start: float, stop: float, noise: float) -> Cluster:
+def arc(
+    centre: Point, radius: float, start: float, stop: float, noise: float
+) -> Cluster:
     """Draw from an arc of a circle, from one angle to the other in degrees."""
-    return curve(lambda t: centre + radius * on_circle(start + (stop - start) * t), noise)
+    return curve(
+        lambda t: centre + radius * on_circle(start + (stop - start) * t), noise
+    )
 
 
 def moon(place: int, *, step: float = 1.0, noise: float = 0.05) -> Cluster:
@@ -93,7 +97,9 @@ def bead_chain(height: float) -> Cluster:
 
 def sine_band(height: float) -> Cluster:
     """Draw from two waves of a sine at this height."""
-    return curve(lambda t: np.column_stack([4 * np.pi * t, height + np.sin(4 * np.pi * t)]), 0.08)
+    return curve(
+        lambda t: np.column_stack([4 * np.pi * t, height + np.sin(4 * np.pi * t)]), 0.08
+    )
 
 
 def strokes(*paths: Sequence[Point] | np.ndarray) -> Cluster:
@@ -112,7 +118,12 @@ def either(*pieces: Cluster) -> Cluster:
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
         ends = np.rint(np.linspace(0, n, len(pieces) + 1)).astype(int)
-        return np.concatenate([piece(rng, size) for piece, size in zip(pieces, np.diff(ends), strict=True)])
+        return np.concatenate(
+            [
+                piece(rng, size)
+                for piece, size in zip(pieces, np.diff(ends), strict=True)
+            ]
+        )
 
     return draw
 
@@ -173,7 +184,10 @@ def _path(points: Sequence[Point] | np.ndarray) -> Cluster:
     corners = np.array(points, dtype=np.float64)
     lengths = np.linalg.norm(np.diff(corners, axis=0), axis=1)
     at = np.append(0.0, np.cumsum(lengths)) / lengths.sum()
-    return curve(lambda t: np.column_stack([np.interp(t, at, column) for column in corners.T]), 0.05)
+    return curve(
+        lambda t: np.column_stack([np.interp(t, at, column) for column in corners.T]),
+        0.05,
+    )
 
 
 def _directions(rng: np.random.RandomState, n: int, n_features: int) -> np.ndarray:
@@ -271,10 +285,14 @@ def make_shape(
     check_whole("n_samples", n_samples, 1)
     shape = SHAPES[name]
     if n_samples < shape.n_clusters:
-        raise InputError(f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters: give more rows.")
+        raise InputError(
+            f"n_samples is {n_samples}; {name} has {shape.n_clusters} clusters: give more rows."
+        )
     rng = seeded(random_state)
     sizes = _sizes(n_samples, np.array(shape.weights or (1.0,) * shape.n_clusters))
-    X = np.concatenate([draw(rng, size) for draw, size in zip(shape.clusters, sizes, strict=True)])
+    X = np.concatenate(
+        [draw(rng, size) for draw, size in zip(shape.clusters, sizes, strict=True)]
+    )
     y = np.repeat(np.arange(shape.n_clusters, dtype=np.int32), sizes)
     order = rng.permutation(n_samples)
     return X[order], y[order]
@@ -289,7 +307,14 @@ def _sizes(n: int, weights: np.ndarray) -> np.ndarray:
 ORIGIN = (0.0, 0.0)
 CENTRE = (0.0, 0.0, 0.0)
 # Any two of these corners differ in four or more of the ten features.
-WORDS = ("0000000000", "1111100000", "0000011111", "1111111111", "1010101010", "0101010101")
+WORDS = (
+    "0000000000",
+    "1111100000",
+    "0000011111",
+    "1111111111",
+    "1010101010",
+    "0101010101",
+)
 CODE_WORDS = np.array([[*map(int, word)] for word in WORDS])
 ZIGZAG = np.array([(0, 0), (1, 1.5), (2, 0), (3, 1.5), (4, 0), (5, 1.5), (6, 0)])
 LETTERS = (
@@ -302,59 +327,117 @@ LETTERS = (
 #: density, touching, drawings, shells and rolls.
 SHAPES: Mapping[str, Shape] = MappingProxyType(
     {
-        "two-rings": Shape("rings", (sphere(ORIGIN, 1, 0.05), sphere(ORIGIN, 0.4, 0.05))),
-        "three-rings": Shape("rings", tuple(sphere(ORIGIN, radius, 0.08) for radius in (1, 2, 3)), (1, 2, 3)),
-        "ring-around-blob": Shape("rings", (blob(ORIGIN, 0.3), sphere(ORIGIN, 3, 0.1)), (1, 2)),
-        "off-centre-rings": Shape("rings", (sphere(ORIGIN, 2, 0.05), sphere((0.7, 0), 0.7, 0.05)), (2, 1)),
-        "linked-rings": Shape("rings", (ring_in_space(CENTRE, (0, 1)), ring_in_space((1, 0, 0), (0, 2)))),
+        "two-rings": Shape(
+            "rings", (sphere(ORIGIN, 1, 0.05), sphere(ORIGIN, 0.4, 0.05))
+        ),
+        "three-rings": Shape(
+            "rings",
+            tuple(sphere(ORIGIN, radius, 0.08) for radius in (1, 2, 3)),
+            (1, 2, 3),
+        ),
+        "ring-around-blob": Shape(
+            "rings", (blob(ORIGIN, 0.3), sphere(ORIGIN, 3, 0.1)), (1, 2)
+        ),
+        "off-centre-rings": Shape(
+            "rings", (sphere(ORIGIN, 2, 0.05), sphere((0.7, 0), 0.7, 0.05)), (2, 1)
+        ),
+        "linked-rings": Shape(
+            "rings", (ring_in_space(CENTRE, (0, 1)), ring_in_space((1, 0, 0), (0, 2)))
+        ),
         "two-moons": Shape("moons", (moon(0), moon(1))),
         "unequal-moons": Shape("moons", (moon(0), moon(1)), (10, 1)),
-        "four-moons": Shape("moons", tuple(moon(place, step=1.2) for place in range(4))),
-        "padded-moons": Shape("moons", (padded(moon(0), 10, 0.05), padded(moon(1), 10, 0.05))),
-        "noisy-rings": _gapless("noise", sphere(ORIGIN, 1, 0.15), sphere(ORIGIN, 0.4, 0.15)),
+        "four-moons": Shape(
+            "moons", tuple(moon(place, step=1.2) for place in range(4))
+        ),
+        "padded-moons": Shape(
+            "moons", (padded(moon(0), 10, 0.05), padded(moon(1), 10, 0.05))
+        ),
+        "noisy-rings": _gapless(
+            "noise", sphere(ORIGIN, 1, 0.15), sphere(ORIGIN, 0.4, 0.15)
+        ),
         "noisy-moons": _gapless("noise", moon(0, noise=0.2), moon(1, noise=0.2)),
         "scattered-blobs": _gapless(
-            "noise", *(scattered(one, 2) for one in blobs(((0, 0), (4, 0), (2, 3.5)), 0.5))
+            "noise",
+            *(scattered(one, 2) for one in blobs(((0, 0), (4, 0), (2, 3.5)), 0.5)),
         ),
         "one-small-blob": Shape("sizes", blobs((ORIGIN, (5, 0)), 0.5), (10, 1)),
-        "small-beside-large": Shape("sizes", (ball(ORIGIN, 3), ball((4.2, 0), 0.4)), (20, 1)),
+        "small-beside-large": Shape(
+            "sizes", (ball(ORIGIN, 3), ball((4.2, 0), 0.4)), (20, 1)
+        ),
         "four-sizes": Shape("sizes", blobs(lattice(2, 2, 5), 0.5), (27, 9, 3, 1)),
-        "seven-blobs": Shape("blobs", blobs((ORIGIN, *4 * on_circle(np.arange(0, 360, 60))), 0.4)),
+        "seven-blobs": Shape(
+            "blobs", blobs((ORIGIN, *4 * on_circle(np.arange(0, 360, 60))), 0.4)
+        ),
         "nine-blobs": Shape("blobs", blobs(lattice(3, 2, 4), 0.4)),
         "twenty-five-blobs": Shape("blobs", blobs(lattice(5, 2, 4), 0.35)),
         "cube-corners": Shape("corners", blobs(lattice(2, 3, 2), 0.2)),
         "hypercube-corners": Shape("corners", blobs(2 * CODE_WORDS, 0.3)),
-        "two-spirals": Shape("spirals", tuple(spiral(start, 1.5) for start in (0, 180))),
-        "three-spirals": Shape("spirals", tuple(spiral(start, 1) for start in (0, 120, 240))),
-        "unequal-spirals": Shape("spirals", tuple(spiral(start, 1) for start in (0, 180)), (5, 1)),
-        "bead-chains": Shape("chains", tuple(bead_chain(height) for height in (0, 2, 4))),
-        "sine-bands": Shape("chains", tuple(sine_band(height) for height in (0, 1.5, 3))),
-        "three-bars": Shape(
-            "chains", (box((0, 0), (9, 0.4)), box((3, 1.4), (12, 1.8)), box((1, 2.8), (10, 3.2)))
+        "two-spirals": Shape(
+            "spirals", tuple(spiral(start, 1.5) for start in (0, 180))
         ),
-        "dense-beside-sparse": Shape("density", (ball(ORIGIN, 0.4), ball((3.7, 0), 2.5))),
-        "dense-inside-sparse": _gapless("density", blob(ORIGIN, 0.15), blob(ORIGIN, 1.5)),
-        "three-densities": Shape("density", tuple(ball((x, 0), 1) for x in (0, 3.5, 7)), (16, 4, 1)),
+        "three-spirals": Shape(
+            "spirals", tuple(spiral(start, 1) for start in (0, 120, 240))
+        ),
+        "unequal-spirals": Shape(
+            "spirals", tuple(spiral(start, 1) for start in (0, 180)), (5, 1)
+        ),
+        "bead-chains": Shape(
+            "chains", tuple(bead_chain(height) for height in (0, 2, 4))
+        ),
+        "sine-bands": Shape(
+            "chains", tuple(sine_band(height) for height in (0, 1.5, 3))
+        ),
+        "three-bars": Shape(
+            "chains",
+            (box((0, 0), (9, 0.4)), box((3, 1.4), (12, 1.8)), box((1, 2.8), (10, 3.2))),
+        ),
+        "dense-beside-sparse": Shape(
+            "density", (ball(ORIGIN, 0.4), ball((3.7, 0), 2.5))
+        ),
+        "dense-inside-sparse": _gapless(
+            "density", blob(ORIGIN, 0.15), blob(ORIGIN, 1.5)
+        ),
+        "three-densities": Shape(
+            "density", tuple(ball((x, 0), 1) for x in (0, 3.5, 7)), (16, 4, 1)
+        ),
         "two-touching": _gapless("touching", *blobs((ORIGIN, (4, 0)), 1)),
-        "five-touching": _gapless("touching", *blobs((ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4)), 1)),
-        "long-touching": _gapless("touching", blob(ORIGIN, (3, 0.4)), blob((0, 1.6), (3, 0.4))),
+        "five-touching": _gapless(
+            "touching", *blobs((ORIGIN, (4, 0), (-4, 0), (0, 4), (0, -4)), 1)
+        ),
+        "long-touching": _gapless(
+            "touching", blob(ORIGIN, (3, 0.4)), blob((0, 1.6), (3, 0.4))
+        ),
         "turned-touching": _gapless(
             "touching",
-            *(blob(at, (1.6, 0.4), turn) for at, turn in ((ORIGIN, 45), ((2.2, 0), 45), ((5, 2.5), -45))),
+            *(
+                blob(at, (1.6, 0.4), turn)
+                for at, turn in ((ORIGIN, 45), ((2.2, 0), 45), ((5, 2.5), -45))
+            ),
         ),
-        "padded-touching": _gapless("touching", *(padded(one, 10, 1) for one in blobs((ORIGIN, (4, 0)), 1))),
+        "padded-touching": _gapless(
+            "touching", *(padded(one, 10, 1) for one in blobs((ORIGIN, (4, 0)), 1))
+        ),
         "three-crosses": Shape(
-            "drawings", tuple(strokes(*cross(at)) for at in (ORIGIN, (2.6, 0), (1.3, 1.5)))
+            "drawings",
+            tuple(strokes(*cross(at)) for at in (ORIGIN, (2.6, 0), (1.3, 1.5))),
         ),
         "smiley": Shape(
             "drawings",
-            (sphere(ORIGIN, 3, 0.08), *blobs(((-1, 1), (1, 1)), 0.15), arc(ORIGIN, 1.6, 210, 330, 0.08)),
+            (
+                sphere(ORIGIN, 3, 0.08),
+                *blobs(((-1, 1), (1, 1)), 0.15),
+                arc(ORIGIN, 1.6, 210, 330, 0.08),
+            ),
             (6, 1, 1, 2),
         ),
-        "zigzag": Shape("drawings", (strokes(ZIGZAG), strokes(ZIGZAG + np.array([0, 1.6])))),
+        "zigzag": Shape(
+            "drawings", (strokes(ZIGZAG), strokes(ZIGZAG + np.array([0, 1.6])))
+        ),
         "letters": Shape("drawings", tuple(strokes(*letter) for letter in LETTERS)),
         "atom": Shape("shells", (ball(CENTRE, 0.6), sphere(CENTRE, 3, 0.1))),
-        "two-shells": Shape("shells", (sphere(CENTRE, 1, 0.05), sphere(CENTRE, 3, 0.1)), (1, 4)),
+        "two-shells": Shape(
+            "shells", (sphere(CENTRE, 1, 0.05), sphere(CENTRE, 3, 0.1)), (1, 4)
+        ),
         "roll-pieces": Shape("rolls", (roll(1.5, 2.5), roll(2.9, 3.6), roll(3.9, 4.5))),
         "two-rolls": Shape("rolls", (roll(1.5, 3.5), roll(1.5, 3.5, turn=180))),
     }

@@ -20,7 +20,13 @@ __all__ = ["make_block", "write_synthetic"]
 
 
 def make_block(
-    kind: str, start: int, stop: int, n_features: int, random_state: int = 0, *, n_clusters: int = 2
+    kind: str,
+    start: int,
+    stop: int,
+    n_features: int,
+    random_state: int = 0,
+    *,
+    n_clusters: int = 2,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make rows ``start`` to ``stop`` of a synthetic data set.
 
@@ -64,11 +70,17 @@ def make_block(
     for name, number in (("start", start), ("stop", stop)):
         check_whole(name, number, 0, 2**53)
     if start > stop:
-        raise InputError(f"rows {start} to {stop} are not a range; give 0 <= start <= stop.")
+        raise InputError(
+            f"rows {start} to {stop} are not a range; give 0 <= start <= stop."
+        )
     X = np.empty((stop - start, n_features), dtype=np.float32)
     y = np.empty(stop - start, dtype=np.int64)
-    for number in range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)):  # one at a time: no row is kept twice
-        whole_X, whole_y = _whole_block(kind, number, n_features, random_state, n_clusters)
+    for number in range(
+        start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
+    ):  # one at a time: no row is kept twice
+        whole_X, whole_y = _whole_block(
+            kind, number, n_features, random_state, n_clusters
+        )
         first = number * BLOCK_ROWS
         lower, upper = max(start, first), min(stop, first + BLOCK_ROWS)
         X[lower - start : upper - start] = whole_X[lower - first : upper - first]
@@ -120,12 +132,21 @@ def write_synthetic(
     """
     _check(kind, n_features, n_clusters, random_state)
     check_whole("n_samples", n_samples, 1, 2**53)
-    step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))  # about 16 MiB at a time
+    step = BLOCK_ROWS * max(
+        1, 2**22 // (BLOCK_ROWS * n_features)
+    )  # about 16 MiB at a time
     writer = create_dense_store(path, n_features, dtype="float32", overwrite=overwrite)
-    with writer, tqdm(total=n_samples, desc=f"writing {kind}", disable=not stderr.isatty()) as bar:
+    with (
+        writer,
+        tqdm(
+            total=n_samples, desc=f"writing {kind}", disable=not stderr.isatty()
+        ) as bar,
+    ):
         for start in range(0, n_samples, step):
             stop = min(start + step, n_samples)
-            X, y = make_block(kind, start, stop, n_features, random_state, n_clusters=n_clusters)
+            X, y = make_block(
+                kind, start, stop, n_features, random_state, n_clusters=n_clusters
+            )
             writer.append(X, y)
             bar.update(stop - start)
 
@@ -133,7 +154,9 @@ def write_synthetic(
 def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> None:
     check_name("kind", kind, ("rings", "moons", "blobs", "arcs"))
     check_whole("n_features", n_features, 2)
-    check_whole("n_clusters", n_clusters, 2, 2 if kind in ("rings", "moons") else 2**31 - 1)
+    check_whole(
+        "n_clusters", n_clusters, 2, 2 if kind in ("rings", "moons") else 2**31 - 1
+    )
     check_whole("random_state", random_state, 0)
 
 
@@ -141,7 +164,9 @@ def _whole_block(
     kind: str, block: int, n_features: int, random_state: int, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray]:
     # Key 0 belongs to what all blocks share (centres and planes), key block + 1 to each block.
-    rng = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(block + 1,)))
+    rng = np.random.default_rng(
+        np.random.SeedSequence(random_state, spawn_key=(block + 1,))
+    )
     y = rng.integers(n_clusters, size=BLOCK_ROWS)
     X = rng.standard_normal((BLOCK_ROWS, n_features), dtype=np.float32)
     shared = np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(0,)))
@@ -162,7 +187,9 @@ def _whole_block(
 def _ring_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
     angle = rng.uniform(0.0, 2.0 * np.pi, size=len(y))
     radius = np.take((1.0, 0.4), y)
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(
+        np.float32
+    )
 
 
 def _moon_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
@@ -173,9 +200,15 @@ def _moon_points(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
 
 
 def _arc_points(
-    rng: np.random.Generator, shared: np.random.Generator, y: np.ndarray, n_features: int, n_clusters: int
+    rng: np.random.Generator,
+    shared: np.random.Generator,
+    y: np.ndarray,
+    n_features: int,
+    n_clusters: int,
 ) -> np.ndarray:
-    centres = shared.normal(0.0, 0.5 / np.sqrt(n_features), size=(n_clusters, n_features))
+    centres = shared.normal(
+        0.0, 0.5 / np.sqrt(n_features), size=(n_clusters, n_features)
+    )
     planes = np.linalg.qr(shared.standard_normal((n_clusters, n_features, 2)))[0]
     angle = rng.uniform(0.0, np.pi, size=len(y))
     circle = np.column_stack([np.cos(angle), np.sin(angle)])

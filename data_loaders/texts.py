@@ -52,7 +52,9 @@ def read_texts(content: bytes) -> Iterator[Block]:
 def parsed(content: bytes) -> tuple[np.ndarray, list[str]]:
     """Split a file into the classes and the texts."""
     lines = [line.decode().split("\t", 1) for line in content.splitlines()]
-    return np.array([label for label, _ in lines], np.int64), [text for _, text in lines]
+    return np.array([label for label, _ in lines], np.int64), [
+        text for _, text in lines
+    ]
 
 
 # fmt: off
@@ -68,7 +70,12 @@ _SNIPPETS = (1500, 1500, 2210, 2660, 370, 1180, 1500, 1420)
 
 
 def _texts(
-    name: str, n_words: int, counts: dict[int, int], path: str, published: str, sha256: str
+    name: str,
+    n_words: int,
+    counts: dict[int, int],
+    path: str,
+    published: str,
+    sha256: str,
 ) -> DataSet:
     file = File(f"text/{path}.txt", f"{_URL}/{published}", sha256)
     return DataSet(name, n_words, counts, (file,), PAGE, read_texts, layout="csr")

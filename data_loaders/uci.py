@@ -30,7 +30,10 @@ def read_echocardiogram(content: bytes) -> Iterator[Block]:
     rows = [row for row in fields(content) if row[1] != "?"]
     text = np.array([[row[0], *row[2:9]] for row in rows])
     X = np.where(text == "?", "nan", text).astype(np.float64)
-    yield np.where(np.isnan(X), np.nanmean(X, axis=0), X), codes([row[1] for row in rows], {"0": 0, "1": 1})
+    yield (
+        np.where(np.isnan(X), np.nanmean(X, axis=0), X),
+        codes([row[1] for row in rows], {"0": 0, "1": 1}),
+    )
 
 
 def read_spectf(*contents: bytes) -> Iterator[Block]:
@@ -144,7 +147,8 @@ def _uci(
 ) -> DataSet:
     """Take the facts of a set; `folder` of the repository has its files, None if only packed."""
     files = tuple(
-        File(path, folder and f"{_URL}/{folder}/{Path(path).name}", _SHA256.get(path)) for path in paths
+        File(path, folder and f"{_URL}/{folder}/{Path(path).name}", _SHA256.get(path))
+        for path in paths
     )
     return DataSet(name, n_features, counts, files, f"{_PAGE}/{page}", read)
 

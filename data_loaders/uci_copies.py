@@ -20,7 +20,9 @@ from .uci import read_class_last, read_spaced_class_last
 
 # One commit each, so that the bytes stay the same.
 _RAW = "https://raw.githubusercontent.com"
-_COPIES = f"{_RAW}/mikeizbicki/datasets/ea5a06d19c62de8bf28a43b2c948a011fd896fda/csv/uci"
+_COPIES = (
+    f"{_RAW}/mikeizbicki/datasets/ea5a06d19c62de8bf28a43b2c948a011fd896fda/csv/uci"
+)
 _WAVES = f"{_RAW}/javierfernandobotia/AnalisisAvanzadoDatos/32f8fffb111d177fc3476e70752c1b89a7b69417"
 _PAGE = "https://archive.ics.uci.edu/dataset"
 
@@ -36,7 +38,9 @@ def read_wdbc(content: bytes) -> Iterator[Block]:
 
     The number of the patient is dropped; one column spreads 215,000 times as far as another.
     """
-    yield numbers([row[1:] for row in fields(content)], class_column=0, classes={"B": 0, "M": 1})
+    yield numbers(
+        [row[1:] for row in fields(content)], class_column=0, classes={"B": 0, "M": 1}
+    )
 
 
 def read_magic(content: bytes) -> Iterator[Block]:
@@ -78,8 +82,12 @@ def read_faults(content: bytes) -> Iterator[Block]:
     yield table[:, :27], table[:, 27:].argmax(axis=1) + 1
 
 
-_TRAIN = {"pendigits.train.data": "e2b9eb9f0d0467e2b64a4816a3420edf2b8043447576f4b84337aba44a9f97d3"}
-_TEST = {"pendigits.test.data": "8bd03229c5c5291fefe43e45465dd948d2645bf23328b9d993e0b777666b2015"}
+_TRAIN = {
+    "pendigits.train.data": "e2b9eb9f0d0467e2b64a4816a3420edf2b8043447576f4b84337aba44a9f97d3"
+}
+_TEST = {
+    "pendigits.test.data": "8bd03229c5c5291fefe43e45465dd948d2645bf23328b9d993e0b777666b2015"
+}
 _TRAIN_COUNTS = (780, 779, 780, 719, 780, 720, 720, 778, 719, 719)
 _TEST_COUNTS = (363, 364, 364, 336, 364, 335, 336, 364, 336, 336)
 _PARTS = {

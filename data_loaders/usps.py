@@ -111,8 +111,12 @@ def _parse(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0].astype(np.int64), table[:, 1:]
 
 
-_TRAIN = {"zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16"}
-_TEST = {"zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f"}
+_TRAIN = {
+    "zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16"
+}
+_TEST = {
+    "zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f"
+}
 _TRAIN_COUNTS = (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644)
 _TEST_COUNTS = (359, 264, 198, 166, 200, 160, 170, 147, 166, 177)
 _PARTS = {
@@ -124,7 +128,9 @@ _PARTS = {
 def _extended(name: str, part: str) -> DataSet:
     counts, files = _PARTS[part]
     extended = {digit: IMAGES * counts[digit] for digit in (0, 1)}
-    return DataSet(name, EXTENDED_SIDE**2, extended, files, PAGE, read_extended, dtype="float32")
+    return DataSet(
+        name, EXTENDED_SIDE**2, extended, files, PAGE, read_extended, dtype="float32"
+    )
 
 
 DATASETS = [

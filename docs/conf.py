@@ -71,7 +71,9 @@ NEIGHBOURS = {
 }
 online = any(os.environ.get(name) for name in ("READTHEDOCS", "MMCNB_INTERSPHINX"))
 numpydoc_xref_param_type = online
-intersphinx_mapping = {name: (address, None) for name, address in NEIGHBOURS.items()} if online else {}
+intersphinx_mapping = (
+    {name: (address, None) for name, address in NEIGHBOURS.items()} if online else {}
+)
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
@@ -88,16 +90,21 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
 }
 # What an example warns of is shown without the folder of the build.
-warnings.formatwarning = lambda message, category, *place: f"{category.__name__}: {message}\n"
+warnings.formatwarning = lambda message, category, *place: (
+    f"{category.__name__}: {message}\n"
+)
 # Without the network other hosts are not asked.
 linkcheck_ignore = [] if online else [r"https?://.*"]
 
 
-def escape_bars(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+def escape_bars(
+    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
     """Keep ``|w|`` a norm: reST would take it for a substitution."""
     bar_or_literal = re.compile(r"``.*?``|\|")
     lines[:] = [
-        bar_or_literal.sub(lambda found: r"\|" if found[0] == "|" else found[0], line) for line in lines
+        bar_or_literal.sub(lambda found: r"\|" if found[0] == "|" else found[0], line)
+        for line in lines
     ]
 
 
@@ -107,9 +114,19 @@ def link_names(app: Any, doctree: nodes.document, page: str) -> None:
     for literal in list(doctree.findall(nodes.literal)):
         text = literal.astext().removesuffix("()")
         entry = objects.get(text if "." in text else f"mmcnb.{text}")
-        if entry and entry.docname != page and not isinstance(literal.parent, nodes.reference | nodes.title):
-            address = app.builder.get_relative_uri(page, entry.docname) + f"#{entry.node_id}"
-            literal.replace_self(nodes.reference("", "", literal.deepcopy(), refuri=address, internal=True))
+        if (
+            entry
+            and entry.docname != page
+            and not isinstance(literal.parent, nodes.reference | nodes.title)
+        ):
+            address = (
+                app.builder.get_relative_uri(page, entry.docname) + f"#{entry.node_id}"
+            )
+            literal.replace_self(
+                nodes.reference(
+                    "", "", literal.deepcopy(), refuri=address, internal=True
+                )
+            )
 
 
 def first_paragraph(page: Any) -> str:
@@ -126,14 +143,23 @@ def write_llms_txt(app: Any, exception: Exception | None) -> None:
     """List the pages, in the order of the contents, with the first sentence of each, for readers of text."""
     if exception or app.builder.name != "html":
         return
-    lines = [f"# {project}", "", "> Maximum margin clustering for data larger than memory.", ""]
+    lines = [
+        f"# {project}",
+        "",
+        "> Maximum margin clustering for data larger than memory.",
+        "",
+    ]
     waiting = [app.config.root_doc]
     while waiting:
         page = waiting.pop(0)
         waiting[:0] = app.env.toctree_includes.get(page, [])
         title = app.env.titles[page].astext()
-        sentence = re.split(r"(?<=[.?])\s", first_paragraph(app.env.get_doctree(page)))[0]
-        lines.append(f"- [{title}]({html_baseurl}{app.builder.get_target_uri(page)}): {sentence}")
+        sentence = re.split(r"(?<=[.?])\s", first_paragraph(app.env.get_doctree(page)))[
+            0
+        ]
+        lines.append(
+            f"- [{title}]({html_baseurl}{app.builder.get_target_uri(page)}): {sentence}"
+        )
     (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n")
 
 

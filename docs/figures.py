@@ -38,16 +38,25 @@ def demo() -> Picture:
 
     X, y = load_digits(return_X_y=True)
     figure = plt.figure(figsize=(10, 4), layout="constrained")
-    methods = KMeans(10, n_init=10, random_state=0), mmcnb.MaximumMarginClustering(10, random_state=0)
+    methods = (
+        KMeans(10, n_init=10, random_state=0),
+        mmcnb.MaximumMarginClustering(10, random_state=0),
+    )
     for part, method in zip(figure.subfigures(2), methods, strict=True):
         labels = method.fit(X).labels_
         error = balanced_clustering_error(y, labels)
-        part.suptitle(f"{'k-means' if isinstance(method, KMeans) else 'mmcnb'}, balanced error {error:.1%}")
+        part.suptitle(
+            f"{'k-means' if isinstance(method, KMeans) else 'mmcnb'}, balanced error {error:.1%}"
+        )
         shares = pd.crosstab(labels, y, normalize="index")
         order = shares.idxmax(axis=1).sort_values(kind="stable")
-        for ax, (cluster, digit) in zip(part.subplots(1, len(order)), order.items(), strict=True):
+        for ax, (cluster, digit) in zip(
+            part.subplots(1, len(order)), order.items(), strict=True
+        ):
             ax.imshow(X[labels == cluster].mean(axis=0).reshape(8, 8), cmap="gray_r")
-            ax.set(title=f"{digit}: {shares.loc[cluster, digit]:.0%}", xticks=[], yticks=[])
+            ax.set(
+                title=f"{digit}: {shares.loc[cluster, digit]:.0%}", xticks=[], yticks=[]
+            )
     return Picture(figure)
 
 
@@ -64,7 +73,9 @@ def explanation() -> Picture:
     for (row, column), effect in np.ndenumerate(effects.to_numpy()):
         color = "white" if abs(effect) > 1.2 else "black"
         ax.text(column, row, f"{effect:+.1f}", ha="center", va="center", color=color)
-    names = [name.removesuffix("_of_diluted_wines").replace("_", " ") for name in effects]
+    names = [
+        name.removesuffix("_of_diluted_wines").replace("_", " ") for name in effects
+    ]
     ax.set_xticks(range(len(names)), names, rotation=20, ha="right")
     ax.set_yticks(range(3), [f"cluster {number}" for number in effects.index])
     figure.colorbar(image, label="deviations")
@@ -91,13 +102,17 @@ def rings() -> Picture:
 def layers_of_digits() -> LayersDisplay:
     """The merge tree of the handwritten digits."""
     X, _ = load_digits(return_X_y=True)
-    return LayersDisplay.from_estimator(mmcnb.MaximumMarginClustering(random_state=0).fit(X))
+    return LayersDisplay.from_estimator(
+        mmcnb.MaximumMarginClustering(random_state=0).fit(X)
+    )
 
 
 def shaking() -> ShakingDisplay:
     """Local search on three Gaussians."""
     X, _ = make_block("blobs", 0, 300, 2, random_state=29, n_clusters=3)
-    return ShakingDisplay.from_estimator(mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X), X)
+    return ShakingDisplay.from_estimator(
+        mmcnb.UnsupervisedRLS(n_clusters=3, random_state=0).fit(X), X
+    )
 
 
 def views() -> Picture:
@@ -108,7 +123,9 @@ def views() -> Picture:
     X = np.hstack([rings, np.random.RandomState(0).normal(size=(600, 16))])
     left, right = slice(0, 2), slice(2, 18)
     model = mmcnb.MultipleKernelClustering(
-        kernels=["linear", "rbf", "linear", "rbf"], columns=[left, left, right, right], random_state=0
+        kernels=["linear", "rbf", "linear", "rbf"],
+        columns=[left, left, right, right],
+        random_state=0,
     ).fit(X)
     _, (rows, noise, bars) = plt.subplots(1, 3, figsize=(11, 3), layout="constrained")
     for ax, view in ((rows, (0, 1)), (noise, (2, 3))):

@@ -32,7 +32,9 @@ class LayersDisplay:
         self.linkage, self.layers = linkage, layers
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **tree: Any) -> LayersDisplay:
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, **tree: Any
+    ) -> LayersDisplay:
         """Draw the merge tree of a fit.
 
         Parameters
@@ -70,15 +72,32 @@ class LayersDisplay:
         self.figure_ = self.ax_.figure
         heights, drawn = self.linkage[:, 2], tree.pop("p", 30)
         if len(heights):
-            style = {"no_labels": True, "color_threshold": 0, "above_threshold_color": "0.5", **tree}
-            dendrogram(self.linkage, truncate_mode="lastp", p=drawn, ax=self.ax_, **style)
+            style = {
+                "no_labels": True,
+                "color_threshold": 0,
+                "above_threshold_color": "0.5",
+                **tree,
+            }
+            dendrogram(
+                self.linkage, truncate_mode="lastp", p=drawn, ax=self.ax_, **style
+            )
             low = heights[max(0, len(heights) - drawn + 1) :].min()
             self.ax_.set(yscale="log", ylim=(low / 2, heights[-1] * 1.5))
-        for k, taken in zip(self.layers["n_clusters"], self.layers["taken"], strict=True):
-            if 1 < k < min(drawn, len(heights) + 2):  # between the merges that leave so many and one more
-                below = heights[-k] if k <= len(heights) else low / 2  # the leaves themselves
+        for k, taken in zip(
+            self.layers["n_clusters"], self.layers["taken"], strict=True
+        ):
+            if (
+                1 < k < min(drawn, len(heights) + 2)
+            ):  # between the merges that leave so many and one more
+                below = (
+                    heights[-k] if k <= len(heights) else low / 2
+                )  # the leaves themselves
                 height = np.sqrt(below * heights[1 - k])
-                self.ax_.axhline(height, color="C0" if taken else "C1", linestyle="-" if taken else "--")
+                self.ax_.axhline(
+                    height,
+                    color="C0" if taken else "C1",
+                    linestyle="-" if taken else "--",
+                )
                 at = {"xycoords": ("axes fraction", "data"), "va": "center"}
                 self.ax_.annotate(f"{k} clusters", (1, height), **at)
         self.ax_.set_ylabel("1 / link")

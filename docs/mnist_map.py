@@ -34,18 +34,29 @@ def main(folder: Path) -> None:
         Folder of the figure.
     """
     X, y = load("mnist")
-    labels = mmcnb.MaximumMarginClustering(n_clusters=CLUSTERS, random_state=SEED).fit_predict(X)
+    labels = mmcnb.MaximumMarginClustering(
+        n_clusters=CLUSTERS, random_state=SEED
+    ).fit_predict(X)
     peer = KMeans(CLUSTERS, n_init=10, random_state=SEED).fit_predict(X)
     colours = linear_sum_assignment(contingency_matrix(peer, labels), maximize=True)[1]
     answers = {"MaximumMarginClustering": labels, "KMeans": colours[peer]}
     shown = np.random.RandomState(SEED).permutation(len(X))[:ROWS]
-    places = TSNE(random_state=SEED).fit_transform(PCA(AXES, random_state=SEED).fit_transform(X[shown]))
+    places = TSNE(random_state=SEED).fit_transform(
+        PCA(AXES, random_state=SEED).fit_transform(X[shown])
+    )
     figure, panels = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
     for ax, (name, found) in zip(panels, answers.items(), strict=True):
         index = adjusted_rand_score(y, found)
         print(f"{name}: adjusted Rand index {index:.3f} on {len(X):,} rows")
-        ClusterDisplay.from_predictions(places, found[shown], ax=ax, s=8).legend_.remove()
-        ax.set(title=f"{name}, adjusted Rand index {index:.2f}", aspect="equal", xticks=[], yticks=[])
+        ClusterDisplay.from_predictions(
+            places, found[shown], ax=ax, s=8
+        ).legend_.remove()
+        ax.set(
+            title=f"{name}, adjusted Rand index {index:.2f}",
+            aspect="equal",
+            xticks=[],
+            yticks=[],
+        )
         ax.set(xlabel="", ylabel="")
     figure.savefig(folder / "mnist-map.png", dpi=DPI)
 

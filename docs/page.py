@@ -9,8 +9,19 @@ from pathlib import Path
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--hide-scrollbars"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-sync",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--hide-scrollbars",
+    ),
     "--enable-logging=stderr",
 )
 WIDTHS = {"phone": 360, "desk": 1600}  # CSS pixels
@@ -26,7 +37,9 @@ def browse(
         window = f"--user-data-dir={profile}", f"--window-size={width},{height}"
         scheme = f"--blink-settings=preferredColorScheme={0 if is_dark else 1}"
         command = [CHROMIUM, *FLAGS, *window, scheme, *options, page.resolve().as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=True
+        )
     return done.stdout, done.stderr
 
 
@@ -36,7 +49,13 @@ def main(page: Path, folder: Path, height: int = 3000) -> list[Path]:
     for name, width in WIDTHS.items():
         for is_dark in (False, True):
             path = folder / f"{name}-{'dark' if is_dark else 'light'}.png"
-            browse(page, f"--screenshot={path.resolve()}", width=width, height=height, is_dark=is_dark)
+            browse(
+                page,
+                f"--screenshot={path.resolve()}",
+                width=width,
+                height=height,
+                is_dark=is_dark,
+            )
             taken.append(path)
     return taken
 

@@ -96,16 +96,27 @@ class ShakingDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "model_")
-        given, model = open_samples(X, options=options_of_fit(estimator)), estimator.model_
+        given, model = (
+            open_samples(X, options=options_of_fit(estimator)),
+            estimator.model_,
+        )
         points, _ = two_columns(given, features, None)
         Interval(0.0).check("amplitude", amplitude)
         Interval(0.0).check("decay", decay)
         Interval(1, integer=True).check("rounds", rounds)
         samples = model.scaled(given)
-        m, proportions = samples.n_samples, target_shares(estimator.cluster_sizes, estimator.n_clusters)
-        R = smoother(kernel_matrix(as_matrix(samples.block(0, m)), model.kernel), estimator.alpha_ * m)
+        m, proportions = (
+            samples.n_samples,
+            target_shares(estimator.cluster_sizes, estimator.n_clusters),
+        )
+        R = smoother(
+            kernel_matrix(as_matrix(samples.block(0, m)), model.kernel),
+            estimator.alpha_ * m,
+        )
         start = random_labels(m, proportions, generator(random_state))
-        waves = shaking_waves(R, start, proportions, float(amplitude), float(decay), rounds)
+        waves = shaking_waves(
+            R, start, proportions, float(amplitude), float(decay), rounds
+        )
         return cls(points, waves).plot(**scatter)
 
     def plot(self, **scatter: Any) -> ShakingDisplay:
@@ -126,7 +137,9 @@ class ShakingDisplay:
         across = min(4, len(self.waves))
         down = -(-len(self.waves) // across)
         size = (2.3 * across, 2.45 * down)
-        self.figure_, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
+        self.figure_, grid = plt.subplots(
+            down, across, figsize=size, squeeze=False, layout="constrained"
+        )
         self.axes_ = grid.ravel()[: len(self.waves)]
         for ax in grid.ravel()[len(self.waves) :]:
             ax.remove()
@@ -139,23 +152,34 @@ class ShakingDisplay:
 
 
 def shaking_waves(
-    R: np.ndarray, start: np.ndarray, proportions: np.ndarray, amplitude: float, decay: float, rounds: int
+    R: np.ndarray,
+    start: np.ndarray,
+    proportions: np.ndarray,
+    amplitude: float,
+    decay: float,
+    rounds: int,
 ) -> list[tuple[str, np.ndarray]]:
     """Title and labels of each panel: each wave of the first round, and the ends of some later ones."""
     ends: list[np.ndarray] = []
     moves, before = -1, 0
     while len(ends) < rounds and moves != before:  # to the first round without a move
         before = max(moves, 0)
-        labels, moves = kernels.shake(R, start, proportions, amplitude, decay, len(ends) + 1)
+        labels, moves = kernels.shake(
+            R, start, proportions, amplitude, decay, len(ends) + 1
+        )
         ends.append(labels)
     waves = [("random labels", start)]
     for d in range(proportions.shape[0] if ends else 0):
-        claiming = np.where(np.arange(proportions.shape[0]) <= d, proportions, 0)  # 0 claims no rows
+        claiming = np.where(
+            np.arange(proportions.shape[0]) <= d, proportions, 0
+        )  # 0 claims no rows
         labels, _ = kernels.shake(R, start, claiming, amplitude, decay, 1)
         waves.append((f"round 1, cluster {d}", labels))
     # From 0; little moves in the other rounds.
     shown = sorted({1, 2, 4, len(ends) - 1})
-    return waves + [(f"after round {n + 1}", ends[n]) for n in shown if 0 < n < len(ends)]
+    return waves + [
+        (f"after round {n + 1}", ends[n]) for n in shown if 0 < n < len(ends)
+    ]
 
 
 def set_title(ax: Any, title: str, **style: Any) -> None:

@@ -8,8 +8,12 @@ from mmcnb.estimators.crammer_singer_mmc import CrammerSingerMMC as CrammerSinge
 from mmcnb.estimators.evolutionary_mmc import EvolutionaryMMC as EvolutionaryMMC
 from mmcnb.estimators.kernel_cpmmc import KernelCPMMC as KernelCPMMC
 from mmcnb.estimators.kernel_kmeans import KernelKMeans as KernelKMeans
-from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering as MaximumMarginClustering
-from mmcnb.estimators.multiple_kernel_clustering import MultipleKernelClustering as MultipleKernelClustering
+from mmcnb.estimators.maximum_margin_clustering import (
+    MaximumMarginClustering as MaximumMarginClustering,
+)
+from mmcnb.estimators.multiple_kernel_clustering import (
+    MultipleKernelClustering as MultipleKernelClustering,
+)
 from mmcnb.estimators.partition_score import partition_score as partition_score
 from mmcnb.estimators.persistence import load as load
 from mmcnb.estimators.sparse_kernel_mmc import SparseKernelMMC as SparseKernelMMC

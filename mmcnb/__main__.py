@@ -15,7 +15,10 @@ def run() -> int:
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        print("mmcnb: stopped by the user; nothing half-written was left behind.", file=sys.stderr)
+        print(
+            "mmcnb: stopped by the user; nothing half-written was left behind.",
+            file=sys.stderr,
+        )
         return 130
 
 

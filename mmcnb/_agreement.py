@@ -31,7 +31,9 @@ def adjusted_rand_index(counts: Any) -> float:
     """
 
     def pairs(sizes: np.ndarray) -> int:
-        return sum(size * (size - 1) // 2 for size in sizes[sizes > 1].tolist())  # exact, whatever the number
+        return sum(
+            size * (size - 1) // 2 for size in sizes[sizes > 1].tolist()
+        )  # exact, whatever the number
 
     cells = counts.ravel() if isinstance(counts, np.ndarray) else counts.data
     both, one, other = map(pairs, (cells, counts.sum(axis=1), counts.sum(axis=0)))

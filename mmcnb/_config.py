@@ -48,11 +48,21 @@ class config:
     """
 
     _lock = Lock()
-    _settings: ClassVar[dict[str, Any]] = {"engine": None, "memory_limit": None, "n_jobs": None}
+    _settings: ClassVar[dict[str, Any]] = {
+        "engine": None,
+        "memory_limit": None,
+        "n_jobs": None,
+    }
 
     # A setting that is not passed is Ellipsis, as None is a value.
-    def __init__(self, engine: Any = ..., memory_limit: Any = ..., n_jobs: Any = ...) -> None:
-        checks = {"engine": check_engine, "memory_limit": resolve_memory_limit, "n_jobs": n_threads}
+    def __init__(
+        self, engine: Any = ..., memory_limit: Any = ..., n_jobs: Any = ...
+    ) -> None:
+        checks = {
+            "engine": check_engine,
+            "memory_limit": resolve_memory_limit,
+            "n_jobs": n_threads,
+        }
         passed = {"engine": engine, "memory_limit": memory_limit, "n_jobs": n_jobs}
         passed = {name: value for name, value in passed.items() if value is not ...}
         for name, value in passed.items():
@@ -100,11 +110,17 @@ def n_threads(n_jobs: int | None) -> int:
         n_jobs = operator.index(n_jobs)
     except TypeError:
         fault = f"n_jobs={shown(n_jobs)} is not a whole number"
-        raise InputError(f"{fault}; give a positive one, or -1 for all cores.") from None
+        raise InputError(
+            f"{fault}; give a positive one, or -1 for all cores."
+        ) from None
     if abs(n_jobs) > MOST_THREADS:
-        raise InputError(f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; give -1 for all cores.")
+        raise InputError(
+            f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; give -1 for all cores."
+        )
     if n_jobs == 0:
-        raise InputError("n_jobs=0 asks for no thread; give a positive number, or -1 for all cores.")
+        raise InputError(
+            "n_jobs=0 asks for no thread; give a positive number, or -1 for all cores."
+        )
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
@@ -132,7 +148,9 @@ def check_verbose(verbose: Any) -> None:
         operator.index(verbose)
     except TypeError:
         if type(verbose).__name__ not in ("bool", "bool_"):
-            raise InputError(f"verbose={shown(verbose)} is no whole number; give 0 or 1.") from None
+            raise InputError(
+                f"verbose={shown(verbose)} is no whole number; give 0 or 1."
+            ) from None
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
@@ -168,13 +186,20 @@ def parse_bytes(text: str | int | float) -> int:
     >>> parse_bytes("512MiB")
     536870912
     """
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper(), re.ASCII)
+    match = re.fullmatch(
+        r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]?)(I?)(B?)\s*", str(text).upper(), re.ASCII
+    )
     size = 0
     if match is not None:
         number, unit, binary, byte = match.groups()
-        size = int(float(number) * (1000 if byte and not binary else 1024) ** " KMGT".index(unit or " "))
+        size = int(
+            float(number)
+            * (1000 if byte and not binary else 1024) ** " KMGT".index(unit or " ")
+        )
     if size <= 0:
-        raise InputError(f"memory_limit={shown(text)} is not a number of bytes; write it like '512MiB'.")
+        raise InputError(
+            f"memory_limit={shown(text)} is not a number of bytes; write it like '512MiB'."
+        )
     return size
 
 
@@ -214,15 +239,23 @@ def check_engine(engine: Any) -> None:
     if isinstance(engine, str):
         if not LOCAL.fullmatch(engine) and not ADDRESS.fullmatch(engine):
             remedy = "write it like 'tcp://host:8786', or 'local:4' for four worker processes on this machine"
-            raise InputError(f"engine={engine!r} is no address of a Dask scheduler; {remedy}.")
+            raise InputError(
+                f"engine={engine!r} is no address of a Dask scheduler; {remedy}."
+            )
     elif not is_client(engine):
         known = "a dask.distributed.Client, the address of its scheduler such as 'tcp://host:8786'"
         others = "'local:4' for four processes here, or None for threads"
-        raise InputError(f"engine={shown(engine)} is no engine; give {known}, {others}.")
+        raise InputError(
+            f"engine={shown(engine)} is no engine; give {known}, {others}."
+        )
     elif engine.asynchronous:
-        raise InputError("engine is an asynchronous Dask client; give one made with asynchronous=False.")
+        raise InputError(
+            "engine is an asynchronous Dask client; give one made with asynchronous=False."
+        )
     elif engine.status != "running":
-        raise InputError(f"engine is a Dask client that is {engine.status}; connect a new one.")
+        raise InputError(
+            f"engine is a Dask client that is {engine.status}; connect a new one."
+        )
 
 
 def is_client(engine: Any) -> bool:

@@ -9,7 +9,9 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-LARGEST_NUMBER = 1e100  # and its inverse is the smallest but 0: squares of both are floats
+LARGEST_NUMBER = (
+    1e100  # and its inverse is the smallest but 0: squares of both are floats
+)
 
 
 class Constraint(Protocol):
@@ -48,7 +50,11 @@ class Interval:
         """Raise InputError if a value is out of range."""
         if value is None and self.optional:
             return
-        most = min(self.high, LARGEST_NUMBER) if self.high < np.inf or not self.integer else 2**31 - 1
+        most = (
+            min(self.high, LARGEST_NUMBER)
+            if self.high < np.inf or not self.integer
+            else 2**31 - 1
+        )
         plain: Any = value.item() if isinstance(value, np.generic) else value
         size: Any = abs(plain) if isinstance(plain, numbers.Real) else 0
         inside = (
@@ -56,16 +62,28 @@ class Interval:
             and isinstance(value, numbers.Integral if self.integer else numbers.Real)
             and (size == 0 or 1 / LARGEST_NUMBER <= size <= most)
             and (float(value) > self.low if self.open_low else float(value) >= self.low)
-            and (float(value) < self.high if self.open_high else float(value) <= self.high)
+            and (
+                float(value) < self.high
+                if self.open_high
+                else float(value) <= self.high
+            )
         )
         if not inside:
             what = "a whole number" if self.integer else "a number"
-            above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
+            above = (
+                f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
+            )
             if 0 < size < 1 / LARGEST_NUMBER:
                 above = f"of at least {1 / LARGEST_NUMBER:g}"
             end = "below" if self.open_high else "at most"
-            below = "" if self.high == np.inf and not size > most else f" and {end} {most:g}"
-            raise InputError(f"{name}={shown(value)} is out of range; give {what} {above}{below}.")
+            below = (
+                ""
+                if self.high == np.inf and not size > most
+                else f" and {end} {most:g}"
+            )
+            raise InputError(
+                f"{name}={shown(value)} is out of range; give {what} {above}{below}."
+            )
 
 
 @dataclass(frozen=True)
@@ -79,7 +97,9 @@ class Choice:
         named = isinstance(value, str) and value in self.choices
         if not named and not any(value is choice for choice in self.choices):
             known = ", ".join(repr(choice) for choice in self.choices)
-            raise InputError(f"{name}={shown(value)} is unknown; choose one of {known}.")
+            raise InputError(
+                f"{name}={shown(value)} is unknown; choose one of {known}."
+            )
 
 
 @dataclass(frozen=True)
@@ -98,7 +118,9 @@ class IntervalOr:
             self.number.check(name, value)
         elif not isinstance(value, str) or value not in self.names:
             known = ", ".join(repr(choice) for choice in self.names)
-            raise InputError(f"{name}={shown(value)} is unknown; give a positive number or one of {known}.")
+            raise InputError(
+                f"{name}={shown(value)} is unknown; give a positive number or one of {known}."
+            )
 
 
 @dataclass(frozen=True)

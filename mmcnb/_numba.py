@@ -57,7 +57,9 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
             return numba.njit(no_cpython_wrapper=True, **options)(function)
         try:
             return _taking_turns(numba.njit(cache=True, **options)(function))
-        except RuntimeError as error:  # no folder for the cache: read-only or zipped installs
+        except (
+            RuntimeError
+        ) as error:  # no folder for the cache: read-only or zipped installs
             logger.debug("no cache for %s: %s", function.__name__, error)
             _say_once_that_nothing_is_kept()
             return numba.njit(**options)(function)
@@ -68,7 +70,10 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
 @cache
 def _say_once_that_nothing_is_kept() -> None:
     remedy = "set NUMBA_CACHE_DIR to a folder that can be written"
-    logger.warning("the compile cache cannot be written, so each process compiles anew; %s.", remedy)
+    logger.warning(
+        "the compile cache cannot be written, so each process compiles anew; %s.",
+        remedy,
+    )
 
 
 def _taking_turns(dispatcher: Any) -> Any:
@@ -86,7 +91,9 @@ def _taking_turns(dispatcher: Any) -> Any:
         from filelock import FileLock
 
         try:
-            with FileLock(Path(file._cache_path) / "lock"):  # goes when its process does
+            with FileLock(
+                Path(file._cache_path) / "lock"
+            ):  # goes when its process does
                 save(key, data)
         except (OSError, NotImplementedError) as error:  # a full disk, a closed folder
             logger.debug("not kept in %s: %s", file._cache_path, error)
@@ -117,13 +124,23 @@ def is_compiled(routine: Any) -> bool:
         return False
 
 
-SIMD_LANES = 16  # float32 in a register of AVX-512; narrower machines take several registers
+SIMD_LANES = (
+    16  # float32 in a register of AVX-512; narrower machines take several registers
+)
 SIMD_WIDTH = 4 * SIMD_LANES
 
 
 @intrinsic
 def sum_scaled_rows(
-    typing_context: Any, data: Any, indices: Any, start: Any, stop: Any, tables: Any, t: Any, out: Any, i: Any
+    typing_context: Any,
+    data: Any,
+    indices: Any,
+    start: Any,
+    stop: Any,
+    tables: Any,
+    t: Any,
+    out: Any,
+    i: Any,
 ) -> Any:
     """``out[i, t] = sum(data[s] * tables[t, indices[s]] for s in range(start, stop))`` in float32.
 
@@ -134,18 +151,27 @@ def sum_scaled_rows(
     index = numba.intp
     signature = numba.void(data, indices, index, index, tables, index, out, index)
     vector = ir.VectorType(ir.FloatType(), SIMD_LANES)
-    undefined, first_lane = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), SIMD_LANES), [0] * SIMD_LANES)
+    undefined, first_lane = (
+        ir.Constant(vector, ir.Undefined),
+        ir.Constant(ir.IntType(32), 0),
+    )
+    everywhere = ir.Constant(
+        ir.VectorType(ir.IntType(32), SIMD_LANES), [0] * SIMD_LANES
+    )
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def item(kind: Any, array: Any, *position: Any) -> Any:
             view = context.make_array(kind)(context, builder, array)
-            return cgutils.get_item_pointer(context, builder, kind, view, position, wraparound=False)
+            return cgutils.get_item_pointer(
+                context, builder, kind, view, position, wraparound=False
+            )
 
         def registers(kind: Any, array: Any, *position: Any) -> list[Any]:
             first = item(kind, array, *position, context.get_constant(index, 0))
             first = builder.bitcast(first, vector.as_pointer())
-            return [builder.gep(first, [ir.Constant(ir.IntType(32), k)]) for k in range(4)]
+            return [
+                builder.gep(first, [ir.Constant(ir.IntType(32), k)]) for k in range(4)
+            ]
 
         values, columns, first, last, rows, t, sums, i = args
         nothing = ir.Constant(vector, [0.0] * SIMD_LANES)
@@ -157,9 +183,15 @@ def sum_scaled_rows(
             scale = builder.shuffle_vector(scale, undefined, everywhere)
             column = builder.load(item(indices, columns, loop.index))
             column = context.cast(builder, column, indices.dtype, index)
-            for total, row in zip(totals, registers(tables, rows, t, column), strict=True):
-                term = builder.fmul(scale, builder.load(row, align=4), flags=("contract",))
-                builder.store(builder.fadd(builder.load(total), term, flags=("contract",)), total)
+            for total, row in zip(
+                totals, registers(tables, rows, t, column), strict=True
+            ):
+                term = builder.fmul(
+                    scale, builder.load(row, align=4), flags=("contract",)
+                )
+                builder.store(
+                    builder.fadd(builder.load(total), term, flags=("contract",)), total
+                )
         for total, place in zip(totals, registers(out, sums, i, t), strict=True):
             builder.store(builder.load(total), place, align=4)
         return context.get_dummy_value()

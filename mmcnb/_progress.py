@@ -39,7 +39,11 @@ class Lines:
         now = time.perf_counter()
         if sys.stderr is not None and now - self.told >= self.interval:
             self.told = now
-            share = f"{min(1.0, self.done / self.total):.0%}" if self.total else f"{self.done:,} done"
+            share = (
+                f"{min(1.0, self.done / self.total):.0%}"
+                if self.total
+                else f"{self.done:,} done"
+            )
             print(f"{self.desc}, {share}", file=sys.stderr, flush=True)
 
 
@@ -98,7 +102,11 @@ def shows_bars() -> bool:
 
 @contextmanager
 def progress(
-    total: int | None, description: str, unit: str = "rows", enabled: bool | None = None, lines: bool = False
+    total: int | None,
+    description: str,
+    unit: str = "rows",
+    enabled: bool | None = None,
+    lines: bool = False,
 ) -> Iterator[Progress]:
     """Show how far a long piece of work has come.
 
@@ -127,6 +135,12 @@ def progress(
     from tqdm.auto import tqdm
 
     # Reports of 0 refresh a bar that waits for no units; stages differ in speed, so the mean one counts.
-    shown = {"unit": f" {unit}", "unit_scale": True, "miniters": 0, "delay": DELAY, "leave": False}
+    shown = {
+        "unit": f" {unit}",
+        "unit_scale": True,
+        "miniters": 0,
+        "delay": DELAY,
+        "leave": False,
+    }
     with tqdm(total=total, desc=f"mmcnb: {description}", smoothing=0, **shown) as bar:
         yield Progress(bar, description)

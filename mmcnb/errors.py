@@ -27,7 +27,9 @@ class EqualRowsError(InputError):
 
     def __init__(self, place: str) -> None:
         fault = f"all rows are equal, or differ by less than rounding ({place})"
-        super().__init__(f"{fault}; give rows that differ, or subtract the mean of the columns.")
+        super().__init__(
+            f"{fault}; give rows that differ, or subtract the mean of the columns."
+        )
 
 
 class DamagedStoreError(InputError):
@@ -57,7 +59,10 @@ def one_line(error: BaseException) -> str:
 
 @contextmanager
 def worded(
-    fault: str, remedy: str, *causes: type[Exception], kind: type[InputError] = InputError
+    fault: str,
+    remedy: str,
+    *causes: type[Exception],
+    kind: type[InputError] = InputError,
 ) -> Iterator[None]:
     """Turn an error of another library into one sentence; our own errors pass, and want of memory.
 
@@ -84,7 +89,9 @@ def worded(
     try:
         yield
     except turned as error:
-        if isinstance(error, InputError) or (isinstance(error, MemoryError) and not causes):
+        if isinstance(error, InputError) or (
+            isinstance(error, MemoryError) and not causes
+        ):
             raise
         raise kind(f"{fault} ({one_line(error)}): {remedy}.") from error
 
@@ -115,7 +122,10 @@ def plain(value: object, kept: str = "\n\t") -> str:
     >>> plain("red" + chr(27)) == "red" + chr(92) + "x1b"
     True
     """
-    text = "".join(one if one.isprintable() or one in kept else ascii(one)[1:-1] for one in str(value))
+    text = "".join(
+        one if one.isprintable() or one in kept else ascii(one)[1:-1]
+        for one in str(value)
+    )
     return re.sub(r"\S{300,}", lambda word: f"{word[0][:297]}...", text)
 
 

@@ -8,7 +8,12 @@ from numpy.typing import ArrayLike
 from mmcnb import _agreement
 from mmcnb.errors import InputError
 
-__all__ = ["adjusted_rand_index", "balanced_clustering_error", "clustering_accuracy", "matched_confusion"]
+__all__ = [
+    "adjusted_rand_index",
+    "balanced_clustering_error",
+    "clustering_accuracy",
+    "matched_confusion",
+]
 
 COUNTED_ROWS = 2**20  # at once
 
@@ -153,7 +158,9 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
     _, matched = linear_sum_assignment(counts, maximize=True)
     order = [*matched, *np.setdiff1d(np.arange(counts.shape[1]), matched)]
     classes = pd.Index(np.unique(_one_dimensional(y_true, "y_true")), name="class")
-    clusters = pd.Index(np.unique(_one_dimensional(labels, "labels"))[order], name="cluster")
+    clusters = pd.Index(
+        np.unique(_one_dimensional(labels, "labels"))[order], name="cluster"
+    )
     return pd.DataFrame(counts[:, order], index=classes, columns=clusters)
 
 
@@ -161,19 +168,29 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
     """Count rows by class (axis 0) and cluster (axis 1), block by block."""
     from scipy.sparse import coo_array, csr_array
 
-    y_true, labels = _one_dimensional(y_true, "y_true"), _one_dimensional(labels, "labels")
+    y_true, labels = (
+        _one_dimensional(y_true, "y_true"),
+        _one_dimensional(labels, "labels"),
+    )
     if len(y_true) != len(labels):
         fault = f"y_true has {len(y_true)} rows and labels has {len(labels)}"
         raise InputError(f"{fault}; give one of each a row.")
     try:
         classes, clusters = np.unique(y_true), np.unique(labels)
     except TypeError as error:  # of values without an order
-        raise InputError("y_true or labels mixes texts and numbers; give classes of one type.") from error
+        raise InputError(
+            "y_true or labels mixes texts and numbers; give classes of one type."
+        ) from error
     counts = csr_array((classes.size, clusters.size), dtype=np.int64)
     for start in range(0, len(y_true), COUNTED_ROWS):
         block = slice(start, start + COUNTED_ROWS)
-        places = np.searchsorted(classes, y_true[block]), np.searchsorted(clusters, labels[block])
-        counts += coo_array((np.ones(len(places[0]), np.int64), places), counts.shape).tocsr()
+        places = (
+            np.searchsorted(classes, y_true[block]),
+            np.searchsorted(clusters, labels[block]),
+        )
+        counts += coo_array(
+            (np.ones(len(places[0]), np.int64), places), counts.shape
+        ).tocsr()
     return counts
 
 
@@ -189,5 +206,7 @@ def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
     values = plain_values(values, name, text=True)
     values = values.astype(np.float64) if values.dtype == np.float16 else values
     if values.ndim != 1 or len(values) == 0:
-        raise InputError(f"{name} has shape {values.shape}; give one value a row, and at least one row.")
+        raise InputError(
+            f"{name} has shape {values.shape}; give one value a row, and at least one row."
+        )
     return values

@@ -35,7 +35,11 @@ PROCESSES = 2
 def dispatchers(module):
     """Return the compiled routines of a module by name."""
     routines = vars(import_module(module))
-    return {name: routine for name, routine in routines.items() if hasattr(routine, "overloads")}
+    return {
+        name: routine
+        for name, routine in routines.items()
+        if hasattr(routine, "overloads")
+    }
 
 
 def spelled(kind):
@@ -64,8 +68,14 @@ def record():
             for name, routine in sorted(dispatchers(module).items()):
                 cache = getattr(routine._cache, "_cache_file", None)
                 overloads = cache._load_index() if cache else {}
-                types = [[spelled(kind) for kind in signature] for signature, *_ in overloads]
-                rows.writerows([module, name, "; ".join(one)] for one in sorted(types, key=str) if all(one))
+                types = [
+                    [spelled(kind) for kind in signature] for signature, *_ in overloads
+                ]
+                rows.writerows(
+                    [module, name, "; ".join(one)]
+                    for one in sorted(types, key=str)
+                    if all(one)
+                )
 
 
 def compile_modules(modules):
@@ -77,7 +87,9 @@ def compile_modules(modules):
         if row["module"] in modules:
             routine = getattr(import_module(row["module"]), row["routine"], None)
             if routine is not None:
-                routine.compile(tuple(eval(kind, names) for kind in row["types"].split("; ")))
+                routine.compile(
+                    tuple(eval(kind, names) for kind in row["types"].split("; "))
+                )
 
 
 def shared_out():
@@ -97,7 +109,9 @@ def compile_all():
     """Compile every listed signature, in one process for each share of the modules."""
     command = [sys.executable, "-m", "tests.compile_kernels"]
     root = SIGNATURES.parent.parent
-    running = [subprocess.Popen([*command, *modules], cwd=root) for modules in shared_out()]
+    running = [
+        subprocess.Popen([*command, *modules], cwd=root) for modules in shared_out()
+    ]
     for process in running:
         process.wait()  # what it could not compile fails in the test that calls it
 
@@ -108,9 +122,13 @@ def main():
         prog="python -m tests.compile_kernels", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
-        "modules", nargs="*", help="compile the routines of these modules only, in this process"
+        "modules",
+        nargs="*",
+        help="compile the routines of these modules only, in this process",
     )
-    parser.add_argument("--record", action="store_true", help="write signatures.csv from the cache")
+    parser.add_argument(
+        "--record", action="store_true", help="write signatures.csv from the cache"
+    )
     options = parser.parse_args()
     if options.record:
         record()

@@ -15,8 +15,14 @@ os.environ["MPLBACKEND"] = "Agg"
 settings.register_profile("mmcnb", deadline=None, derandomize=True)
 settings.load_profile("mmcnb")
 # Of the state machine alone, which takes the first unless the second is asked for by --hypothesis-profile.
-STEPS = {"deadline": None, "suppress_health_check": list(HealthCheck), "phases": set(Phase) - {Phase.explain}}
-settings.register_profile("ci", max_examples=20, stateful_step_count=20, derandomize=True, **STEPS)
+STEPS = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "phases": set(Phase) - {Phase.explain},
+}
+settings.register_profile(
+    "ci", max_examples=20, stateful_step_count=20, derandomize=True, **STEPS
+)
 settings.register_profile("nightly", max_examples=200, stateful_step_count=30, **STEPS)
 
 

@@ -16,7 +16,15 @@ from pathlib import Path
 OURS = ("mmcnb", "data_loaders", "benchmarks")
 MODULES = {"fcntl", "resource", "termios", "pwd", "grp", "tty", "pty", "posix"}
 NAMES = {
-    *("sysconf", "register_at_fork", "sched_getaffinity", "getloadavg", "O_DIRECTORY", "fork", "forkpty"),
+    *(
+        "sysconf",
+        "register_at_fork",
+        "sched_getaffinity",
+        "getloadavg",
+        "O_DIRECTORY",
+        "fork",
+        "forkpty",
+    ),
     *(
         "getuid",
         "geteuid",
@@ -57,7 +65,9 @@ def pretend():
 
 def _hide_modules():
     real = builtins.__import__
-    left = types.SimpleNamespace(**{name: value for name, value in vars(os).items() if name not in NAMES})
+    left = types.SimpleNamespace(
+        **{name: value for name, value in vars(os).items() if name not in NAMES}
+    )
 
     def importing(name, globals=None, locals=None, fromlist=(), level=0):
         if globals and str(globals.get("__name__")).partition(".")[0] in OURS:
@@ -105,7 +115,10 @@ def _hide_system_calls():
 def _asker():
     """The package that asks for a file; threadpoolctl and joblib may look where Linux has what they seek."""
     frame = sys._getframe(1)
-    while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in ("pathlib", "other_system"):
+    while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in (
+        "pathlib",
+        "other_system",
+    ):
         frame = frame.f_back
     return package
 
@@ -142,7 +155,9 @@ def _refuse_open(path):
     """Raise as Windows does where this process holds a file at or below a path, open or mapped."""
     place = os.path.abspath(path)  # noqa: PTH100
     for held in _held_files():
-        if ".filelock-" in held:  # a file by which filelock tries POSIX locks, which it does not on Windows
+        if (
+            ".filelock-" in held
+        ):  # a file by which filelock tries POSIX locks, which it does not on Windows
             continue
         if held == place or held.startswith(place + os.sep):
             raise PermissionError(13, f"{held} is used by this process", str(path))
@@ -163,5 +178,7 @@ def _held_files():
         text += part
     os.close(file)
     yield from {
-        line.split(None, 5)[5] for line in text.decode().splitlines() if len(line.split(None, 5)) == 6
+        line.split(None, 5)[5]
+        for line in text.decode().splitlines()
+        if len(line.split(None, 5)) == 6
     }

@@ -32,7 +32,9 @@ def rbf_kernel_block(X, B, gamma):
     K = np.empty((len(X), len(B)))
     for i, x in enumerate(X):
         for k, b in enumerate(B):
-            K[i, k] = math.exp(-gamma * sum((float(x[j]) - float(b[j])) ** 2 for j in range(len(x))))
+            K[i, k] = math.exp(
+                -gamma * sum((float(x[j]) - float(b[j])) ** 2 for j in range(len(x)))
+            )
     return K
 
 
@@ -44,12 +46,16 @@ def polynomial_kernel_block(X, B, gamma, coef0, degree):
     K = np.empty((len(X), len(B)))
     for i, x in enumerate(X):
         for k, b in enumerate(B):
-            K[i, k] = (gamma * sum(float(x[j]) * float(b[j]) for j in range(len(x))) + coef0) ** degree
+            K[i, k] = (
+                gamma * sum(float(x[j]) * float(b[j]) for j in range(len(x))) + coef0
+            ) ** degree
     return K
 
 
 def decision_values(F, coef, offset):
-    return np.array([sum(float(row[j]) * coef[j] for j in range(len(row))) + offset for row in F])
+    return np.array(
+        [sum(float(row[j]) * coef[j] for j in range(len(row))) + offset for row in F]
+    )
 
 
 def most_violated_constraint(F, y, weights, coef, offset, rho):
@@ -67,7 +73,10 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
     ]
     return (
         c,
-        sum((weights[i] * y[i] * F[i].astype(float) for i in np.flatnonzero(c)), np.zeros(F.shape[1])),
+        sum(
+            (weights[i] * y[i] * F[i].astype(float) for i in np.flatnonzero(c)),
+            np.zeros(F.shape[1]),
+        ),
         np.array(sums),
     )
 
@@ -101,13 +110,28 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     rows += [np.r_[t, -1.0], np.r_[-t, -1.0], *-np.eye(size)]
     right += [0.0] * (2 + size)
     settings = clarabel.DefaultSettings()
-    settings.verbose, settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = False, *[1e-10] * 3
+    settings.verbose, settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = (
+        False,
+        *[1e-10] * 3,
+    )
     cones = [clarabel.NonnegativeConeT(len(right))]
-    program = scipy.sparse.csc_matrix(np.triu(P)), cost, scipy.sparse.csc_matrix(rows), np.array(right), cones
+    program = (
+        scipy.sparse.csc_matrix(np.triu(P)),
+        cost,
+        scipy.sparse.csc_matrix(rows),
+        np.array(right),
+        cones,
+    )
     found = clarabel.DefaultSolver(*program, settings).solve()
     solved = str(found.status) in ("Solved", "AlmostSolved")
     multipliers, z = np.maximum(found.x[:planes], 0.0), scale * np.array(found.z)
-    return multipliers, z[1] if adaptive else 1.0, z[0], z[1 + adaptive] - z[2 + adaptive], solved
+    return (
+        multipliers,
+        z[1] if adaptive else 1.0,
+        z[0],
+        z[1 + adaptive] - z[2 + adaptive],
+        solved,
+    )
 
 
 def stalls(lowers, planes=30, share=1e-6):
@@ -141,7 +165,11 @@ def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
         held += [scores[i, c] - scores[i, r] >= rho - xi[i] for r in range(k) if r != c]
     means = cvxpy.sum(scores, axis=0) / n
     held += [means[p] - means[q] <= bound for p in range(k) for q in range(k) if p != q]
-    cost = 0.5 * cvxpy.sum(share) + C * cvxpy.sum(xi) / n - (rho if threshold == "adaptive" else 0.0)
+    cost = (
+        0.5 * cvxpy.sum(share)
+        + C * cvxpy.sum(xi) / n
+        - (rho if threshold == "adaptive" else 0.0)
+    )
     problem = cvxpy.Problem(cvxpy.Minimize(cost), held)
     # Rounding errors can keep a cone program from 1e-10.
     problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
@@ -153,7 +181,8 @@ def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
     """1/2|w|² - rho + C Σ shares max(0, rho - y f): the n-slack objective, J_CP's upper bound."""
     shares = np.full(len(f), 1 / len(f)) if shares is None else shares
     slack = sum(
-        share * max(0.0, rho - label * value) for share, label, value in zip(shares, y, f, strict=True)
+        share * max(0.0, rho - label * value)
+        for share, label, value in zip(shares, y, f, strict=True)
     )
     return 0.5 * norm2 - (rho if threshold == "adaptive" else 0.0) + C * slack
 
@@ -184,7 +213,9 @@ def rivals_of(scores, labels):
 
 def cluster_scores(F, coef, offset):
     """Scores of rows, one at a time."""
-    return np.array([[row @ one - off for one, off in zip(coef, offset, strict=True)] for row in F])
+    return np.array(
+        [[row @ one - off for one, off in zip(coef, offset, strict=True)] for row in F]
+    )
 
 
 def most_violated_runner_ups(F, scores, labels, weights, rho):
@@ -228,8 +259,16 @@ def crammer_singer_norm2(K, labels, k, C, shares=None):
         jac=lambda a: G @ a / scale,
         bounds=[(0, None)] * len(pairs),
         constraints=[
-            {"type": "ineq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(len(a))},
-            {"type": "ineq", "fun": lambda a: most - member @ a, "jac": lambda a: -member},
+            {
+                "type": "ineq",
+                "fun": lambda a: a.sum() - 1,
+                "jac": lambda a: np.ones(len(a)),
+            },
+            {
+                "type": "ineq",
+                "fun": lambda a: most - member @ a,
+                "jac": lambda a: -member,
+            },
         ],
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 2000},
@@ -242,13 +281,18 @@ def leave_one_out_residuals(y, z, ridge, weights):
     """Residual of each row under the ridge regression, with intercept, of all other rows."""
     shares = weights / weights.sum()
     centre = shares @ z
-    total_variance = sum(shares[i] * ((z[i] - centre) ** 2).sum() for i in range(len(z)))
+    total_variance = sum(
+        shares[i] * ((z[i] - centre) ** 2).sum() for i in range(len(z))
+    )
     residuals = np.empty(len(z))
     for i in range(len(z)):
         kept = np.arange(len(z)) != i
         rows, labels, share = np.c_[z[kept], np.ones(kept.sum())], y[kept], shares[kept]
         penalty = np.diag(np.r_[np.full(z.shape[1], ridge * total_variance), 0.0])
-        coef = np.linalg.solve((rows * share[:, None]).T @ rows + penalty, (rows * share[:, None]).T @ labels)
+        coef = np.linalg.solve(
+            (rows * share[:, None]).T @ rows + penalty,
+            (rows * share[:, None]).T @ labels,
+        )
         residuals[i] = y[i] - np.r_[z[i], 1.0] @ coef
     return residuals
 
@@ -286,7 +330,11 @@ def shake(R, labels, shares, amplitude, decay, rounds):
     labels, k, m, moves = labels.copy(), len(shares), len(R), 0
     for i in range(rounds):
         for d in range(k):
-            wanted = amplitude * decay**i * m * shares[d] + m * shares[d] - np.count_nonzero(labels == d)
+            wanted = (
+                amplitude * decay**i * m * shares[d]
+                + m * shares[d]
+                - np.count_nonzero(labels == d)
+            )
             for _ in range(int(wanted)):
                 values = [
                     sum_objective(R, _moved(labels, j, d), k)
@@ -335,7 +383,8 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
             counts = np.bincount(labels, minlength=k)
             values = [
                 sum_objective(R, _moved(labels, j, d), k)
-                if d == labels[j] or (counts[labels[j]] > low[labels[j]] and counts[d] < high[d])
+                if d == labels[j]
+                or (counts[labels[j]] > low[labels[j]] and counts[d] < high[d])
                 else -np.inf
                 for d in range(k)
             ]
@@ -376,7 +425,9 @@ def random_numbers(seed):
 
 def two_cluster_loss(R, y):
     """F(y) = 1 - y'Ry/n."""
-    return 1 - sum(y[i] * y[j] * R[i, j] for i in range(len(y)) for j in range(len(y))) / len(y)
+    return 1 - sum(
+        y[i] * y[j] * R[i, j] for i in range(len(y)) for j in range(len(y))
+    ) / len(y)
 
 
 def evolve_labels(R, population, limit, n_offspring, generations, patience, seed):
@@ -386,12 +437,22 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
     def below(n):
         return int(next(numbers) * n)
 
-    parents, n, best, idle, t = [y.astype(int) for y in population], population.shape[1], [], 0, 0
+    parents, n, best, idle, t = (
+        [y.astype(int) for y in population],
+        population.shape[1],
+        [],
+        0,
+        0,
+    )
     order = list(range(n))
     while t < generations and idle < patience:
         children = []
         for _ in range(n_offspring):
-            y, flipped, wanted = parents[below(len(parents))].copy(), set(), max(1, n // (t + 1))
+            y, flipped, wanted = (
+                parents[below(len(parents))].copy(),
+                set(),
+                max(1, n // (t + 1)),
+            )
             for step in range(wanted):
                 chosen = step + below(n - step)
                 order[step], order[chosen] = order[chosen], order[step]
@@ -413,7 +474,10 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
                     flipped.add(row)
             children.append(y)
         everyone = sorted(
-            [(round(two_cluster_loss(R, y), 10), c, y) for c, y in enumerate(parents + children)],
+            [
+                (round(two_cluster_loss(R, y), 10), c, y)
+                for c, y in enumerate(parents + children)
+            ],
             key=lambda one: one[:2],
         )[: len(parents)]
         survivors = {c for _, c, _ in everyone}
@@ -424,7 +488,11 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
                 parents[place] = born.pop(0)
         best.append(everyone[0][0])
         t += 1
-    return np.array(parents), np.array([two_cluster_loss(R, y) for y in parents]), np.array(best)
+    return (
+        np.array(parents),
+        np.array([two_cluster_loss(R, y) for y in parents]),
+        np.array(best),
+    )
 
 
 def estimated_basis(X, z, gamma, n_basis, delta, random_state):
@@ -441,8 +509,14 @@ def estimated_basis(X, z, gamma, n_basis, delta, random_state):
             for _ in range(50):
                 steps += 1
                 total, weight = np.zeros(X.shape[1]), 0.0
-                for x, one in [*zip(X, z, strict=True), *zip(basis, -n * beta, strict=True)]:
-                    total, weight = total + one * kernel(x, b) * x, weight + one * kernel(x, b)
+                for x, one in [
+                    *zip(X, z, strict=True),
+                    *zip(basis, -n * beta, strict=True),
+                ]:
+                    total, weight = (
+                        total + one * kernel(x, b) * x,
+                        weight + one * kernel(x, b),
+                    )
                 if abs(weight) > highest:
                     best, highest = b, abs(weight)
                 moved, b = np.sum((total / weight - b) ** 2), total / weight
@@ -453,6 +527,7 @@ def estimated_basis(X, z, gamma, n_basis, delta, random_state):
         basis.append(best)
         K = np.array([[kernel(one, other) for other in basis] for one in basis])
         beta = np.linalg.pinv(K) @ [
-            sum(c * kernel(x, one) for x, c in zip(X, z, strict=True)) / n for one in basis
+            sum(c * kernel(x, one) for x, c in zip(X, z, strict=True)) / n
+            for one in basis
         ]
     return np.array(basis), beta, steps

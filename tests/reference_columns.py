@@ -66,7 +66,11 @@ def decision(rows, weights, sources=None):
     lengths = [math.sqrt(sum(x * x for x in row)) for row in rows if any(row)]
     if lengths and all(abs(length - 1) <= 0.01 for length in lengths):
         return "length 1"
-    off_centre = [one for one in places if abs(mean(one, weights)) > 1e-3 * deviation(one, weights)]
+    off_centre = [
+        one
+        for one in places
+        if abs(mean(one, weights)) > 1e-3 * deviation(one, weights)
+    ]
     if len(columns) > 2 and len(many) == len(columns) and not off_centre:
         return "centred"
     least, greatest = min(map(min, places)), max(max(one.numbers) for one in many)
@@ -74,7 +78,9 @@ def decision(rows, weights, sources=None):
     reaching = [one for one in many if max(one.numbers) == greatest]
     if len(sharing) >= 0.9 * len(places) and len(reaching) >= max(2, 0.5 * len(many)):
         return "one range"
-    if len(columns) <= 100 and any(column.is_text or column.is_few for column in columns):
+    if len(columns) <= 100 and any(
+        column.is_text or column.is_few for column in columns
+    ):
         return "kinds differ"
     own = [deviation(one.numbers, weights) for one in many]
     logs = [math.log(one) for one in own]
@@ -119,7 +125,9 @@ def entropy(codes, weights):
 def told(codes, labels, weights):
     """Share of the entropy of the labels that codes tell."""
     both = entropy(list(zip(codes, labels, strict=True)), weights)
-    return (entropy(codes, weights) + entropy(labels, weights) - both) / entropy(labels, weights)
+    return (entropy(codes, weights) + entropy(labels, weights) - both) / entropy(
+        labels, weights
+    )
 
 
 def told_by_ranks(values, labels, weights):
@@ -151,7 +159,9 @@ def single(rows, weights, labels, sources=None):
         for chosen in combinations(few, number):
             values = list(zip(*(one.values for one in chosen), strict=True))
             share = told(values, labels, weights)
-            others = max((told for one, told in shares if one not in chosen), default=0.0)
+            others = max(
+                (told for one, told in shares if one not in chosen), default=0.0
+            )
             if share > 0.6 and others < 0.2:
                 flagged.append((share, sorted(one.name for one in chosen), others))
         if flagged:

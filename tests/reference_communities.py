@@ -32,7 +32,10 @@ def settled(W, loops, labels, resolution, order, kept):
     while queue:
         i = queue.popleft()
         own, ends = labels[i], np.flatnonzero(W[i])
-        gains = {c: gain(W, loops, labels, i, c, resolution) for c in {own, *(labels[j] for j in ends)}}
+        gains = {
+            c: gain(W, loops, labels, i, c, resolution)
+            for c in {own, *(labels[j] for j in ends)}
+        }
         best = min(gains, key=lambda c: (c == own, -gains[c], c))
         if labels.count(own) > kept and gains[best] - gains[own] > 1e-10:
             labels[i] = best
@@ -72,7 +75,9 @@ def merged(W, loops, k):
         links, inner = aggregate(W, loops, labels, count)
         volumes = volumes_of(links, inner)
         pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
-        one, other = max(pairs, key=lambda ab: links[ab] / (volumes[ab[0]] * volumes[ab[1]] or 1.0))
+        one, other = max(
+            pairs, key=lambda ab: links[ab] / (volumes[ab[0]] * volumes[ab[1]] or 1.0)
+        )
         if not links.any():
             one, other = sorted(np.argsort(volumes, kind="stable")[:2])
         labels = numbered(np.where(labels == other, one, labels))
@@ -103,7 +108,10 @@ def random_graph(seed, p=None, loops=True):
     """Weights that are multiples of 1/64, so that all sums are exact."""
     rng = np.random.default_rng(seed)
     p = p or int(rng.integers(2, 24))
-    upper = np.triu(rng.integers(1, 65, (p, p)) * (rng.random((p, p)) < min(1.0, 4 / p)), 1) / 64
+    upper = (
+        np.triu(rng.integers(1, 65, (p, p)) * (rng.random((p, p)) < min(1.0, 4 / p)), 1)
+        / 64
+    )
     return upper + upper.T, rng.integers(0, 129, p) / 64 * loops
 
 

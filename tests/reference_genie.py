@@ -20,5 +20,10 @@ def genie(ends, weights, threshold, n_clusters):
         x, y = left[0]
         if gini(sizes.values()) > threshold:
             least = min(sizes.values())
-            x, y = next((pair for pair in left if least in (sizes[pair[0]], sizes[pair[1]])), left[0])
-        labels[labels == max(x, y)] = min(x, y)  # so each label is the first node of its cluster
+            x, y = next(
+                (pair for pair in left if least in (sizes[pair[0]], sizes[pair[1]])),
+                left[0],
+            )
+        labels[labels == max(x, y)] = min(
+            x, y
+        )  # so each label is the first node of its cluster

@@ -9,8 +9,14 @@ def nearest_nodes(X, nodes, starts, probes, count):
     """All nodes in the cells of a row, sorted by distance, then by number."""
     numbers, distances = np.full((len(X), count), -1), np.full((len(X), count), np.inf)
     for i, x in enumerate(X.astype(float)):
-        seen = {number for cell in probes[i] for number in range(starts[cell], starts[cell + 1])}
-        pairs = sorted((math.dist(x, nodes[number].astype(float)), number) for number in seen)[:count]
+        seen = {
+            number
+            for cell in probes[i]
+            for number in range(starts[cell], starts[cell + 1])
+        }
+        pairs = sorted(
+            (math.dist(x, nodes[number].astype(float)), number) for number in seen
+        )[:count]
         for place, (distance, number) in enumerate(pairs):
             numbers[i, place], distances[i, place] = number, distance
     return numbers, distances
@@ -20,7 +26,10 @@ def nearest_centres(X, centres):
     """The first of the nearest centres of each row."""
     return np.array(
         [
-            min((math.dist(x, c), place) for place, c in enumerate(centres.astype(float)))[1]
+            min(
+                (math.dist(x, c), place)
+                for place, c in enumerate(centres.astype(float))
+            )[1]
             for x in X.astype(float)
         ],
         int,
@@ -35,11 +44,19 @@ def settled(points, nodes, starts, centres, labels, is_deep):
     )
     found = np.full(len(points), -1)
     for i, x in enumerate(points.astype(float)):
-        cells = sorted(range(len(centres)), key=lambda cell: math.dist(x, centres[cell].astype(float)))[:2]
+        cells = sorted(
+            range(len(centres)),
+            key=lambda cell: math.dist(x, centres[cell].astype(float)),
+        )[:2]
         around = np.flatnonzero((cell_of == cells[0]) | (own == cells[0]))
         three, _ = nearest_nodes(points[i : i + 1], nodes, starts, [cells], 3)
         for some in (around, three[0]):
-            if found[i] < 0 and (some >= 0).all() and is_deep[some].all() and len(set(labels[some])) == 1:
+            if (
+                found[i] < 0
+                and (some >= 0).all()
+                and is_deep[some].all()
+                and len(set(labels[some])) == 1
+            ):
                 found[i] = labels[some[0]]
     return found
 
@@ -55,14 +72,18 @@ def calibrated_weights(distances):
             total = sum(math.exp(-min(d / math.exp(middle), 700.0)) for d in beyond)
             low, high = (low, middle) if total > target else (middle, high)
         scale = max(math.exp(low), 1e-3 * row.mean())
-        weights[i] = np.maximum(np.rint(np.exp((row[0] - row) / scale) * 2**20), 1) / 2**20
+        weights[i] = (
+            np.maximum(np.rint(np.exp((row[0] - row) / scale) * 2**20), 1) / 2**20
+        )
     return weights
 
 
 def node_averages(numbers, weights, values):
     means = np.empty((len(numbers), values.shape[1]))
     for i, (of_row, shares) in enumerate(zip(numbers, weights, strict=True)):
-        means[i] = sum(w * values[j] for w, j in zip(shares, of_row, strict=True)) / sum(shares)
+        means[i] = sum(
+            w * values[j] for w, j in zip(shares, of_row, strict=True)
+        ) / sum(shares)
     return means
 
 
@@ -101,9 +122,14 @@ def connected_graph(nodes, count):
         sizes = np.bincount(component)
         bridges = {}
         for one in sorted(range(len(sizes)), key=lambda c: -sizes[c])[1:]:
-            inside, outside = np.flatnonzero(component == one), np.flatnonzero(component != one)
+            inside, outside = (
+                np.flatnonzero(component == one),
+                np.flatnonzero(component != one),
+            )
             distance, a, b = min((D[a, b], a, b) for a in inside for b in outside)
-            bridges[min(a, b), max(a, b)] = 0.5 / (1 + distance**2 / (scales[a] * scales[b]))
+            bridges[min(a, b), max(a, b)] = 0.5 / (
+                1 + distance**2 / (scales[a] * scales[b])
+            )
         for (a, b), weight in bridges.items():
             W[a, b] = W[b, a] = weight
         component = components(W)
@@ -122,7 +148,10 @@ def merges(W, loops, pieces):
         return table[np.ix_(a, b)].sum() * total / (volumes[0] * volumes[1])
 
     while len(members) > 1:
-        a, b = max(((a, b) for a in members for b in members if a[0] < b[0]), key=lambda ab: link(*ab))
+        a, b = max(
+            ((a, b) for a in members for b in members if a[0] < b[0]),
+            key=lambda ab: link(*ab),
+        )
         links.append(link(a, b))
         pairs.append((a[0], b[0]))
         members = [one for one in members if one not in (a, b)] + [a + b]
@@ -142,7 +171,11 @@ def given_neighbours(D, count):
     numbers, distances = [], []
     for i in range(D.shape[0]):
         row = D[[i]].tocoo()
-        nearest = sorted((d, j) for j, d in zip(row.col.tolist(), row.data.tolist(), strict=True) if j != i)
+        nearest = sorted(
+            (d, j)
+            for j, d in zip(row.col.tolist(), row.data.tolist(), strict=True)
+            if j != i
+        )
         numbers.append([j for _, j in nearest[:count]])
         distances.append([d for d, _ in nearest[:count]])
     return np.array(numbers), np.array(distances)

@@ -34,8 +34,13 @@ def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
                     y[c] -= rate * force
                 total = [0.0] * len(x)
                 for _ in range(n_negative):
-                    difference, square = between(x, positions[int(next(numbers) * len(positions))])
+                    difference, square = between(
+                        x, positions[int(next(numbers) * len(positions))]
+                    )
                     scale = 2.0 / ((1e-3 + square) * (1.0 + square))
-                    total = [a + b for a, b in zip(total, forces(scale, difference), strict=True)]
+                    total = [
+                        a + b
+                        for a, b in zip(total, forces(scale, difference), strict=True)
+                    ]
                 x[:] = [one + rate * force for one, force in zip(x, total, strict=True)]
     return np.array(positions)

@@ -18,12 +18,16 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.nightly
-def test_every_try_has_its_row_and_failures_their_place_and_how_to_repeat_them(tmp_path):
+def test_every_try_has_its_row_and_failures_their_place_and_how_to_repeat_them(
+    tmp_path,
+):
     frame = runner.run(broken, range(6), jobs=2)
     assert frame["seed"].tolist() == list(range(6))
     assert frame["answer"].tolist()[:2] == ["same", "same"]
     assert frame["failure"].isna().tolist() == [True, True, False, False, False, False]
-    assert frame["failure"][2].startswith("AssertionError: the answer differs (broken.py:")
+    assert frame["failure"][2].startswith(
+        "AssertionError: the answer differs (broken.py:"
+    )
     assert frame["failure"][3].startswith("KeyError: 'lost' (broken.py:")
     assert frame["failure"][4] == frame["failure"][5] == runner.ENDED
     assert not any(Path(folder).exists() for folder in frame["folder"].dropna())
@@ -43,7 +47,9 @@ def test_no_try_begins_after_the_time_is_up_and_unknown_campaigns_are_refused(ca
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems guard memory otherwise")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="other systems guard memory otherwise"
+)
 @pytest.mark.parametrize(("at_end", "place"), [(True, 4), (False, -1)])
 def test_a_read_beside_an_array_between_guards_ends_the_process(at_end, place):
     code = (
@@ -51,7 +57,9 @@ def test_a_read_beside_an_array_between_guards_ends_the_process(at_end, place):
         f"array = between_guards(numpy.arange(4.0), {at_end}); print(array.sum(), flush=True); "
         f"ctypes.c_double.from_address(array.ctypes.data + 8 * {place}).value"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "6.0\n")
 
 

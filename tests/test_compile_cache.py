@@ -64,7 +64,12 @@ def environment(tmp_path):
 def test_processes_that_save_at_once_do_not_take_each_others_place(environment):
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     processes = [
-        subprocess.Popen([sys.executable, "-c", COMPILE, value], env=environment, text=True, **streams)
+        subprocess.Popen(
+            [sys.executable, "-c", COMPILE, value],
+            env=environment,
+            text=True,
+            **streams,
+        )
         for value in ("3.0", "5")
     ]
     for process in processes:
@@ -74,12 +79,16 @@ def test_processes_that_save_at_once_do_not_take_each_others_place(environment):
         process.stdin.flush()
     assert [process.communicate()[0] for process in processes] == ["1.5\n", "2.5\n"]
     command = [sys.executable, "-c", LOAD]
-    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
     assert printed.split() == ["1.5", "2.5", "2", "2"]
 
 
 @pytest.mark.parametrize("code", [FULL_DISK, NO_FOLDER], ids=["full disk", "no folder"])
-def test_a_cache_that_cannot_be_written_stops_nothing_and_is_told_once(code, environment):
+def test_a_cache_that_cannot_be_written_stops_nothing_and_is_told_once(
+    code, environment
+):
     command = [sys.executable, "-c", code]
     process = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert process.stdout == "1.5 2.5\n", process.stderr

@@ -45,7 +45,9 @@ print(mmcnb.MaximumMarginClustering(random_state=0).fit(X).report_["compile_seco
 def completed(code, cache):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
 
 
 def test_a_fit_tells_its_compilation_apart(tmp_path):

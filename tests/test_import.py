@@ -9,7 +9,17 @@ import pytest
 
 import mmcnb
 
-HEAVY = {"numba", "sklearn", "zarr", "pandas", "matplotlib", "scipy", "tqdm", "dask", "clarabel"}
+HEAVY = {
+    "numba",
+    "sklearn",
+    "zarr",
+    "pandas",
+    "matplotlib",
+    "scipy",
+    "tqdm",
+    "dask",
+    "clarabel",
+}
 STORAGES = {"dask", "distributed", "pyarrow", "anndata", "h5py"}
 
 
@@ -19,12 +29,17 @@ STORAGES = {"dask", "distributed", "pyarrow", "anndata", "h5py"}
     [
         ("import mmcnb", HEAVY),
         ("import mmcnb.cli; mmcnb.cli.build_parser().format_help()", HEAVY),
-        ("import numpy, mmcnb; mmcnb.open_samples(numpy.zeros((3, 2))).block(0, 3)", STORAGES),
+        (
+            "import numpy, mmcnb; mmcnb.open_samples(numpy.zeros((3, 2))).block(0, 3)",
+            STORAGES,
+        ),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement, unused):
     code = f"{statement}; import sys; print(*(name for name in sys.modules if '.' not in name))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert not unused & set(loaded.split())
 
 

@@ -28,9 +28,28 @@ def files(tmp_path_factory):
     table["class"] = np.where(half, "<i>" + "w" * 4000, "=A\x1b[2J")
     table["id"] = [f"=cmd|{row}\x1b[2J{'z' * 3000}" for row in range(300)]
     table.to_csv(folder / "table.csv", index=False)
-    table.assign(**{OBEYED: ["o" * 5000, *table[OBEYED][1:]]}).to_csv(folder / "bad.csv", index=False)
-    words = ["convert", "table.csv", "rows.zarr", "--label-column", "class", "--index-column", "id"]
-    fit = ["fit", "rows.zarr", "--model", "model", "--labels", "labels.csv", "--random-state", "0"]
+    table.assign(**{OBEYED: ["o" * 5000, *table[OBEYED][1:]]}).to_csv(
+        folder / "bad.csv", index=False
+    )
+    words = [
+        "convert",
+        "table.csv",
+        "rows.zarr",
+        "--label-column",
+        "class",
+        "--index-column",
+        "id",
+    ]
+    fit = [
+        "fit",
+        "rows.zarr",
+        "--model",
+        "model",
+        "--labels",
+        "labels.csv",
+        "--random-state",
+        "0",
+    ]
     with chdir(folder):
         assert main(words) == main(fit) == 0
         yield
@@ -49,9 +68,25 @@ def told(capsys):
         ["info", "table.csv"],
         ["plan", "rows.zarr"],
         ["verify", "rows.zarr"],
-        ["fit", "table.csv", "--model", "another.model", "--overwrite", "--random-state", "0"],
+        [
+            "fit",
+            "table.csv",
+            "--model",
+            "another.model",
+            "--overwrite",
+            "--random-state",
+            "0",
+        ],
         ["explain", "model", "rows.zarr"],
-        ["score", "rows.zarr", "labels.csv", "--classes", "table.csv", "--label-column", "class"],
+        [
+            "score",
+            "rows.zarr",
+            "labels.csv",
+            "--classes",
+            "table.csv",
+            "--label-column",
+            "class",
+        ],
     ],
 )
 def test_a_command_tells_names_cut_and_without_what_a_terminal_obeys(words, capsys):
@@ -69,7 +104,9 @@ def test_a_command_tells_names_cut_and_without_what_a_terminal_obeys(words, caps
         (["info", "red\x1b.csv"], "\\x1b"),
     ],
 )
-def test_a_sentence_tells_names_cut_and_without_what_a_terminal_obeys(words, mark, capsys):
+def test_a_sentence_tells_names_cut_and_without_what_a_terminal_obeys(
+    words, mark, capsys
+):
     assert main(words) == 2
     sentence = told(capsys)
     assert sentence.count("\n") == 1
@@ -83,7 +120,9 @@ def test_a_page_tells_names_as_text():
     page = Path("page.html").read_text(encoding="utf-8")
     assert all(letter.isprintable() or letter in "\n\t" for letter in page)
     assert "alert(1)" in page
-    assert not any(markup in page for markup in ("<script>alert", "<b>y", "<i>w", LONG[:301]))
+    assert not any(
+        markup in page for markup in ("<script>alert", "<b>y", "<i>w", LONG[:301])
+    )
 
 
 def test_only_long_words_are_cut():

@@ -24,7 +24,13 @@ from sklearn.neighbors import kneighbors_graph
 
 import mmcnb
 from mmcnb.cli import build_parser, main
-from mmcnb.stores import convert, create_dense_store, open_class_labels, open_index, verify_store
+from mmcnb.stores import (
+    convert,
+    create_dense_store,
+    open_class_labels,
+    open_index,
+    verify_store,
+)
 
 try:
     from sklearn import callback
@@ -33,12 +39,17 @@ except ImportError:
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
-PAGES = {page.stem: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+PAGES = {
+    page.stem: page.read_text()
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
 
 
 def blocks(page, language="python"):
     """The blocks of code of a page."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL
+    )
 
 
 def commands(page):
@@ -66,7 +77,10 @@ def reader(tmp_path, monkeypatch):
         write(name, X)
     np.save("rows.npy", X)
     sparse, wide = sp.csr_array(X), sp.csr_array(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    wide.indices, wide.indptr = (
+        wide.indices.astype(np.int64),
+        wide.indptr.astype(np.int64),
+    )
     cells = anndata.AnnData(X.astype(np.float32), obsm={"X_pca": X.astype(np.float32)})
     cells.obsp["distances"] = kneighbors_graph(X, 15, mode="distance")
     near = kneighbors_graph(X, 15)
@@ -74,11 +88,26 @@ def reader(tmp_path, monkeypatch):
     frame = pd.DataFrame(X, columns=[f"pixel {number}" for number in range(X.shape[1])])
     frame["kind"] = np.where(X[:, 20] > 4, "dark", "light")
     model = mmcnb.MaximumMarginClustering(n_clusters=10, random_state=0).fit(X)
-    rows = {"X": X, "y": y[:600], "sparse": sparse, "wide": wide, "adata": cells, "frame": frame}
-    return {"mmcnb": mmcnb, "model": model, "estimator": model, "labels": model.labels_, **rows}
+    rows = {
+        "X": X,
+        "y": y[:600],
+        "sparse": sparse,
+        "wide": wide,
+        "adata": cells,
+        "frame": frame,
+    }
+    return {
+        "mmcnb": mmcnb,
+        "model": model,
+        "estimator": model,
+        "labels": model.labels_,
+        **rows,
+    }
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page) and page != "own_kernels"])
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page) and page != "own_kernels"]
+)
 def test_the_code_of_a_page_runs(page, reader):
     for code in blocks(page):
         if 'create_dense_store("rows.zarr"' in code:
@@ -86,7 +115,11 @@ def test_the_code_of_a_page_runs(page, reader):
         if "bertopic" in code and find_spec("bertopic") is None:
             continue
         if "tcp://" in code:  # in place of the cluster of the page, one in this process
-            code = re.sub(r'"tcp://[^"]*"', "processes=False, n_workers=1, dashboard_address=None", code)
+            code = re.sub(
+                r'"tcp://[^"]*"',
+                "processes=False, n_workers=1, dashboard_address=None",
+                code,
+            )
         exec(code, reader)
 
 
@@ -118,7 +151,9 @@ def test_compiled_routines_of_a_reader_do_what_their_page_says(tmp_path):
     # A file, because Numba keeps no cache for code that has none; a process, because prange starts threads.
     (tmp_path / "own.py").write_text("\n".join(blocks("own_kernels")))
     command = [sys.executable, "-W", "error", "-c", SAVE]
-    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, check=True, capture_output=True, text=True
+    )
     assert f"# {done.stdout.strip()}\n" in PAGES["own_kernels"]
     own = np.load(tmp_path / "result.npz")
     K = np.exp(-0.5 * cdist(own["rows"], own["basis"], "sqeuclidean"))
@@ -140,7 +175,9 @@ def test_each_command_can_be_read():
 
 def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    X = np.random.default_rng(0).normal(size=(300, 4)) + np.repeat(np.eye(4)[:3] * 9, 100, axis=0)
+    X = np.random.default_rng(0).normal(size=(300, 4)) + np.repeat(
+        np.eye(4)[:3] * 9, 100, axis=0
+    )
     pd.DataFrame(X, columns=list("abcd")).to_csv("rows.csv", index=False)
     for words in commands("README"):
         if words[0] != "demo":
@@ -165,7 +202,9 @@ def test_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsy
 def test_the_sentences_of_the_readme_are_those_of_the_wines():
     (quoted,) = blocks("README", "text")
     wines = load_wine(as_frame=True).data
-    told = str(mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines))
+    told = str(
+        mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines)
+    )
     for line, sentence in zip(quoted.splitlines(), told.splitlines(), strict=True):
         assert sentence.startswith(line.removesuffix("..."))
 
@@ -179,17 +218,28 @@ SHOWN = [code for code in CODES if code and not code.startswith("tests/")]
 
 def test_the_code_of_an_answer_does_something(reader, capsys):
     polars = pytest.importorskip("polars")
-    reader |= {"np": np, "convert": convert, "verify_store": verify_store, "polars": polars}
+    reader |= {
+        "np": np,
+        "convert": convert,
+        "verify_store": verify_store,
+        "polars": polars,
+    }
     reader |= {"ProgressBar": getattr(callback, "ProgressBar", None)}
     for code in SHOWN:
-        if callback is not None or "callbacks" not in code:  # which scikit-learn has from 1.9 on
+        if (
+            callback is not None or "callbacks" not in code
+        ):  # which scikit-learn has from 1.9 on
             files = set(Path().iterdir())
             names = reader | {"model": deepcopy(reader["model"])}
             *others, last = ast.parse(code).body
             exec(compile(ast.Module(others, []), code, "exec"), names)
             value = eval(compile(ast.Expression(last.value), code, "eval"), names)
             assert value is not False, code
-            assert value is not None or capsys.readouterr().out or set(Path().iterdir()) > files, code
+            assert (
+                value is not None
+                or capsys.readouterr().out
+                or set(Path().iterdir()) > files
+            ), code
 
 
 # -- migration ---------------------------------------------------------------------------------

@@ -21,9 +21,15 @@ linux = pytest.mark.skipif(
 def elsewhere(code, *words, folder):
     """Run code in a process that takes itself for one on Windows; what it printed."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), *sys.path])
-    settings = {"PYTHONPATH": path, "PYTHONWARNDEFAULTENCODING": "1", "PYTHONIOENCODING": "cp1252"}
+    settings = {
+        "PYTHONPATH": path,
+        "PYTHONWARNDEFAULTENCODING": "1",
+        "PYTHONIOENCODING": "cp1252",
+    }
     command = [sys.executable, "-c", PRETEND + code, *map(str, words)]
-    process = subprocess.run(command, env=os.environ | settings, cwd=folder, capture_output=True, text=True)
+    process = subprocess.run(
+        command, env=os.environ | settings, cwd=folder, capture_output=True, text=True
+    )
     assert process.returncode == 0, process.stderr
     return process.stdout
 
@@ -55,7 +61,9 @@ def test_a_table_becomes_labels_without_posix(tmp_path):
         "predict model rows.zarr --labels again.zarr --jobs -1 --memory-limit 1GiB",
         "predict model rows.zarr --labels again.zarr --overwrite",
     ]
-    printed = elsewhere(COMMANDS, json.dumps([command.split() for command in commands]), folder=tmp_path)
+    printed = elsewhere(
+        COMMANDS, json.dumps([command.split() for command in commands]), folder=tmp_path
+    )
     assert printed.splitlines()[-1] == str([0] * len(commands))
     outputs = {"table.csv", "rows.zarr", "model", "labels.zarr", "again.zarr", "kept"}
     assert {path.name for path in tmp_path.iterdir()} == outputs
@@ -83,7 +91,12 @@ for action in (
 @pytest.mark.slow
 @linux
 def test_the_play_refuses_what_windows_refuses(tmp_path):
-    errors = ["PermissionError", "PermissionError", "FileNotFoundError", "ModuleNotFoundError"]
+    errors = [
+        "PermissionError",
+        "PermissionError",
+        "FileNotFoundError",
+        "ModuleNotFoundError",
+    ]
     assert elsewhere(REFUSED, folder=tmp_path).split() == [*errors, "AttributeError"]
 
 
@@ -125,6 +138,8 @@ print(before, faults())
 def test_a_process_that_dask_started_takes_memory_from_the_system_once():
     environment = {"MALLOC_TRIM_THRESHOLD_": "65536"}
     command = [sys.executable, "-c", FAULTS]
-    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    process = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     before, after = map(int, process.stdout.split())
     assert after < before / 10

@@ -17,8 +17,12 @@ from mmcnb.datasets import make_shape
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.nightly,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="the processors are those of x86_64"),
-    pytest.mark.skipif(sys.platform != "linux", reason="the loader of Linux takes features away"),
+    pytest.mark.skipif(
+        platform.machine() != "x86_64", reason="the processors are those of x86_64"
+    ),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="the loader of Linux takes features away"
+    ),
 ]
 
 # A core type, and what OpenBLAS may call the kernels that it takes for it.
@@ -29,8 +33,14 @@ CORES = {
     "SkylakeX": {"SkylakeX"},
     "Zen": {"Zen"},
 }
-WITHOUT_FMA = ("-AVX2,-FMA", "-AVX2_Usable,-FMA_Usable")  # glibc from 2.33 on, and before
-TIES, LAYOUT = "words 5", "weighted words 6"  # sensitive to the last bits of distances and of weights
+WITHOUT_FMA = (
+    "-AVX2,-FMA",
+    "-AVX2_Usable,-FMA_Usable",
+)  # glibc from 2.33 on, and before
+TIES, LAYOUT = (
+    "words 5",
+    "weighted words 6",
+)  # sensitive to the last bits of distances and of weights
 KERNELS = """
 import numpy, scipy.linalg, threadpoolctl
 
@@ -78,7 +88,9 @@ print(json.dumps(labels))
 def mixture(clusters, columns, rows, seed):
     random = np.random.RandomState(seed)
     means = 1.2 * random.normal(size=(clusters, columns))
-    return means[random.randint(clusters, size=rows)] + random.normal(size=(rows, columns))
+    return means[random.randint(clusters, size=rows)] + random.normal(
+        size=(rows, columns)
+    )
 
 
 def words(topics, columns, rows, seed, least=1.0):
@@ -93,7 +105,10 @@ def words(topics, columns, rows, seed, least=1.0):
 
 def small_sets():
     """By name, which ends in the number of clusters."""
-    wine, breast = (StandardScaler().fit_transform(load().data) for load in (load_wine, load_breast_cancer))
+    wine, breast = (
+        StandardScaler().fit_transform(load().data)
+        for load in (load_wine, load_breast_cancer)
+    )
     return {
         "two-moons 2": make_shape("two-moons", 600, random_state=0)[0],
         "seven-blobs 7": make_shape("seven-blobs", 600, random_state=0)[0],
@@ -112,7 +127,9 @@ def groups(clusters, columns, rows, seed):
     """Groups that overlap a little; in ties and in rows without groups one optimum is as good as another."""
     random = np.random.RandomState(seed)
     of = random.randint(clusters, size=rows)
-    return 2.5 * np.eye(clusters, columns)[of] + random.normal(size=(rows, columns)) * 0.6
+    return (
+        2.5 * np.eye(clusters, columns)[of] + random.normal(size=(rows, columns)) * 0.6
+    )
 
 
 def printed(code, *words, **environment):
@@ -129,11 +146,16 @@ def printed(code, *words, **environment):
 @pytest.fixture(scope="module", params=["the default", "every estimator"])
 def fits(request, tmp_path_factory):
     """A function that gives the labels of fits in a process of some environment; and those of this one."""
-    path = tmp_path_factory.mktemp("sets") / "sets.npz"  # made once, as libm has a part in made rows too
+    path = (
+        tmp_path_factory.mktemp("sets") / "sets.npz"
+    )  # made once, as libm has a part in made rows too
     if request.param == "the default":
         code, sets = FIT, small_sets()
     else:
-        code, sets = EVERY, {"plane 2": groups(2, 2, 300, 0), "many columns 2": groups(2, 60, 200, 1)}
+        code, sets = (
+            EVERY,
+            {"plane 2": groups(2, 2, 300, 0), "many columns 2": groups(2, 60, 200, 1)},
+        )
     np.savez(path, **sets)
 
     def labels(**environment):
@@ -147,7 +169,9 @@ def test_labels_do_not_depend_on_the_kernels_of_blas(core, fits):
     labels, expected = fits
     taken = set(printed(KERNELS, OPENBLAS_CORETYPE=core).split())
     if not taken or not taken <= CORES[core]:
-        pytest.skip(f"for {core} BLAS takes the kernels of {', '.join(taken) or 'a processor it hides'}")
+        pytest.skip(
+            f"for {core} BLAS takes the kernels of {', '.join(taken) or 'a processor it hides'}"
+        )
     assert labels(OPENBLAS_CORETYPE=core) == expected
 
 
@@ -163,12 +187,20 @@ def test_labels_do_not_depend_on_the_functions_of_libm(fits):
     labels, expected = fits
     tunables = (f"glibc.cpu.hwcaps={names}" for names in WITHOUT_FMA)
     values = printed(LIBM)
-    taken = [tunable for tunable in tunables if printed(LIBM, GLIBC_TUNABLES=tunable) != values]
+    taken = [
+        tunable
+        for tunable in tunables
+        if printed(LIBM, GLIBC_TUNABLES=tunable) != values
+    ]
     if not taken:
-        pytest.skip("libm computes the same if it is told that the processor has no AVX2 and FMA")
+        pytest.skip(
+            "libm computes the same if it is told that the processor has no AVX2 and FMA"
+        )
     assert labels(GLIBC_TUNABLES=taken[0]) == expected
 
 
-def test_labels_do_not_depend_on_the_instructions_that_numba_compiles_for(fits, tmp_path):
+def test_labels_do_not_depend_on_the_instructions_that_numba_compiles_for(
+    fits, tmp_path
+):
     labels, expected = fits
     assert labels(NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR=str(tmp_path)) == expected

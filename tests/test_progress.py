@@ -23,7 +23,10 @@ def at_once(monkeypatch):
 @pytest.fixture
 def rows(tmp_path):
     """The path of a store of two groups."""
-    X = np.random.default_rng(0).normal(size=(500, 3)) + 5 * (np.arange(500) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(500, 3))
+        + 5 * (np.arange(500) % 2)[:, None]
+    )
     convert(X, tmp_path / "rows.zarr", progress=False)
     return tmp_path / "rows.zarr"
 
@@ -65,8 +68,22 @@ def test_a_bar_that_fails_changes_nothing_about_a_fit(rows, monkeypatch):
     np.testing.assert_array_equal(labels, expected)
 
 
-def test_the_command_line_tells_rising_shares_where_its_output_is_piped(rows, tmp_path, capsys):
-    assert main(["fit", str(rows), "--model", str(tmp_path / "model"), "--random-state", "0"]) == 0
+def test_the_command_line_tells_rising_shares_where_its_output_is_piped(
+    rows, tmp_path, capsys
+):
+    assert (
+        main(
+            [
+                "fit",
+                str(rows),
+                "--model",
+                str(tmp_path / "model"),
+                "--random-state",
+                "0",
+            ]
+        )
+        == 0
+    )
     lines = capsys.readouterr().err.splitlines()
     assert any(line.startswith("mmcnb: search, ") for line in lines)
     shares = [int(re.fullmatch(r"mmcnb: .*, (\d+)%", line)[1]) for line in lines]

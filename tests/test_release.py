@@ -10,7 +10,9 @@ import pytest
 
 import mmcnb
 
-yaml = pytest.importorskip("yaml", reason="YAML is read by a library that comes with Dask")
+yaml = pytest.importorskip(
+    "yaml", reason="YAML is read by a library that comes with Dask"
+)
 ROOT = Path(__file__).parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
@@ -46,7 +48,9 @@ def test_version_and_date_are_those_of_the_changes():
 def test_what_is_imported_is_declared_and_the_reverse():
     extras = ("plot", "data", "anndata", "hdf5", "dask", "remote")
     core = names_of(PROJECT["dependencies"])
-    optional = set().union(*(names_of(PROJECT["optional-dependencies"][name]) for name in extras))
+    optional = set().union(
+        *(names_of(PROJECT["optional-dependencies"][name]) for name in extras)
+    )
     modules = {*imported("mmcnb"), *imported("data_loaders")}
     modules -= {*sys.stdlib_module_names, "mmcnb", "data_loaders"}
     packages = {PACKAGES.get(module, module) for module in modules}
@@ -57,7 +61,9 @@ def test_what_is_imported_is_declared_and_the_reverse():
 
 def test_the_recipe_has_the_dependencies_of_the_project():
     def spaced(requirements):
-        return sorted(re.sub(r"[\s\[\]]", "", one).removesuffix("array") for one in requirements)
+        return sorted(
+            re.sub(r"[\s\[\]]", "", one).removesuffix("array") for one in requirements
+        )
 
     python, *libraries = RECIPE["requirements"]["run"]
     assert python == "python >=${{ python_min }}"
@@ -71,6 +77,14 @@ def test_the_recipe_has_the_dependencies_of_the_project():
 def test_a_release_is_tried_on_each_python_before_it_is_published():
     jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
     marker = "Programming Language :: Python :: "
-    pythons = [one.removeprefix(marker) for one in PROJECT["classifiers"] if one.startswith(f"{marker}3.")]
+    pythons = [
+        one.removeprefix(marker)
+        for one in PROJECT["classifiers"]
+        if one.startswith(f"{marker}3.")
+    ]
     assert jobs["try"]["strategy"]["matrix"]["python"] == pythons
-    assert [jobs[name]["needs"] for name in ("build", "try", "publish")] == ["tests", "build", "try"]
+    assert [jobs[name]["needs"] for name in ("build", "try", "publish")] == [
+        "tests",
+        "build",
+        "try",
+    ]

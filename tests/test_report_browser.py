@@ -52,8 +52,12 @@ def tool():
 def page(tmp_path_factory):
     """Twelve clusters in forty columns, one with a long name, and rows with long names."""
     rng, y = np.random.default_rng(0), np.arange(300) % 12
-    X = pd.DataFrame(rng.normal(size=(300, 40)) + 9 * (np.arange(40) % 12 == y[:, None]))
-    X = X.set_axis([f"column_{'without_a_break_' * (j % 3)}{j}" for j in range(40)], axis=1)
+    X = pd.DataFrame(
+        rng.normal(size=(300, 40)) + 9 * (np.arange(40) % 12 == y[:, None])
+    )
+    X = X.set_axis(
+        [f"column_{'without_a_break_' * (j % 3)}{j}" for j in range(40)], axis=1
+    )
     X.index = [f"{'row ' * 9}{k}<script>alert(1)</script>" for k in range(300)]
     path = tmp_path_factory.mktemp("page") / "page.html"
     mmcnb.MaximumMarginClustering(12, random_state=0).fit(X).write_report(X, path)
@@ -65,15 +69,27 @@ def test_nothing_is_cut_off_or_asked_for(width, is_dark, page, tool, tmp_path):
     text = page.read_text(encoding="utf-8")
     probed = tmp_path / "probed.html"
     probed.write_text(
-        re.sub(r"<meta http-equiv[^>]*>", "", text).replace("</body>", f"{PROBE}</body>"), encoding="utf-8"
+        re.sub(r"<meta http-equiv[^>]*>", "", text).replace(
+            "</body>", f"{PROBE}</body>"
+        ),
+        encoding="utf-8",
     )
     options = {"width": width, "is_dark": is_dark}
     printed, _ = tool.browse(probed, "--dump-dom", **options)
-    layout = json.loads(html.unescape(re.search(r'<pre id="layout">(.*?)</pre>', printed, re.DOTALL)[1]))
+    layout = json.loads(
+        html.unescape(re.search(r'<pre id="layout">(.*?)</pre>', printed, re.DOTALL)[1])
+    )
     assert layout["requests"] == layout["beyond"] == layout["cut"] == []
     assert layout["wide"] <= layout["inner"]
-    lightness = [sum(map(int, re.findall(r"\d+", layout[name])[:3])) for name in ("ink", "ground")]
-    assert (lightness[0] > lightness[1] + 300) if is_dark else (lightness[1] > lightness[0] + 300)
+    lightness = [
+        sum(map(int, re.findall(r"\d+", layout[name])[:3]))
+        for name in ("ink", "ground")
+    ]
+    assert (
+        (lightness[0] > lightness[1] + 300)
+        if is_dark
+        else (lightness[1] > lightness[0] + 300)
+    )
     _, logged = tool.browse(page, "--dump-dom", **options)
     assert "CONSOLE" not in logged
 

@@ -13,7 +13,18 @@ import mmcnb
 from mmcnb.errors import InputError
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
-ACTIVE = {"script", "iframe", "object", "embed", "form", "input", "link", "a", "base", "svg"}
+ACTIVE = {
+    "script",
+    "iframe",
+    "object",
+    "embed",
+    "form",
+    "input",
+    "link",
+    "a",
+    "base",
+    "svg",
+}
 HEADINGS = ("h1", "h2", "h3", "h4")
 ROWS = 240
 
@@ -64,7 +75,8 @@ def planted(n=ROWS):
             "weight": rng.normal(9 * (y == 1), 1),
             "kind": np.array(["red", "green", "blue"])[y],
             "new": (y == 2).astype(int),
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(400 * y + rng.integers(0, 90, n), unit="D"),
+            "since": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(400 * y + rng.integers(0, 90, n), unit="D"),
         }
     )
 
@@ -92,8 +104,14 @@ def assert_harmless(text):
     assert text.startswith("<!DOCTYPE html>\n")
     assert not {tag for tag, _ in page.elements} & ACTIVE
     for _, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("href", "action")]
-        assert attributes.get("src", "data:image/png;base64,").startswith("data:image/png;base64,")
+        assert not [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("href", "action")
+        ]
+        assert attributes.get("src", "data:image/png;base64,").startswith(
+            "data:image/png;base64,"
+        )
     (policy,) = (one["content"] for one in page.all("meta") if one.get("http-equiv"))
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     style = text.partition("<style>")[2].partition("</style>")[0]
@@ -111,7 +129,11 @@ def assert_harmless(text):
 
 def table_of(text, heading):
     """The rows of the table below a heading, the first of which has the names of the columns."""
-    return Page(text.partition(f"<h2>{heading}</h2>")[2].partition("<h2>")[0].partition("</main>")[0]).table
+    return Page(
+        text.partition(f"<h2>{heading}</h2>")[2]
+        .partition("<h2>")[0]
+        .partition("</main>")[0]
+    ).table
 
 
 def test_the_page_is_whole_and_has_the_verdict_and_the_sentences(plain):
@@ -126,10 +148,20 @@ def test_the_page_is_whole_and_has_the_verdict_and_the_sentences(plain):
     for sentence in explanation.clusters["sentence"]:
         assert sentence in page.text
     for (_, kind), rows in explanation.rows.groupby(["cluster", "kind"]):
-        assert f"{kind.capitalize()} rows{', '.join(map(str, rows['row']))}" in page.text
-    assert "mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X)" in page.text
-    for name, rows in (("Layers", model.report_["layers"]), ("Candidates", model.report_["candidates"])):
-        assert [row[0] for row in table_of(text, name)[1:]] == [str(next(iter(row.values()))) for row in rows]
+        assert (
+            f"{kind.capitalize()} rows{', '.join(map(str, rows['row']))}" in page.text
+        )
+    assert (
+        "mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X)"
+        in page.text
+    )
+    for name, rows in (
+        ("Layers", model.report_["layers"]),
+        ("Candidates", model.report_["candidates"]),
+    ):
+        assert [row[0] for row in table_of(text, name)[1:]] == [
+            str(next(iter(row.values()))) for row in rows
+        ]
 
 
 def test_the_heat_map_has_the_effects_of_the_columns_that_tell_most(plain):
@@ -137,44 +169,70 @@ def test_the_heat_map_has_the_effects_of_the_columns_that_tell_most(plain):
     head, *rows = table_of(text, "Columns by cluster")
     assert head == ["column", "0", "1", "2"]
     columns = model.explain(X).columns
-    names = columns["column"].where(columns["kind"] != "text", columns["column"] + " " + columns["category"])
+    names = columns["column"].where(
+        columns["kind"] != "text", columns["column"] + " " + columns["category"]
+    )
     effects = columns.set_index([names, columns["cluster"]])["effect"]
     assert rows[0][0] == names.iloc[0]
     assert {row[0] for row in rows} == set(names)
     for name, *values in rows:
         expected = [effects[name, k] for k in range(3)]
-        assert values == [f"{effect:+.1f}" if abs(effect) >= 0.05 else "0" for effect in expected]
+        assert values == [
+            f"{effect:+.1f}" if abs(effect) >= 0.05 else "0" for effect in expected
+        ]
     assert text.count('class="high"') == sum(effect > 0 for effect in effects)
 
 
 def test_each_cluster_has_its_figures_in_their_units(plain):
     X, model, text = plain
     columns = model.explain(X).columns
-    for k, part in enumerate(text.partition("<h2>Clusters</h2>")[2].split("<details>")[1:4]):
-        head, *rows = Page(part.partition("</details>")[0].partition("</summary>")[2]).table
+    for k, part in enumerate(
+        text.partition("<h2>Clusters</h2>")[2].split("<details>")[1:4]
+    ):
+        head, *rows = Page(
+            part.partition("</details>")[0].partition("</summary>")[2]
+        ).table
         assert head == ["column", "here", "others", "effect", "AUC"]
         figures = {row[0]: row[1:] for row in rows}
-        expected = columns[(columns["cluster"] == k) & (columns["kind"] != "text")].set_index("column").T
+        expected = (
+            columns[(columns["cluster"] == k) & (columns["kind"] != "text")]
+            .set_index("column")
+            .T
+        )
         size = expected["size"]
         assert float(figures["size"][0]) == pytest.approx(size["median"], rel=0.01)
         assert float(figures["size"][3]) == pytest.approx(size["auc"], abs=0.001)
         assert figures["new"][0] == f"{(k == model.labels_[2]):.1%}"
         since = expected["since"]
-        for date, median in zip(figures["since"], since[["median", "others_median"]], strict=False):
-            assert pd.Timestamp(date) == pd.Timestamp(round(median), unit="s").floor("D")
+        for date, median in zip(
+            figures["since"], since[["median", "others_median"]], strict=False
+        ):
+            assert pd.Timestamp(date) == pd.Timestamp(round(median), unit="s").floor(
+                "D"
+            )
 
 
 def test_wide_tables_show_thirty_columns_at_most(tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(ROWS, 120)) + 9 * (np.arange(120) % 3 == np.arange(ROWS)[:, None] % 3)
-    text = page_of(mmcnb.UnsupervisedRLS(3, random_state=0).fit(X), X, tmp_path / "page.html")
+    X = rng.normal(size=(ROWS, 120)) + 9 * (
+        np.arange(120) % 3 == np.arange(ROWS)[:, None] % 3
+    )
+    text = page_of(
+        mmcnb.UnsupervisedRLS(3, random_state=0).fit(X), X, tmp_path / "page.html"
+    )
     rows = table_of(text, "Columns by cluster")[1:]
     assert len(rows) == len({row[0] for row in rows}) == 30
-    assert text.count("<p>None.</p>") == 2  # this method has neither layers nor candidates
+    assert (
+        text.count("<p>None.</p>") == 2
+    )  # this method has neither layers nor candidates
 
 
 HOSTILE = [
-    *("<script>alert(1)</script>", '"><img src=http://evil.example/x onerror=alert(1)>', "a\x1b[31mred\x07"),
+    *(
+        "<script>alert(1)</script>",
+        '"><img src=http://evil.example/x onerror=alert(1)>',
+        "a\x1b[31mred\x07",
+    ),
     *("$title ${clusters}", "</style></summary>&amp;", "\u202eoverride", "{0} %s \\n"),
 ]
 
@@ -182,7 +240,9 @@ HOSTILE = [
 def test_names_of_data_stay_text(tmp_path):
     X = planted()
     X = X.rename(columns=dict(zip(X, HOSTILE, strict=False)))
-    X[HOSTILE[2]] = X[HOSTILE[2]].map(dict(zip(("red", "green", "blue"), HOSTILE[3:6], strict=True)))
+    X[HOSTILE[2]] = X[HOSTILE[2]].map(
+        dict(zip(("red", "green", "blue"), HOSTILE[3:6], strict=True))
+    )
     X.index = [f"{HOSTILE[k % 7]} {k}" for k in range(ROWS)]
     model = fitted(X)
     labels = np.array(HOSTILE[:3])[model.labels_]
@@ -197,7 +257,10 @@ def test_names_of_data_stay_text(tmp_path):
 
 @pytest.mark.parametrize("form", ["list", "csr"])
 def test_the_page_is_the_same_from_any_source(form, tmp_path):
-    X = np.random.default_rng(0).normal(size=(ROWS, 4)).round(2) + 9 * (np.arange(ROWS) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(ROWS, 4)).round(2)
+        + 9 * (np.arange(ROWS) % 2)[:, None]
+    )
     X = X.astype(np.float32)
     model = mmcnb.CPMMC(n_init=1, random_state=0).fit(X)
     expected = page_of(model, X, tmp_path / "a.html")
@@ -211,14 +274,25 @@ def test_the_page_is_the_same_from_any_source(form, tmp_path):
 def test_noise_one_cluster_and_words_have_a_page(tmp_path):
     X = planted()
     model = fitted(X)
-    text = page_of(model, X, tmp_path / "noise.html", np.where(np.arange(ROWS) < 9, -1, model.labels_))
+    text = page_of(
+        model,
+        X,
+        tmp_path / "noise.html",
+        np.where(np.arange(ROWS) < 9, -1, model.labels_),
+    )
     assert "Noise (4 %): rows of no cluster." in assert_harmless(text).text
     assert "3 clusters of" in text
     text = page_of(model, X, tmp_path / "one.html", np.zeros(ROWS, int))
     assert "1 cluster of" in text
-    assert "there is no other cluster to set it apart from" in assert_harmless(text).text
-    counts = np.random.default_rng(0).poisson(3 * np.eye(2)[np.arange(60) % 2].repeat(4, axis=1))
-    words = pd.DataFrame.sparse.from_spmatrix(sp.csr_array(counts), columns=[*"abcdefg", "<h>"])
+    assert (
+        "there is no other cluster to set it apart from" in assert_harmless(text).text
+    )
+    counts = np.random.default_rng(0).poisson(
+        3 * np.eye(2)[np.arange(60) % 2].repeat(4, axis=1)
+    )
+    words = pd.DataFrame.sparse.from_spmatrix(
+        sp.csr_array(counts), columns=[*"abcdefg", "<h>"]
+    )
     model = mmcnb.UnsupervisedRLS(2, random_state=0).fit(words)
     marks = model.explain(words).words
     text = assert_harmless(page_of(model, words, tmp_path / "words.html")).text
@@ -250,7 +324,10 @@ def test_want_of_memory_while_the_map_is_drawn_names_the_limit(tmp_path, monkeyp
     """Matplotlib turns it into an error of values; the page that stood before stands."""
     from matplotlib.figure import Figure
 
-    X = np.random.default_rng(0).normal(size=(200, 3)) + 8 * (np.arange(200) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(200, 3))
+        + 8 * (np.arange(200) % 2)[:, None]
+    )
     model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
     (tmp_path / "page.html").write_text("before")
 
@@ -259,7 +336,8 @@ def test_want_of_memory_while_the_map_is_drawn_names_the_limit(tmp_path, monkeyp
 
     monkeypatch.setattr(Figure, "savefig", fails)
     with pytest.raises(
-        mmcnb.InputError, match=r"^the map cannot be drawn \(Invalid .*\): give a larger memory_limit\.$"
+        mmcnb.InputError,
+        match=r"^the map cannot be drawn \(Invalid .*\): give a larger memory_limit\.$",
     ):
         model.write_report(X, tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == "before"

@@ -8,7 +8,14 @@ from sklearn.metrics import adjusted_rand_score
 from mmcnb.datasets import SHAPES, make_shape
 from mmcnb.errors import InputError
 
-SOME = ["three-rings", "unequal-moons", "hypercube-corners", "linked-rings", "three-densities", "roll-pieces"]
+SOME = [
+    "three-rings",
+    "unequal-moons",
+    "hypercube-corners",
+    "linked-rings",
+    "three-densities",
+    "roll-pieces",
+]
 TOUCHING = [name for name, shape in SHAPES.items() if not shape.separated][:2]
 
 
@@ -23,9 +30,13 @@ def test_a_shape_has_the_rows_features_and_clusters_it_says(name):
         assert (X.dtype, y.dtype) == (np.float64, np.int32)
         sizes = np.bincount(y)
         assert sizes.min() > 0
-        np.testing.assert_allclose(sizes, n_samples * weights / weights.sum(), atol=shape.n_clusters)
+        np.testing.assert_allclose(
+            sizes, n_samples * weights / weights.sum(), atol=shape.n_clusters
+        )
     shares = sizes / sizes.sum()
-    assert np.mean(np.diff(y) != 0) == pytest.approx(1 - np.sum(shares**2), rel=0.25)  # rows are shuffled
+    assert np.mean(np.diff(y) != 0) == pytest.approx(
+        1 - np.sum(shares**2), rel=0.25
+    )  # rows are shuffled
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -48,7 +59,12 @@ def test_single_linkage_finds_the_clusters_just_where_a_gap_lies_between_them(na
 @pytest.mark.parametrize(
     ("name", "n_samples", "seed", "sentence"),
     [
-        ("rings", 100, 0, "name='rings' is unknown; choose one of 'two-rings', 'three-rings'"),
+        (
+            "rings",
+            100,
+            0,
+            "name='rings' is unknown; choose one of 'two-rings', 'three-rings'",
+        ),
         ("two-rings", 100, -1, "random_state=-1 is no seed"),
         ("two-rings", 100, "seed", "random_state='seed' is no seed"),
         ("three-rings", 2, 0, "n_samples is 2; three-rings has 3 clusters"),

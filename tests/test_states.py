@@ -39,7 +39,12 @@ FITS = {
     "UnsupervisedRLS": {"n_clusters": 3, "n_landmarks": 12},
 }
 WRITTEN = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}  # and files that are opened to be written
+CHANGES = {
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+}  # and files that are opened to be written
 
 pytestmark = pytest.mark.slow
 cases = st.sampled_from(sorted(FITS))
@@ -89,7 +94,11 @@ def estimator(case, checkpoint=None):
 def answer(model):
     """All that a fit found, to the bit; how it got there, it may tell otherwise."""
     arrays = model.model_.arrays()
-    return model.labels_.tobytes(), model.objective_, {name: arrays[name].tobytes() for name in arrays}
+    return (
+        model.labels_.tobytes(),
+        model.objective_,
+        {name: arrays[name].tobytes() for name in arrays},
+    )
 
 
 # -- kills -------------------------------------------------------------------------------------
@@ -102,7 +111,10 @@ def watch():
     """Have the interpreter tell of every change of a file in a temporary folder of a machine."""
 
     def told(event, arguments):
-        if watched["left"] is None or threading.current_thread() is not threading.main_thread():
+        if (
+            watched["left"] is None
+            or threading.current_thread() is not threading.main_thread()
+        ):
             return
         changes = event in CHANGES or (event == "open" and arguments[2] & WRITTEN)
         if changes and "mmcnb-states" in str(arguments[0]):
@@ -143,7 +155,9 @@ def stopped(action, moment, by_kill):
             return False
         return True
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer interpreters warn of threads and forks
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # newer interpreters warn of threads and forks
         child = os.fork()
     if child == 0:
         try:
@@ -168,7 +182,11 @@ def stopped(action, moment, by_kill):
 
 def damage(kind, folder, which, place, other):
     """Damage a file, or one of the files of a folder; whether a byte differs now."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file()) if folder.is_dir() else [folder]
+    files = (
+        sorted(file for file in folder.rglob("*") if file.is_file())
+        if folder.is_dir()
+        else [folder]
+    )
     files = [file for file in files if file.stat().st_size]
     if not files:
         return False
@@ -207,7 +225,10 @@ class States(RuleBasedStateMachine):
         self.store, self.model = self.folder / "rows.zarr", self.folder / "a.model"
         self.checkpoint = self.folder / "run"
         self.damaged = set()  # of "store", "checkpoint", "model": a refusal is right
-        self.saved, self.kept = set(), set()  # fits of which the model, and the checkpoint, may be
+        self.saved, self.kept = (
+            set(),
+            set(),
+        )  # fits of which the model, and the checkpoint, may be
         self.was_killed = False
         shutil.copytree(beginnings() / "rows.zarr", self.store)
         self._fit("CPMMC", False)
@@ -227,7 +248,11 @@ class States(RuleBasedStateMachine):
         else:
             event("an answer")
             return False
-        event("a sentence" if self.damaged & set(things) else "a sentence on what was asked")
+        event(
+            "a sentence"
+            if self.damaged & set(things)
+            else "a sentence on what was asked"
+        )
         assert "\n" not in sentence
         assert otherwise or self.damaged & set(things), sentence
         return True
@@ -267,7 +292,8 @@ class States(RuleBasedStateMachine):
         if self.refused(
             lambda: self._fit(case, with_checkpoint),
             *("store", "checkpoint")[: 1 + with_checkpoint],
-            otherwise=not self.store.exists() or (with_checkpoint and bool(self.kept - {case})),
+            otherwise=not self.store.exists()
+            or (with_checkpoint and bool(self.kept - {case})),
         ):
             return
         assert answer(self.fitted) == untouched(case)
@@ -277,14 +303,18 @@ class States(RuleBasedStateMachine):
     def _fit(self, case, with_checkpoint):
         if with_checkpoint and self.store.exists():
             self.kept |= {case}
-        self.fitted = estimator(case, self.checkpoint if with_checkpoint else None).fit(self.store)
+        self.fitted = estimator(case, self.checkpoint if with_checkpoint else None).fit(
+            self.store
+        )
 
     @rule()
     def predict(self):
         """Label the rows of the store by the last fit, or the model that was loaded."""
         labels = []
         if not self.refused(
-            lambda: labels.append(self.fitted.predict(self.store)), "store", otherwise=not self.store.exists()
+            lambda: labels.append(self.fitted.predict(self.store)),
+            "store",
+            otherwise=not self.store.exists(),
         ):
             assert labels[0].tobytes() == untouched(type(self.fitted).__name__)[0]
 
@@ -309,7 +339,10 @@ class States(RuleBasedStateMachine):
     def _load(self):
         self.fitted = mmcnb.load(self.model)
 
-    @rule(thing=st.sampled_from(["store", "model", "checkpoint"]), name=st.sampled_from("abc"))
+    @rule(
+        thing=st.sampled_from(["store", "model", "checkpoint"]),
+        name=st.sampled_from("abc"),
+    )
     def move(self, thing, name):
         """Everything works in another place as well."""
         old = getattr(self, thing)

@@ -18,7 +18,13 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from benchmarks.baselines.sdp import solve_scaled
-from benchmarks.baselines.svm import POLYNOMIAL, balanced_threshold, clusters, default_gamma, rows_of
+from benchmarks.baselines.svm import (
+    POLYNOMIAL,
+    balanced_threshold,
+    clusters,
+    default_gamma,
+    rows_of,
+)
 
 LEAST_EIGENVALUE = 1e-6  # of the kernel matrix, in units of the largest
 GAP = 1e-4  # of the optimum, in units of it
@@ -62,12 +68,16 @@ class GeneralisedMMC:
         X = rows_of(X, self.scale)
         n = X.shape[0]
         gamma = default_gamma(self.gamma, self.kernel, X, np.ones(n))
-        K = pairwise_kernels(X, metric=self.kernel, filter_params=True, gamma=gamma, **POLYNOMIAL)
+        K = pairwise_kernels(
+            X, metric=self.kernel, filter_params=True, gamma=gamma, **POLYNOMIAL
+        )
         A = inverse_without_offset(K) + self.weight / n**2
         multipliers = largest_multipliers(A, self.C)
         self.bound_ = float(multipliers.sum())
         f = np.linalg.eigh(A - np.diag(multipliers))[1][:, 0]
-        self.labels_ = clusters(f - balanced_threshold(f, np.full(n, 1 / n), self.balance))
+        self.labels_ = clusters(
+            f - balanced_threshold(f, np.full(n, 1 / n), self.balance)
+        )
         return self
 
 
@@ -86,7 +96,9 @@ def largest_multipliers(A: np.ndarray, C: float) -> np.ndarray:
     weight = n / gamma.sum()
     while True:
         gamma = _centred(A, C, gamma, weight)
-        if 3 * n / weight <= GAP * gamma.sum():  # each of the 3n barriers adds 1/weight to the gap
+        if (
+            3 * n / weight <= GAP * gamma.sum()
+        ):  # each of the 3n barriers adds 1/weight to the gap
             return gamma
         weight *= 5
 
@@ -103,7 +115,10 @@ def _centred(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> np.nd
         if decrement < 1e-6:
             break
         length, before = 1.0, _merit(A, C, gamma, weight)
-        while _merit(A, C, gamma + length * step, weight) < before + 0.1 * length * decrement:
+        while (
+            _merit(A, C, gamma + length * step, weight)
+            < before + 0.1 * length * decrement
+        ):
             length *= 0.5
             if length < 1e-8:  # rounding ends the ascent
                 return gamma
@@ -119,4 +134,9 @@ def _merit(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> float:
         logarithms = 2 * np.log(np.diag(np.linalg.cholesky(A - np.diag(gamma)))).sum()
     except np.linalg.LinAlgError:
         return -np.inf
-    return float(weight * gamma.sum() + logarithms + np.log(gamma).sum() + np.log(C - gamma).sum())
+    return float(
+        weight * gamma.sum()
+        + logarithms
+        + np.log(gamma).sum()
+        + np.log(C - gamma).sum()
+    )

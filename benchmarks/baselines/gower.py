@@ -76,7 +76,9 @@ def gower_distances(frame: pd.DataFrame) -> np.ndarray:
     total = np.zeros((len(frame), len(frame)))
     for name in frame:
         column = frame[name]
-        if is_bool_dtype(column) or not (is_numeric_dtype(column) or is_datetime64_any_dtype(column)):
+        if is_bool_dtype(column) or not (
+            is_numeric_dtype(column) or is_datetime64_any_dtype(column)
+        ):
             values = pd.factorize(column)[0]
             total += values[:, None] != values
         else:
@@ -115,8 +117,13 @@ def swap_costs(distances: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The sum of distances after each swap: of shape (n, k), row i in place of medoid j."""
     near = distances[rows].argmin(axis=0)
     ordered = np.sort(distances[rows], axis=0)
-    first, second = ordered[0], ordered[1] if len(rows) > 1 else np.full(len(distances), np.inf)
-    kept = np.minimum(distances, first)  # to the new row, or to the old medoid if that stays
+    first, second = (
+        ordered[0],
+        ordered[1] if len(rows) > 1 else np.full(len(distances), np.inf),
+    )
+    kept = np.minimum(
+        distances, first
+    )  # to the new row, or to the old medoid if that stays
     lost = np.minimum(distances, second) - kept
     mine = near[:, None] == np.arange(len(rows))
     return kept.sum(axis=1)[:, None] + lost @ mine

@@ -39,12 +39,16 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> csr_array:
            [0.  , 0.  , 1.  ]])
     """
     radius = np.sqrt(-np.log(least) / gamma)
-    graph = csr_array(radius_neighbors_graph(X, radius, mode="distance", include_self=True))
+    graph = csr_array(
+        radius_neighbors_graph(X, radius, mode="distance", include_self=True)
+    )
     graph.data = np.exp(-gamma * graph.data**2)
     return graph
 
 
-def graph_kernel_kmeans(K: Any, start: np.ndarray, max_iter: int = 100) -> GraphClusters:
+def graph_kernel_kmeans(
+    K: Any, start: np.ndarray, max_iter: int = 100
+) -> GraphClusters:
     """Kernel k-means with a sparse kernel matrix, from given labels: it maximises the ratio association.
 
     A sparse matrix need not be positive semidefinite. A negative least eigenvalue is subtracted from the
@@ -62,34 +66,57 @@ def graph_kernel_kmeans(K: Any, start: np.ndarray, max_iter: int = 100) -> Graph
     >>> graph_kernel_kmeans(K, np.array([0, 1, 1, 1])).labels
     array([0, 0, 1, 1], dtype=int32)
     """
-    rows, k, shift, converged = np.arange(len(start)), start.max() + 1, max(0.0, -least_eigenvalue(K)), False
+    rows, k, shift, converged = (
+        np.arange(len(start)),
+        start.max() + 1,
+        max(0.0, -least_eigenvalue(K)),
+        False,
+    )
     labels, (sums, sizes, links) = start, _links(K, start, k)
     for _ in range(max_iter):
         filled = np.maximum(sizes, 1)
         sums[rows, labels] += shift
-        scores = 2 * sums / filled - np.where(sizes > 0, (links + shift * sizes) / filled**2, np.inf)
+        scores = 2 * sums / filled - np.where(
+            sizes > 0, (links + shift * sizes) / filled**2, np.inf
+        )
         best = scores.argmax(axis=1)
-        renewed = np.where(scores[rows, best] > scores[rows, labels], best, labels)  # of equal ones its own
+        renewed = np.where(
+            scores[rows, best] > scores[rows, labels], best, labels
+        )  # of equal ones its own
         converged, labels = bool((renewed == labels).all()), renewed
         if converged:
             break
         sums, sizes, links = _links(K, labels, k)
     _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
     association = float((links[sizes > 0] / sizes[sizes > 0]).sum())
-    return GraphClusters(np.argsort(np.argsort(first))[numbers].astype(np.int32), association, converged)
+    return GraphClusters(
+        np.argsort(np.argsort(first))[numbers].astype(np.int32), association, converged
+    )
 
 
-def _links(K: Any, labels: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _links(
+    K: Any, labels: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Σ_j K_ij over each cluster, of shape (n, k); its rows; and the sum of the values inside it."""
     n = len(labels)
-    sums = (K @ csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))).toarray()
-    return sums, np.bincount(labels, minlength=k), np.bincount(labels, sums[np.arange(n), labels], k)
+    sums = (
+        K @ csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+    ).toarray()
+    return (
+        sums,
+        np.bincount(labels, minlength=k),
+        np.bincount(labels, sums[np.arange(n), labels], k),
+    )
 
 
 def least_eigenvalue(K: Any) -> float:
     """The least eigenvalue of a symmetric matrix of at least three rows, less its possible error."""
     bound = abs(K).sum(axis=1).max()
-    moved = K - bound * eye_array(K.shape[0])  # all are negative: the precision is that of the largest
-    value, vector = eigsh(moved, k=1, which="LM", v0=1.0 + np.arange(K.shape[0]) % 2, tol=1e-4)
+    moved = K - bound * eye_array(
+        K.shape[0]
+    )  # all are negative: the precision is that of the largest
+    value, vector = eigsh(
+        moved, k=1, which="LM", v0=1.0 + np.arange(K.shape[0]) % 2, tol=1e-4
+    )
     residual = np.linalg.norm(moved @ vector[:, 0] - value[0] * vector[:, 0])
     return float(value[0] + bound - residual)

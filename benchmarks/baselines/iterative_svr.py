@@ -9,7 +9,14 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from benchmarks.baselines.svm import POLYNOMIAL, balanced_threshold, clusters, default_gamma, rows_of, signs
+from benchmarks.baselines.svm import (
+    POLYNOMIAL,
+    balanced_threshold,
+    clusters,
+    default_gamma,
+    rows_of,
+    signs,
+)
 
 
 @dataclass
@@ -65,16 +72,26 @@ class IterativeSVR:
     scale: str | None = None
     random_state: int | None = None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
+    ) -> Self:
         """Find the clusters of dense or CSR rows."""
         random_state = check_random_state(self.random_state)
         X, rows = rows_of(X, self.scale), np.arange(X.shape[0])
         if self.sample_size < len(rows):
-            rows = sample_without_replacement(len(rows), self.sample_size, random_state=random_state)
+            rows = sample_without_replacement(
+                len(rows), self.sample_size, random_state=random_state
+            )
             rows.sort()
-        sample, weights = X[rows], np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        sample, weights = (
+            X[rows],
+            np.ones(len(rows)) if sample_weight is None else sample_weight[rows],
+        )
         shares = weights / weights.sum()
-        svm, y = self._machine(sample, weights), self._start(sample, weights, random_state.randint(2**31 - 1))
+        svm, y = (
+            self._machine(sample, weights),
+            self._start(sample, weights, random_state.randint(2**31 - 1)),
+        )
         decide = svm.decision_function if self.loss == "hinge" else svm.predict
         for number in range(1, self.max_rounds + 1):
             self.n_iter_ = number
@@ -93,7 +110,9 @@ class IterativeSVR:
     def _start(self, sample: Any, weights: np.ndarray, seed: int) -> np.ndarray:
         """Labels -1 and +1, both of which occur."""
         if self.init != "random":
-            found = KMeans(2, n_init=10, random_state=seed).fit(sample, sample_weight=weights)
+            found = KMeans(2, n_init=10, random_state=seed).fit(
+                sample, sample_weight=weights
+            )
             return np.where(found.labels_ == 1, 1, -1)
         random_state = np.random.RandomState(seed)
         y = np.where(random_state.uniform(size=sample.shape[0]) < 0.5, -1, 1)
@@ -104,12 +123,22 @@ class IterativeSVR:
     def _machine(self, sample: Any, weights: np.ndarray) -> Any:
         """A machine that is not yet trained; its steps end even for a C that it cannot solve."""
         gamma = default_gamma(self.gamma, self.kernel, sample, weights)
-        given = {"C": self.C, "kernel": self.kernel, "gamma": gamma, "max_iter": 10**7, **POLYNOMIAL}
-        return SVC(**given) if self.loss == "hinge" else SVR(epsilon=self.epsilon, **given)
+        given = {
+            "C": self.C,
+            "kernel": self.kernel,
+            "gamma": gamma,
+            "max_iter": 10**7,
+            **POLYNOMIAL,
+        }
+        return (
+            SVC(**given) if self.loss == "hinge" else SVR(epsilon=self.epsilon, **given)
+        )
 
     def _objective(self, svm: Any, f: np.ndarray, weights: np.ndarray) -> float:
         """1/2 |w|² + C Σ loss; as the dual coefficients sum to 0, their product with f is |w|²."""
         norm2 = float((svm.dual_coef_ @ f[svm.support_])[0])
         margin = 1 - np.abs(f)
-        loss = np.maximum(0, margin if self.loss == "hinge" else np.abs(margin) - self.epsilon)
+        loss = np.maximum(
+            0, margin if self.loss == "hinge" else np.abs(margin) - self.epsilon
+        )
         return 0.5 * norm2 + self.C * float((weights * loss).sum())

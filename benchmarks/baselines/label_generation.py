@@ -58,21 +58,29 @@ class LabelGenerationMMC:
     max_iter: int = 100
     scale: str | None = None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
+    ) -> Self:
         """Find the clusters of up to about a thousand rows; the time grows with the cube of the rows."""
         problem = centred_problem(self, X, sample_weight)
         with threadpool_limits(1, "blas"):
-            labels, mixture, self.bound_, self.n_iter_ = generate_labels(problem, self.tol, self.max_iter)
+            labels, mixture, self.bound_, self.n_iter_ = generate_labels(
+                problem, self.tol, self.max_iter
+            )
             tried = [_rounded(problem, labels, mixture), *labels]
             machines = [problem.svm(one) for one in tried]
         best = int(np.argmin([value for _, value in machines]))
         self.labels_, self.objective_ = problem.result(tried[best], machines[best][0])
         self.relaxed_ = mixture.value
-        self.converged_ = mixture.value + mixture.gap - self.bound_ <= self.tol * mixture.value
+        self.converged_ = (
+            mixture.value + mixture.gap - self.bound_ <= self.tol * mixture.value
+        )
         return self
 
 
-def generate_labels(problem: Problem, tol: float, max_iter: int) -> tuple[np.ndarray, "Mixture", float, int]:
+def generate_labels(
+    problem: Problem, tol: float, max_iter: int
+) -> tuple[np.ndarray, "Mixture", float, int]:
     """Labellings of shape (t, n), their mixture, a lower bound as far as the search sees, and the rounds."""
     search = LabelSearch(problem)
     labels, bound = search.best(problem.bounds, search.axes)[0][:1], -np.inf
@@ -82,8 +90,14 @@ def generate_labels(problem: Problem, tol: float, max_iter: int) -> tuple[np.nda
         found, forms = search.best(alpha, np.c_[search.axes, labels.T])
         values = alpha.sum() - 0.5 * forms
         bound = max(bound, min(float(values[0]), mixture.value))
-        new = found[mixture.value - values > 1e-10 * abs(mixture.value)][:NEW_LABELLINGS]
-        if mixture.value + mixture.gap - bound <= tol * mixture.value or len(new) == 0 or number == max_iter:
+        new = found[mixture.value - values > 1e-10 * abs(mixture.value)][
+            :NEW_LABELLINGS
+        ]
+        if (
+            mixture.value + mixture.gap - bound <= tol * mixture.value
+            or len(new) == 0
+            or number == max_iter
+        ):
             break
         labels = np.r_[labels, new]
     return labels, mixture, bound, number
@@ -91,8 +105,12 @@ def generate_labels(problem: Problem, tol: float, max_iter: int) -> tuple[np.nda
 
 def _rounded(problem: Problem, labels: np.ndarray, mixture: "Mixture") -> np.ndarray:
     """The labels that a mixture rounds to: signs of Σ_i α_i v_i K(x_i, x), v its leading eigenvector."""
-    root = np.sqrt(problem.shares)  # a weight of 2 is the row given twice, in the eigenvectors too
-    _, _, vectors = np.linalg.svd(np.sqrt(mixture.weights)[:, None] * labels * root, full_matrices=False)
+    root = np.sqrt(
+        problem.shares
+    )  # a weight of 2 is the row given twice, in the eigenvectors too
+    _, _, vectors = np.linalg.svd(
+        np.sqrt(mixture.weights)[:, None] * labels * root, full_matrices=False
+    )
     f = problem.gram @ (mixture.multipliers * vectors[0] / root)
     return signs(f - balanced_threshold(f, problem.shares, problem.balance))
 
@@ -106,13 +124,19 @@ class Mixture(NamedTuple):
     gap: float
 
 
-def mix_labels(problem: Problem, labels: np.ndarray, tolerance: float = 1e-8) -> Mixture:
+def mix_labels(
+    problem: Problem, labels: np.ndarray, tolerance: float = 1e-8
+) -> Mixture:
     """Weigh labellings so that the machine under their mixture has the least objective.
 
     min η - e'α  s.t.  1/2 α'(K∘y_t y_t')α <= η for all t, by Mehrotra's predictor and corrector in a = α/u,
     the multipliers of its two bounds, the weights of the labellings, their slack, and η.
     """
-    bounds, total, y = problem.bounds, problem.bounds.sum(), np.ascontiguousarray(labels.T, np.float64)
+    bounds, total, y = (
+        problem.bounds,
+        problem.bounds.sum(),
+        np.ascontiguousarray(labels.T, np.float64),
+    )
     gain = bounds / total
     matrix = bounds[:, None] * problem.gram * gain
     point, best = _start(matrix, y, gain), None
@@ -121,7 +145,11 @@ def mix_labels(problem: Problem, labels: np.ndarray, tolerance: float = 1e-8) ->
         slopes = y * (matrix @ (a[:, None] * y))
         forms, weights = 0.5 * a @ slopes, mu / mu.sum()
         value = float(gain @ a - forms.max())
-        gap = max(0.0, float(forms @ weights + np.maximum(0, gain - slopes @ weights).sum()) - value)
+        gap = max(
+            0.0,
+            float(forms @ weights + np.maximum(0, gain - slopes @ weights).sum())
+            - value,
+        )
         if best is None or gap * total < best.gap:
             best = Mixture(weights, a * bounds, value * total, gap * total)
         if gap <= tolerance * (value + gap):
@@ -129,7 +157,10 @@ def mix_labels(problem: Problem, labels: np.ndarray, tolerance: float = 1e-8) ->
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
                 point = _step(matrix, y, gain, point, slopes, forms)
-        except (FloatingPointError, np.linalg.LinAlgError):  # it was as close as numbers allow
+        except (
+            FloatingPointError,
+            np.linalg.LinAlgError,
+        ):  # it was as close as numbers allow
             break
     assert best is not None
     return best
@@ -144,33 +175,50 @@ def _start(matrix: np.ndarray, y: np.ndarray, gain: np.ndarray) -> list[Any]:
     return [np.full(n, share), low, low, np.full(t, 1 / t), eta - share**2 * whole, eta]
 
 
-def _step(matrix: Any, y: Any, gain: Any, point: list[Any], slopes: Any, forms: Any) -> list[Any]:
+def _step(
+    matrix: Any, y: Any, gain: Any, point: list[Any], slopes: Any, forms: Any
+) -> list[Any]:
     """The predictor's direction, then the corrector's, with one factorisation."""
     (a, low, high, mu, slack, eta), t = point, len(forms)
     hessian = matrix * ((y * mu) @ y.T)
     hessian[np.diag_indices_from(hessian)] += low / a + high / (1 - a)
     factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
     solved = cho_solve(factor, slopes, check_finite=False)
-    border = np.ones((t + 1, t + 1))  # of the labellings, and of the sum of their weights
+    border = np.ones(
+        (t + 1, t + 1)
+    )  # of the labellings, and of the sum of their weights
     border[:t, :t] = slopes.T @ solved + np.diag(slack / mu)
     border[t, t] = 0.0
     descent = gain - slopes @ mu + low - high
 
     def direction(of_low: Any, of_high: Any, of_mu: Any, bend: Any) -> list[Any]:
         """The step that changes the products a·low, (1 - a)·high and mu·slack by these amounts."""
-        right = cho_solve(factor, descent + of_low / a - of_high / (1 - a), check_finite=False)
+        right = cho_solve(
+            factor, descent + of_low / a - of_high / (1 - a), check_finite=False
+        )
         missed = eta - forms - slack - bend
-        found = np.linalg.solve(border, np.r_[of_mu / mu - missed + slopes.T @ right, 1 - mu.sum()])
+        found = np.linalg.solve(
+            border, np.r_[of_mu / mu - missed + slopes.T @ right, 1 - mu.sum()]
+        )
         d_mu, d_eta = found[:t], float(found[t])
         d_a = right - solved @ d_mu
         d_slack = missed + d_eta - slopes.T @ d_a
-        return [d_a, (of_low - low * d_a) / a, (of_high + high * d_a) / (1 - a), d_mu, d_slack, d_eta]
+        return [
+            d_a,
+            (of_low - low * d_a) / a,
+            (of_high + high * d_a) / (1 - a),
+            d_mu,
+            d_slack,
+            d_eta,
+        ]
 
     first = direction(-a * low, -(1 - a) * high, -mu * slack, 0.0)
     before, after = (_products(one) for one in (point, _moved(point, first, 1.0)))
     aim = before / (2 * len(a) + t) * min(1.0, max(after, 0.0) / before) ** 3
     d_a, d_low, d_high, d_mu, d_slack, _ = first
-    bend = 0.5 * d_a @ (y * (matrix @ (d_a[:, None] * y)))  # curvature of the constraints along the step
+    bend = (
+        0.5 * d_a @ (y * (matrix @ (d_a[:, None] * y)))
+    )  # curvature of the constraints along the step
     second = direction(
         aim - a * low - d_a * d_low,
         aim - (1 - a) * high + d_a * d_high,
@@ -182,7 +230,10 @@ def _step(matrix: Any, y: Any, gain: Any, point: list[Any], slopes: Any, forms: 
 
 def _moved(point: list[Any], step: list[Any], reach: float) -> list[Any]:
     """The point after a step, which is shortened to this share of the way to the nearest bound."""
-    ratios = [step[0] / (1 - point[0]), *(-d / x for x, d in zip(point[:5], step[:5], strict=True))]
+    ratios = [
+        step[0] / (1 - point[0]),
+        *(-d / x for x, d in zip(point[:5], step[:5], strict=True)),
+    ]
     length = min(1.0, reach / max(1e-9, *(float(ratio.max()) for ratio in ratios)))
     return [x + length * d for x, d in zip(point, step, strict=True)]
 
@@ -200,10 +251,16 @@ class LabelSearch:
         self.problem = problem
         n, root = len(problem.shares), np.sqrt(problem.shares)
         weighted = root[:, None] * problem.gram * root
-        values, vectors = eigh(weighted, subset_by_index=[max(0, n - LEADING_AXES), n - 1])
-        self.axes = (vectors * np.sqrt(np.maximum(values, 0.0)) / root[:, None])[:, ::-1]
+        values, vectors = eigh(
+            weighted, subset_by_index=[max(0, n - LEADING_AXES), n - 1]
+        )
+        self.axes = (vectors * np.sqrt(np.maximum(values, 0.0)) / root[:, None])[
+            :, ::-1
+        ]
 
-    def best(self, alpha: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def best(
+        self, alpha: np.ndarray, starts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Labellings that the starts lead to, each once, and their forms, the largest first."""
         shares, balance = self.problem.shares, self.problem.balance
         y = balanced_labels_of(alpha[:, None] * starts, shares, balance)
@@ -214,7 +271,10 @@ class LabelSearch:
             larger = their_forms > forms * (1 + 1e-12)
             if not larger.any():
                 break
-            y, slopes = np.where(larger, after, y), np.where(larger, their_slopes, slopes)
+            y, slopes = (
+                np.where(larger, after, y),
+                np.where(larger, their_slopes, slopes),
+            )
             forms = np.where(larger, their_forms, forms)
         y = np.c_[self._flipped(alpha, y[:, forms.argmax()]), y]
         forms = self._forms(alpha, y)[1]
@@ -231,8 +291,16 @@ class LabelSearch:
 
     def _flipped(self, alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The steepest single flips, and swaps of two rows, while there are any in balance."""
-        Q, s, y = alpha[:, None] * self.problem.gram * alpha, self.problem.shares, y.copy()
-        own, f, reach = np.diag(Q), Q @ y, max(self.problem.balance, abs(float(s @ y))) + 1e-12
+        Q, s, y = (
+            alpha[:, None] * self.problem.gram * alpha,
+            self.problem.shares,
+            y.copy(),
+        )
+        own, f, reach = (
+            np.diag(Q),
+            Q @ y,
+            max(self.problem.balance, abs(float(s @ y))) + 1e-12,
+        )
         least = 1e-9 * max(float(own.sum()), np.finfo(float).tiny)
         while True:
             gains, sums = 4 * (own - y * f), s @ y - 2 * s * y
@@ -243,13 +311,17 @@ class LabelSearch:
             most = pairs.max(initial=-np.inf)
             if max(alone.max(), most) <= least:
                 return y
-            one, other = divmod(int(pairs.argmax()), len(down)) if most > alone.max() else (0, 0)
+            one, other = (
+                divmod(int(pairs.argmax()), len(down)) if most > alone.max() else (0, 0)
+            )
             rows = [up[one], down[other]] if most > alone.max() else [alone.argmax()]
             f -= 2 * Q[:, rows] @ y[rows]
             y[rows] *= -1
 
 
-def balanced_labels_of(linear: np.ndarray, shares: np.ndarray, balance: float) -> np.ndarray:
+def balanced_labels_of(
+    linear: np.ndarray, shares: np.ndarray, balance: float
+) -> np.ndarray:
     """Labels in balance with the largest linear form, for each column of coefficients.
 
     They are signs, but for the smallest coefficients. abs(s'y) can exceed the balance if single rows weigh
@@ -268,5 +340,7 @@ def balanced_labels_of(linear: np.ndarray, shares: np.ndarray, balance: float) -
     fewest, most = 1 + (below < least).sum(axis=0), (below <= 1 - least).sum(axis=0)
     count = np.minimum(np.maximum((linear < 0).sum(axis=0), fewest), most)
     y = np.empty(linear.shape)
-    np.put_along_axis(y, order, np.where(np.arange(len(linear))[:, None] < count, -1.0, 1.0), axis=0)
+    np.put_along_axis(
+        y, order, np.where(np.arange(len(linear))[:, None] < count, -1.0, 1.0), axis=0
+    )
     return y

@@ -68,18 +68,28 @@ class LinearLabelGenerationMMC:
             mixture = mix_columns(columns, labels, self.C)
             alpha = mixture.multipliers
             new, form = self._next_labels(columns, alpha, labels)
-            bound = max(bound, min(alpha.sum() - (form + alpha @ alpha / self.C) / 2, mixture.value))
+            bound = max(
+                bound,
+                min(alpha.sum() - (form + alpha @ alpha / self.C) / 2, mixture.value),
+            )
             self.n_iter_ = number
             self.converged_ = bool(mixture.value - bound <= self.tol * mixture.value)
             if self.converged_ or (labels == new[:, None]).all(axis=0).any():
                 break
             labels = np.c_[labels, new]
-        tried = [self._rounded(columns, labels[:, : len(mixture.weights)], mixture), *labels.T]
+        tried = [
+            self._rounded(columns, labels[:, : len(mixture.weights)], mixture),
+            *labels.T,
+        ]
         machines = [mix_columns(columns, one[:, None], self.C) for one in tried]
         best = int(np.argmin([machine.value for machine in machines]))
         f = tried[best] * machines[best].scores
         self.labels_ = clusters(f - balanced_threshold(f, columns.shares, self.balance))
-        self.objective_, self.relaxed_, self.bound_ = machines[best].value, mixture.value, float(bound)
+        self.objective_, self.relaxed_, self.bound_ = (
+            machines[best].value,
+            mixture.value,
+            float(bound),
+        )
         return self
 
     def _next_labels(
@@ -101,9 +111,13 @@ class LinearLabelGenerationMMC:
                 return found * found[0], float(forms[one])
             y[:, one], sums[:, one], forms[one] = after[:, 0], its_sums[:, 0], form
 
-    def _rounded(self, columns: "CentredColumns", labels: np.ndarray, mixture: "Mixture") -> np.ndarray:
+    def _rounded(
+        self, columns: "CentredColumns", labels: np.ndarray, mixture: "Mixture"
+    ) -> np.ndarray:
         """Labels of the leading vector of a mixture, as in `LabelGenerationMMC`."""
-        leading = np.linalg.svd(np.sqrt(mixture.weights) * labels, full_matrices=False)[0][:, 0]
+        leading = np.linalg.svd(np.sqrt(mixture.weights) * labels, full_matrices=False)[
+            0
+        ][:, 0]
         f = columns.scores(columns.sums((mixture.multipliers * leading)[:, None]))[:, 0]
         return signs(f - balanced_threshold(f, columns.shares, self.balance))
 
@@ -114,7 +128,11 @@ class CentredColumns:
     def __init__(self, X: Any) -> None:
         self.X, self.n = X, X.shape[0]
         self.mean = np.asarray(X.mean(axis=0)).ravel()
-        squares = X.multiply(X).mean(axis=0) if issparse(X) else np.einsum("ij,ij->j", X, X) / self.n
+        squares = (
+            X.multiply(X).mean(axis=0)
+            if issparse(X)
+            else np.einsum("ij,ij->j", X, X) / self.n
+        )
         self.variances = np.maximum(np.asarray(squares).ravel() - self.mean**2, 0)
         self.length = float(np.sqrt(self.variances.sum())) or 1.0
         self.shares = np.full(self.n, 1 / self.n)
@@ -125,7 +143,9 @@ class CentredColumns:
 
     def sums(self, coefficients: np.ndarray) -> np.ndarray:
         """Sums of the rows with each column of coefficients."""
-        return (self.X.T @ coefficients - np.outer(self.mean, coefficients.sum(axis=0))) / self.length
+        return (
+            self.X.T @ coefficients - np.outer(self.mean, coefficients.sum(axis=0))
+        ) / self.length
 
     def widest(self) -> np.ndarray:
         """The columns of largest variance."""
@@ -159,14 +179,25 @@ def mix_columns(columns: CentredColumns, labels: np.ndarray, C: float) -> Mixtur
         return 0.5 * float(v @ v + C * missing @ missing), slopes.ravel()
 
     for _ in range(STEPS if t > 1 else 1):
-        found = minimize(trained, v, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-6})
+        found = minimize(
+            trained,
+            v,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 200, "ftol": 1e-6},
+        )
         v = found.x
         used = weights
-        products = weights * (np.linalg.norm(v.reshape(d, t), axis=0) / np.sqrt(weights)) ** POWER
+        products = (
+            weights
+            * (np.linalg.norm(v.reshape(d, t), axis=0) / np.sqrt(weights)) ** POWER
+        )
         after = np.maximum(products / products.sum(), 1e-12)
         if np.abs(after - weights).max() < CLOSE:
             break
         v = (v.reshape(d, t) * np.sqrt(weights / after)).ravel()
         weights = after
-    scores = np.einsum("it,it->i", labels * np.sqrt(used), columns.scores(found.x.reshape(d, t)))
+    scores = np.einsum(
+        "it,it->i", labels * np.sqrt(used), columns.scores(found.x.reshape(d, t))
+    )
     return Mixture(used, C * np.maximum(0, 1 - scores), scores, float(found.fun))

@@ -30,7 +30,9 @@ from mmcnb import InputError
 MOST_ROWS = 60  # with constraints on triples, of which there are then 136,880
 VIOLATED = 1e-3  # v'M v of an added constraint is below 1 by more than this
 ADDED = 3  # constraints a row and round, at most
-TRIPLE_SIGNS = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])  # -v asks for the same as v
+TRIPLE_SIGNS = np.array(
+    [[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]]
+)  # -v asks for the same as v
 
 
 @dataclass
@@ -65,16 +67,30 @@ class SDPMMC:
     scale: str | None = None
     triples: bool = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
+    ) -> Self:
         """Find the clusters of a few hundred rows; the time grows with their fourth power."""
         if self.triples and X.shape[0] > MOST_ROWS:
-            raise InputError(f"triples=True takes at most {MOST_ROWS} rows, not {X.shape[0]:,}; give fewer.")
+            raise InputError(
+                f"triples=True takes at most {MOST_ROWS} rows, not {X.shape[0]:,}; give fewer."
+            )
         problem = centred_problem(self, X, sample_weight)
         with threadpool_limits(1, "blas"):
-            found = solve_with_triples(problem) if self.triples else solve_label_matrix(problem)
-            root = np.sqrt(problem.shares)  # a weight of 2 is the row given twice, in the eigenvectors too
-            leading = np.linalg.eigh(root[:, None] * found.matrix * root)[1][:, -1] / root
-            signed = signs(leading - balanced_threshold(leading, problem.shares, problem.balance))
+            found = (
+                solve_with_triples(problem)
+                if self.triples
+                else solve_label_matrix(problem)
+            )
+            root = np.sqrt(
+                problem.shares
+            )  # a weight of 2 is the row given twice, in the eigenvectors too
+            leading = (
+                np.linalg.eigh(root[:, None] * found.matrix * root)[1][:, -1] / root
+            )
+            signed = signs(
+                leading - balanced_threshold(leading, problem.shares, problem.balance)
+            )
             alpha, _ = problem.svm(signed)
         self.labels_, self.objective_ = problem.result(signed, alpha)
         self.relaxed_, self.converged_ = found.value, found.converged
@@ -89,7 +105,9 @@ class LabelMatrix(NamedTuple):
     converged: bool
 
 
-def solve_label_matrix(problem: Problem, triples: np.ndarray | None = None) -> LabelMatrix:
+def solve_label_matrix(
+    problem: Problem, triples: np.ndarray | None = None
+) -> LabelMatrix:
     """Solve the relaxation by centres for a growing weight of the dual value, to a gap of 1e-6 of it.
 
     Parameters
@@ -99,15 +117,23 @@ def solve_label_matrix(problem: Problem, triples: np.ndarray | None = None) -> L
     triples : ndarray of shape (constraints, n) or None, default=None
         Vectors v for which v'M v is at least 1.
     """
-    dual = _Dual(problem, np.empty((0, len(problem.bounds))) if triples is None else triples)
+    dual = _Dual(
+        problem, np.empty((0, len(problem.bounds))) if triples is None else triples
+    )
     x, value = dual.start()
     weight = dual.n / value
     while True:
-        gap = (len(x) + dual.n) / weight  # at a centre: the number of barriers over the weight
-        x, centred = dual.centre(x, weight, 1e-6 if gap <= 1e-6 * abs(dual.gain @ x) else 1.0)
+        gap = (
+            len(x) + dual.n
+        ) / weight  # at a centre: the number of barriers over the weight
+        x, centred = dual.centre(
+            x, weight, 1e-6 if gap <= 1e-6 * abs(dual.gain @ x) else 1.0
+        )
         converged = bool(gap <= 1e-6 * abs(dual.gain @ x))
         if converged or not centred:
-            return LabelMatrix(dual.inverse(x) / weight, float(dual.gain @ x) / 2, converged)
+            return LabelMatrix(
+                dual.inverse(x) / weight, float(dual.gain @ x) / 2, converged
+            )
         weight *= 4
 
 
@@ -164,7 +190,9 @@ def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
     where, which = np.nonzero(forms < 1 - VIOLATED)
     order = np.argsort(forms[where, which], kind="stable")
     vectors = np.zeros((len(order), len(matrix)))
-    np.put_along_axis(vectors, triples[where[order]], TRIPLE_SIGNS[which[order]], axis=1)
+    np.put_along_axis(
+        vectors, triples[where[order]], TRIPLE_SIGNS[which[order]], axis=1
+    )
     return vectors
 
 
@@ -191,7 +219,12 @@ class _Dual:
         a = min(0.5, 3 * total / (n * widest))
         z, triples = 1.1 * a * a * widest + 3 * a * total / n, self.vectors[:, 1:]
         # Together the triples take less from S than 3 a total/n.
-        tau = a * total / n / max(1.0, float(np.abs(triples).sum(axis=1).max(initial=0.0)))
+        tau = (
+            a
+            * total
+            / n
+            / max(1.0, float(np.abs(triples).sum(axis=1).max(initial=0.0)))
+        )
         t = np.r_[a * total / n / -self.gain[2 * n], np.full(triples.shape[1], tau)]
         return np.r_[np.full(n, z), np.full(n, a), t], a * total
 
@@ -204,7 +237,11 @@ class _Dual:
         z, a, t = self.split(x)
         if min(a.min(), 1 - a.max(), t.min()) <= 0:
             return None
-        S = (self.vectors * (self.signs * t)) @ self.vectors.T - a[:, None] * self.gram * a + np.diag(z)
+        S = (
+            (self.vectors * (self.signs * t)) @ self.vectors.T
+            - a[:, None] * self.gram * a
+            + np.diag(z)
+        )
         factor, failed = lapack.dpotrf(S, lower=1, clean=1)
         return None if failed else factor
 
@@ -214,7 +251,10 @@ class _Dual:
         if factor is None:
             return -np.inf
         logarithms = (
-            2 * np.log(np.diag(factor)).sum() + np.log(a).sum() + np.log1p(-a).sum() + np.log(t).sum()
+            2 * np.log(np.diag(factor)).sum()
+            + np.log(a).sum()
+            + np.log1p(-a).sum()
+            + np.log(t).sum()
         )
         return float(weight * (self.gain @ x) + logarithms)
 
@@ -228,7 +268,11 @@ class _Dual:
         B, V, signs = a[:, None] * self.gram, self.vectors, self.signs
         PB, PV = P @ B, P @ V
         VPV = V.T @ PV
-        gradient = np.r_[np.diag(P), 1 / a - 1 / (1 - a) - 2 * np.diag(PB), signs * np.diag(VPV) + 1 / t]
+        gradient = np.r_[
+            np.diag(P),
+            1 / a - 1 / (1 - a) - 2 * np.diag(PB),
+            signs * np.diag(VPV) + 1 / t,
+        ]
         hessian = np.empty((len(x), len(x)))
         hessian[:n, :n] = P * P
         hessian[:n, n : 2 * n] = -2 * P * PB
@@ -240,7 +284,9 @@ class _Dual:
         hessian[2 * n :, 2 * n :] = np.outer(signs, signs) * VPV**2 + np.diag(t**-2)
         return gradient, hessian
 
-    def centre(self, x: np.ndarray, weight: float, close: float) -> tuple[np.ndarray, bool]:
+    def centre(
+        self, x: np.ndarray, weight: float, close: float
+    ) -> tuple[np.ndarray, bool]:
         """Newton's method to the largest merit, and whether it came close."""
         before = np.inf
         while True:
@@ -248,10 +294,15 @@ class _Dual:
             gradient += weight * self.gain
             direction = solve_scaled(hessian, gradient)
             decrement = float(gradient @ direction)
-            if decrement < close or before / 2 < decrement < 1e-2:  # rounding ends the ascent
+            if (
+                decrement < close or before / 2 < decrement < 1e-2
+            ):  # rounding ends the ascent
                 return x, True
             before, merit, length = decrement, self.merit(x, weight), 1.0
-            while self.merit(x + length * direction, weight) < merit + 0.1 * length * decrement:
+            while (
+                self.merit(x + length * direction, weight)
+                < merit + 0.1 * length * decrement
+            ):
                 length *= 0.6
                 if length < 1e-10:
                     return x, decrement < 1

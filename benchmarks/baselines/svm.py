@@ -17,16 +17,29 @@ POLYNOMIAL = {"degree": 3, "coef0": 1.0}
 def rows_of(X: Any, scale: str | None) -> Any:
     """Dense or CSR rows as float64; "standard" scales the columns, and centres those of dense rows."""
     X = X.astype(np.float64)
-    return StandardScaler(with_mean=not issparse(X)).fit_transform(X) if scale == "standard" else X
+    return (
+        StandardScaler(with_mean=not issparse(X)).fit_transform(X)
+        if scale == "standard"
+        else X
+    )
 
 
-def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray) -> float:
+def default_gamma(
+    gamma: float | str, kernel: str, X: Any, weights: np.ndarray
+) -> float:
     """A number as it is; "auto", "median" and "scale" as `mmcnb.KernelKMeans` has them."""
     if not isinstance(gamma, str):
         return gamma
     if gamma == "median":
-        return 0.5 / float(np.median(euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]))
-    mean, square = (weights @ rows / weights.sum() for rows in (X, X.power(2) if issparse(X) else X**2))
+        return 0.5 / float(
+            np.median(
+                euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
+            )
+        )
+    mean, square = (
+        weights @ rows / weights.sum()
+        for rows in (X, X.power(2) if issparse(X) else X**2)
+    )
     if gamma == "auto" and kernel == "rbf":
         return 1 / (2 * 0.55**2 * float(2 * np.maximum(square - mean**2, 0).sum()))
     return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
@@ -50,7 +63,10 @@ def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> flo
     gaps = np.flatnonzero(values[1:] > values[:-1])
     if gaps.size == 0:
         return 0.0
-    middles, smaller = (values[gaps] + values[gaps + 1]) / 2, np.minimum(below[gaps], 1 - below[gaps])
+    middles, smaller = (
+        (values[gaps] + values[gaps + 1]) / 2,
+        np.minimum(below[gaps], 1 - below[gaps]),
+    )
     fair = smaller >= min(least, smaller.max())
     return float(middles[fair][np.abs(middles[fair]).argmin()])
 
@@ -96,18 +112,26 @@ class Problem:
         for tolerance in (1e-10, 1e-8, 1e-6):
             solver = piqp.DenseSolver()
             solver.settings.eps_abs = solver.settings.eps_rel = tolerance
-            solver.setup(matrix, -self.bounds / size, x_l=np.zeros(len(y)), x_u=np.ones(len(y)))
+            solver.setup(
+                matrix, -self.bounds / size, x_l=np.zeros(len(y)), x_u=np.ones(len(y))
+            )
             if solver.solve() == piqp.PIQP_SOLVED:
                 alpha = self.bounds * np.clip(solver.result.x, 0.0, 1.0)
-                return alpha, float(alpha.sum() - 0.5 * (alpha * y) @ self.gram @ (alpha * y))
-        raise InputError("the support vector machine of the labels has no solution; lower C.")
+                return alpha, float(
+                    alpha.sum() - 0.5 * (alpha * y) @ self.gram @ (alpha * y)
+                )
+        raise InputError(
+            "the support vector machine of the labels has no solution; lower C."
+        )
 
     def result(self, y: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, float]:
         """Clusters in balance by a machine with multipliers α, and 1/2 |w|² + Σ u_i max(0, 1 - abs(f_i))."""
         f = self.gram @ (alpha * y)
         norm2 = float(alpha * y @ f)
         f -= balanced_threshold(f, self.shares, self.balance)
-        return clusters(f), 0.5 * norm2 + float(self.bounds @ np.maximum(0, 1 - np.abs(f)))
+        return clusters(f), 0.5 * norm2 + float(
+            self.bounds @ np.maximum(0, 1 - np.abs(f))
+        )
 
 
 def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Problem:
@@ -116,7 +140,9 @@ def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Pro
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     shares = weights / weights.sum()
     gamma = default_gamma(model.gamma, model.kernel, X, weights)
-    K = pairwise_kernels(X, metric=model.kernel, filter_params=True, gamma=gamma, **POLYNOMIAL)
+    K = pairwise_kernels(
+        X, metric=model.kernel, filter_params=True, gamma=gamma, **POLYNOMIAL
+    )
     means = K @ shares
     centred = K - means[:, None] - means + shares @ means
     return Problem((centred + centred.T) / 2, model.C * weights, shares, model.balance)

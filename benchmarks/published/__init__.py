@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 
-__all__ = ["EVO", "MKC", "RLS", "SKMMC", "THESIS", "figure", "published", "read_csv", "table_figures"]
+__all__ = [
+    "EVO",
+    "MKC",
+    "RLS",
+    "SKMMC",
+    "THESIS",
+    "figure",
+    "published",
+    "read_csv",
+    "table_figures",
+]
 
 SKMMC, MKC, THESIS, EVO, RLS = "SKMMC", "MKC", "MKC thesis", "EvoMMC", "UMC-RLS"
 PAPERS = ("skmmc", "evommc", "umc_rls", "mkc", "mkc_thesis")
@@ -38,7 +48,9 @@ def published() -> pd.DataFrame:
     return _frame().copy()
 
 
-def figure(paper: str, dataset: str, method: str, metric: str, table: str | None = None) -> float:
+def figure(
+    paper: str, dataset: str, method: str, metric: str, table: str | None = None
+) -> float:
     """One figure; NaN if none was published.
 
     Parameters
@@ -74,12 +86,17 @@ def table_figures() -> pd.DataFrame:
     711
     """
     frame = _frame()
-    return frame[(frame["method"] != "") & frame["table"].str.startswith("Tab")].reset_index(drop=True)
+    return frame[
+        (frame["method"] != "") & frame["table"].str.startswith("Tab")
+    ].reset_index(drop=True)
 
 
 @cache
 def _frame() -> pd.DataFrame:
-    papers, notes = pd.concat(map(read_csv, PAPERS), ignore_index=True), read_csv("notes")
+    papers, notes = (
+        pd.concat(map(read_csv, PAPERS), ignore_index=True),
+        read_csv("notes"),
+    )
     frame = papers.merge(notes, how="left", on=["paper", "table", "metric"])
     return frame.fillna({"method": "", "note": ""})[list(COLUMNS)]
 
@@ -96,5 +113,7 @@ def _figures() -> dict[tuple[str, str, str, str, str | None], float]:
     found: dict[tuple[str, str, str, str, str | None], float] = {}
     for row in _frame().itertuples():
         for table in (row.table, None):
-            found.setdefault((row.paper, row.dataset, row.method, row.metric, table), row.value)
+            found.setdefault(
+                (row.paper, row.dataset, row.method, row.metric, table), row.value
+            )
     return found

@@ -52,7 +52,10 @@ def coverage() -> pd.DataFrame:
     tables = pd.MultiIndex.from_frame(frame[["paper", "table"]]).isin(list(SECTIONS))
     frame = frame[tables & (frame["method"] != "")].reset_index(drop=True)
     found = [
-        any((row.dataset, row.method) in _runs_of(*section) for section in SECTIONS[row.paper, row.table])
+        any(
+            (row.dataset, row.method) in _runs_of(*section)
+            for section in SECTIONS[row.paper, row.table]
+        )
         for row in frame.itertuples()
     ]
     return frame.assign(run=found)
@@ -62,7 +65,11 @@ def coverage() -> pd.DataFrame:
 def _runs_of(study: str, part: str) -> frozenset[tuple[str, str]]:
     """Data sets and methods of a section by the paper's protocol."""
     module, options = import_module(f"benchmarks.studies.{study}"), Options(Path())
-    section = module.SECTIONS[part] if part else Section(module.grid, module.compute, module.tables)
+    section = (
+        module.SECTIONS[part]
+        if part
+        else Section(module.grid, module.compute, module.tables)
+    )
     runs = _as_if_run(section.grid(options))
     for follow in section.follow:
         runs = pd.concat([runs, _as_if_run(follow(runs, options))], ignore_index=True)
@@ -75,15 +82,22 @@ def _runs_of(study: str, part: str) -> frozenset[tuple[str, str]]:
 def _as_if_run(runs: pd.DataFrame) -> pd.DataFrame:
     """Results of runs that all went equally well, for the runs that follow from them."""
     parameters = pd.DataFrame(list(runs["parameters"]), index=runs.index)
-    found = dict.fromkeys(("accuracy", "rand", "n", "d", "seconds", "peak_mib"), 1) | {"weights": ""}
-    return runs.assign(status=OK, parameters=runs["parameters"].map(as_json), **found).join(parameters)
+    found = dict.fromkeys(("accuracy", "rand", "n", "d", "seconds", "peak_mib"), 1) | {
+        "weights": ""
+    }
+    return runs.assign(
+        status=OK, parameters=runs["parameters"].map(as_json), **found
+    ).join(parameters)
 
 
 def _means_over_pairs(runs: pd.DataFrame) -> frozenset[tuple[str, str]]:
     """The paper's name of the mean of each method over the pairs of a set."""
     whole = evolutionary.whole_of_pairs(runs)
     counts = runs.groupby("method")["dataset"].nunique()
-    return frozenset((evolutionary.pairs_of(whole, count), str(method)) for method, count in counts.items())
+    return frozenset(
+        (evolutionary.pairs_of(whole, count), str(method))
+        for method, count in counts.items()
+    )
 
 
 def _by_table(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,8 +13,22 @@ import pandas as pd
 import benchmarks
 from benchmarks.journal import whole_file
 from benchmarks.report.figures import Panel, curves, dots, png, svg
-from benchmarks.report.summary import FEWEST_SIZES, Study, View, primary, read_all, summarise
-from benchmarks.report.tables import Table, comparison, everything, failures, goals, growth
+from benchmarks.report.summary import (
+    FEWEST_SIZES,
+    Study,
+    View,
+    primary,
+    read_all,
+    summarise,
+)
+from benchmarks.report.tables import (
+    Table,
+    comparison,
+    everything,
+    failures,
+    goals,
+    growth,
+)
 from mmcnb import InputError
 
 __all__ = ["write_report"]
@@ -50,12 +64,22 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
     InputError
         If there is no frame, or one is damaged; if a figure lacks its study; or if Jinja2 is not installed.
     """
-    studies = [(study, list(_sections(study, folder)), _docstring(study.name)) for study in read_all(folder)]
-    panels = {study.name: [*chain(*(each.panels for each in sections))] for study, sections, _ in studies}
-    drawn = {figures / f"{name}.png": name for name in README_FIGURES} if figures else {}
+    studies = [
+        (study, list(_sections(study, folder)), _docstring(study.name))
+        for study in read_all(folder)
+    ]
+    panels = {
+        study.name: [*chain(*(each.panels for each in sections))]
+        for study, sections, _ in studies
+    }
+    drawn = (
+        {figures / f"{name}.png": name for name in README_FIGURES} if figures else {}
+    )
     for name in drawn.values():
         if not panels.get(name):
-            raise InputError(f"{name}.png needs the study {name}; run python -m benchmarks {name} first.")
+            raise InputError(
+                f"{name}.png needs the study {name}; run python -m benchmarks {name} first."
+            )
     page = folder / "report.html"
     with whole_file(page) as aside:
         aside.write_text(_page(studies=studies, svg=svg), encoding="utf-8")
@@ -77,7 +101,9 @@ def _sections(study: Study, folder: Path) -> Iterator[Section]:
         yield Section("Failed runs", [], [failures(study.failed)])
 
 
-def _shown(rows: pd.DataFrame, view: View, sweep: str) -> tuple[list[Panel], list[Table]]:
+def _shown(
+    rows: pd.DataFrame, view: View, sweep: str
+) -> tuple[list[Panel], list[Table]]:
     """The figures and tables of a section."""
     metric = primary(rows["metric"], view)
     if set(rows["method"]) == {""}:  # facts of the data
@@ -89,12 +115,19 @@ def _shown(rows: pd.DataFrame, view: View, sweep: str) -> tuple[list[Panel], lis
         return list(curves(rows, metric, "x", sweep, lines, each)), [whole]
     groups = [("", rows)] if view.by_rows else rows.groupby("dataset")
     growing = {
-        name: part for name, part in groups if part.groupby("method")["n"].nunique().max() >= FEWEST_SIZES
+        name: part
+        for name, part in groups
+        if part.groupby("method")["n"].nunique().max() >= FEWEST_SIZES
     }
     panels = [] if view.by_rows and growing else dots(rows, metric)
-    tables = [comparison(rows, each) for each in dict.fromkeys([metric, "seconds"] if growing else [metric])]
+    tables = [
+        comparison(rows, each)
+        for each in dict.fromkeys([metric, "seconds"] if growing else [metric])
+    ]
     for name, part in growing.items():
-        panels += curves(part, metric, "n", "rows", "method", "" if view.by_rows else "dataset")
+        panels += curves(
+            part, metric, "n", "rows", "method", "" if view.by_rows else "dataset"
+        )
         tables.append(growth(part, name))
     return panels, [*tables, whole]
 
@@ -102,7 +135,11 @@ def _shown(rows: pd.DataFrame, view: View, sweep: str) -> tuple[list[Panel], lis
 def _docstring(name: str) -> str:
     """The docstring of a study; it is read and not imported, since a study may be gone."""
     path = Path(benchmarks.__file__).parent / "studies" / f"{name.replace('-', '_')}.py"
-    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "") if path.exists() else ""
+    return (
+        (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "")
+        if path.exists()
+        else ""
+    )
 
 
 def _page(**given: Any) -> str:
@@ -110,8 +147,16 @@ def _page(**given: Any) -> str:
     try:
         from jinja2 import StrictUndefined, Template
     except ImportError:
-        raise InputError("the page needs jinja2: pip install 'mmcnb[benchmarks]'.") from None
+        raise InputError(
+            "the page needs jinja2: pip install 'mmcnb[benchmarks]'."
+        ) from None
 
     text = Path(__file__).with_name("page.html.jinja").read_text(encoding="utf-8")
-    page = Template(text, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    page = Template(
+        text,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     return page.render(given)

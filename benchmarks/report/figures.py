@@ -12,27 +12,61 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmarks.report.summary import FEWEST_SIZES, PAPER, PUBLISHED, YARDSTICKS, is_share
+from benchmarks.report.summary import (
+    FEWEST_SIZES,
+    PAPER,
+    PUBLISHED,
+    YARDSTICKS,
+    is_share,
+)
 from benchmarks.report.tables import label
 
 # Distinct for colour-blind readers with their markers, dark enough for text on white; variables of the page.
-COLOURS = ("#0072b2", "#b34700", "#00735c", "#a0458a", "#7a5c00", "#5b4fbf", "#8b1e3f", "#4a5560")
+COLOURS = (
+    "#0072b2",
+    "#b34700",
+    "#00735c",
+    "#a0458a",
+    "#7a5c00",
+    "#5b4fbf",
+    "#8b1e3f",
+    "#4a5560",
+)
 MARKERS = "osD^vP*X<>"
 INK, GRID = "#1a1a1b", "#d6d6d7"
 FONT, DPI = 10, 140
 CHARACTER = 0.55 * FONT / 72  # inches, about the mean width of a character
 WIDTH, HEIGHT = 4.6, 3.3  # inches; a phone shows them at about this size
-FILLS = {PAPER: "left", PUBLISHED: "none"}  # of the markers; other protocols have full ones
+FILLS = {
+    PAPER: "left",
+    PUBLISHED: "none",
+}  # of the markers; other protocols have full ones
 MOST_METHODS = 8  # in one figure
 WIDE_RANGE = 50.0  # values that differ by such a factor stand on a logarithmic axis
 LONG_NAME = 24  # characters, beyond which a legend has one column
 NAME_GAP = 0.07  # between names at the ends of lines, in heights of the axes
 STYLE = {
-    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
-    **{"font.size": FONT, "axes.titlesize": FONT, "axes.titlelocation": "left", "grid.color": GRID},
+    **dict.fromkeys(
+        (
+            "text.color",
+            "axes.edgecolor",
+            "axes.labelcolor",
+            "xtick.color",
+            "ytick.color",
+        ),
+        INK,
+    ),
+    **{
+        "font.size": FONT,
+        "axes.titlesize": FONT,
+        "axes.titlelocation": "left",
+        "grid.color": GRID,
+    },
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True},
     **{"svg.fonttype": "none", "svg.hashsalt": "the same page of the same frames"},
-    **dict.fromkeys(("figure.constrained_layout.w_pad", "figure.constrained_layout.h_pad"), 0.1),
+    **dict.fromkeys(
+        ("figure.constrained_layout.w_pad", "figure.constrained_layout.h_pad"), 0.1
+    ),
 }
 
 
@@ -68,14 +102,19 @@ class Panel(NamedTuple):
 
 def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
     """Dots for each data set: ours by each protocol and as published, k-means and coin flips."""
-    rows = rows[rows["metric"] == metric].assign(published=rows["protocol"] == PUBLISHED)
+    rows = rows[rows["metric"] == metric].assign(
+        published=rows["protocol"] == PUBLISHED
+    )
     names = list(rows["name"].unique())
     # Published figures come last in the legend.
     rows = rows.sort_values(["published", "order", "rank", "protocol"], kind="stable")
     ours = rows.sort_values("order").groupby("method", sort=False)["ours"].first()
     yardsticks = ours.index.isin(YARDSTICKS)
     first = ours & (ours.cumsum() <= MOST_METHODS - yardsticks.sum())
-    rows = rows[rows["method"].isin(ours.index[first | yardsticks]) & (rows["ours"] | ~rows["published"])]
+    rows = rows[
+        rows["method"].isin(ours.index[first | yardsticks])
+        & (rows["ours"] | ~rows["published"])
+    ]
     several = rows.loc[~rows["published"], "protocol"].nunique() > 1
     told = (", " + rows["protocol"]).where(rows["published"] | several, "")
     points = _points(rows.assign(line=rows["method"] + told), "method", metric)
@@ -85,12 +124,24 @@ def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
     # The dots of a row stand one below the other, so that none hides another.
     shift = 0.8 * ((place + 0.5) / len(lines) - 0.5)
     fill = points["protocol"].map(FILLS).fillna("full")
-    points = points.assign(x=points["y"], y=points["name"].map(names.index) + shift, sd=0.0, fill=fill)
+    points = points.assign(
+        x=points["y"], y=points["name"].map(names.index) + shift, sd=0.0, fill=fill
+    )
     log_x = 0 < WIDE_RANGE * points["x"].min() < points["x"].max()
-    return [Panel(f"{label(metric)} by data set.", points, _axis(metric), log_x=log_x, names=names)]
+    return [
+        Panel(
+            f"{label(metric)} by data set.",
+            points,
+            _axis(metric),
+            log_x=log_x,
+            names=names,
+        )
+    ]
 
 
-def curves(rows: pd.DataFrame, metric: str, x: str, x_label: str, lines: str, each: str) -> Iterator[Panel]:
+def curves(
+    rows: pd.DataFrame, metric: str, x: str, x_label: str, lines: str, each: str
+) -> Iterator[Panel]:
     """The metric, then the seconds, against rows or a parameter, a figure for each protocol.
 
     Parameters
@@ -109,16 +160,29 @@ def curves(rows: pd.DataFrame, metric: str, x: str, x_label: str, lines: str, ea
         A column each value of which has figures of its own; "" is none.
     """
     rows = rows[rows[x].notna() & (rows["protocol"] != PUBLISHED)]
-    rows = rows.assign(line=rows[lines], x=rows[x], fill="full").sort_values("x", kind="stable")
+    rows = rows.assign(line=rows[lines], x=rows[x], fill="full").sort_values(
+        "x", kind="stable"
+    )
     for shown in dict.fromkeys((metric, "seconds")):
         seconds, points = shown == "seconds", _points(rows, "line", shown)
-        for (protocol, *one), part in points.groupby(["protocol", *filter(None, [each])], sort=False):
-            where = "".join(f" {'of' if each == 'method' else 'on'} {name}" for name in one)
+        for (protocol, *one), part in points.groupby(
+            ["protocol", *filter(None, [each])], sort=False
+        ):
+            where = "".join(
+                f" {'of' if each == 'method' else 'on'} {name}" for name in one
+            )
             fitted = seconds and x == "n"
             fits = " Lines are least squares fits to the logarithms." if fitted else ""
             caption = f"{label(shown)}{where} against {x_label}, {protocol}.{fits}"
             logs = {"log_x": part["x"].min() > 0, "log_y": seconds}
-            yield Panel(caption, part, x_label, f"{_axis(shown)}, {protocol}", **logs, fitted=fitted)
+            yield Panel(
+                caption,
+                part,
+                x_label,
+                f"{_axis(shown)}, {protocol}",
+                **logs,
+                fitted=fitted,
+            )
 
 
 def _points(rows: pd.DataFrame, styled: str, metric: str) -> pd.DataFrame:
@@ -136,7 +200,10 @@ def _axis(metric: str) -> str:
 def draw(panel: Panel, figure: Any) -> Any:
     """Draw a panel into a figure of Matplotlib, and return the axes."""
     axes = figure.add_subplot(xlabel=panel.x_label, title=panel.title)
-    axes.set(xscale="log" if panel.log_x else "linear", yscale="log" if panel.log_y else "linear")
+    axes.set(
+        xscale="log" if panel.log_x else "linear",
+        yscale="log" if panel.log_y else "linear",
+    )
     axes.grid(axis="x" if panel.names else "both", linewidth=0.6)
     ends = {}
     for name, points in panel.points.groupby("line", sort=False):
@@ -145,12 +212,34 @@ def draw(panel: Panel, figure: Any) -> Any:
         colour = COLOURS[style % len(COLOURS)]
         ends[name] = (x[-1], y[-1], colour)
         fitted = panel.fitted and len(x) >= FEWEST_SIZES
-        marker = {"marker": MARKERS[style % len(MARKERS)], "fillstyle": fill, "markerfacecoloralt": "none"}
-        line = {"linestyle": "none" if panel.names or fitted else "-", "linewidth": 1.4, "elinewidth": 0.9}
-        axes.errorbar(x, y, sd, label=name, color=colour, clip_on=not panel.names, **marker, **line)
+        marker = {
+            "marker": MARKERS[style % len(MARKERS)],
+            "fillstyle": fill,
+            "markerfacecoloralt": "none",
+        }
+        line = {
+            "linestyle": "none" if panel.names or fitted else "-",
+            "linewidth": 1.4,
+            "elinewidth": 0.9,
+        }
+        axes.errorbar(
+            x,
+            y,
+            sd,
+            label=name,
+            color=colour,
+            clip_on=not panel.names,
+            **marker,
+            **line,
+        )
         if fitted:
             slope, intercept = np.polyfit(np.log(x), np.log(y), 1)
-            axes.plot(x[[0, -1]], np.exp(intercept) * x[[0, -1]] ** slope, linewidth=1.1, color=colour)
+            axes.plot(
+                x[[0, -1]],
+                np.exp(intercept) * x[[0, -1]] ** slope,
+                linewidth=1.1,
+                color=colour,
+            )
     axes.minorticks_off()
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
@@ -190,26 +279,43 @@ def brief(value: float) -> str:
 def _name_rows(axes: Any, panel: Panel) -> None:
     """Data sets to the left of their dots, and the lines in a legend above."""
     axes.set_yticks(range(len(panel.names)), panel.names)
-    axes.set(ylim=(len(panel.names) - 0.5, -0.5), xlim=(None if panel.log_x else 0, None))
+    axes.set(
+        ylim=(len(panel.names) - 0.5, -0.5), xlim=(None if panel.log_x else 0, None)
+    )
     axes.tick_params(axis="y", length=0)
     for place in range(1, len(panel.names)):
         axes.axhline(place - 0.5, color=GRID, linewidth=0.6)
     markers, names = axes.get_legend_handles_labels()
     ncols = 1 if max(map(len, names)) > LONG_NAME else 2
     look: dict[str, Any] = {"handletextpad": 0.2, "frameon": False, "ncols": ncols}
-    axes.figure.legend([marker.lines[0] for marker in markers], names, loc="outside upper left", **look)
+    axes.figure.legend(
+        [marker.lines[0] for marker in markers], names, loc="outside upper left", **look
+    )
 
 
 def _name_ends(axes: Any, ends: dict[str, tuple[float, float, str]]) -> None:
     """Names to the right of the axes, moved apart if they would touch."""
     # In shares of the axes, so that they are right whatever room the names leave to these.
     to_share = axes.transData + axes.transAxes.inverted()
-    heights = spread([to_share.transform((x, y))[1] for x, y, _ in ends.values()], NAME_GAP, 0.0, 1.0)
+    heights = spread(
+        [to_share.transform((x, y))[1] for x, y, _ in ends.values()], NAME_GAP, 0.0, 1.0
+    )
     for (name, (x, y, colour)), height in zip(ends.items(), heights, strict=True):
-        arrow = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0, 0.5)}
+        arrow = {
+            "arrowstyle": "-",
+            "color": colour,
+            "linewidth": 0.6,
+            "relpos": (0, 0.5),
+        }
         arrow |= {"shrinkA": 0, "shrinkB": 4}
-        place: dict[str, Any] = {"xytext": (1.06, height), "textcoords": "axes fraction", "va": "center"}
-        axes.annotate(name, (x, y), **place, color=colour, annotation_clip=False, arrowprops=arrow)
+        place: dict[str, Any] = {
+            "xytext": (1.06, height),
+            "textcoords": "axes fraction",
+            "va": "center",
+        }
+        axes.annotate(
+            name, (x, y), **place, color=colour, annotation_clip=False, arrowprops=arrow
+        )
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -230,7 +336,9 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return result.tolist()
 
 
-def save(panels: Sequence[Panel], target: Any, columns: int = 1, **options: Any) -> None:
+def save(
+    panels: Sequence[Panel], target: Any, columns: int = 1, **options: Any
+) -> None:
     """Draw panels, so many in a row, and save them with options of ``Figure.savefig``."""
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -63,15 +63,25 @@ VIEWS = {
     "adult": View(("SKMMC",), ("SKMMC",), by_rows=True),
     "usps": View(("SKMMC",), ("SKMMC",), by_rows=True),
     "eta": View(("SKMMC",), sweeps={"": "eta"}),
-    "evolutionary": View(("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error", {"restarts": "restarts"}),
+    "evolutionary": View(
+        ("EvoMMC", "FastEvoMMC"), ("EvoMMC",), "error", {"restarts": "restarts"}
+    ),
     "rls": View(("UMC-RLS", "mixed shaking", "UnsupervisedRLS"), ("UMC-RLS",), "ari"),
     "mkc": View(
         ("MKC", "MKC of a sample"),
         ("MKC", "MKC thesis"),
         sweeps={"speed, eta": "eta", "speed, kernels": "kernels"}
-        | {"curves, accuracy": "round", "curves, violation": "step", "curves, time": "eta"},
+        | {
+            "curves, accuracy": "round",
+            "curves, violation": "step",
+            "curves, time": "eta",
+        },
     ),
-    "scm": View(("SCM",), metric="average_precision", sweeps={"spaces": "clusters", "rounds": "rounds"}),
+    "scm": View(
+        ("SCM",),
+        metric="average_precision",
+        sweeps={"spaces": "clusters", "rounds": "rounds"},
+    ),
     "peers": View(metric="ari"),
     "choice": View(("MaximumMarginClustering",), metric="ari"),
     "columns": View(("MaximumMarginClustering",), metric="ari"),
@@ -137,7 +147,9 @@ def read_all(folder: Path) -> list[Study]:
             f"there is no frame of a study (*.parquet) in {folder}; "
             f"run python -m benchmarks STUDY --out {folder} first."
         )
-    return [read(found[name]) for name in dict.fromkeys((*VIEWS, *found)) if name in found]
+    return [
+        read(found[name]) for name in dict.fromkeys((*VIEWS, *found)) if name in found
+    ]
 
 
 def read(path: Path) -> Study:
@@ -152,23 +164,36 @@ def read(path: Path) -> Study:
     failed = tidy["status"] == FAILED
     done = tidy[~failed]
     runs = done.drop_duplicates(IDENTITY)
-    resources = runs[[*IDENTITY, "n", *RESOURCES]].melt([*IDENTITY, "n"], var_name="metric")
+    resources = runs[[*IDENTITY, "n", *RESOURCES]].melt(
+        [*IDENTITY, "n"], var_name="metric"
+    )
     values = pd.concat([done[resources.columns], resources]).dropna(subset="value")
     repeated = values[values.duplicated([*IDENTITY, "metric"])]
     if len(repeated):
         twice = "has {metric} of {method} on {dataset} twice for one seed"
         raise _damaged(path, twice.format(**repeated.iloc[0]))
-    stated = pd.DataFrame([json.loads(text) for text in tidy["versions"].unique()], dtype=object)
-    versions = {name: " or ".join(sorted({*map(str, stated[name].dropna())})) for name in stated}
+    stated = pd.DataFrame(
+        [json.loads(text) for text in tidy["versions"].unique()], dtype=object
+    )
+    versions = {
+        name: " or ".join(sorted({*map(str, stated[name].dropna())})) for name in stated
+    }
     return Study(
         name=path.stem,
         view=VIEWS.get(path.stem, View()),
         header=_header(path.with_suffix(".jsonl")),
         values=values,
         runs=len(runs),
-        failed=tidy[failed].drop_duplicates(IDENTITY)[[*IDENTITY, "reason"]].sort_values(IDENTITY),
+        failed=tidy[failed]
+        .drop_duplicates(IDENTITY)[[*IDENTITY, "reason"]]
+        .sort_values(IDENTITY),
         versions=versions,
-        digests=dict(runs[["dataset", "digest"]].dropna().sort_values(["dataset", "digest"]).to_numpy()),
+        digests=dict(
+            runs[["dataset", "digest"]]
+            .dropna()
+            .sort_values(["dataset", "digest"])
+            .to_numpy()
+        ),
     )
 
 
@@ -185,7 +210,9 @@ def _header(journal: Path) -> dict[str, Any]:
 
 
 def _damaged(path: Path, fault: str) -> InputError:
-    return InputError(f"{path} {fault}; delete it and run python -m benchmarks {path.stem} again.")
+    return InputError(
+        f"{path} {fault}; delete it and run python -m benchmarks {path.stem} again."
+    )
 
 
 def _tidy(path: Path) -> pd.DataFrame:
@@ -225,11 +252,16 @@ def summarise(study: Study) -> pd.DataFrame:
     table = groups.agg(mean="mean", sd="std", count="count").reset_index()
     table = pd.concat([table, _published(table, view)], ignore_index=True)
     places = {method: place_of(method, view) for method in table["method"]}
-    table["ours"] = [not view.ours or places[method][0] < len(view.ours) for method in table["method"]]
+    table["ours"] = [
+        not view.ours or places[method][0] < len(view.ours)
+        for method in table["method"]
+    ]
     table["order"] = table["method"].map(sorted(places, key=places.__getitem__).index)
     table["rank"] = table["protocol"].map(PROTOCOLS.index)
     several = table.groupby(["part", "dataset"])["n"].transform("nunique") > 1
-    table["name"] = table["dataset"] + table["n"].map(", {:,.0f} rows".format).where(several, "")
+    table["name"] = table["dataset"] + table["n"].map(", {:,.0f} rows".format).where(
+        several, ""
+    )
     keys = ["part", "n", "dataset", "order", "rank", "protocol", "x", "metric"]
     return table.sort_values(keys, ignore_index=True)
 
@@ -249,7 +281,8 @@ def chosen(study: Study) -> pd.DataFrame:
     """
     view, values = study.view, study.values.copy()
     split = [
-        _split(text, view.sweeps.get(part, "")) for part, text in values[["part", "parameters"]].to_numpy()
+        _split(text, view.sweeps.get(part, ""))
+        for part, text in values[["part", "parameters"]].to_numpy()
     ]
     values[["x", "rest"]] = pd.DataFrame(split, index=values.index)
     kept = [
@@ -263,13 +296,17 @@ def _split(text: str, swept: str) -> tuple[float, str]:
     """The value of the swept parameter, and the other parameters."""
     given = json.loads(text)
     value = given.pop(swept, None)
-    return float(value) if isinstance(value, int | float) else np.nan, json.dumps(given, sort_keys=True)
+    return float(value) if isinstance(value, int | float) else np.nan, json.dumps(
+        given, sort_keys=True
+    )
 
 
 def _best(group: pd.DataFrame, view: View) -> pd.DataFrame:
     metric = primary(group["metric"], view)
     means = group[group["metric"] == metric].groupby("rest")["value"].mean()
-    return group[group["rest"] == (means.idxmax() if direction(metric) > 0 else means.idxmin())]
+    return group[
+        group["rest"] == (means.idxmax() if direction(metric) > 0 else means.idxmin())
+    ]
 
 
 def _set_apart(group: pd.DataFrame) -> pd.DataFrame:
@@ -286,7 +323,9 @@ def _published(table: pd.DataFrame, view: View) -> pd.DataFrame:
     printed = published()
     printed = printed[printed["paper"].isin(view.papers)].drop_duplicates(keys)
     measured = table[["part", "n", *keys]].drop_duplicates()
-    found = measured.merge(printed[[*keys, "value"]], on=keys).rename(columns={"value": "mean"})
+    found = measured.merge(printed[[*keys, "value"]], on=keys).rename(
+        columns={"value": "mean"}
+    )
     return found.assign(protocol=PUBLISHED)
 
 
@@ -304,7 +343,10 @@ def direction(metric: str) -> int:
 def primary(metrics: Iterable[str], view: View) -> str:
     """The metric that figures show: the view's, else the first preferred, else the first, else seconds."""
     found = sorted({*metrics} - {*RESOURCES})
-    return next((name for name in (view.metric, *PREFERRED) if name in found), (*found, "seconds")[0])
+    return next(
+        (name for name in (view.metric, *PREFERRED) if name in found),
+        (*found, "seconds")[0],
+    )
 
 
 def place_of(method: str, view: View) -> tuple[int, list[Any]]:

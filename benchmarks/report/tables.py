@@ -39,7 +39,9 @@ class Table(NamedTuple):
     @property
     def numeric(self) -> list[bool]:
         """Whether each column has numbers, by which it is sorted."""
-        return [bool(self.texts[name].str.fullmatch(NUMBER).all()) for name in self.texts]
+        return [
+            bool(self.texts[name].str.fullmatch(NUMBER).all()) for name in self.texts
+        ]
 
 
 def label(metric: str) -> str:
@@ -80,7 +82,10 @@ def cell(metric: str, mean: float, sd: float, count: float) -> str:
 
 
 def _cells(rows: pd.DataFrame) -> list[str]:
-    return [cell(*row) for row in rows[["metric", "mean", "sd", "count"]].itertuples(index=False)]
+    return [
+        cell(*row)
+        for row in rows[["metric", "mean", "sd", "count"]].itertuples(index=False)
+    ]
 
 
 def comparison(rows: pd.DataFrame, metric: str) -> Table:
@@ -88,9 +93,17 @@ def comparison(rows: pd.DataFrame, metric: str) -> Table:
     rows = rows[rows["metric"] == metric]
     scores = direction(metric) * rows["mean"]
     groups = scores.groupby([rows["name"], rows["protocol"]])
-    best = (scores == groups.transform("max")) & (groups.transform("size") > 1) & (direction(metric) != 0)
+    best = (
+        (scores == groups.transform("max"))
+        & (groups.transform("size") > 1)
+        & (direction(metric) != 0)
+    )
     rows = rows.assign(text=_cells(rows), best=best)
-    wide = rows.pivot(index="name", columns=["order", "rank", "method", "protocol"], values=["text", "best"])
+    wide = rows.pivot(
+        index="name",
+        columns=["order", "rank", "method", "protocol"],
+        values=["text", "best"],
+    )
     wide = wide.loc[rows["name"].unique()]
     texts = wide["text"].sort_index(axis=1).fillna(MISSING)
     best = wide["best"][texts.columns].eq(True)
@@ -101,13 +114,22 @@ def comparison(rows: pd.DataFrame, metric: str) -> Table:
 
 def everything(rows: pd.DataFrame, sweep: str, folded: bool) -> Table:
     """Every metric: one row for each data set, protocol, method and value of the swept parameter."""
-    keys = {"dataset": "data set", "n": "rows", "protocol": "protocol", "method": "method"}
+    keys = {
+        "dataset": "data set",
+        "n": "rows",
+        "protocol": "protocol",
+        "method": "method",
+    }
     keys |= {"x": sweep} if sweep else {}
     rows = rows.assign(text=_cells(rows), method=rows["method"].replace("", "the data"))
     for name, form in (("n", "{:,.0f}"), ("x", "{:,.10g}")):
-        rows[name] = [MISSING if pd.isna(value) else form.format(value) for value in rows[name]]
+        rows[name] = [
+            MISSING if pd.isna(value) else form.format(value) for value in rows[name]
+        ]
     wide = rows.pivot(index=list(keys), columns="metric", values="text").fillna(MISSING)
-    wide = wide.loc[pd.MultiIndex.from_frame(rows[list(keys)]).unique(), rows["metric"].unique()]
+    wide = wide.loc[
+        pd.MultiIndex.from_frame(rows[list(keys)]).unique(), rows["metric"].unique()
+    ]
     texts = wide.rename(columns=label).reset_index().rename(columns=keys)
     return Table(f"Every metric: {MEANS}", texts, folded)
 
@@ -116,15 +138,23 @@ def growth(rows: pd.DataFrame, name: str) -> Table:
     """The exponents of the rows in the time of every method."""
     fits = slopes(rows[rows["metric"] == "seconds"])
     columns = {"slope": "exponent", "low": "95 % from", "high": "95 % to"}
-    texts = fits.assign(**{column: fits[column].map("{:.2f}".format) for column in columns})
+    texts = fits.assign(
+        **{column: fits[column].map("{:.2f}".format) for column in columns}
+    )
     caption = f"Time as a power of the rows{f', {name}' if name else ''}"
-    return Table(caption, texts[["method", "protocol", *columns]].rename(columns=columns), folded=True)
+    return Table(
+        caption,
+        texts[["method", "protocol", *columns]].rename(columns=columns),
+        folded=True,
+    )
 
 
 def failures(failed: pd.DataFrame) -> Table:
     """The runs that failed, with their reasons."""
     names = {"part": "section", "dataset": "data set"}
-    return Table("Runs and the reasons why they failed", failed.astype(str).rename(columns=names))
+    return Table(
+        "Runs and the reasons why they failed", failed.astype(str).rename(columns=names)
+    )
 
 
 def goals(path: Path) -> Table:
@@ -138,7 +168,11 @@ def goals(path: Path) -> Table:
     try:
         frame = pd.read_csv(path)[[*GOALS]]
     except (ValueError, KeyError):
-        raise InputError(f"{path} is no table of goals ({', '.join(GOALS)}); run the study again.") from None
-    figures = [MISSING if pd.isna(value) else amount("", value) for value in frame["figure"]]
+        raise InputError(
+            f"{path} is no table of goals ({', '.join(GOALS)}); run the study again."
+        ) from None
+    figures = [
+        MISSING if pd.isna(value) else amount("", value) for value in frame["figure"]
+    ]
     texts = frame.fillna({"unit": ""}).assign(figure=figures)
     return Table("Goals and whether they are reached", texts.astype(str))

@@ -26,44 +26,80 @@ MOST_READS = 2.0  # a step, with that of the coefficients
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """The rows whose bits are compared, and all rows."""
-    sizes = options.sizes_within((COMPARED_ROWS, options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS)))
+    sizes = options.sizes_within(
+        (COMPARED_ROWS, options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS))
+    )
     for n in dict.fromkeys(sizes):
-        yield Run("rings", "estimate_basis", 0, {"rows": n}, settings={"compared": n <= COMPARED_ROWS})
+        yield Run(
+            "rings",
+            "estimate_basis",
+            0,
+            {"rows": n},
+            settings={"compared": n <= COMPARED_ROWS},
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:
     """One estimate in a process that is watched, and one in memory beside it if the rows are few."""
     n = run.parameters["rows"]
-    store = written_once(run.folder, f"rings-{n}", lambda path: write_synthetic("rings", path, n, FEATURES))
+    store = written_once(
+        run.folder,
+        f"rings-{n}",
+        lambda path: write_synthetic("rings", path, n, FEATURES),
+    )
     found, peak = run_and_watch([sys.executable, "-m", __name__, store])
     measures = {name: found[name] for name in ("seconds", "steps", "reads")}
     measures |= {"n": n, "d": FEATURES, "peak_mib": peak / MIB}
     if run.settings["compared"]:
         other = estimate(np.array(mmcnb.open_samples(store).block(0, n)))
-        measures["same_bits"] = float(all(found[name] == other[name] for name in ("basis", "beta")))
+        measures["same_bits"] = float(
+            all(found[name] == other[name] for name in ("basis", "beta"))
+        )
     return measures
 
 
 def estimate(X: Any) -> dict[str, Any]:
     """The basis vector of a sum of rows with signs, a third of them -1, as texts of its bits."""
-    z = np.random.default_rng(0).choice([1.0, 1.0, -1.0], mmcnb.open_samples(X).n_samples)
+    z = np.random.default_rng(0).choice(
+        [1.0, 1.0, -1.0], mmcnb.open_samples(X).n_samples
+    )
     given: dict[str, Any] = {"gamma": GAMMA, "random_state": 0}
     mmcnb.estimate_basis(np.eye(2, FEATURES), np.ones(2), **given)  # compiles
     started = time.perf_counter()
     found = mmcnb.estimate_basis(X, z, **given)
     seconds = time.perf_counter() - started
     bits = {"basis": found.basis.tobytes().hex(), "beta": found.beta.tobytes().hex()}
-    return bits | {"seconds": seconds, "steps": found.n_iter, "reads": found.n_iter + len(found.beta)}
+    return bits | {
+        "seconds": seconds,
+        "steps": found.n_iter,
+        "reads": found.n_iter + len(found.beta),
+    }
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Peak, reads a step, and bits; a goal of each."""
-    table = frame.reindex(columns=["dataset", "n", "d", "steps", "reads", "seconds", "peak_mib", "same_bits"])
+    table = frame.reindex(
+        columns=[
+            "dataset",
+            "n",
+            "d",
+            "steps",
+            "reads",
+            "seconds",
+            "peak_mib",
+            "same_bits",
+        ]
+    )
     a_step = float((table["reads"] / table["steps"]).max())
     goals = [
         Goal("streamed: peak memory", float(table["peak_mib"].max()), LIMIT, "MiB"),
         Goal("streamed: reads a step", a_step, MOST_READS),
-        Goal("streamed: same bits as in memory", float(table["same_bits"].min()), 1.0, at_least=True),
+        Goal(
+            "streamed: same bits as in memory",
+            float(table["same_bits"].min()),
+            1.0,
+            at_least=True,
+        ),
     ]
     return Result({"basis-streamed": table}, goals)
 

@@ -38,7 +38,11 @@ RING_ROWS, QUICK_RING_ROWS, RING_FEATURES = 10**7, 10**6, 32
 LIMIT, LIMIT_MIB = "512MiB", 512
 N_NODES, FITS = 20_000, 5  # the default of nodes
 STAGES = ("graph_seconds", "choice_seconds", "label_seconds")
-MOST_SECONDS = {DIGITS: 1.5, BLOBS: 1.5, TEXTS: 5.0}  # of the candidates and the pick; texts have a layout
+MOST_SECONDS = {
+    DIGITS: 1.5,
+    BLOBS: 1.5,
+    TEXTS: 5.0,
+}  # of the candidates and the pick; texts have a layout
 MOST_TIME = {A9A: 4.5, **dict.fromkeys(MNIST_PAIRS, 1.2)}  # of k-means
 
 
@@ -50,18 +54,31 @@ def grid(options: Options) -> Runs:
         yield Run(name, CANDIDATES, 0, settings={"rows": nodes})
     rows = max(FEWEST_TEXTS, options.sized(TEXT_ROWS, QUICK_TEXT_ROWS))
     yield Run(TEXTS, TEXT, 0, settings={"rows": rows})
-    rings = {"rows": options.sized(RING_ROWS, QUICK_RING_ROWS), "features": RING_FEATURES, "random_state": 0}
-    sizes = {A9A: {"rows": options.rows_of(A9A)}, RINGS: rings} if every else {RINGS: rings}
+    rings = {
+        "rows": options.sized(RING_ROWS, QUICK_RING_ROWS),
+        "features": RING_FEATURES,
+        "random_state": 0,
+    }
+    sizes = (
+        {A9A: {"rows": options.rows_of(A9A)}, RINGS: rings} if every else {RINGS: rings}
+    )
     for name, how in sizes.items():
         yield Run(name, MEMORY, 0, settings={"how": how})
     for name in MOST_TIME if every else (A9A,):
         bound = options.rows_of(name, QUICK_ROWS if options.quick else None)
-        yield Run(name, TIME, 0, settings={"rows": bound, "fits": options.pick(FITS, FITS, 1)})
+        yield Run(
+            name, TIME, 0, settings={"rows": bound, "fits": options.pick(FITS, FITS, 1)}
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:
     """What one of them costs."""
-    measure = {CANDIDATES: of_candidates, TEXT: of_texts, MEMORY: of_memory, TIME: beside_kmeans}
+    measure = {
+        CANDIDATES: of_candidates,
+        TEXT: of_texts,
+        MEMORY: of_memory,
+        TIME: beside_kmeans,
+    }
     return measure[run.method](run)
 
 
@@ -70,11 +87,18 @@ def of_candidates(run: Run) -> dict[str, Any]:
     X = rows_of(run)
     model = estimator(FRONT_DOOR, CLUSTERS, random_state=run.seed)
     for _ in range(2):
-        history = fit(model, X).history_.dropna(subset="stage").drop_duplicates("stage", keep="last")
+        history = (
+            fit(model, X)
+            .history_.dropna(subset="stage")
+            .drop_duplicates("stage", keep="last")
+        )
     seconds = np.diff(history["seconds"], prepend=0.0)
     told = {"taken": model.candidate_, "left_out": len(model.report_["left_out"])}
     return (
-        facts(X) | {"seconds": history["seconds"].iloc[-1]} | dict(zip(STAGES, seconds, strict=True)) | told
+        facts(X)
+        | {"seconds": history["seconds"].iloc[-1]}
+        | dict(zip(STAGES, seconds, strict=True))
+        | told
     )
 
 
@@ -85,7 +109,9 @@ def rows_of(run: Run) -> Any:
         return load_once(DIGITS, rows).X
     if run.dataset == TEXTS:
         return unit_texts(rows).X
-    return make_block("blobs", 0, rows, FEATURES, n_clusters=CLUSTERS, random_state=0)[0]
+    return make_block("blobs", 0, rows, FEATURES, n_clusters=CLUSTERS, random_state=0)[
+        0
+    ]
 
 
 def unit_texts(rows: int, seed: int = 0) -> Data:
@@ -129,27 +155,61 @@ def beside_kmeans(run: Run) -> dict[str, Any]:
     X = run.data.X
     models = {FRONT_DOOR: estimator(FRONT_DOOR, 2, random_state=run.seed)}
     models[KMEANS] = estimator(KMEANS, 2, n_init=10, random_state=run.seed)
-    seconds = turns({name: partial(fit, model, X) for name, model in models.items()}, run.settings["fits"])
+    seconds = turns(
+        {name: partial(fit, model, X) for name, model in models.items()},
+        run.settings["fits"],
+    )
     ratio = seconds[FRONT_DOOR] / seconds[KMEANS]
-    return facts(X) | {"seconds": seconds[FRONT_DOOR], "kmeans_seconds": seconds[KMEANS], "ratio": ratio}
+    return facts(X) | {
+        "seconds": seconds[FRONT_DOOR],
+        "kmeans_seconds": seconds[KMEANS],
+        "ratio": ratio,
+    }
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """A table of each kind of cost, and the goals."""
     frame = frame[frame["status"] == OK].set_index("dataset")
-    of = {name: part.dropna(axis="columns", how="all") for name, part in frame.groupby("method")}
+    of = {
+        name: part.dropna(axis="columns", how="all")
+        for name, part in frame.groupby("method")
+    }
     found, goals = dict[str, pd.DataFrame](), []
     if CANDIDATES in of:
-        found["costs-candidates"] = of[CANDIDATES][["n", "d", *STAGES, "taken", "left_out"]]
-        goals += goals_of(of[CANDIDATES]["choice_seconds"], MOST_SECONDS, "{}: candidates and choice", "s")
+        found["costs-candidates"] = of[CANDIDATES][
+            ["n", "d", *STAGES, "taken", "left_out"]
+        ]
+        goals += goals_of(
+            of[CANDIDATES]["choice_seconds"],
+            MOST_SECONDS,
+            "{}: candidates and choice",
+            "s",
+        )
     if TEXT in of:
         rate = 1e6 * of[TEXT]["seconds"] / of[TEXT]["n"]
-        columns = ["n", "d", "seconds", "microseconds a row", "peak_mib", "ari", "taken"]
+        columns = [
+            "n",
+            "d",
+            "seconds",
+            "microseconds a row",
+            "peak_mib",
+            "ari",
+            "taken",
+        ]
         found["costs-texts"] = of[TEXT].assign(**{"microseconds a row": rate})[columns]
     if MEMORY in of:
-        found["costs-memory"] = of[MEMORY][["n", "d", "peak_mib", "seconds", "label_seconds", "ari"]]
-        goals += goals_of(of[MEMORY]["peak_mib"], LIMIT_MIB, f"{{}}: peak memory within {LIMIT}", "MiB")
+        found["costs-memory"] = of[MEMORY][
+            ["n", "d", "peak_mib", "seconds", "label_seconds", "ari"]
+        ]
+        goals += goals_of(
+            of[MEMORY]["peak_mib"],
+            LIMIT_MIB,
+            f"{{}}: peak memory within {LIMIT}",
+            "MiB",
+        )
     if TIME in of:
         found["costs-time"] = of[TIME][["n", "d", "seconds", "kmeans_seconds", "ratio"]]
         goals += goals_of(of[TIME]["ratio"], MOST_TIME, "{}: time", "of k-means")
-    return Result({f"choice-{name}": table.reset_index() for name, table in found.items()}, goals)
+    return Result(
+        {f"choice-{name}": table.reset_index() for name, table in found.items()}, goals
+    )

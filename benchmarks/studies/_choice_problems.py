@@ -18,15 +18,41 @@ GEOMETRY, TWO, MANY, TEXT, FEW_ROWS = KINDS = (
     "cells, expression, images",
 )
 TABLES = (
-    *("adult", "australian", "breast", "clean1", "echocardiogram", "german", "haberman", "heart"),
-    *("house-votes", "ionosphere", "liver", "magic", "ringnorm", "satellite-1v2", "spambase"),
+    *(
+        "adult",
+        "australian",
+        "breast",
+        "clean1",
+        "echocardiogram",
+        "german",
+        "haberman",
+        "heart",
+    ),
+    *(
+        "house-votes",
+        "ionosphere",
+        "liver",
+        "magic",
+        "ringnorm",
+        "satellite-1v2",
+        "spambase",
+    ),
     *("spectf", "svmguide1", "waveform-1v2", "wdbc"),
 )
 PAIRED = ("letter", "optdigits", "mnist")
 MOST_PAIRS, PAIRS_WITH_PEERS = 10, 3  # of one set
 DIGITS = ("mnist", "optdigits", "pendigits", "usps")
 MANY_CLASSES = (
-    *("dermatology", "faults", "iris", "letter", "new-thyroid", "satellite", "segment", "shuttle-test"),
+    *(
+        "dermatology",
+        "faults",
+        "iris",
+        "letter",
+        "new-thyroid",
+        "satellite",
+        "segment",
+        "shuttle-test",
+    ),
     *("vowel", "waveform", *DIGITS),
 )
 TEXTS = (
@@ -89,8 +115,16 @@ def problems() -> list[Problem]:
     >>> len({one.name for one in problems()}) == len(problems()) >= 100
     True
     """
-    sources = {GEOMETRY: tuple(SHAPES), TWO: TABLES, MANY: MANY_CLASSES, TEXT: TEXTS, FEW_ROWS: FEW}
-    found = [Problem(name, name, kind) for kind, names in sources.items() for name in names]
+    sources = {
+        GEOMETRY: tuple(SHAPES),
+        TWO: TABLES,
+        MANY: MANY_CLASSES,
+        TEXT: TEXTS,
+        FEW_ROWS: FEW,
+    }
+    found = [
+        Problem(name, name, kind) for kind, names in sources.items() for name in names
+    ]
     found += [pair for source in PAIRED for pair in _pairs_of(source)]
     return sorted(found, key=lambda one: (KINDS.index(one.kind), one.source))
 
@@ -101,7 +135,9 @@ def _pairs_of(source: str) -> Iterator[Problem]:
     drawn = np.random.RandomState(0).permutation(len(pairs))[:MOST_PAIRS]
     for place, number in enumerate(drawn):
         a, b = pairs[number]
-        yield Problem(f"{source} {a}v{b}", source, TWO, (a, b), place < PAIRS_WITH_PEERS)
+        yield Problem(
+            f"{source} {a}v{b}", source, TWO, (a, b), place < PAIRS_WITH_PEERS
+        )
 
 
 def problems_of(options: Options) -> list[Problem]:
@@ -117,7 +153,11 @@ def rows_of(problem: Problem, most: int, seed: int) -> Data:
         return rows_of_set(problem.source, min(most, SHAPE_ROWS), seed)
     whole = load_once(problem.source, None)
     found = draw(whole, np.unique(whole.y)[list(problem.classes)].tolist(), most)
-    return Data(problem.name, scaled(problem.source, found.X), np.unique(found.y, return_inverse=True)[1])
+    return Data(
+        problem.name,
+        scaled(problem.source, found.X),
+        np.unique(found.y, return_inverse=True)[1],
+    )
 
 
 def scaled(source: str, X: Any) -> Any:

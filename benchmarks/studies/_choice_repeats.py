@@ -30,14 +30,36 @@ from benchmarks.tables import Result
 from mmcnb.datasets import SHAPES
 from mmcnb.metrics import adjusted_rand_index
 
-CLOTHES = Problem("fashion-mnist", "fashion-mnist", MANY)  # its files are not with those of the other sets
+CLOTHES = Problem(
+    "fashion-mnist", "fashion-mnist", MANY
+)  # its files are not with those of the other sets
 PROBLEMS = {one.name: one for one in (*problems(), CLOTHES)}
-SETS = ("four-moons", "wdbc", "segment", "mnist", CLOTHES.name, "agnews", "agnews-embedded", "mecs")
+SETS = (
+    "four-moons",
+    "wdbc",
+    "segment",
+    "mnist",
+    CLOTHES.name,
+    "agnews",
+    "agnews-embedded",
+    "mecs",
+)
 SMOKE_SETS, SMOKE_METHODS = ("wdbc",), (FRONT_DOOR, KMEANS)
 MOST_ROWS = 5000
 SEEDS, SEEDS_OF_LONG, LONG = 10, 3, 60.0  # seconds
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "LOKY")}
-MEASURES = ["seeds", "ari", "ami", "labelled", "seconds", "peak_mib", "another seed", "one thread"]
+ONE_THREAD = {
+    f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "LOKY")
+}
+MEASURES = [
+    "seeds",
+    "ari",
+    "ami",
+    "labelled",
+    "seconds",
+    "peak_mib",
+    "another seed",
+    "one thread",
+]
 
 
 @frame_of_runs
@@ -46,7 +68,9 @@ def grid(options: Options) -> Runs:
     methods = options.pick(RANKED, RANKED, SMOKE_METHODS)
     seeds = max(2, len(options.repeats(SEEDS, 2)))
     settings = {"rows": min(options.rows or MOST_ROWS, MOST_ROWS), "seeds": seeds}
-    for name, method in product(options.pick(SETS, SETS, SMOKE_SETS), installed(methods)):
+    for name, method in product(
+        options.pick(SETS, SETS, SMOKE_SETS), installed(methods)
+    ):
         if not (method == libraries.EVOC and name in SHAPES):  # it needs four columns
             yield Run(name, method, 0, settings=settings)
 
@@ -57,7 +81,9 @@ def compute(run: Run) -> dict[str, Any]:
     rows_of(PROBLEMS[run.dataset], rows, 0)  # a set that is not here ends the run
     with TemporaryDirectory() as folder:
 
-        def fits(seeds: int, environment: dict[str, str]) -> tuple[dict[str, Any], np.ndarray, int]:
+        def fits(
+            seeds: int, environment: dict[str, str]
+        ) -> tuple[dict[str, Any], np.ndarray, int]:
             path = Path(folder) / "labels.npy"
             words = [run.dataset, run.method, run.seed, seeds, rows, path]
             command = [sys.executable, "-m", __name__, *map(str, words)]
@@ -67,7 +93,10 @@ def compute(run: Run) -> dict[str, Any]:
         found, labels, peak = fits(run.settings["seeds"], {})
         _, (alone,), peak_alone = fits(1, ONE_THREAD)
     pairs = [adjusted_rand_index(*pair) for pair in combinations(labels, 2)]
-    same = {"another seed": float(np.mean(pairs)), "one thread": adjusted_rand_index(labels[0], alone)}
+    same = {
+        "another seed": float(np.mean(pairs)),
+        "one thread": adjusted_rand_index(labels[0], alone),
+    }
     return found | same | {"peak_mib": max(peak, peak_alone) / MIB}
 
 
@@ -78,7 +107,13 @@ def tables(frame: pd.DataFrame) -> Result:
     means = sets.groupby("method", sort=False).mean()
     means.insert(0, "sets", sets.groupby("method", sort=False).size())
     means = means.sort_values("ari", ascending=False)
-    return Result({"choice-repeats": means.reset_index(), "choice-repeats-sets": sets.reset_index()}, [])
+    return Result(
+        {
+            "choice-repeats": means.reset_index(),
+            "choice-repeats-sets": sets.reset_index(),
+        },
+        [],
+    )
 
 
 def main(words: Sequence[str]) -> None:
@@ -91,14 +126,18 @@ def main(words: Sequence[str]) -> None:
         if len(found) == SEEDS_OF_LONG and found[0]["seconds"] > LONG:
             break
         model = estimator(method, np.unique(data.y).size, random_state=seed, **given)
-        if method in libraries.COMPILED and not found:  # and other routines for other numbers of rows
+        if (
+            method in libraries.COMPILED and not found
+        ):  # and other routines for other numbers of rows
             model.fit(data.X)
         found.append(scored(data, model, with_noise))
         labels.append(model.labels_)
         found[-1]["ami"] = adjusted_mutual_info_score(data.y, model.labels_)
     np.save(path, labels)
     frame = pd.DataFrame(found)
-    means = frame[["ari", "ami", "labelled"]].mean().to_dict() | {"seconds": frame["seconds"].median()}
+    means = frame[["ari", "ami", "labelled"]].mean().to_dict() | {
+        "seconds": frame["seconds"].median()
+    }
     print(json.dumps(found[0] | means | {"seeds": len(found)}, default=float))
 
 

@@ -11,15 +11,36 @@ from benchmarks.libraries import GENIE, LEIDEN, LUMBERMARK, OTHER_GINI, UMAP_KME
 from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN
 from benchmarks.protocol import ERROR
 from benchmarks.run import OK
-from benchmarks.studies._choice_problems import FEW_ROWS, GEOMETRY, MANY, TEXT, TWO, problems
+from benchmarks.studies._choice_problems import (
+    FEW_ROWS,
+    GEOMETRY,
+    MANY,
+    TEXT,
+    TWO,
+    problems,
+)
 from benchmarks.studies._sets import over_sets
 from benchmarks.tables import Goal, Result, best, goals_of
 
-BEST_GENIE, BEST_OF_BOTH, BOTH, MORE = "Genie, best", "graph or rbf, best", "both", "k > 2"
-RANKED = FRONT_DOOR, KMEANS, *(one for one in libraries.METHODS if one not in OTHER_GINI), CUT, DENSITY
+BEST_GENIE, BEST_OF_BOTH, BOTH, MORE = (
+    "Genie, best",
+    "graph or rbf, best",
+    "both",
+    "k > 2",
+)
+RANKED = (
+    FRONT_DOOR,
+    KMEANS,
+    *(one for one in libraries.METHODS if one not in OTHER_GINI),
+    CUT,
+    DENSITY,
+)
 ALL = "all"
 FAILED_ABOVE, BEHIND = 0.35, 0.02  # of the error; of ARI
-GOOD_ARI, GOOD_ERROR = 0.6, 0.15  # a good partition: an error of at most so much if there are two classes
+GOOD_ARI, GOOD_ERROR = (
+    0.6,
+    0.15,
+)  # a good partition: an error of at most so much if there are two classes
 LEAST_AHEAD = {  # of ARI, on the problems that both have
     (MORE, LEIDEN): 0.03,
     (MORE, UMAP_KMEANS): 0.0,
@@ -28,12 +49,20 @@ LEAST_AHEAD = {  # of ARI, on the problems that both have
 }
 MOST_ABOVE_HINGE = 0.005  # of the error
 # Of the confirmation half.
-LEAST_TRUST = {("high", "precision"): 0.9, ("high", "recall"): 0.7, ("low", "precision"): 0.75}
+LEAST_TRUST = {
+    ("high", "precision"): 0.9,
+    ("high", "recall"): 0.7,
+    ("low", "precision"): 0.75,
+}
 MOST_ERROR = {
     **{"a9a": 0.245, "usps-extended": 0.001},
     **{"mnist-1v7": 0.01, "mnist-2v7": 0.012, "mnist-3v8": 0.016, "mnist-8v9": 0.015},
 }
-MOST_WORST_ERROR, LEAST_ARI, LEAST_WORST_ARI = {"a9a": 0.25}, {"mnist": 0.89}, {"mnist": 0.85}
+MOST_WORST_ERROR, LEAST_ARI, LEAST_WORST_ARI = (
+    {"a9a": 0.25},
+    {"mnist": 0.89},
+    {"mnist": 0.85},
+)
 
 
 def tables_of_problems(frame: pd.DataFrame) -> Result:
@@ -41,29 +70,48 @@ def tables_of_problems(frame: pd.DataFrame) -> Result:
     frame = with_facts(frame[frame["status"] == OK])
     table = over_problems(frame)
     kinds, trust = by_kind(table), by_trust(frame)
-    named = {"choice": kinds, "choice-candidates": candidates(frame), "choice-trust": trust}
+    named = {
+        "choice": kinds,
+        "choice-candidates": candidates(frame),
+        "choice-trust": trust,
+    }
     ranked = ranks(table[table["method"].isin(RANKED)])
     lost = losses(table)
     more = {"choice-ranks": ranked, "choice-losses": lost}
-    return Result(named | {name: one for name, one in more.items() if len(one)}, goals(kinds, trust))
+    return Result(
+        named | {name: one for name, one in more.items() if len(one)},
+        goals(kinds, trust),
+    )
 
 
 def with_facts(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs with the set, the kind and the half of their problems."""
     known = {one.name: (one.whole, one.kind, one.half) for one in problems()}
-    facts = pd.DataFrame([known[name] for name in frame["dataset"]], frame.index, ["set", "kind", "half"])
+    facts = pd.DataFrame(
+        [known[name] for name in frame["dataset"]], frame.index, ["set", "kind", "half"]
+    )
     named = ["balanced_error", "J", "trust", "candidates", "candidate"]
-    return pd.concat([frame.reindex(columns=[*{*frame.columns, *named}]), facts], axis=1)
+    return pd.concat(
+        [frame.reindex(columns=[*{*frame.columns, *named}]), facts], axis=1
+    )
 
 
 def over_problems(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the seeds, also of the best of several methods, and how far the default is ahead."""
     keys = ["dataset", "set", "kind", "half", "method", "k"]
-    table = frame.groupby(keys, sort=False)[["ari", ERROR, "J", "seconds"]].mean().reset_index()
+    table = (
+        frame.groupby(keys, sort=False)[["ari", ERROR, "J", "seconds"]]
+        .mean()
+        .reset_index()
+    )
     together = {BEST_GENIE: (GENIE, *OTHER_GINI), BEST_OF_BOTH: (GRAPH, MARGIN)}
     parts = [table]
     for name, methods in together.items():
-        parts.append(best(table[table["method"].isin(methods)], ["dataset"], "ari", True).assign(method=name))
+        parts.append(
+            best(table[table["method"].isin(methods)], ["dataset"], "ari", True).assign(
+                method=name
+            )
+        )
     table = pd.concat(parts, ignore_index=True)
     ours = table[table["method"] == FRONT_DOOR].set_index("dataset")["ari"]
     return table.assign(ahead=table["dataset"].map(ours) - table["ari"])
@@ -81,10 +129,16 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     failed = (table[ERROR] > FAILED_ABOVE).where(table[ERROR].notna()).astype(float)
     keys = ["kind", "half", "method"]
     figures = ["ari", "ahead", ERROR, "above 35 %", "J", "seconds"]
-    sets = table.assign(**{"above 35 %": failed}).groupby([*keys, "set"], sort=False)[figures].mean()
+    sets = (
+        table.assign(**{"above 35 %": failed})
+        .groupby([*keys, "set"], sort=False)[figures]
+        .mean()
+    )
     means = sets.groupby(keys, sort=False).mean()
     means.insert(0, "problems", table.groupby(keys, sort=False).size())
-    return means.reset_index().sort_values(["kind", "half"], kind="stable", ignore_index=True)
+    return means.reset_index().sort_values(
+        ["kind", "half"], kind="stable", ignore_index=True
+    )
 
 
 def ranks(table: pd.DataFrame) -> pd.DataFrame:
@@ -106,10 +160,16 @@ def losses(table: pd.DataFrame) -> pd.DataFrame:
     """The problems on which the default is more than 0.02 behind its best peer, with J of both."""
     keys = ["dataset", "kind", "half", "ari", "J"]
     peers = table[table["method"].isin([KMEANS, *libraries.METHODS])]
-    first = best(peers, ["dataset"], "ari", True).set_index("dataset")[["method", "ari", "J"]]
-    ours = table[table["method"] == FRONT_DOOR][keys].join(first.add_prefix("peer's "), on="dataset")
+    first = best(peers, ["dataset"], "ari", True).set_index("dataset")[
+        ["method", "ari", "J"]
+    ]
+    ours = table[table["method"] == FRONT_DOOR][keys].join(
+        first.add_prefix("peer's "), on="dataset"
+    )
     ours["behind"] = ours["peer's ari"] - ours["ari"]
-    return ours[ours["behind"] > BEHIND].sort_values("behind", ascending=False, ignore_index=True)
+    return ours[ours["behind"] > BEHIND].sort_values(
+        "behind", ascending=False, ignore_index=True
+    )
 
 
 def candidates(frame: pd.DataFrame) -> pd.DataFrame:
@@ -121,7 +181,9 @@ def candidates(frame: pd.DataFrame) -> pd.DataFrame:
         for judged in [json.loads(run["candidates"])]
         for name, J in judged.items()
     ]
-    told = pd.DataFrame(rows, columns=["kind", "candidate", "taken", "J below the largest"])
+    told = pd.DataFrame(
+        rows, columns=["kind", "candidate", "taken", "J below the largest"]
+    )
     groups = told.groupby(["kind", "candidate"], sort=False)
     means = groups.mean()
     means.insert(0, "runs", groups.size())
@@ -136,10 +198,22 @@ def by_trust(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for half, part in ours.groupby("half"):
         for level, wanted in (("high", good), ("low", ~good)):
-            told, right, weight = part["trust"] == level, wanted[part.index], weights[part.index]
+            told, right, weight = (
+                part["trust"] == level,
+                wanted[part.index],
+                weights[part.index],
+            )
             both = (weight * (told & right)).sum()
             found, all_wanted = (weight * told).sum(), (weight * right).sum()
-            rows.append((half, level, int(told.sum()), _ratio(both, found), _ratio(both, all_wanted)))
+            rows.append(
+                (
+                    half,
+                    level,
+                    int(told.sum()),
+                    _ratio(both, found),
+                    _ratio(both, all_wanted),
+                )
+            )
     return pd.DataFrame(rows, columns=["half", "trust", "runs", "precision", "recall"])
 
 
@@ -153,9 +227,17 @@ def goals(kinds: pd.DataFrame, trust: pd.DataFrame) -> list[Goal]:
     ahead = {", ahead of ".join(key): bound for key, bound in LEAST_AHEAD.items()}
     figures = {", ahead of ".join(key): value for key, value in both["ahead"].items()}
     found = goals_of(figures, ahead, "{}, in ARI", at_least=True)
-    above = both[ERROR].get((TWO, FRONT_DOOR), np.nan) - both[ERROR].get((TWO, HINGE), np.nan)
-    found += goals_of({HINGE: above}, MOST_ABOVE_HINGE, f"{TWO}: error, above {{}}", "points")
-    levels = trust[trust["half"] == CONFIRMATION].set_index("trust")[["precision", "recall"]].stack()
+    above = both[ERROR].get((TWO, FRONT_DOOR), np.nan) - both[ERROR].get(
+        (TWO, HINGE), np.nan
+    )
+    found += goals_of(
+        {HINGE: above}, MOST_ABOVE_HINGE, f"{TWO}: error, above {{}}", "points"
+    )
+    levels = (
+        trust[trust["half"] == CONFIRMATION]
+        .set_index("trust")[["precision", "recall"]]
+        .stack()
+    )
     bounds = {", ".join(key): bound for key, bound in LEAST_TRUST.items()}
     told = {", ".join(key): value for key, value in levels.items()}
     return [*found, *goals_of(told, bounds, "trust: {}", at_least=True)]
@@ -167,8 +249,15 @@ def tables_of_papers(frame: pd.DataFrame) -> Result:
     ours = table[table["method"] == FRONT_DOOR].set_index("dataset")
     goals = [
         *goals_of(ours[ERROR], MOST_ERROR, "{}: balanced error", "%"),
-        *goals_of(ours[f"worst {ERROR}"], MOST_WORST_ERROR, "{}: balanced error of a seed", "%"),
+        *goals_of(
+            ours[f"worst {ERROR}"],
+            MOST_WORST_ERROR,
+            "{}: balanced error of a seed",
+            "%",
+        ),
         *goals_of(ours["ari"], LEAST_ARI, "{}: ARI", at_least=True),
-        *goals_of(ours["worst ari"], LEAST_WORST_ARI, "{}: ARI of a seed", at_least=True),
+        *goals_of(
+            ours["worst ari"], LEAST_WORST_ARI, "{}: ARI of a seed", at_least=True
+        ),
     ]
     return Result({"choice-papers": table}, goals)

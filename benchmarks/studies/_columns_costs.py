@@ -18,7 +18,12 @@ NONE, STANDARD, AUTO = "none", "standard", "auto"
 SCALES = {NONE: None, STANDARD: STANDARD, AUTO: AUTO}
 MEMORY, STORE = "in memory", "in a store"
 CLUSTERS, TURNS, BLOCK = 5, 3, 65_536
-MEMORY_SHAPE, STORE_COLUMNS, STORE_ROWS, QUICK_STORE_ROWS = (20_000, 100), 50, 10**6, 10**5
+MEMORY_SHAPE, STORE_COLUMNS, STORE_ROWS, QUICK_STORE_ROWS = (
+    (20_000, 100),
+    50,
+    10**6,
+    10**5,
+)
 DECADES = 5  # of the units
 
 
@@ -26,7 +31,12 @@ DECADES = 5  # of the units
 def grid(options: Options) -> Runs:
     """Rows in memory, and rows in a store."""
     rows, columns = MEMORY_SHAPE
-    yield Run("units", MEMORY, 0, settings={"rows": min(rows, options.rows or rows), "columns": columns})
+    yield Run(
+        "units",
+        MEMORY,
+        0,
+        settings={"rows": min(rows, options.rows or rows), "columns": columns},
+    )
     rows = options.rows or options.pick(STORE_ROWS, QUICK_STORE_ROWS, QUICK_STORE_ROWS)
     yield Run("units", STORE, 0, settings={"rows": rows, "columns": STORE_COLUMNS})
 
@@ -36,22 +46,38 @@ def compute(run: Run) -> dict[str, Any]:
     rows, columns = run.settings["rows"], run.settings["columns"]
     X: Any
     if run.method == STORE:
-        X = written_once(run.folder, f"units-{rows}", partial(write_units, rows=rows, columns=columns))
+        X = written_once(
+            run.folder,
+            f"units-{rows}",
+            partial(write_units, rows=rows, columns=columns),
+        )
     else:
         X = block_of_units(0, rows, columns).X
     models = {
-        scale: estimator(FRONT_DOOR, CLUSTERS, scale=SCALES[scale], random_state=run.seed)
+        scale: estimator(
+            FRONT_DOOR, CLUSTERS, scale=SCALES[scale], random_state=run.seed
+        )
         for scale in (NONE, AUTO)
     }
-    seconds = turns({scale: partial(fit, model, X) for scale, model in models.items()}, TURNS)
-    reads = {scale: sweeps_of(model).get("reads", np.nan) for scale, model in models.items()}
-    told = {"seconds": seconds[AUTO], "none_seconds": seconds[NONE], "ratio": seconds[AUTO] / seconds[NONE]}
+    seconds = turns(
+        {scale: partial(fit, model, X) for scale, model in models.items()}, TURNS
+    )
+    reads = {
+        scale: sweeps_of(model).get("reads", np.nan) for scale, model in models.items()
+    }
+    told = {
+        "seconds": seconds[AUTO],
+        "none_seconds": seconds[NONE],
+        "ratio": seconds[AUTO] / seconds[NONE],
+    }
     return facts(X) | told | {"reads": reads[AUTO], "none_reads": reads[NONE]}
 
 
 def block_of_units(start: int, stop: int, columns: int) -> Data:
     """Rows of blobs, in units of many sizes; every other column has a long tail."""
-    X, y = make_block("blobs", start, stop, columns, n_clusters=CLUSTERS, random_state=0)
+    X, y = make_block(
+        "blobs", start, stop, columns, n_clusters=CLUSTERS, random_state=0
+    )
     X[:, 1::2] = np.exp(X[:, 1::2] / 4)
     return Data("units", X * np.logspace(0, DECADES, columns, dtype=X.dtype), y)
 
@@ -68,5 +94,15 @@ def tables(frame: pd.DataFrame) -> Result:
     """The ratio of times, and whether both read their rows equally often."""
     frame = frame[frame["status"] == OK]
     frame = frame.assign(**{"equal reads": frame["reads"] == frame["none_reads"]})
-    told = ["method", "n", "d", "none_seconds", "seconds", "ratio", "none_reads", "reads", "equal reads"]
+    told = [
+        "method",
+        "n",
+        "d",
+        "none_seconds",
+        "seconds",
+        "ratio",
+        "none_reads",
+        "reads",
+        "equal reads",
+    ]
     return Result({"columns-costs": frame[told]})

@@ -15,7 +15,10 @@ LONG, COUNT, PLAIN, ANSWER, FLAG, TEXT, DATE = (
 )
 TODAY = pd.Timestamp("2025-06-30")
 STEP = (1.4, 1.8)  # between two classes beside each other, in deviations of a class
-PREFERENCE, FLAG_PREFERENCE = 0.6, 0.35  # share of a class with its own value; how far from a half
+PREFERENCE, FLAG_PREFERENCE = (
+    0.6,
+    0.35,
+)  # share of a class with its own value; how far from a half
 
 
 class Column(NamedTuple):
@@ -73,7 +76,9 @@ MIXED_FAMILIES = {
         "returning": Column(FLAG),
         "phone": Column(FLAG),
         "browser": Column(TEXT, ("Chrome", "Firefox", "Safari", "Edge")),
-        "source": Column(TEXT, ("search", "mail", "link", "social", "typed", "advert", "app", "feed")),
+        "source": Column(
+            TEXT, ("search", "mail", "link", "social", "typed", "advert", "app", "feed")
+        ),
         "started": Column(DATE, 20, 0.8),
     },
     "surveys": {
@@ -131,12 +136,18 @@ UNIT_FAMILIES = {
     },
 }
 FAMILIES = MIXED_FAMILIES | UNIT_FAMILIES
-MIXED_NAMES = tuple(f"{family}-{number}" for family in MIXED_FAMILIES for number in range(1, 8))
-UNIT_NAMES = tuple(f"{family}-{number}" for family in UNIT_FAMILIES for number in range(1, 5))
+MIXED_NAMES = tuple(
+    f"{family}-{number}" for family in MIXED_FAMILIES for number in range(1, 8)
+)
+UNIT_NAMES = tuple(
+    f"{family}-{number}" for family in UNIT_FAMILIES for number in range(1, 5)
+)
 CLUSTERS, ROWS, LEAST_SHARE = (2, 6), (600, 2000), 0.35  # of the largest class
 
 
-def made_table(name: str, rows: int | None = None, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+def made_table(
+    name: str, rows: int | None = None, seed: int = 0
+) -> tuple[pd.DataFrame, np.ndarray]:
     """Draw a table: its name decides the classes and their places, and with the seed the rows.
 
     Parameters
@@ -162,7 +173,9 @@ def made_table(name: str, rows: int | None = None, seed: int = 0) -> tuple[pd.Da
     >>> frame.shape, frame["newsletter"].dtype, len(y)
     ((5, 10), dtype('bool'), 5)
     """
-    plan, draw = (np.random.default_rng([crc32(name.encode()), *more]) for more in ((), (seed,)))
+    plan, draw = (
+        np.random.default_rng([crc32(name.encode()), *more]) for more in ((), (seed,))
+    )
     family, _, number = name.rpartition("-")
     columns = FAMILIES[family]
     least, most = CLUSTERS
@@ -170,7 +183,9 @@ def made_table(name: str, rows: int | None = None, seed: int = 0) -> tuple[pd.Da
     n = min(int(plan.integers(ROWS[0], ROWS[1] + 1)), rows or ROWS[1])
     shares = plan.uniform(LEAST_SHARE, 1, k)
     y = draw.choice(k, n, p=shares / shares.sum())
-    noise = plan.choice(list(columns), int(plan.integers(1, len(columns) // 4 + 1)), replace=False)
+    noise = plan.choice(
+        list(columns), int(plan.integers(1, len(columns) // 4 + 1)), replace=False
+    )
     drawn = {}
     for title, column in columns.items():
         order, step = plan.permutation(k), plan.uniform(*STEP)
@@ -180,7 +195,11 @@ def made_table(name: str, rows: int | None = None, seed: int = 0) -> tuple[pd.Da
 
 
 def _drawn(
-    column: Column, places: np.ndarray, y: np.ndarray, plan: np.random.Generator, draw: np.random.Generator
+    column: Column,
+    places: np.ndarray,
+    y: np.ndarray,
+    plan: np.random.Generator,
+    draw: np.random.Generator,
 ) -> Any:
     """The values of a column; each class has a place in it, in deviations, or all have the same."""
     kind, middle, spread = column
@@ -189,8 +208,12 @@ def _drawn(
     if kind == TEXT:
         base = plan.dirichlet(np.full(len(middle), 3.0))
         own = np.eye(len(middle))[np.argsort(np.argsort(places)) % len(middle)]
-        chances = base + (PREFERENCE * (own - base) if places.any() else np.zeros_like(own))
-        return np.array(middle)[(draw.random((y.size, 1)) > chances.cumsum(axis=1)[y, :-1]).sum(axis=1)]
+        chances = base + (
+            PREFERENCE * (own - base) if places.any() else np.zeros_like(own)
+        )
+        return np.array(middle)[
+            (draw.random((y.size, 1)) > chances.cumsum(axis=1)[y, :-1]).sum(axis=1)
+        ]
     z = places[y] + draw.standard_normal(y.size)
     if kind == ANSWER:
         return np.clip(np.rint(3 + spread * z), 1, 5).astype(int)
@@ -199,4 +222,8 @@ def _drawn(
     long = middle * np.exp(spread * z)
     if kind == COUNT:
         return draw.poisson(long)
-    return (TODAY - pd.to_timedelta(long, unit="D")).floor("s") if kind == DATE else np.round(long, 3)
+    return (
+        (TODAY - pd.to_timedelta(long, unit="D")).floor("s")
+        if kind == DATE
+        else np.round(long, 3)
+    )

@@ -14,27 +14,92 @@ from benchmarks.studies._sets import SHAPE_ROWS
 from mmcnb.datasets import SHAPES, make_shape
 
 MIXED, UNITS, REAL, ONE, SHAPE, METRES = KINDS = (
-    *("numbers, flags, text", "numbers with units", "real tables", "one unit", "shapes", "metres"),
+    *(
+        "numbers, flags, text",
+        "numbers with units",
+        "real tables",
+        "one unit",
+        "shapes",
+        "metres",
+    ),
 )
 WINE, SPECTRA, VALLEY = "wine", "spectra", "valley"
 TABLES = (
-    *("australian", "breast", "clean1", "dermatology", "echocardiogram", "faults", "german", "haberman"),
-    *("heart", "house-votes", "ionosphere", "iris", "letter", "liver", "magic", "new-thyroid", "ringnorm"),
-    *("segment", "shuttle-test", "spambase", "spectf", "svmguide1", "vowel", "waveform", "wdbc", WINE),
+    *(
+        "australian",
+        "breast",
+        "clean1",
+        "dermatology",
+        "echocardiogram",
+        "faults",
+        "german",
+        "haberman",
+    ),
+    *(
+        "heart",
+        "house-votes",
+        "ionosphere",
+        "iris",
+        "letter",
+        "liver",
+        "magic",
+        "new-thyroid",
+        "ringnorm",
+    ),
+    *(
+        "segment",
+        "shuttle-test",
+        "spambase",
+        "spectf",
+        "svmguide1",
+        "vowel",
+        "waveform",
+        "wdbc",
+        WINE,
+    ),
 )
 ONE_UNIT = (
-    *("mnist", "mnist-3v8", "mnist-1v7", "optdigits", "pendigits", "usps", "satellite", "satellite-1v2"),
+    *(
+        "mnist",
+        "mnist-3v8",
+        "mnist-1v7",
+        "optdigits",
+        "pendigits",
+        "usps",
+        "satellite",
+        "satellite-1v2",
+    ),
     *("coil20", "yale", "pixraw10p", "cnae9"),
     *("agnews-embedded", "tweet-embedded", "search-snippets-embedded"),
     *("mecs", "allaml", "leukemia", "glioma", "lymphoma", "nci9"),
     *(f"{SPECTRA}-{number}" for number in range(1, 5)),
 )
-FLAT = tuple(name for name in SHAPES if make_shape(name, 60, random_state=0)[0].shape[1] == 2)
-STRETCHED = ("two-moons", "three-bars", "seven-blobs", "two-rings", "smiley", "three-densities")
-SMOKE = ("customers-5", "soils-1", "wdbc", "satellite-1v2", "two-moons", "metres two-moons")
+FLAT = tuple(
+    name for name in SHAPES if make_shape(name, 60, random_state=0)[0].shape[1] == 2
+)
+STRETCHED = (
+    "two-moons",
+    "three-bars",
+    "seven-blobs",
+    "two-rings",
+    "smiley",
+    "three-densities",
+)
+SMOKE = (
+    "customers-5",
+    "soils-1",
+    "wdbc",
+    "satellite-1v2",
+    "two-moons",
+    "metres two-moons",
+)
 MOST_ROWS = 4000
 CORNER, RANGES = (691_000.0, 5_334_000.0), (300.0, 5000.0)  # east and north, in metres
-VILLAGES, VILLAGE_METRES, VILLAGE_GAP = (3, 6), (90.0, 140.0), 4.5  # spreads; the least gap in the larger one
+VILLAGES, VILLAGE_METRES, VILLAGE_GAP = (
+    (3, 6),
+    (90.0, 140.0),
+    4.5,
+)  # spreads; the least gap in the larger one
 BANDS, WAVES, DRIFT = 7, 200, 0.3
 
 
@@ -71,7 +136,11 @@ def sets() -> list[Set]:
     True
     """
     valleys = tuple(f"{VALLEY}-{number}" for number in range(1, 5))
-    sources = zip(KINDS, (MIXED_NAMES, UNIT_NAMES, TABLES, ONE_UNIT, FLAT, STRETCHED + valleys), strict=True)
+    sources = zip(
+        KINDS,
+        (MIXED_NAMES, UNIT_NAMES, TABLES, ONE_UNIT, FLAT, STRETCHED + valleys),
+        strict=True,
+    )
     return [
         Set(f"metres {source}" if kind == METRES else source, source, kind)
         for kind, names in sources
@@ -113,18 +182,30 @@ def valley(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     k = int(plan.integers(VILLAGES[0], VILLAGES[1] + 1))
     spreads = plan.uniform(*VILLAGE_METRES, k)
     gaps = VILLAGE_GAP * np.maximum(spreads[1:], spreads[:-1])
-    centres = np.c_[plan.uniform(0, RANGES[0], k), np.concatenate([[0.0], gaps.cumsum()])]
+    centres = np.c_[
+        plan.uniform(0, RANGES[0], k), np.concatenate([[0.0], gaps.cumsum()])
+    ]
     y = draw.integers(k, size=rows)
     return CORNER + centres[y] + spreads[y, None] * draw.standard_normal((rows, 2)), y
 
 
 def spectra(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Absorbance at many wavelengths: bands whose heights tell the class, a drift, and noise."""
-    plan, draw = np.random.default_rng([1, number]), np.random.default_rng([1, number, seed])
+    plan, draw = (
+        np.random.default_rng([1, number]),
+        np.random.default_rng([1, number, seed]),
+    )
     k, waves = number + 1, np.linspace(0, 1, WAVES)
-    bands = np.exp(-(((waves - plan.random((BANDS, 1))) / plan.uniform(0.02, 0.08, (BANDS, 1))) ** 2))
+    bands = np.exp(
+        -(
+            ((waves - plan.random((BANDS, 1))) / plan.uniform(0.02, 0.08, (BANDS, 1)))
+            ** 2
+        )
+    )
     heights, y = plan.lognormal(0, 0.5, (k, BANDS)), draw.integers(k, size=rows)
-    drift = DRIFT * draw.random((rows, 1)) * waves + 0.02 * draw.standard_normal((rows, WAVES))
+    drift = DRIFT * draw.random((rows, 1)) * waves + 0.02 * draw.standard_normal(
+        (rows, WAVES)
+    )
     return heights[y] * draw.lognormal(0, 0.2, (rows, BANDS)) @ bands + drift, y
 
 
@@ -142,5 +223,8 @@ def numbers_of(X: Any) -> Any:
     if not isinstance(X, pd.DataFrame):
         return X
     dates = X.select_dtypes("datetime")
-    seconds = {name: (dates[name] - pd.Timestamp(0)) / pd.Timedelta(seconds=1) for name in dates}
+    seconds = {
+        name: (dates[name] - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
+        for name in dates
+    }
     return pd.get_dummies(X.assign(**seconds)).to_numpy(np.float64)

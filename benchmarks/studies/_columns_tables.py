@@ -11,7 +11,11 @@ from benchmarks.tables import Result
 AUTO, OTHERS, CHANGE = "auto", ["none", "standard"], "auto is ahead by"
 BOTH = "both"
 HALVES = (TUNING, CONFIRMATION, BOTH)
-NAMED = ("svmguide1", "australian", "magic")  # and coordinates in metres: the rule is known to lose on these
+NAMED = (
+    "svmguide1",
+    "australian",
+    "magic",
+)  # and coordinates in metres: the rule is known to lose on these
 MOST_CHANGES = 12  # gains, and losses
 FAILED_ARI, GOOD_ARI = 0.3, 0.6
 
@@ -29,10 +33,17 @@ def over_sets(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean index over the seeds of each set, a column a way; ours are called by their scales alone."""
     frame = frame[frame["status"] == OK]
     scales = frame["scale"].fillna("")
-    ways = (frame["method"] + ", " + scales).str.removesuffix(", ").str.removeprefix(f"{FRONT_DOOR}, ")
-    means = frame.assign(way=ways).pivot_table("ari", "dataset", "way", "mean", sort=False)
+    ways = (
+        (frame["method"] + ", " + scales)
+        .str.removesuffix(", ")
+        .str.removeprefix(f"{FRONT_DOOR}, ")
+    )
+    means = frame.assign(way=ways).pivot_table(
+        "ari", "dataset", "way", "mean", sort=False
+    )
     known = pd.DataFrame(
-        [(one.name, one.kind, one.half) for one in sets()], columns=["dataset", "kind", "half"]
+        [(one.name, one.kind, one.half) for one in sets()],
+        columns=["dataset", "kind", "half"],
     )
     return known.merge(means, on="dataset")
 
@@ -50,8 +61,12 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
 
 def changes(table: pd.DataFrame) -> pd.DataFrame:
     """The largest gains and losses of "auto" over the better of the other scales, and sets known to lose."""
-    table = table.assign(**{CHANGE: table[AUTO] - table[OTHERS].max(axis=1)}).dropna(subset=CHANGE)
-    table = table.sort_values(CHANGE, ascending=False)[["dataset", "kind", "half", *OTHERS, AUTO, CHANGE]]
+    table = table.assign(**{CHANGE: table[AUTO] - table[OTHERS].max(axis=1)}).dropna(
+        subset=CHANGE
+    )
+    table = table.sort_values(CHANGE, ascending=False)[
+        ["dataset", "kind", "half", *OTHERS, AUTO, CHANGE]
+    ]
     named = table["dataset"].isin(NAMED) | (table["kind"] == METRES)
     ranks = table[CHANGE].rank(method="first")
     far = (ranks <= MOST_CHANGES) | (ranks > len(table) - MOST_CHANGES)
@@ -65,8 +80,19 @@ def tables_of_flags(frame: pd.DataFrame) -> Result:
     frame = frame.assign(kind=frame["dataset"].map(kinds), flagged=frame["flagged"] > 0)
     frame = pd.concat([frame, frame.assign(kind="all")])
     is_good, is_failed = frame["ari"] >= GOOD_ARI, frame["ari"] < FAILED_ARI
-    parts = pd.concat([frame[is_failed].assign(partition="failed"), frame[is_good].assign(partition="good")])
+    parts = pd.concat(
+        [
+            frame[is_failed].assign(partition="failed"),
+            frame[is_good].assign(partition="good"),
+        ]
+    )
     groups = parts.groupby(["kind", "scale", "partition"], sort=False)["flagged"]
     counts = groups.agg(runs="size", flagged="sum", share="mean").reset_index()
     counts["kind"] = pd.Categorical(counts["kind"], [*KINDS, "all"])
-    return Result({"columns-flags": counts.sort_values(["kind", "scale", "partition"], ignore_index=True)})
+    return Result(
+        {
+            "columns-flags": counts.sort_values(
+                ["kind", "scale", "partition"], ignore_index=True
+            )
+        }
+    )

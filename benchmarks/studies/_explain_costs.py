@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.methods import FRONT_DOOR, estimator
-from benchmarks.protocol import MIB, Data, bare_scans, run_and_watch, turns, write_rows, written_once
+from benchmarks.protocol import (
+    MIB,
+    Data,
+    bare_scans,
+    run_and_watch,
+    turns,
+    write_rows,
+    written_once,
+)
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.studies._made import texts
 from benchmarks.tables import Goal, Result, goals_of
@@ -38,24 +46,48 @@ def compute(run: Run) -> dict[str, Any]:
     """Seconds and reads in this process, and the peak of the command in one of its own."""
     rows = run.settings["rows"]
     if run.method == GENES:
-        store = written_once(run.folder, f"counts-{rows}", partial(write_genes, rows=rows))
+        store = written_once(
+            run.folder, f"counts-{rows}", partial(write_genes, rows=rows)
+        )
         few = genes(min(rows, 2000)).X
     else:
         how = {"n_samples": rows, "n_features": COLUMNS, "n_clusters": CLUSTERS}
-        store = written_once(run.folder, f"blobs-{rows}", lambda path: write_synthetic("blobs", path, **how))
-        few = make_block("blobs", 0, min(rows, FEW_ROWS), COLUMNS, n_clusters=CLUSTERS, random_state=0)[0]
+        store = written_once(
+            run.folder,
+            f"blobs-{rows}",
+            lambda path: write_synthetic("blobs", path, **how),
+        )
+        few = make_block(
+            "blobs",
+            0,
+            min(rows, FEW_ROWS),
+            COLUMNS,
+            n_clusters=CLUSTERS,
+            random_state=0,
+        )[0]
     k = CELL_TYPES if run.method == GENES else CLUSTERS
-    model = estimator(FRONT_DOOR, k, random_state=0, memory_limit=f"{MEMORY_LIMIT}MiB").fit(few)
+    model = estimator(
+        FRONT_DOOR, k, random_state=0, memory_limit=f"{MEMORY_LIMIT}MiB"
+    ).fit(few)
     del model.labels_  # of other rows
     model.save(path := Path(store).with_suffix(".model"))
     labels = None if run.method == PREDICTED else f"{store}/y"
-    ways: dict[str, Callable[[], object]] = {"explain": partial(model.explain, store, labels)}
+    ways: dict[str, Callable[[], object]] = {
+        "explain": partial(model.explain, store, labels)
+    }
     if run.method == PREDICTED:
         ways["predict"] = partial(model.predict, store)
     if run.method != GENES:
         ways |= bare_scans(store)
     seconds = turns(ways, 1 if rows > FEW_ROWS * 100 else TURNS)
-    words = ["explain", str(path), store, "--memory-limit", f"{MEMORY_LIMIT}MiB", "--json"]
+    words = [
+        "explain",
+        str(path),
+        store,
+        "--memory-limit",
+        f"{MEMORY_LIMIT}MiB",
+        "--json",
+    ]
     words += [] if labels is None else ["--labels", labels]
     _, peak = run_and_watch([sys.executable, "-m", "mmcnb", *words])
     scans = [spent for name, spent in seconds.items() if name.startswith("bare")]
@@ -99,12 +131,31 @@ def tables(frame: pd.DataFrame) -> Result:
     """Seconds in bare reads, beyond those of `predict`; goals of seconds, reads and peak memory."""
     frame = frame[frame["status"] == OK]
     own = frame["seconds"] - frame["predict_seconds"]
-    frame = frame.assign(**{"bare reads": own / frame["scan_seconds"]}).set_index("method")
-    most = pd.Series({GIVEN: MOST_SCANS, PREDICTED: MOST_SCANS_BESIDE_PREDICT})
-    goals: list[Goal] = goals_of(frame["peak_mib"], MEMORY_LIMIT, "explain, {}: peak memory", "MiB")
-    goals += goals_of(
-        frame["bare reads"].dropna(), most, "explain, {}: seconds beyond predict, in bare reads"
+    frame = frame.assign(**{"bare reads": own / frame["scan_seconds"]}).set_index(
+        "method"
     )
-    goals += goals_of(frame["reads"], pd.Series({GIVEN: MOST_READS, GENES: MOST_READS}), "explain, {}: reads")
-    told = ["n", "d", "seconds", "predict_seconds", "scan_seconds", "bare reads", "reads", "peak_mib"]
+    most = pd.Series({GIVEN: MOST_SCANS, PREDICTED: MOST_SCANS_BESIDE_PREDICT})
+    goals: list[Goal] = goals_of(
+        frame["peak_mib"], MEMORY_LIMIT, "explain, {}: peak memory", "MiB"
+    )
+    goals += goals_of(
+        frame["bare reads"].dropna(),
+        most,
+        "explain, {}: seconds beyond predict, in bare reads",
+    )
+    goals += goals_of(
+        frame["reads"],
+        pd.Series({GIVEN: MOST_READS, GENES: MOST_READS}),
+        "explain, {}: reads",
+    )
+    told = [
+        "n",
+        "d",
+        "seconds",
+        "predict_seconds",
+        "scan_seconds",
+        "bare reads",
+        "reads",
+        "peak_mib",
+    ]
     return Result({"explain-costs": frame[told].reset_index()}, goals)

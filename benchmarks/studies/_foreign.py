@@ -21,14 +21,22 @@ from mmcnb.samples import open_samples
 
 COLUMNS, CHUNK_ROWS = 50, 2**14
 # Times a bare decode.
-MOST = {"Zarr 3, zstd": 1.25, "Zarr 3, blosc": 1.6, "Zarr 2, blosc": 1.6, "Zarr 2, zstd": 1.3}
+MOST = {
+    "Zarr 3, zstd": 1.25,
+    "Zarr 3, blosc": 1.6,
+    "Zarr 2, blosc": 1.6,
+    "Zarr 2, zstd": 1.3,
+}
 MOST |= {"AnnData, CSR of Zarr 2": 1.5, "AnnData, CSR of Zarr 3": 1.5}
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Each way to store the same rows."""
-    settings = {"rows": options.sized(1_000_000, 200_000), "turns": options.pick(7, 5, 1)}
+    settings = {
+        "rows": options.sized(1_000_000, 200_000),
+        "turns": options.pick(7, 5, 1),
+    }
     yield from (Run("normal", name, 0, settings=settings) for name in stores())
 
 
@@ -41,12 +49,16 @@ def stores() -> dict[str, Callable[[Path, np.ndarray], None]]:
     blosc = numcodecs.Blosc()
     return {
         "Zarr 3, zstd": partial(third, compressors=ZstdCodec(level=1)),
-        "Zarr 3, blosc": partial(third, compressors=BloscCodec(cname="lz4", shuffle="shuffle")),
+        "Zarr 3, blosc": partial(
+            third, compressors=BloscCodec(cname="lz4", shuffle="shuffle")
+        ),
         "Zarr 3, gzip": partial(third, compressors=GzipCodec(level=1)),
         "Zarr 2, blosc": partial(second, compressors=blosc),
         "Zarr 2, zstd": partial(second, compressors=numcodecs.Zstd(1)),
         "Zarr 2, lz4": partial(second, compressors=numcodecs.LZ4()),
-        "Zarr 2, blosc, ten columns a chunk": partial(second, compressors=blosc, columns=10),
+        "Zarr 2, blosc, ten columns a chunk": partial(
+            second, compressors=blosc, columns=10
+        ),
         "AnnData, CSR of Zarr 2": partial(_annotated, version=2),
         "AnnData, CSR of Zarr 3": partial(_annotated, version=3),
     }
@@ -69,12 +81,25 @@ def compute(run: Run) -> dict[str, Any]:
     """Seconds to scan a store and to decode its files."""
     path = Path(run.folder, "rows.zarr")
     shutil.rmtree(path, ignore_errors=True)
-    X = np.random.default_rng(0).normal(size=(run.settings["rows"], COLUMNS)).round(2).astype(np.float32)
+    X = (
+        np.random.default_rng(0)
+        .normal(size=(run.settings["rows"], COLUMNS))
+        .round(2)
+        .astype(np.float32)
+    )
     stores()[run.method](path, X)
-    ways: dict[str, Callable[[], object]] = {"scan": partial(scan, path), "decode": bare_decode(path)}
+    ways: dict[str, Callable[[], object]] = {
+        "scan": partial(scan, path),
+        "decode": bare_decode(path),
+    }
     found = timed(ways, run.settings["turns"])
     scanned, decoded = (found[name][1] for name in ways)
-    return {"rows": len(X), "scan": scanned, "decode": decoded, "decodes": scanned / decoded}
+    return {
+        "rows": len(X),
+        "scan": scanned,
+        "decode": decoded,
+        "decodes": scanned / decoded,
+    }
 
 
 def scan(path: Path) -> None:
@@ -90,13 +115,23 @@ def bare_decode(path: Path) -> Callable[[], None]:
     import zarr
 
     node: Any = zarr.open(path, mode="r")
-    arrays = [node] if hasattr(node, "shape") else [node["X/data"], node["X/indices"], node["X/indptr"]]
+    arrays = (
+        [node]
+        if hasattr(node, "shape")
+        else [node["X/data"], node["X/indices"], node["X/indptr"]]
+    )
     work = []
     for array in arrays:
         (codec,) = array.compressors
-        name = getattr(codec, "codec_id", type(codec).__name__.lower().removesuffix("codec"))
+        name = getattr(
+            codec, "codec_id", type(codec).__name__.lower().removesuffix("codec")
+        )
         decode = numcodecs.get_codec({"id": name}).decode
-        files = [one for one in (path / array.path).rglob("*") if one.is_file() and one.name[-1].isdigit()]
+        files = [
+            one
+            for one in (path / array.path).rglob("*")
+            if one.is_file() and one.name[-1].isdigit()
+        ]
         work.append((decode, files, np.empty(array.chunks, array.dtype)))
 
     def decode_all() -> None:

@@ -29,5 +29,7 @@ def graph_of(X: Any, seed: int) -> Any:
 def evidence_of(graph: Any) -> list[list[float]]:
     """Nodes n, clusters k, entropy H, dimension d and loss L of each partition that may give the number."""
     found = number.structure(graph)
-    one_row = ((one.n_clusters, one.entropy, found.d, one.loss) for one in found.partitions)
+    one_row = (
+        (one.n_clusters, one.entropy, found.d, one.loss) for one in found.partitions
+    )
     return [[float(graph.n_nodes), *map(float, row)] for row in one_row]

@@ -26,7 +26,11 @@ from mmcnb.stores import create_dense_store
 
 CLUSTERS, COLUMNS, BLOCK = 10, 50, 2**17
 ROWS, QUICK_ROWS, SMOKE_ROWS = 10**8, 10**6, 20_000
-MOST = {"arcs": 60.0, "digits": 200.0, "overlapping": 400.0}  # seconds of 10^8 rows on two cores
+MOST = {
+    "arcs": 60.0,
+    "digits": 200.0,
+    "overlapping": 400.0,
+}  # seconds of 10^8 rows on two cores
 
 
 @frame_of_runs
@@ -50,7 +54,10 @@ def blocks(kind: str, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     centres = random.normal(size=(CLUSTERS, COLUMNS))
     for start in range(0, rows, BLOCK):
         size = min(BLOCK, rows - start)
-        noise, y = random.normal(size=(size, COLUMNS)), random.integers(CLUSTERS, size=size)
+        noise, y = (
+            random.normal(size=(size, COLUMNS)),
+            random.integers(CLUSTERS, size=size),
+        )
         if kind == "digits":
             chosen = random.integers(len(known), size=size)
             X, y = known[chosen] + spread * noise, digits.y[chosen]
@@ -106,8 +113,17 @@ def compute(run: Run) -> dict[str, Any]:
 
 def tables(frame: pd.DataFrame) -> Result:
     """Each kind; goals: seconds of 10^8 rows, by those of a row."""
-    columns = ["rows", "seconds", "us_a_row", "all vote, us", "without a vote", "differ"]
+    columns = [
+        "rows",
+        "seconds",
+        "us_a_row",
+        "all vote, us",
+        "without a vote",
+        "differ",
+    ]
     columns += ["ari", "ari, all vote", "scans"]
-    found = frame[frame["status"] == "ok"].groupby("dataset", sort=False)[columns].median()
+    found = (
+        frame[frame["status"] == "ok"].groupby("dataset", sort=False)[columns].median()
+    )
     goals = goals_of(100 * found["us_a_row"], MOST, "labels: {}, of 10^8 rows", "s")
     return Result({"scale-labels": found.reset_index()}, goals)

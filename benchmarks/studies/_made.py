@@ -5,8 +5,14 @@ from scipy.sparse import csr_array
 
 from benchmarks.protocol import Data
 
-MARKERS, SHIFT = 0.02, 1.0  # share of the columns in which the classes of `genes` differ, and by how much
-OWN_WORDS, OWN_SHARE = 0.02, 0.3  # of the columns, words that a topic prefers; share of a text that they are
+MARKERS, SHIFT = (
+    0.02,
+    1.0,
+)  # share of the columns in which the classes of `genes` differ, and by how much
+OWN_WORDS, OWN_SHARE = (
+    0.02,
+    0.3,
+)  # of the columns, words that a topic prefers; share of a text that they are
 
 
 def genes(rows: int, columns: int, seed: int = 0) -> Data:
@@ -38,9 +44,14 @@ def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Da
     y = np.arange(rows) % topics
     drawn = np.minimum(columns - 1, columns ** random.random((rows, words))).astype(int)
     own = max(1, int(OWN_WORDS * columns))
-    preferred = (y[:, None] * own + random.integers(0, own, (rows, words))) * 31 % columns
+    preferred = (
+        (y[:, None] * own + random.integers(0, own, (rows, words))) * 31 % columns
+    )
     drawn = np.where(random.random((rows, words)) < OWN_SHARE, preferred, drawn)
     starts = np.arange(rows + 1, dtype=np.int32) * words  # k-means takes no others
-    X = csr_array((np.ones(drawn.size, np.float32), drawn.astype(np.int32).ravel(), starts), (rows, columns))
+    X = csr_array(
+        (np.ones(drawn.size, np.float32), drawn.astype(np.int32).ravel(), starts),
+        (rows, columns),
+    )
     X.sum_duplicates()
     return Data("texts", X, y)

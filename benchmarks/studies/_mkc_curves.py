@@ -26,7 +26,9 @@ ETAS, QUICK_ETAS = (0.1, 0.03, 0.01, 0.003), (0.1, 0.01)
 def grid(options: Options) -> Runs:
     """Fits that end after each number of rounds, and fits of each size and precision."""
     rounds = options.pick(ROUNDS, QUICK_ROUNDS, SMOKE_ROUNDS)
-    for name, count in product(options.pick(NAMES, NAMES, NAMES[:1]), range(1, rounds + 1)):
+    for name, count in product(
+        options.pick(NAMES, NAMES, NAMES[:1]), range(1, rounds + 1)
+    ):
         rows = {"rows": models.rows_of_set(name, options)}
         yield Run(name, MKC, 0, {"round": count}, PAPER, BY_ROUND, rows)
     sizes = options.sizes_within(options.pick(SIZES, QUICK_SIZES, QUICK_SIZES))
@@ -40,7 +42,10 @@ def violations(frame: pd.DataFrame, options: Options) -> Runs:
     done = frame[(frame["part"] == BY_ROUND) & (frame["status"] == OK)]
     for name, rows in done.groupby("dataset", sort=False):
         last = rows.loc[rows["round"].idxmax()]
-        settings = {"rows": models.rows_of_set(str(name), options), "round": int(last["round"])}
+        settings = {
+            "rows": models.rows_of_set(str(name), options),
+            "round": int(last["round"]),
+        }
         for step in range(1, int(last["steps"]) + 1):
             yield Run(str(name), MKC, 0, {"step": step}, PAPER, BY_STEP, settings)
 
@@ -50,10 +55,14 @@ def compute(run: Run) -> dict[str, Any]:
     name, rows = run.dataset, run.settings["rows"]
     data = models.load_set(name, rows)
     if run.part == BY_STEP:
-        violation, seconds = steps_of(name, rows, run.settings["round"])[run.parameters["step"] - 1]
+        violation, seconds = steps_of(name, rows, run.settings["round"])[
+            run.parameters["step"] - 1
+        ]
         return protocol.facts(data.X) | {"violation": violation, "seconds": seconds}
     given = (
-        {"max_rounds": run.parameters["round"]} if run.part == BY_ROUND else {"eta": run.parameters["eta"]}
+        {"max_rounds": run.parameters["round"]}
+        if run.part == BY_ROUND
+        else {"eta": run.parameters["eta"]}
     )
     model = as_published(name, rows, **given)
     return protocol.scored(data, model, models.scores) | {"steps": len(model.history_)}
@@ -62,9 +71,13 @@ def compute(run: Run) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def steps_of(name: str, rows: int | None, rounds: int) -> list[tuple[float, float]]:
     """Violation of the next constraint, and seconds so far, at each cutting plane of the kept fit."""
-    model = protocol.fit(as_published(name, rows, max_rounds=rounds), models.load_set(name, rows).X)
+    model = protocol.fit(
+        as_published(name, rows, max_rounds=rounds), models.load_set(name, rows).X
+    )
     steps = model.history_[["violation", "seconds"]].clip(lower=0)
-    return [(float(violation), float(seconds)) for violation, seconds in steps.to_numpy()]
+    return [
+        (float(violation), float(seconds)) for violation, seconds in steps.to_numpy()
+    ]
 
 
 def as_published(name: str, rows: int | None, **given: Any) -> Any:
@@ -85,7 +98,9 @@ def tables(frame: pd.DataFrame) -> Result:
     found = {}
     for part, rows in frame[frame["status"] == OK].groupby("part", sort=False):
         index, columns, values = wide[str(part)]
-        table = rows.pivot(index=index, columns=columns, values=values)[rows[columns].unique()]
+        table = rows.pivot(index=index, columns=columns, values=values)[
+            rows[columns].unique()
+        ]
         name = f"mkc-{part}".replace(", ", "-")
         found[name] = table.reset_index().rename_axis(columns=None).rename(columns=str)
     return Result(found)

@@ -35,7 +35,10 @@ class Rows(NamedTuple):
 
 
 MNIST, MNIST_SAMPLE = "mnist01234", "mnist01234, a sample"
-BY_LANDMARKS = (MNIST, "letterABCD")  # more than 3,000 rows, on which all rows as a basis take minutes a fit
+BY_LANDMARKS = (
+    MNIST,
+    "letterABCD",
+)  # more than 3,000 rows, on which all rows as a basis take minutes a fit
 DIGITS = Rows("mnist", (0, 1, 2, 3, 4))
 # The paper's names. Its ionosphere is 354 x 64 and its MNIST 28,911 x 196; the files have 351 x 34 and
 # 35,735 x 784. The thesis's digits1v7 of 776 rows are the 1s and 7s of the training part of optdigits.
@@ -54,14 +57,18 @@ TABLE2 = {
 THESIS_ONLY = {"digits1v7-tra": Rows("optdigits-tra", (1, 7))}
 SETS = TABLE2 | THESIS_ONLY | {"ringnorm-rest": Rows("ringnorm", skip=1000)}
 SETS |= {MNIST: DIGITS, MNIST_SAMPLE: DIGITS._replace(most=1000)}
-WHOLE = {f"{name}, a sample": name for name in ("letter-AvB", "satellite-1v2", "letterABCD")}
+WHOLE = {
+    f"{name}, a sample": name for name in ("letter-AvB", "satellite-1v2", "letterABCD")
+}
 SETS |= {sample: TABLE2[name]._replace(most=500) for sample, name in WHOLE.items()}
 WHOLE |= {MNIST_SAMPLE: MNIST}  # the set of which a sample is
 # A model of the first labels the second.
 TABLE3 = WHOLE | {"digits1v7-tra": "digits1v7", "ringnorm": "ringnorm-rest"}
 
 
-def rows_of_set(name: str, options: Options, quick: int | None = QUICK_ROWS) -> int | None:
+def rows_of_set(
+    name: str, options: Options, quick: int | None = QUICK_ROWS
+) -> int | None:
     """How many rows of one of `SETS` to draw at most; None for all."""
     bounds = (SETS[name].most, options.rows, quick if options.quick else None)
     return min((bound for bound in bounds if bound is not None), default=None)
@@ -120,24 +127,49 @@ def scores(y_true: Any, labels: Any) -> dict[str, float]:
     """Accuracy as published, Rand index, adjusted Rand index."""
     from sklearn.metrics import adjusted_rand_score, rand_score
 
-    ari, rand = float(adjusted_rand_score(y_true, labels)), float(rand_score(y_true, labels))
+    ari, rand = (
+        float(adjusted_rand_score(y_true, labels)),
+        float(rand_score(y_true, labels)),
+    )
     return {ACCURACY: majority_accuracy(y_true, labels), "rand": rand, "ari": ari}
 
 
 # -- estimators --------------------------------------------------------------------------------
 
-DEGREES = (2, 4, 8)  # of its 2^0 to 2^10; 2^5 and more leave the range of numbers on raw digits
+DEGREES = (
+    2,
+    4,
+    8,
+)  # of its 2^0 to 2^10; 2^5 and more leave the range of numbers on raw digits
 SIGMAS = (5.0,)  # of its 0.5 to 20
-FRACTIONS = (0.3, 1.0)  # sigma = f sigma0, as for the normalised cut, in exp(-d²/(2 sigma))
+FRACTIONS = (
+    0.3,
+    1.0,
+)  # sigma = f sigma0, as for the normalised cut, in exp(-d²/(2 sigma))
 SQUARED = (0.2, 0.4, 0.1, 0.8)  # sigma = (f sigma0)², the usual Gaussian
 FORM: dict[str, Any] = {"threshold": "fixed"}  # the paper's: threshold 1
-EXPONENTS = (1, 2, 4, 6, 8)  # C = 2^e; the thesis's are 2^-6 to 2^6 for kernels not scaled to unit trace
+EXPONENTS = (
+    1,
+    2,
+    4,
+    6,
+    8,
+)  # C = 2^e; the thesis's are 2^-6 to 2^6 for kernels not scaled to unit trace
 FORMS: dict[str, dict[str, Any]] = {f"C=2^{e}": FORM | {"C": 2.0**e} for e in EXPONENTS}
 FORMS |= {f"C={C:g}, adaptive": {"C": C} for C in (2.0, 10.0)}
 # Two clusters: the papers' way, from coin flips directly at a large C, which ends somewhere else each time.
-FLIP: dict[str, Any] = {"C": 64.0, "continuation": False, "init": "random", "n_init": 1, "balance": 0.03}
+FLIP: dict[str, Any] = {
+    "C": 64.0,
+    "continuation": False,
+    "init": "random",
+    "n_init": 1,
+    "balance": 0.03,
+}
 FLIP |= {"min_share": 0.3}
-FLIPS = {f"C=2^6, coin flip {seed}": FORM | FLIP | {"random_state": seed} for seed in range(4)}
+FLIPS = {
+    f"C=2^6, coin flip {seed}": FORM | FLIP | {"random_state": seed}
+    for seed in range(4)
+}
 
 
 def base_kernels(sigma0: float) -> dict[str, dict[str, Any]]:
@@ -148,7 +180,9 @@ def base_kernels(sigma0: float) -> dict[str, dict[str, Any]]:
     return {
         K1: {"linear": "linear"},
         K2: {f"d={degree}": polynomial(degree) for degree in DEGREES},
-        K3: {name: ("rbf", {"gamma": gamma_of(sigma)}) for name, sigma in sigmas.items()},
+        K3: {
+            name: ("rbf", {"gamma": gamma_of(sigma)}) for name, sigma in sigmas.items()
+        },
     }
 
 
@@ -178,7 +212,10 @@ class NormalisedCut:
 
         graph = rbf_kernel(X, gamma=self.gamma)
         root = np.sqrt(graph.sum(axis=1))
-        vectors = np.linalg.eigh(graph / root / root[:, None])[1][:, -self.n_clusters :] / root[:, None]
+        vectors = (
+            np.linalg.eigh(graph / root / root[:, None])[1][:, -self.n_clusters :]
+            / root[:, None]
+        )
         kmeans = estimator(KMEANS, self.n_clusters, n_init=10, random_state=self.seed)
         self.labels_ = kmeans.fit(vectors).labels_
         return self
@@ -187,8 +224,12 @@ class NormalisedCut:
 def ours(run: Run, name: str) -> Any:
     """MKC or a kernel alone, at a point of the grid or by default."""
     if not run.parameters:
-        kernels = {K1: ["linear"], K2: [polynomial(2)], K3: ["rbf"]}.get(run.method, "auto")
-        return estimator(MULTIPLE, SETS[name].n_clusters, kernels=kernels, random_state=run.seed)
+        kernels = {K1: ["linear"], K2: [polynomial(2)], K3: ["rbf"]}.get(
+            run.method, "auto"
+        )
+        return estimator(
+            MULTIPLE, SETS[name].n_clusters, kernels=kernels, random_state=run.seed
+        )
     kinds = base_kernels(sigma0_of(name, run.settings["rows"])).values()
     known = {one: kernel for kind in kinds for one, kernel in kind.items()}
     chosen = [known[one] for one in run.parameters["kernels"].split(", ")]
@@ -201,7 +242,9 @@ def peer(run: Run, data: Data) -> Any:
     """k-means, normalised cut or IterSVR at some parameters, or by default."""
     given, k = dict(run.parameters), SETS[data.name].n_clusters
     if "width" in given:
-        gamma = gamma_of(given.pop("width") * sigma0_of(data.name, run.settings["rows"]))
+        gamma = gamma_of(
+            given.pop("width") * sigma0_of(data.name, run.settings["rows"])
+        )
         if run.method == CUT:
             return NormalisedCut(k, gamma, run.seed)
         given |= {"gamma": gamma, "balance": protocol.known_balance(data.y)}
@@ -216,7 +259,11 @@ def compute(run: Run) -> dict[str, Any]:
     data = load_set(run.dataset, run.settings["rows"])
     if run.method in OURS:
         model = ours(run, run.dataset)
-        return protocol.scored(data, model, scores) | {"weights": protocol.weights_of(model)}
+        return protocol.scored(data, model, scores) | {
+            "weights": protocol.weights_of(model)
+        }
     if run.method == KMEANS and "init" not in run.parameters:
-        return faster_kmeans(data, run.seed, run.parameters, SETS[run.dataset].n_clusters, scores)
+        return faster_kmeans(
+            data, run.seed, run.parameters, SETS[run.dataset].n_clusters, scores
+        )
     return protocol.scored(data, peer(run, data), scores)

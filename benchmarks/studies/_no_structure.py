@@ -16,7 +16,10 @@ from benchmarks.protocol import compile_seconds, facts, timed
 from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result
 
-CORRELATION, TAIL = 0.7, 3  # of a column with the next one; degrees of freedom of heavy tails
+CORRELATION, TAIL = (
+    0.7,
+    3,
+)  # of a column with the next one; degrees of freedom of heavy tails
 ROWS, COLUMNS = (100, 300, 1000, 5000), (2, 5, 15, 50)
 QUICK_ROWS, SMOKE_COLUMNS = 1000, (2, 15)
 MORE_THAN_ONE, HIGH = "more than one cluster", "trust is high"
@@ -59,14 +62,20 @@ def correlated(random: np.random.Generator, rows: int, columns: int) -> np.ndarr
 def in_ball(random: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     """Rows uniform in the unit ball."""
     X = random.standard_normal((rows, columns))
-    return X / np.linalg.norm(X, axis=1, keepdims=True) * random.random((rows, 1)) ** (1 / columns)
+    return (
+        X
+        / np.linalg.norm(X, axis=1, keepdims=True)
+        * random.random((rows, 1)) ** (1 / columns)
+    )
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
     "Gaussian": lambda random, rows, columns: random.standard_normal((rows, columns)),
     "uniform": lambda random, rows, columns: random.random((rows, columns)),
     "correlated Gaussian": correlated,
-    "heavy tails": lambda random, rows, columns: random.standard_t(TAIL, (rows, columns)),
+    "heavy tails": lambda random, rows, columns: random.standard_t(
+        TAIL, (rows, columns)
+    ),
     "Laplace": lambda random, rows, columns: random.laplace(size=(rows, columns)),
     "uniform ball": in_ball,
 }
@@ -93,10 +102,16 @@ def rows_of(cloud: Cloud, seed: int) -> np.ndarray:
 
 def clouds_of(options: Options) -> list[Cloud]:
     """The clouds of a scale: a hundred, those of at most 1,000 rows, or a few."""
-    most = min(options.rows or LARGE[-1].rows, options.pick(LARGE[-1].rows, QUICK_ROWS, QUICK_ROWS))
+    most = min(
+        options.rows or LARGE[-1].rows,
+        options.pick(LARGE[-1].rows, QUICK_ROWS, QUICK_ROWS),
+    )
     columns = options.pick(COLUMNS, COLUMNS, SMOKE_COLUMNS)
     every = [*(Cloud(*shape) for shape in product(KINDS, ROWS, columns)), *LARGE]
-    few = [Cloud(kind, min(most, ROWS[0]), width) for kind, width in product(KINDS, columns)]
+    few = [
+        Cloud(kind, min(most, ROWS[0]), width)
+        for kind, width in product(KINDS, columns)
+    ]
     return [cloud for cloud in every if cloud.rows <= most] or few
 
 
@@ -115,16 +130,25 @@ def compute(run: Run) -> dict[str, Any]:
     X = rows_of(Cloud(*run.settings["cloud"]), run.seed)
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=run.seed)
     found = facts(X) | {"compile_seconds": compile_seconds(X, model)} | timed(model, X)
-    return found | {"clusters": model.n_clusters_, "trust": model.report_["trust"]["level"]}
+    return found | {
+        "clusters": model.n_clusters_,
+        "trust": model.report_["trust"]["level"],
+    }
 
 
 def tables(frame: pd.DataFrame, name: str) -> Result:
     """Shares of false alarms, of all clouds and by kind, rows and columns; the goal: none is trusted."""
     frame = frame[frame["status"] == OK]
-    told = {MORE_THAN_ONE: frame["clusters"] > 1, HIGH: (frame["clusters"] > 1) & (frame["trust"] == "high")}
+    told = {
+        MORE_THAN_ONE: frame["clusters"] > 1,
+        HIGH: (frame["clusters"] > 1) & (frame["trust"] == "high"),
+    }
     frame = frame.assign(kind=frame["dataset"].str.rpartition(", ")[0], **told)
     table = shares(frame.rename(columns={"n": "rows", "d": "columns"}), tuple(told))
-    return Result({name: table}, [Goal("without structure: trust is high", float(table[HIGH].iloc[0]), 0.0)])
+    return Result(
+        {name: table},
+        [Goal("without structure: trust is high", float(table[HIGH].iloc[0]), 0.0)],
+    )
 
 
 def shares(frame: pd.DataFrame, figures: Sequence[str]) -> pd.DataFrame:

@@ -15,7 +15,12 @@ import pandas as pd
 from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.protocol import facts
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
-from benchmarks.studies._inner import evidence_of, graph_of, terms_of_loss, terms_of_spread
+from benchmarks.studies._inner import (
+    evidence_of,
+    graph_of,
+    terms_of_loss,
+    terms_of_spread,
+)
 from benchmarks.studies._no_structure import KINDS, Cloud, rows_of, shares
 from benchmarks.tables import Result
 
@@ -23,7 +28,24 @@ ROWS, COLUMNS = (100, 200, 500, 1000, 2000, 5000, 10_000), (2, 3, 5, 8, 15, 30, 
 QUICK_ROWS, SMOKE_COLUMNS = 1000, (2, 5, 15)
 LEAST_SPREAD, SPREADS = 0.04, 1.5  # z is in units of 1.5 spreads
 SIGNIFICANT = 2.5  # of z: a partition above it is taken for clusters
-LOSS = ("1", "i", "i²", "u", "ui", "ui²", "H", "Hi", "H²", "H²i", "l", "li", "uH", "uHi", "u²", "u²i")
+LOSS = (
+    "1",
+    "i",
+    "i²",
+    "u",
+    "ui",
+    "ui²",
+    "H",
+    "Hi",
+    "H²",
+    "H²i",
+    "l",
+    "li",
+    "uH",
+    "uHi",
+    "u²",
+    "u²i",
+)
 SPREAD = ("1", "i", "log n", "i log n", "H", "Hi")
 PARTITION = ["n", "k", "H", "d", "L"]
 
@@ -70,7 +92,11 @@ def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     loss : ndarray of shape (16,)
     spread : ndarray of shape (6,)
     """
-    features, widths, values = loss_features(table), spread_features(table), np.log(table["L"].to_numpy())
+    features, widths, values = (
+        loss_features(table),
+        spread_features(table),
+        np.log(table["L"].to_numpy()),
+    )
     loss = np.linalg.lstsq(features, values)[0]
     left = np.abs(features @ loss - values)
     spread = np.linalg.lstsq(widths, np.log(np.maximum(left, 1e-9)))[0]
@@ -78,7 +104,9 @@ def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return loss, spread
 
 
-def significance(table: pd.DataFrame, loss: np.ndarray, spread: np.ndarray) -> np.ndarray:
+def significance(
+    table: pd.DataFrame, loss: np.ndarray, spread: np.ndarray
+) -> np.ndarray:
     """z of each partition: how far its loss is below the formula."""
     width = np.maximum(LEAST_SPREAD, SPREADS * np.exp(spread_features(table) @ spread))
     return (loss_features(table) @ loss - np.log(table["L"].to_numpy())) / width
@@ -92,7 +120,13 @@ def partitions_of(frame: pd.DataFrame) -> pd.DataFrame:
         kind, _, shape = run.dataset.rpartition(", ")
         rows, columns = map(int, shape.split(" x "))
         half = Cloud(kind, rows, columns).half
-        known = {"kind": kind, "rows": rows, "columns": columns, "seed": run.seed, "half": half}
+        known = {
+            "kind": kind,
+            "rows": rows,
+            "columns": columns,
+            "seed": run.seed,
+            "half": half,
+        }
         parts.append(part.assign(set=run.dataset, **known))
     return pd.concat(parts, ignore_index=True)
 
@@ -105,7 +139,9 @@ def tables(frame: pd.DataFrame) -> Result:
     keys = ["half", "kind", "rows", "columns", "set", "seed"]
     left = (loss_features(table) @ loss - np.log(table["L"])).abs()
     sets = table.assign(significant=z, left=left).groupby(keys, sort=False)
-    judged = sets.agg(significant=("significant", "max"), left=("left", "mean")).reset_index()
+    judged = sets.agg(
+        significant=("significant", "max"), left=("left", "mean")
+    ).reset_index()
     judged["significant"] = judged["significant"] > SIGNIFICANT
     halves = [
         pd.concat({half: shares(part, ("significant", "left"))}, names=["half"])
@@ -116,5 +152,8 @@ def tables(frame: pd.DataFrame) -> Result:
     constants += [("spread", *pair) for pair in zip(SPREAD, spread, strict=True)]
     named = pd.DataFrame(constants, columns=["formula", "feature", "constant"])
     return Result(
-        {"no-structure-constants": named, "no-structure-fit": pd.concat(halves).reset_index("half")}
+        {
+            "no-structure-constants": named,
+            "no-structure-fit": pd.concat(halves).reset_index("half"),
+        }
     )

@@ -14,7 +14,12 @@ from benchmarks.studies._number_sets import of_layers
 from benchmarks.tables import Result
 
 ROWS, QUICK_ROWS = (500, 2000, 20_000, 200_000), 20_000
-CLUSTERS, COLUMNS, LEAST, SPREAD = 20, 8, 7.0, 3.0  # least distance and spread of the centres, in deviations
+CLUSTERS, COLUMNS, LEAST, SPREAD = (
+    20,
+    8,
+    7.0,
+    3.0,
+)  # least distance and spread of the centres, in deviations
 
 
 @frame_of_runs
@@ -37,7 +42,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 def tables(frame: pd.DataFrame) -> Result:
     """Each number of rows: the numbers found by the seeds, how often all blobs are, and means."""
-    frame = frame[frame["status"] == OK].reindex(columns=[*{*frame.columns, "best layer"}])
+    frame = frame[frame["status"] == OK].reindex(
+        columns=[*{*frame.columns, "best layer"}]
+    )
     groups = frame.assign(exact=frame["clusters"] == CLUSTERS).groupby("n", sort=False)
     table = groups.agg(
         found=("clusters", lambda numbers: ", ".join(map(str, numbers.astype(int)))),

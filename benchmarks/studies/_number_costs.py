@@ -21,8 +21,13 @@ ROWS, TURNS = 20_000, 5
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Blobs, digits and texts."""
-    for name in options.pick((BLOBS, DIGITS, TEXTS), (BLOBS, DIGITS, TEXTS), (BLOBS, TEXTS)):
-        settings = {"rows": options.sized(ROWS, ROWS), "turns": options.pick(TURNS, TURNS, 1)}
+    for name in options.pick(
+        (BLOBS, DIGITS, TEXTS), (BLOBS, DIGITS, TEXTS), (BLOBS, TEXTS)
+    ):
+        settings = {
+            "rows": options.sized(ROWS, ROWS),
+            "turns": options.pick(TURNS, TURNS, 1),
+        }
         yield Run(name, FRONT_DOOR, 0, settings=settings)
 
 
@@ -33,12 +38,22 @@ def compute(run: Run) -> dict[str, Any]:
     found = fit(model, X).n_clusters_
     given = estimator(FRONT_DOOR, max(2, found), random_state=run.seed)
     fit(given, X)
-    pairs = turns_of_two(partial(fit, model, X), partial(fit, given, X), run.settings["turns"])
-    medians = dict(zip(("seconds", "given_seconds"), np.median(pairs, axis=0), strict=True))
-    return facts(X) | medians | {"clusters": found, "ratio": float(np.median(pairs[:, 0] / pairs[:, 1]))}
+    pairs = turns_of_two(
+        partial(fit, model, X), partial(fit, given, X), run.settings["turns"]
+    )
+    medians = dict(
+        zip(("seconds", "given_seconds"), np.median(pairs, axis=0), strict=True)
+    )
+    return (
+        facts(X)
+        | medians
+        | {"clusters": found, "ratio": float(np.median(pairs[:, 0] / pairs[:, 1]))}
+    )
 
 
-def turns_of_two(one: Callable[[], object], other: Callable[[], object], turns: int) -> np.ndarray:
+def turns_of_two(
+    one: Callable[[], object], other: Callable[[], object], turns: int
+) -> np.ndarray:
     """Seconds of two functions that take turns.
 
     Returns

@@ -14,9 +14,7 @@ from benchmarks.studies.peers import installed
 from benchmarks.tables import Result, over_seeds
 
 QUICK_ROWS, LEAST_ROWS = 20_000, 20  # of a scale, and of a cluster
-GROUP_SPREAD = (
-    0.8  # of the centres, in deviations of a cluster: 9 of 10 neighbours are of one of 1,000 groups
-)
+GROUP_SPREAD = 0.8  # of the centres, in deviations of a cluster: 9 of 10 neighbours are of one of 1,000 groups
 LEAST, SPREAD = 5.0, 2.5  # of the centres of blobs: least distance and deviation
 
 
@@ -46,13 +44,18 @@ class Groups(NamedTuple):
     def within(self, rows: int) -> "Groups":
         """The same with at most so many rows, and no cluster of less than twenty."""
         rows = min(rows, self.rows)
-        return self._replace(rows=rows, n_clusters=min(self.n_clusters, max(2, rows // LEAST_ROWS)))
+        return self._replace(
+            rows=rows, n_clusters=min(self.n_clusters, max(2, rows // LEAST_ROWS))
+        )
 
 
 ALL = (
     Groups("100 groups", 50_000, 128, 100, 0.0, GROUP_SPREAD, True),
     Groups("1,000 groups", 100_000, 128, 1000, 0.0, GROUP_SPREAD, True),
-    *(Groups(f"{k} blobs", 2000, 10, k, LEAST, SPREAD, False) for k in (29, 30, 31, 40, 60)),
+    *(
+        Groups(f"{k} blobs", 2000, 10, k, LEAST, SPREAD, False)
+        for k in (29, 30, 31, 40, 60)
+    ),
 )
 
 
@@ -71,13 +74,22 @@ def grid(options: Options) -> Runs:
 def compute(run: Run) -> dict[str, Any]:
     """The second of two fits at the given number."""
     groups = Groups(*run.settings["groups"])
-    data = blobs(groups.rows, groups.n_clusters, groups.columns, groups.least, groups.spread, run.seed)
+    data = blobs(
+        groups.rows,
+        groups.n_clusters,
+        groups.columns,
+        groups.least,
+        groups.spread,
+        run.seed,
+    )
     model = estimator(run.method, groups.n_clusters, random_state=run.seed)
     libraries.first_seconds(run.method)
     if run.method == FRONT_DOOR:
         fit(model, data.X)  # compiles
     measures = facts(data.X) | timed(model, data.X)
-    return measures | clustering(data.y, model.labels_) | {"clusters": groups.n_clusters}
+    return (
+        measures | clustering(data.y, model.labels_) | {"clusters": groups.n_clusters}
+    )
 
 
 def tables(frame: pd.DataFrame) -> Result:

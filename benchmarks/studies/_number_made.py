@@ -31,10 +31,14 @@ def centres_apart(
             centres = np.vstack([centres, drawn])
         if len(centres) == count:
             return centres
-    raise ValueError(f"{count} centres do not fit {least:g} apart into a spread of {spread:g}.")
+    raise ValueError(
+        f"{count} centres do not fit {least:g} apart into a spread of {spread:g}."
+    )
 
 
-def blobs(rows: int, n_clusters: int, columns: int, least: float, spread: float, seed: int) -> Data:
+def blobs(
+    rows: int, n_clusters: int, columns: int, least: float, spread: float, seed: int
+) -> Data:
     """Gaussian clusters of deviation 1 and equal sizes, whose centres are apart.
 
     Examples
@@ -45,9 +49,13 @@ def blobs(rows: int, n_clusters: int, columns: int, least: float, spread: float,
     ((40, 3), [0, 1, 2, 3, 0])
     """
     random = np.random.default_rng([rows, n_clusters, columns, seed])
-    centres = centres_apart(random, n_clusters, columns, least, spread).astype(np.float32)
+    centres = centres_apart(random, n_clusters, columns, least, spread).astype(
+        np.float32
+    )
     y = np.arange(rows) % n_clusters
-    return Data("blobs", centres[y] + random.standard_normal((rows, columns), np.float32), y)
+    return Data(
+        "blobs", centres[y] + random.standard_normal((rows, columns), np.float32), y
+    )
 
 
 def small_sizes(rows: int) -> list[int]:
@@ -55,7 +63,9 @@ def small_sizes(rows: int) -> list[int]:
     return [round(share * rows) for share in SMALL_SHARES]
 
 
-def small_clusters(rows: int, columns: int, least: float, noise: float, seed: int) -> Data:
+def small_clusters(
+    rows: int, columns: int, least: float, noise: float, seed: int
+) -> Data:
     """Small clusters, of classes 0 to 4, beside a few large ones, and a share of uniform rows, of class -1.
 
     Examples
@@ -79,7 +89,9 @@ def small_clusters(rows: int, columns: int, least: float, noise: float, seed: in
     return Data("small clusters", X[order].astype(np.float32), y[order])
 
 
-def found_small(y: np.ndarray, labels: np.ndarray, n_classes: int, least: float) -> list[bool]:
+def found_small(
+    y: np.ndarray, labels: np.ndarray, n_classes: int, least: float
+) -> list[bool]:
     """Whether some cluster has enough of the rows of each of the first classes, and few others.
 
     Parameters
@@ -105,7 +117,15 @@ def found_small(y: np.ndarray, labels: np.ndarray, n_classes: int, least: float)
     for c in range(n_classes):
         inside = labels[y == c]
         both = (inside[:, None] == clusters).sum(axis=0)
-        found.append(bool(((both >= least * len(inside)) & (both >= least * counts) & (both > 0)).any()))
+        found.append(
+            bool(
+                (
+                    (both >= least * len(inside))
+                    & (both >= least * counts)
+                    & (both > 0)
+                ).any()
+            )
+        )
     return found
 
 
@@ -118,8 +138,12 @@ def far_clumps(random: np.random.Generator, X: np.ndarray, count: int) -> np.nda
     """A few narrow clumps, twice as far from the mean as nearly all rows, in units of the deviations."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
-    reach = CLUMP_REACH * np.quantile(np.linalg.norm((X - mean) / scale, axis=1), REACHED)
+    reach = CLUMP_REACH * np.quantile(
+        np.linalg.norm((X - mean) / scale, axis=1), REACHED
+    )
     ways = random.standard_normal((N_CLUMPS, X.shape[1]))
     places = reach * ways / np.linalg.norm(ways, axis=1, keepdims=True)
     drawn = places[np.arange(count) % N_CLUMPS]
-    return mean + scale * (drawn + CLUMP_SPREAD * random.standard_normal((count, X.shape[1])))
+    return mean + scale * (
+        drawn + CLUMP_SPREAD * random.standard_normal((count, X.shape[1]))
+    )

@@ -35,10 +35,14 @@ def ours(X: np.ndarray, seed: int) -> np.ndarray:
 def of_density(X: np.ndarray, seed: int) -> np.ndarray:
     """GLOSH by scikit-learn's HDBSCAN at its defaults; it draws nothing."""
     from sklearn.cluster import HDBSCAN
-    from sklearn.cluster._hdbscan._tree import _condense_tree  # scikit-learn has no public one
+    from sklearn.cluster._hdbscan._tree import (
+        _condense_tree,
+    )  # scikit-learn has no public one
 
     model = HDBSCAN(copy=True).fit(X.astype(np.float64))
-    return glosh(_condense_tree(model._single_linkage_tree_, model.min_cluster_size), len(X))
+    return glosh(
+        _condense_tree(model._single_linkage_tree_, model.min_cluster_size), len(X)
+    )
 
 
 def glosh(tree: np.ndarray, n: int) -> np.ndarray:
@@ -69,11 +73,20 @@ def glosh(tree: np.ndarray, n: int) -> np.ndarray:
     last = np.zeros(int(max(tree["parent"].max(), tree["child"].max())) + 1)
     np.maximum.at(last, tree["parent"], values)
     is_cluster, scores = tree["child"] >= n, np.zeros(n)
-    for parent, child in zip(tree["parent"][is_cluster][::-1], tree["child"][is_cluster][::-1], strict=True):
+    for parent, child in zip(
+        tree["parent"][is_cluster][::-1], tree["child"][is_cluster][::-1], strict=True
+    ):
         last[parent] = max(last[parent], last[child])
-    rows, left = tree["child"][~is_cluster], np.maximum(last[tree["parent"][~is_cluster]], 1e-300)
+    rows, left = (
+        tree["child"][~is_cluster],
+        np.maximum(last[tree["parent"][~is_cluster]], 1e-300),
+    )
     scores[rows] = 1 - values[~is_cluster] / left
-    return np.where(np.isin(np.arange(n), rows[~np.isfinite(tree["value"][~is_cluster])]), 0.0, scores)
+    return np.where(
+        np.isin(np.arange(n), rows[~np.isfinite(tree["value"][~is_cluster])]),
+        0.0,
+        scores,
+    )
 
 
 def local_factor(X: np.ndarray, seed: int) -> np.ndarray:
@@ -95,8 +108,14 @@ SCORES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 def grid(options: Options) -> Runs:
     """All scores on each set with both kinds of outliers."""
     rows, methods = min(options.rows or MOST_ROWS, MOST_ROWS), list(SCORES)
-    dense = [one for one in sets_of(options) if one.kind != TEXT or one.name.endswith(EMBEDDED)]
-    for problem, seed, kind, method in product(dense, options.repeats(1), MADE, methods):
+    dense = [
+        one
+        for one in sets_of(options)
+        if one.kind != TEXT or one.name.endswith(EMBEDDED)
+    ]
+    for problem, seed, kind, method in product(
+        dense, options.repeats(1), MADE, methods
+    ):
         settings = {"rows": rows, "problem": list(problem)}
         yield Run(problem.name, method, seed, {"outliers": kind}, settings=settings)
 
@@ -106,9 +125,15 @@ def compute(run: Run) -> dict[str, Any]:
     from sklearn.metrics import roc_auc_score
 
     name, source, kind, classes, with_peers = run.settings["problem"]
-    data = rows_of(Problem(name, source, kind, tuple(classes), with_peers), run.settings["rows"], run.seed)
+    data = rows_of(
+        Problem(name, source, kind, tuple(classes), with_peers),
+        run.settings["rows"],
+        run.seed,
+    )
     dense = data.X.toarray() if hasattr(data.X, "toarray") else data.X
-    X, is_outlier = with_outliers(np.asarray(dense, np.float64), run.parameters["outliers"], run.seed)
+    X, is_outlier = with_outliers(
+        np.asarray(dense, np.float64), run.parameters["outliers"], run.seed
+    )
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,7 +155,9 @@ def with_outliers(X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.n
     """
     count = max(1, round(SHARE * len(X)))
     made = MADE[kind](np.random.default_rng(seed), X, count)
-    return np.vstack([X, made]).astype(np.float32), np.repeat([False, True], [len(X), count])
+    return np.vstack([X, made]).astype(np.float32), np.repeat(
+        [False, True], [len(X), count]
+    )
 
 
 def tables(frame: pd.DataFrame) -> Result:
@@ -139,7 +166,13 @@ def tables(frame: pd.DataFrame) -> Result:
     frame = pd.concat([frame, frame.assign(kind="all")])
     frame = pd.concat([frame, frame.assign(half=BOTH)])
     keys = ["outliers", "kind", "half"]
-    sets = frame.groupby([*keys, "set", "method"], sort=False)["auc"].mean().unstack("method")
+    sets = (
+        frame.groupby([*keys, "set", "method"], sort=False)["auc"]
+        .mean()
+        .unstack("method")
+    )
     means = sets.groupby(keys, sort=False).mean()
     means.insert(0, "sets", sets.groupby(keys, sort=False).size())
-    return Result({"number-outliers": means.reset_index().sort_values(keys, kind="stable")})
+    return Result(
+        {"number-outliers": means.reset_index().sort_values(keys, kind="stable")}
+    )

@@ -34,25 +34,41 @@ def grid(options: Options) -> Runs:
     methods = (FRONT_DOOR, *installed(list(MODELS)[1:]))
     for problem, seed, method in product(sets_of(options), options.repeats(3), methods):
         if not (method == EVOC and problem.source in FEW_COLUMNS):
-            yield Run(problem.name, method, seed, settings={"rows": rows, "problem": list(problem)})
+            yield Run(
+                problem.name,
+                method,
+                seed,
+                settings={"rows": rows, "problem": list(problem)},
+            )
 
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes and without their number."""
     name, source, kind, classes, with_peers = run.settings["problem"]
-    data = rows_of(Problem(name, source, kind, tuple(classes), with_peers), run.settings["rows"], run.seed)
+    data = rows_of(
+        Problem(name, source, kind, tuple(classes), with_peers),
+        run.settings["rows"],
+        run.seed,
+    )
     compiled, model = libraries.first_seconds(run.method), MODELS[run.method](run.seed)
     if run.method != FRONT_DOOR:
         found = scored(data, model, with_noise)
         layers = getattr(model, "layers_", ())
     else:
-        found = scored(data, model, with_noise) | {"trust": model.report_["trust"]["level"]}
+        found = scored(data, model, with_noise) | {
+            "trust": model.report_["trust"]["level"]
+        }
         layers = [model.predict(data.X, layer=i) for i in range(len(model.layers_))]
-    found |= {"compile_seconds": compiled or found["compile_seconds"], "k": np.unique(data.y).size}
+    found |= {
+        "compile_seconds": compiled or found["compile_seconds"],
+        "k": np.unique(data.y).size,
+    }
     return found | of_layers(data.y, [model.labels_, *layers], len(layers))
 
 
-def of_layers(y: np.ndarray, partitions: list[np.ndarray], n_layers: int) -> dict[str, Any]:
+def of_layers(
+    y: np.ndarray, partitions: list[np.ndarray], n_layers: int
+) -> dict[str, Any]:
     """ARI of the best of some partitions, and numbers of clusters of the last few, which are layers.
 
     Examples
@@ -107,7 +123,9 @@ def edges_of(weights: Any, loops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     from scipy.sparse import triu
 
     upper, own = triu(weights).tocoo(), np.flatnonzero(loops)
-    ends = np.vstack([np.column_stack([upper.row, upper.col]), np.column_stack([own, own])])
+    ends = np.vstack(
+        [np.column_stack([upper.row, upper.col]), np.column_stack([own, own])]
+    )
     return ends, np.append(upper.data, loops[own] / 2)
 
 
@@ -122,8 +140,13 @@ class EvocLayers:
         from evoc import EVoC
 
         model = EVoC(random_state=self.random_state)
-        labelled = libraries.DenseClusterer(lambda rows: model.fit_predict(rows.astype(np.float32))).fit(X)
-        self.labels_, self.layers_ = labelled.labels_, [np.asarray(one) for one in model.cluster_layers_]
+        labelled = libraries.DenseClusterer(
+            lambda rows: model.fit_predict(rows.astype(np.float32))
+        ).fit(X)
+        self.labels_, self.layers_ = (
+            labelled.labels_,
+            [np.asarray(one) for one in model.cluster_layers_],
+        )
         return self
 
 
@@ -133,7 +156,9 @@ def _own_number(method: str, random_state: int) -> Any:
 
 
 MODELS: dict[str, Callable[[int], Any]] = {
-    FRONT_DOOR: lambda seed: mmcnb.MaximumMarginClustering(n_clusters=None, random_state=seed),
+    FRONT_DOOR: lambda seed: mmcnb.MaximumMarginClustering(
+        n_clusters=None, random_state=seed
+    ),
     LEIDEN: GraphCommunities,
     EVOC: EvocLayers,
     **{name: partial(_own_number, name) for name in (UMAP_DENSITY, PLSCAN, DENSITY)},

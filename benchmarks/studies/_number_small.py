@@ -12,9 +12,21 @@ from benchmarks.studies._number_made import SMALL_SHARES, found_small, small_clu
 from benchmarks.tables import Result
 from mmcnb.metrics import adjusted_rand_index
 
-ROWS, QUICK_ROWS, COLUMNS, LEAST = 100_000, 20_000, 10, 8.0  # least distance of two centres, in deviations
-NOISE, ENOUGH = 0.02, 0.8  # share of the rows; recall and precision of a cluster that is found
-WAYS = ((0.0, None), (NOISE, None), (NOISE, "auto"))  # rows of noise, and whether they are looked for
+ROWS, QUICK_ROWS, COLUMNS, LEAST = (
+    100_000,
+    20_000,
+    10,
+    8.0,
+)  # least distance of two centres, in deviations
+NOISE, ENOUGH = (
+    0.02,
+    0.8,
+)  # share of the rows; recall and precision of a cluster that is found
+WAYS = (
+    (0.0, None),
+    (NOISE, None),
+    (NOISE, "auto"),
+)  # rows of noise, and whether they are looked for
 
 
 @frame_of_runs
@@ -24,7 +36,9 @@ def grid(options: Options) -> Runs:
     for seed in options.repeats(3):
         for share, noise in WAYS:
             given = {"noise rows": share, "noise": noise or "none"}
-            yield Run("small clusters", FRONT_DOOR, seed, given, settings={"rows": rows})
+            yield Run(
+                "small clusters", FRONT_DOOR, seed, given, settings={"rows": rows}
+            )
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -32,10 +46,14 @@ def compute(run: Run) -> dict[str, Any]:
     share, noise = run.parameters["noise rows"], run.parameters["noise"]
     data = small_clusters(run.settings["rows"], COLUMNS, LEAST, share, run.seed)
     make: Any = mmcnb.MaximumMarginClustering
-    model = make(n_clusters=None, noise=None if noise == "none" else noise, random_state=run.seed)
+    model = make(
+        n_clusters=None, noise=None if noise == "none" else noise, random_state=run.seed
+    )
     found = facts(data.X) | timed(model, data.X)
     each = found_small(data.y, model.labels_, len(SMALL_SHARES), ENOUGH)
-    found |= {f"{size:.2%}": float(one) for size, one in zip(SMALL_SHARES, each, strict=True)}
+    found |= {
+        f"{size:.2%}": float(one) for size, one in zip(SMALL_SHARES, each, strict=True)
+    }
     inside = data.y >= 0
     scores = {"ari": adjusted_rand_index(data.y[inside], model.labels_[inside])}
     return found | scores | {"clusters": model.n_clusters_, "found": sum(each)}
@@ -44,6 +62,12 @@ def compute(run: Run) -> dict[str, Any]:
 def tables(frame: pd.DataFrame) -> Result:
     """Means over the seeds: how often each small cluster is found, and how many of the five."""
     frame = frame[frame["status"] == OK]
-    figures = [*(f"{size:.2%}" for size in SMALL_SHARES), "found", "clusters", "ari", "seconds"]
+    figures = [
+        *(f"{size:.2%}" for size in SMALL_SHARES),
+        "found",
+        "clusters",
+        "ari",
+        "seconds",
+    ]
     table = frame.groupby(["n", "noise rows", "noise"], sort=False)[figures].mean()
     return Result({"number-small": table.reset_index()})

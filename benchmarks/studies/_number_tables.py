@@ -18,17 +18,34 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
     frame = with_facts(frame[frame["status"] == OK])
     frame = frame.reindex(columns=[*{*frame.columns, "best layer", "layers"}])
     ratio = frame["clusters"] / frame["k"]
-    frame = frame.assign(**{"exact": (ratio == 1).astype(float), "of the true number": ratio})
+    frame = frame.assign(
+        **{"exact": (ratio == 1).astype(float), "of the true number": ratio}
+    )
     kinds = by_kind(frame)
-    means = kinds[kinds["half"] == BOTH].set_index(["kind", "method"])["ari"].unstack("method")
+    means = (
+        kinds[kinds["half"] == BOTH]
+        .set_index(["kind", "method"])["ari"]
+        .unstack("method")
+    )
     goals = []
     if {FRONT_DOOR, LEIDEN} <= set(means):
         goals = goals_of(
-            means[FRONT_DOOR], means[LEIDEN].to_dict(), "{}: ARI, above Leiden at resolution 1", at_least=True
+            means[FRONT_DOOR],
+            means[LEIDEN].to_dict(),
+            "{}: ARI, above Leiden at resolution 1",
+            at_least=True,
         )
-    of_seeds = frame.groupby(["dataset", "set", "kind", "method"], sort=False)["ari"].mean().reset_index()
+    of_seeds = (
+        frame.groupby(["dataset", "set", "kind", "method"], sort=False)["ari"]
+        .mean()
+        .reset_index()
+    )
     ranked = ranks(of_seeds)
-    named = {"number": kinds, "number-trust": by_trust(frame), "number-sets": by_set(frame)}
+    named = {
+        "number": kinds,
+        "number-trust": by_trust(frame),
+        "number-sets": by_set(frame),
+    }
     return Result(named | ({"number-ranks": ranked} if len(ranked) else {}), goals)
 
 
@@ -46,7 +63,9 @@ def by_kind(frame: pd.DataFrame) -> pd.DataFrame:
     means = sets.mean()
     means["of the true number"] = sets["of the true number"].median()
     means.insert(0, "sets", sets.size())
-    return means.reset_index().sort_values(["kind", "half"], kind="stable", ignore_index=True)
+    return means.reset_index().sort_values(
+        ["kind", "half"], kind="stable", ignore_index=True
+    )
 
 
 def by_set(frame: pd.DataFrame) -> pd.DataFrame:
@@ -62,6 +81,9 @@ def by_set(frame: pd.DataFrame) -> pd.DataFrame:
             if runs["best layer"].notna().any():
                 row[f"{name}best layer"] = runs["best layer"].mean()
             if method == FRONT_DOOR:
-                row |= {"layers": runs["layers"].iloc[0], "trust": ", ".join(runs["trust"])}
+                row |= {
+                    "layers": runs["layers"].iloc[0],
+                    "trust": ", ".join(runs["trust"]),
+                }
         rows.append(row)
     return pd.DataFrame(rows)

@@ -64,10 +64,15 @@ def machine(fit: Fit) -> Any:
     weight: Any = "balanced" if fit.rare_weight is None else {1: fit.rare_weight}
     given = {"random_state": fit.seed, "class_weight": weight}
     if fit.method in OURS:
-        gamma, clustered = fit.gamma or "auto", "both" if fit.method == SCM_BOTH else "negatives"
+        gamma, clustered = (
+            fit.gamma or "auto",
+            "both" if fit.method == SCM_BOTH else "negatives",
+        )
         return SupportClusterMachine(gamma=gamma, C=fit.C, clustered=clustered, **given)
     if fit.method == NYSTROEM:
-        features = Nystroem(gamma=fit.gamma, n_components=COMPONENTS, random_state=fit.seed)
+        features = Nystroem(
+            gamma=fit.gamma, n_components=COMPONENTS, random_state=fit.seed
+        )
         return make_pipeline(features, SGDClassifier(**given))
     if fit.method == LINEAR:
         return svm.LinearSVC(C=fit.C, **given)
@@ -99,9 +104,13 @@ def row_weights(fit: Fit, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
     n_rare = np.count_nonzero(y)
     n_common = y.size - n_rare
     rare, common = (
-        (fit.rare_weight, 1.0) if fit.rare_weight else (y.size / (2 * n) for n in (n_rare, n_common))
+        (fit.rare_weight, 1.0)
+        if fit.rare_weight
+        else (y.size / (2 * n) for n in (n_rare, n_common))
     )
-    return np.where(y[rows] == 1, rare, common * n_common / np.count_nonzero(y[rows] == 0))
+    return np.where(
+        y[rows] == 1, rare, common * n_common / np.count_nonzero(y[rows] == 0)
+    )
 
 
 def trained_rows(model: Any) -> int:
@@ -109,11 +118,18 @@ def trained_rows(model: Any) -> int:
     last = model.history_.iloc[-1]
     rare = last["positives"]
     if model.clustered == "both":
-        rare = min(rare, int(np.clip(2 * rare, 100, 1000)) if model.n_clusters is None else model.n_clusters)
+        rare = min(
+            rare,
+            int(np.clip(2 * rare, 100, 1000))
+            if model.n_clusters is None
+            else model.n_clusters,
+        )
     return int(last["representatives"] + last["settled"] + rare)
 
 
-def train(fit: Fit, X: Any, y: np.ndarray, store: str | None = None) -> tuple[Any, dict[str, Any]]:
+def train(
+    fit: Fit, X: Any, y: np.ndarray, store: str | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Train a method on its rows, or on a store of all of them.
 
     Returns
@@ -124,11 +140,16 @@ def train(fit: Fit, X: Any, y: np.ndarray, store: str | None = None) -> tuple[An
         Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and rounds.
     """
     model, rows = machine(fit), some_rows(fit, y)
-    weights = {"sample_weight": row_weights(fit, y, rows)} if fit.method == WEIGHTED else {}
+    weights = (
+        {"sample_weight": row_weights(fit, y, rows)} if fit.method == WEIGHTED else {}
+    )
     taken = (X, y) if rows.size == y.size else (X[rows], y[rows])
     started = time.perf_counter()
     model.fit(*(taken if store is None else (store, None)), **weights)
-    found: dict[str, Any] = {"seconds": time.perf_counter() - started, "rows_trained_on": rows.size}
+    found: dict[str, Any] = {
+        "seconds": time.perf_counter() - started,
+        "rows_trained_on": rows.size,
+    }
     if fit.method in OURS:
         found |= {"rows_trained_on": trained_rows(model), "found_gamma": model.gamma_}
         found |= {"rounds": len(model.history_), "end": model.report_["ends"][0]}
@@ -148,7 +169,11 @@ def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
     >>> measures(np.array([0, 0, 1]), np.array([-1.0, 0.5, 2.0]))
     {'balanced_accuracy': 0.75, 'roc_auc': 1.0, 'average_precision': 1.0}
     """
-    from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+    from sklearn.metrics import (
+        average_precision_score,
+        balanced_accuracy_score,
+        roc_auc_score,
+    )
 
     return {
         "balanced_accuracy": float(balanced_accuracy_score(y, f > 0)),
@@ -173,7 +198,9 @@ def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
     fit = Fit(*json.loads(words))
     quieten()
     X, y = read(train_path, WARM_UP_ROWS if fit.method in OURS else None)
-    few = np.sort(np.concatenate([np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)]))
+    few = np.sort(
+        np.concatenate([np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)])
+    )
     started = time.perf_counter()
     machine(fit).fit(X[few], y[few])  # imports and compiles
     compiled, store = time.perf_counter() - started, None
@@ -182,7 +209,9 @@ def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
         X, y, store = None, np.asarray(open_class_labels(train_path)), train_path
     model, found = train(fit, X, y, store)
     X, y = read(test_path)
-    return found | {"compile_seconds": compiled} | measures(y, model.decision_function(X))
+    return (
+        found | {"compile_seconds": compiled} | measures(y, model.decision_function(X))
+    )
 
 
 def quieten() -> None:

@@ -14,7 +14,17 @@ from mmcnb.datasets import SHAPES, make_shape
 
 OURS = (FRONT_DOOR, LEAST_SQUARES)
 SETS = (
-    *("mnist", "optdigits", "pendigits", "usps", "segment", "waveform", "ringnorm", "ionosphere", "breast"),
+    *(
+        "mnist",
+        "optdigits",
+        "pendigits",
+        "usps",
+        "segment",
+        "waveform",
+        "ringnorm",
+        "ionosphere",
+        "breast",
+    ),
     *("wdbc", "house-votes", "adult", *MNIST_PAIRS),
 )
 SMOKE_SETS, SMOKE_SHAPES = ("optdigits", "wdbc"), ("two-moons", "four-moons")
@@ -27,17 +37,23 @@ def tuning(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if half_of(name) == TUNING)
 
 
-def sets_of(options: Options, names: Sequence[str] = SETS) -> list[tuple[str, int | None]]:
+def sets_of(
+    options: Options, names: Sequence[str] = SETS
+) -> list[tuple[str, int | None]]:
     """The sets of a scale, and how many of their rows to draw (None for all); quick ones are for tuning."""
     bound = QUICK_ROWS if options.quick else None
     names = options.pick(tuple(names), tuning(names), SMOKE_SETS)
     return [(name, rows_within(name, options.rows, bound)) for name in names]
 
 
-def shapes_of(options: Options, names: Sequence[str] = tuple(SHAPES)) -> list[tuple[str, int | None]]:
+def shapes_of(
+    options: Options, names: Sequence[str] = tuple(SHAPES)
+) -> list[tuple[str, int | None]]:
     """The shapes of a scale, and how many rows to make; quick ones are for tuning."""
     rows = options.sized(SHAPE_ROWS, QUICK_SHAPE_ROWS)
-    return [(name, rows) for name in options.pick(tuple(names), tuning(names), SMOKE_SHAPES)]
+    return [
+        (name, rows) for name in options.pick(tuple(names), tuning(names), SMOKE_SHAPES)
+    ]
 
 
 def rows_of_set(name: str, rows: int | None, seed: int) -> Data:
@@ -58,10 +74,16 @@ def n_clusters_of(name: str) -> int:
     """
     if name in SHAPES:
         return SHAPES[name].n_clusters
-    return next(len(fact["class_counts"]) for fact in data_loaders.registry() if fact["name"] == name)
+    return next(
+        len(fact["class_counts"])
+        for fact in data_loaders.registry()
+        if fact["name"] == name
+    )
 
 
-def over_sets(frame: pd.DataFrame, keys: Sequence[str] = (), others: Sequence[str] = ()) -> pd.DataFrame:
+def over_sets(
+    frame: pd.DataFrame, keys: Sequence[str] = (), others: Sequence[str] = ()
+) -> pd.DataFrame:
     """`over_seeds` of each set and method, with its half and the worst ARI and balanced error of a seed.
 
     Parameters

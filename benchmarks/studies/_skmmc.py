@@ -16,10 +16,17 @@ from benchmarks.tables import Goal, best, goals_of, over_seeds
 BETWEEN, OWN_BASIS = "SKMMC, widths between", "SKMMC, own basis"
 WIDTHS_BETWEEN = (0.35, 0.71, 1.41)  # between the paper's
 PATH = ["stage", "start", "gamma", "C", "round"]  # common to one round of CCCP
-AS_PUBLISHED: dict[str, Any] = {"threshold": "fixed", "continuation": False, "init": "random", "n_init": 1}
+AS_PUBLISHED: dict[str, Any] = {
+    "threshold": "fixed",
+    "continuation": False,
+    "init": "random",
+    "n_init": 1,
+}
 # The paper has neither samples nor starts of other kinds; so many rows are all rows of the MNIST pairs.
 COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
-LINEAR_GRID = tuple({"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05))
+LINEAR_GRID = tuple(
+    {"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05)
+)
 # Algorithm 3 as printed, but for its start.
 AS_PRINTED: dict[str, Any] = {
     "basis": "paper",
@@ -51,7 +58,9 @@ def compute(run: Run) -> dict[str, Any]:
     if run.method == LGMMC and run.protocol == PAPER:
         given["balance"] = protocol.known_balance(data.y)
     method = SKMMC if run.method in (BETWEEN, OWN_BASIS) else run.method
-    model = estimator(method, random_state=run.seed, **protocol.with_gamma(given, data.X))
+    model = estimator(
+        method, random_state=run.seed, **protocol.with_gamma(given, data.X)
+    )
     return protocol.scored(data, model) | _counts(model)
 
 
@@ -65,7 +74,10 @@ def _counts(model: Any) -> dict[str, float]:
     counts["cuts_a_round"] = counts["cuts"] / counts["rounds"]
     if model.model_.basis is None:  # a linear model
         return counts
-    return counts | {"found_gamma": model.gamma_, "basis_vectors": len(model.model_.basis)}
+    return counts | {
+        "found_gamma": model.gamma_,
+        "basis_vectors": len(model.model_.basis),
+    }
 
 
 def rounds_of(model: Any) -> dict[str, int]:
@@ -130,10 +142,17 @@ def runs_of(
         for point in options.pick(LINEAR_GRID, LINEAR_GRID[::2], LINEAR_GRID[:1]):
             yield run(CPMMC, PAPER, seed, **point, **AS_PUBLISHED)
         yield from (run(SKMMC, PAPER, seed, width=width, **starts) for width in widths)
-        yield from (run(BETWEEN, PAPER, seed, width=width, **starts) for width in between)
+        yield from (
+            run(BETWEEN, PAPER, seed, width=width, **starts) for width in between
+        )
     for seed in options.repeats(own_basis_runs or seeds):
-        yield from (run(OWN_BASIS, PAPER, seed, width=width, **AS_PRINTED) for width in widths)
-    yield from (run(KMEANS, PAPER, seed, n_init=1) for seed in options.repeats(PAPER_RUNS, QUICK_RUNS))
+        yield from (
+            run(OWN_BASIS, PAPER, seed, width=width, **AS_PRINTED) for width in widths
+        )
+    yield from (
+        run(KMEANS, PAPER, seed, n_init=1)
+        for seed in options.repeats(PAPER_RUNS, QUICK_RUNS)
+    )
     few = options.pick(MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS, QUICK_LGMMC_ROWS)
     n = rows or protocol.size_of(name) or np.inf
     if n <= few:
@@ -161,8 +180,23 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     published = {f"published {ours}": theirs for ours, theirs in printed.items()}
     table = tables.beside_published(table, SKMMC_PAPER, published)
     table["parameters"] = table["parameters"].map(tables.choices_of(frame, keys[1:]))
-    columns = ["dataset", "n", "d", "protocol", "method", "parameters", ERROR, f"{ERROR} sd"]
-    columns += [f"published {ERROR}", "runs", "seconds", "published seconds", "of k-means"]
+    columns = [
+        "dataset",
+        "n",
+        "d",
+        "protocol",
+        "method",
+        "parameters",
+        ERROR,
+        f"{ERROR} sd",
+    ]
+    columns += [
+        f"published {ERROR}",
+        "runs",
+        "seconds",
+        "published seconds",
+        "of k-means",
+    ]
     columns += ["rounds", "published rounds", "peak_mib"]
     return table[columns].dropna(axis=1, how="all")
 
@@ -186,7 +220,9 @@ def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
         rows, title = table[table["protocol"] == by], f"{name}, {by}: "
         above = excess_of(rows[rows["n"] >= LEAST_ROWS])
         worst = {len(above): above.max()} if len(above) else {}
-        last = rows[rows["method"] == SKMMC].nlargest(1, "n").set_index("n")["of k-means"]
+        last = (
+            rows[rows["method"] == SKMMC].nlargest(1, "n").set_index("n")["of k-means"]
+        )
         what = title + "error above the best other method, worst of {} sizes"
         goals += goals_of(worst, 0.0, what, "points")
         goals += goals_of(slopes, {by: MOST_SLOPE}, title + "slope of time")

@@ -53,7 +53,11 @@ def compute(run: Run) -> dict[str, Any]:
     size = path.stat().st_size / 1e6
     path.unlink()
     measures = {"fit": fitted, "read": bare, "reads": fitted / bare}
-    return {"rows": run.settings["rows"], "megabytes": size, "clusters": found[-1]} | measures
+    return {
+        "rows": run.settings["rows"],
+        "megabytes": size,
+        "clusters": found[-1],
+    } | measures
 
 
 def write(path: Path, rows: int) -> None:
@@ -64,20 +68,34 @@ def write(path: Path, rows: int) -> None:
 
     random = np.random.default_rng(0)
     centres = 10 * random.normal(size=(CENTRES, COLUMNS))
-    schema = pyarrow.schema([(f"x{number}", pyarrow.float32()) for number in range(COLUMNS)])
-    make = pyarrow.parquet.ParquetWriter if path.suffix == ".parquet" else pyarrow.csv.CSVWriter
+    schema = pyarrow.schema(
+        [(f"x{number}", pyarrow.float32()) for number in range(COLUMNS)]
+    )
+    make = (
+        pyarrow.parquet.ParquetWriter
+        if path.suffix == ".parquet"
+        else pyarrow.csv.CSVWriter
+    )
     with make(path, schema) as writer:
         for start in range(0, rows, BLOCK):
             size = min(BLOCK, rows - start)
-            X = centres[random.integers(CENTRES, size=size)] + random.normal(size=(size, COLUMNS))
+            X = centres[random.integers(CENTRES, size=size)] + random.normal(
+                size=(size, COLUMNS)
+            )
             X = X if path.suffix == ".parquet" else X.round(4)
             columns = np.ascontiguousarray(X.T, np.float32)
-            writer.write_table(pyarrow.table(dict(zip(schema.names, columns, strict=True)), schema=schema))
+            writer.write_table(
+                pyarrow.table(
+                    dict(zip(schema.names, columns, strict=True)), schema=schema
+                )
+            )
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Each format; goals: times a bare read."""
     columns = ["rows", "megabytes", "clusters", "fit", "read", "reads"]
-    found = frame[frame["status"] == "ok"].groupby("method", sort=False)[columns].median()
+    found = (
+        frame[frame["status"] == "ok"].groupby("method", sort=False)[columns].median()
+    )
     goals = goals_of(found["reads"], MOST, "tables to labels, {}: fit", "bare reads")
     return Result({"routines-labels": found.reset_index()}, goals)

@@ -43,7 +43,10 @@ class Task(NamedTuple):
 
 
 QUICK_ROWS = 3000
-QUICK_TASKS, SMOKE_TASKS = ("optdigits", "mnist", "mnist-3v8"), ("optdigits", "mnist-3v8")
+QUICK_TASKS, SMOKE_TASKS = (
+    ("optdigits", "mnist", "mnist-3v8"),
+    ("optdigits", "mnist-3v8"),
+)
 TASKS = {
     task.name: task
     for task in (
@@ -54,7 +57,15 @@ TASKS = {
         Task("mnist-2v7", "mnist-2v7", 2, 0.93),
         Task("mnist-3v8", "mnist-3v8", 2, 0.80),
         Task("mnist-8v9", "mnist-8v9", 2, 0.87),
-        Task("usps-extended, 60,000", "usps-extended", 2, np.nan, 0.02, rows=60_000, width=0.35),
+        Task(
+            "usps-extended, 60,000",
+            "usps-extended",
+            2,
+            np.nan,
+            0.02,
+            rows=60_000,
+            width=0.35,
+        ),
     )
 }
 
@@ -62,8 +73,13 @@ TASKS = {
 def tasks_of(options: Options) -> list[tuple[Task, int | None]]:
     """All tasks, or a few, and how many of their rows to draw (None for all)."""
     bound = QUICK_ROWS if options.quick else None
-    tasks = [TASKS[name] for name in options.pick(tuple(TASKS), QUICK_TASKS, SMOKE_TASKS)]
-    return [(task, rows_within(task.dataset, options.rows, task.rows, bound)) for task in tasks]
+    tasks = [
+        TASKS[name] for name in options.pick(tuple(TASKS), QUICK_TASKS, SMOKE_TASKS)
+    ]
+    return [
+        (task, rows_within(task.dataset, options.rows, task.rows, bound))
+        for task in tasks
+    ]
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,13 @@ of the paper there are ten runs. Slopes are of time against the number of rows o
 import pandas as pd
 
 from benchmarks.run import Options, Runs, frame_of_runs
-from benchmarks.studies._skmmc import compute, growth_goals, runs_of, slopes_of, table_of
+from benchmarks.studies._skmmc import (
+    compute,
+    growth_goals,
+    runs_of,
+    slopes_of,
+    table_of,
+)
 from benchmarks.tables import Result
 
 __all__ = ["compute", "grid", "tables"]
@@ -25,7 +31,9 @@ def grid(options: Options) -> Runs:
     """All methods at each size."""
     for name in options.pick(SIZES, SIZES, SIZES[:2]):
         rows = options.rows_of(name)
-        yield from runs_of(name, rows, options, starts=STARTS, own_basis_runs=OWN_BASIS_RUNS)
+        yield from runs_of(
+            name, rows, options, starts=STARTS, own_basis_runs=OWN_BASIS_RUNS
+        )
         if rows is not None and rows == options.rows:
             break  # a1a is part of a2a and so on: the others would be as large
 

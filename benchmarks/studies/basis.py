@@ -32,11 +32,19 @@ CS = (2.0, 10.0)
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Each basis at each C, in turn for each data set and seed."""
-    for name, C in product(options.pick(SETS, SETS, SETS[2:3]), options.pick(CS, CS, CS[:1])):
+    for name, C in product(
+        options.pick(SETS, SETS, SETS[2:3]), options.pick(CS, CS, CS[:1])
+    ):
         rows = {"rows": options.rows_of(name)}
         for seed in range(options.seeds or 3):
             for landmarks in LANDMARKS:
-                yield Run(name, "landmarks", seed, {"C": C, "landmarks": landmarks}, settings=rows)
+                yield Run(
+                    name,
+                    "landmarks",
+                    seed,
+                    {"C": C, "landmarks": landmarks},
+                    settings=rows,
+                )
         yield Run(name, "paper", 0, {"C": C}, settings=rows)
 
 
@@ -53,7 +61,9 @@ def compute(run: Run) -> dict[str, Any]:
         "agreement": max(same, 1 - same),
         "basis_vectors": vectors,
         # Landmarks take one kernel value a row each; only the fit itself knows the cost of the paper's basis.
-        "kernel_evaluations": vectors if landmarks else model.report_.get("kernel_evaluations", np.nan),
+        "kernel_evaluations": vectors
+        if landmarks
+        else model.report_.get("kernel_evaluations", np.nan),
     }
 
 
@@ -69,18 +79,28 @@ def tables(frame: pd.DataFrame) -> Result:
     The goals: as many landmarks as rows are the exact method; fifty are almost.
     """
     groups = frame.groupby(["method", "landmarks", "C"], sort=False, dropna=False)
-    table = groups[["agreement", "basis_vectors", "kernel_evaluations", "seconds"]].mean()
+    table = groups[
+        ["agreement", "basis_vectors", "kernel_evaluations", "seconds"]
+    ].mean()
     table.insert(1, "least agreement", groups["agreement"].min())
-    fifty = frame.loc[(frame["landmarks"] == 50) & (frame["C"] == 2), "agreement"].mean()
+    fifty = frame.loc[
+        (frame["landmarks"] == 50) & (frame["C"] == 2), "agreement"
+    ].mean()
     figures = {
-        "n landmarks: least agreement": frame.loc[frame["landmarks"] == "n", "agreement"].min(),
+        "n landmarks: least agreement": frame.loc[
+            frame["landmarks"] == "n", "agreement"
+        ].min(),
         "50 landmarks, C = 2: mean agreement": fifty,
     }
-    goals = goals_of(figures, dict(zip(figures, (1.0, 0.99), strict=True)), "{}", "%", at_least=True)
+    goals = goals_of(
+        figures, dict(zip(figures, (1.0, 0.99), strict=True)), "{}", "%", at_least=True
+    )
     return Result({"basis": table.reset_index().sort_values("C", kind="stable")}, goals)
 
 
 SECTIONS = {
     "labels": Section(grid, compute, tables),
-    "streamed": Section(_basis_streamed.grid, _basis_streamed.compute, _basis_streamed.tables),
+    "streamed": Section(
+        _basis_streamed.grid, _basis_streamed.compute, _basis_streamed.tables
+    ),
 }

@@ -33,11 +33,26 @@ import numpy as np
 import mmcnb
 from benchmarks import libraries
 from benchmarks.before import BEFORE, commit_before
-from benchmarks.methods import CUT, DENSITY, FRONT_DOOR, GRAPH, HINGE, KMEANS, MARGIN, estimator
+from benchmarks.methods import (
+    CUT,
+    DENSITY,
+    FRONT_DOOR,
+    GRAPH,
+    HINGE,
+    KMEANS,
+    MARGIN,
+    estimator,
+)
 from benchmarks.protocol import MNIST_PAIRS, Data, scored
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _choice_costs, _choice_repeats
-from benchmarks.studies._choice_problems import GEOMETRY, MOST_ROWS, Problem, problems_of, rows_of
+from benchmarks.studies._choice_problems import (
+    GEOMETRY,
+    MOST_ROWS,
+    Problem,
+    problems_of,
+    rows_of,
+)
 from benchmarks.studies._choice_tables import tables_of_papers, tables_of_problems
 from benchmarks.studies._sets import QUICK_ROWS, n_clusters_of, tuning
 from benchmarks.studies.peers import installed, with_noise
@@ -46,7 +61,12 @@ from mmcnb.datasets import SHAPES
 PEERS = (KMEANS, *libraries.METHODS, CUT, DENSITY)
 MOST_MARGIN_CLUSTERS = 12
 FEW_COLUMNS = (*SHAPES, "haberman")  # EVoC needs four
-PAPERS = {"a9a": 5, "usps-extended": 5, **dict.fromkeys(MNIST_PAIRS, 5), "mnist": 24}  # seeds
+PAPERS = {
+    "a9a": 5,
+    "usps-extended": 5,
+    **dict.fromkeys(MNIST_PAIRS, 5),
+    "mnist": 24,
+}  # seeds
 
 
 @frame_of_runs
@@ -55,10 +75,24 @@ def grid(options: Options) -> Runs:
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
     here, commit = installed(PEERS), commit_before()
     for problem, seed in product(problems_of(options), options.repeats(3)):
-        for method in (*ours_on(problem), *(peer for peer in here if problem.with_peers)):
-            again = method in (*libraries.DRAW_NOTHING, DENSITY) and problem.kind != GEOMETRY and seed > 0
-            if not again and not (method == libraries.EVOC and problem.source in FEW_COLUMNS):
-                yield Run(problem.name, method, seed, settings={"rows": rows, "problem": list(problem)})
+        for method in (
+            *ours_on(problem),
+            *(peer for peer in here if problem.with_peers),
+        ):
+            again = (
+                method in (*libraries.DRAW_NOTHING, DENSITY)
+                and problem.kind != GEOMETRY
+                and seed > 0
+            )
+            if not again and not (
+                method == libraries.EVOC and problem.source in FEW_COLUMNS
+            ):
+                yield Run(
+                    problem.name,
+                    method,
+                    seed,
+                    settings={"rows": rows, "problem": list(problem)},
+                )
         if commit is not None:
             settings = {"rows": rows, "problem": list(problem), "commit": commit}
             yield Run(problem.name, BEFORE, seed, settings=settings)
@@ -90,11 +124,17 @@ def recorded(run: Run, data: Data, k: int) -> dict[str, Any]:
         found |= {"seconds": model.seconds_, "peak_mib": np.nan}  # of the other process
     if run.method in (FRONT_DOOR, GRAPH, MARGIN):
         judged = {one["candidate"]: one["J"] for one in model.report_["candidates"]}
-        found |= {"J": model.objective_, "candidate": model.candidate_, "candidates": json.dumps(judged)}
+        found |= {
+            "J": model.objective_,
+            "candidate": model.candidate_,
+            "candidates": json.dumps(judged),
+        }
         return found | {"trust": model.report_["trust"]["level"]}
     if found["clusters"] < 2:
         return found
-    return found | {"J": mmcnb.partition_score(data.X, model.labels_, random_state=run.seed).J}
+    return found | {
+        "J": mmcnb.partition_score(data.X, model.labels_, random_state=run.seed).J
+    }
 
 
 @frame_of_runs
@@ -115,6 +155,8 @@ def compute_of_papers(run: Run) -> dict[str, Any]:
 SECTIONS = {
     "problems": Section(grid, compute, tables_of_problems),
     "papers": Section(grid_of_papers, compute_of_papers, tables_of_papers),
-    "repeats": Section(_choice_repeats.grid, _choice_repeats.compute, _choice_repeats.tables),
+    "repeats": Section(
+        _choice_repeats.grid, _choice_repeats.compute, _choice_repeats.tables
+    ),
     "costs": Section(_choice_costs.grid, _choice_costs.compute, _choice_costs.tables),
 }

@@ -40,10 +40,17 @@ def grid(options: Options) -> Runs:
 def compute(run: Run) -> dict[str, Any]:
     """Fit from one start, with all rows in the sample, and judge the fit."""
     X = run.data.X
-    given = with_gamma(run.parameters, X) | {"init": "random", "n_init": 1, "sample_size": len(X)}
+    given = with_gamma(run.parameters, X) | {
+        "init": "random",
+        "n_init": 1,
+        "sample_size": len(X),
+    }
     model = estimator(SKMMC, random_state=run.seed, **given)
     found = scored(run.data, model)
-    report, least = model.report_, max(int(model.min_share / 2 * len(X)), min(2, len(X) // 4))
+    report, least = (
+        model.report_,
+        max(int(model.min_share / 2 * len(X)), min(2, len(X) // 4)),
+    )
     smallest = int(np.bincount(model.labels_, minlength=2).min())
     rounds, rises = count_rises(model.history_)
     variance = _total_variance(run.dataset, run.settings["rows"], given["gamma"])
@@ -90,10 +97,16 @@ def tables(frame: pd.DataFrame) -> Result:
     sums = ["fits", *COUNTS, "with_quantile_step"]
     table = told.groupby(["dataset", "n", "d"], sort=False)[sums].sum().reset_index()
     total = table[sums].sum()
-    table = pd.concat([table, pd.DataFrame([{"dataset": "all", **total}])], ignore_index=True)
+    table = pd.concat(
+        [table, pd.DataFrame([{"dataset": "all", **total}])], ignore_index=True
+    )
     bad = int((frame[BAD].sum(axis=1) > 0).sum())
     goals = [
         Goal(f"collapsed or degenerate, of {len(frame)} fits", bad, 0),
-        Goal(f"rises of the objective, of {int(total['rounds'])} rounds", int(total["rises"]), 0),
+        Goal(
+            f"rises of the objective, of {int(total['rounds'])} rounds",
+            int(total["rises"]),
+            0,
+        ),
     ]
     return Result({"collapse": table}, goals)

@@ -34,7 +34,14 @@ from benchmarks.protocol import compile_seconds, facts, fit, timed
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _columns_costs
 from benchmarks.studies._columns_costs import AUTO, NONE, SCALES, STANDARD
-from benchmarks.studies._columns_sets import MIXED, MOST_ROWS, Set, numbers_of, rows_of, sets_of
+from benchmarks.studies._columns_sets import (
+    MIXED,
+    MOST_ROWS,
+    Set,
+    numbers_of,
+    rows_of,
+    sets_of,
+)
 from benchmarks.studies._columns_tables import tables_of_flags, tables_of_sets
 from benchmarks.studies.peers import installed, with_noise
 
@@ -49,7 +56,9 @@ def grid(options: Options) -> Runs:
     for one, seed in product(sets_of(options), options.repeats(3)):
         settings = {"rows": rows, "set": list(one)}
         for method, scale in product((FRONT_DOOR, KMEANS), SCALES):
-            yield Run(one.name, method, seed, {"scale": scale}, part=SETS, settings=settings)
+            yield Run(
+                one.name, method, seed, {"scale": scale}, part=SETS, settings=settings
+            )
         for method in (*here, *((GOWER,) if one.kind == MIXED else ())):
             yield Run(one.name, method, seed, part=SETS, settings=settings)
 
@@ -90,7 +99,10 @@ def scaled(numbers: Any, scale: str) -> Any:
 def treated(one: Set, rows: int, seed: int) -> Any:
     """The rows of a set as `MaximumMarginClustering` compares them with ``scale="auto"``."""
     data = rows_of(one, rows, seed)
-    model = fit(estimator(FRONT_DOOR, np.unique(data.y).size, scale=AUTO, random_state=seed), data.X)
+    model = fit(
+        estimator(FRONT_DOOR, np.unique(data.y).size, scale=AUTO, random_state=seed),
+        data.X,
+    )
     samples = model.model_.scaled(mmcnb.open_samples(data.X))
     return samples.block(0, samples.n_samples)
 
@@ -99,11 +111,17 @@ def flag_of(model: Any) -> dict[str, Any]:
     """The level of trust in a fit, and the columns that alone make its clusters."""
     trust = model.report_["trust"]
     columns = list(map(str, trust.get("columns") or ()))
-    return {"trust": trust["level"], "columns": ", ".join(columns), "flagged": len(columns)}
+    return {
+        "trust": trust["level"],
+        "columns": ", ".join(columns),
+        "flagged": len(columns),
+    }
 
 
 SECTIONS = {
     SETS: Section(grid, compute, tables_of_sets),
     "flags": Section(grid_of_flags, compute, tables_of_flags),
-    "costs": Section(_columns_costs.grid, _columns_costs.compute, _columns_costs.tables),
+    "costs": Section(
+        _columns_costs.grid, _columns_costs.compute, _columns_costs.tables
+    ),
 }

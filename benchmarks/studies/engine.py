@@ -24,7 +24,15 @@ import pandas as pd
 import mmcnb
 from benchmarks import libraries, protocol
 from benchmarks.methods import FRONT_DOOR, KMEANS, MINIBATCH, SKMMC, estimator
-from benchmarks.protocol import ERROR, LABEL_FREE, MNIST_PAIRS, PAPER, Data, load_rows, scored
+from benchmarks.protocol import (
+    ERROR,
+    LABEL_FREE,
+    MNIST_PAIRS,
+    PAPER,
+    Data,
+    load_rows,
+    scored,
+)
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _skmmc
 from benchmarks.studies.peers import installed
@@ -35,14 +43,25 @@ LARGE_ROWS, QUICK_LARGE_ROWS = 2 * 10**7, 10**5
 DASK_ROWS, QUICK_DASK_ROWS = 2 * 10**6, 5 * 10**4
 LIMIT = 1024  # MiB
 MOST_SCANS, MOST_READS = 25, 6 + 2  # two reads to begin
-GIVEN = {"a9a": 2.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.5}  # relative widths, as published
+GIVEN = {
+    "a9a": 2.0,
+    **dict.fromkeys(MNIST_PAIRS, 0.5),
+    "usps-extended": 0.5,
+}  # relative widths, as published
 # Seconds of SKMMC in those of k-means: at the given width, and by default.
 TIMES = {"a9a": 1.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.1}
 AUTO_TIMES = {"a9a": 4.0, **dict.fromkeys(MNIST_PAIRS, 1.5), "usps-extended": 0.3}
 QUICK_NAMES, QUICK_ROWS = ("a9a", "mnist-1v7"), 5000
 BLOBS, BLOB_ROWS, BLOB_COLUMNS, CENTRES = "blobs", 50_000, 128, 100
 OTHERS_ON = (*QUICK_NAMES, "mnist", BLOBS)
-OTHERS = (FRONT_DOOR, KMEANS, MINIBATCH, *libraries.ENGINES, libraries.EVOC, libraries.LEIDEN)
+OTHERS = (
+    FRONT_DOOR,
+    KMEANS,
+    MINIBATCH,
+    *libraries.ENGINES,
+    libraries.EVOC,
+    libraries.LEIDEN,
+)
 
 
 # -- larger than memory ------------------------------------------------------------------------
@@ -61,7 +80,12 @@ def large(run: Run) -> dict[str, Any]:
     """The command on a store, in a process that is watched, and a bare scan of the store."""
     store = _store(run)
     found = protocol.fit_store(
-        store, run.seed, "--method", "sparse-kernel-mmc", "--memory-limit", f"{LIMIT}MiB"
+        store,
+        run.seed,
+        "--method",
+        "sparse-kernel-mmc",
+        "--memory-limit",
+        f"{LIMIT}MiB",
     )
     return found | {"scans": found["seconds"] / protocol.best_bare_scan(store, 3)}
 
@@ -79,7 +103,12 @@ def large_tables(frame: pd.DataFrame) -> Result:
     goals = [
         *goals_of(rows["peak_mib"], LIMIT, "large: {}, peak memory", "MiB"),
         *goals_of(rows["scans"], MOST_SCANS, "large: {}, fit", "bare scans"),
-        *goals_of(rows["reads"], MOST_READS, "large: {}, reads of the rows", "2 of them to begin"),
+        *goals_of(
+            rows["reads"],
+            MOST_READS,
+            "large: {}, reads of the rows",
+            "2 of them to begin",
+        ),
     ]
     return Result({"engine-large": table}, goals)
 
@@ -91,11 +120,15 @@ def large_tables(frame: pd.DataFrame) -> Result:
 def peers_grid(options: Options) -> Runs:
     """k-means of ten starts, SKMMC by default and at the width of the papers, turn by turn."""
     for name in options.pick(tuple(GIVEN), QUICK_NAMES, QUICK_NAMES[:1]):
-        settings = {"rows": options.rows_of(name, QUICK_ROWS if options.quick else None)}
+        settings = {
+            "rows": options.rows_of(name, QUICK_ROWS if options.quick else None)
+        }
         for seed in options.repeats(1 if name == "usps-extended" else 3):
             yield Run(name, KMEANS, seed, {"n_init": 10}, settings=settings)
             yield Run(name, SKMMC, seed, settings=settings)
-            yield Run(name, SKMMC, seed, {"width": GIVEN[name]}, PAPER, settings=settings)
+            yield Run(
+                name, SKMMC, seed, {"width": GIVEN[name]}, PAPER, settings=settings
+            )
 
 
 def peers_tables(frame: pd.DataFrame) -> Result:
@@ -103,11 +136,24 @@ def peers_tables(frame: pd.DataFrame) -> Result:
     table = over_seeds(frame, ["dataset", "protocol", "method"], ERROR, "reads")
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     ours = table[table["method"] == SKMMC]
-    free, given = (ours[ours["protocol"] == by].set_index("dataset") for by in (LABEL_FREE, PAPER))
+    free, given = (
+        ours[ours["protocol"] == by].set_index("dataset") for by in (LABEL_FREE, PAPER)
+    )
     goals = [
-        *goals_of(free["of k-means"], AUTO_TIMES, 'peers: {}, time with gamma="auto"', "of k-means"),
-        *goals_of(given["of k-means"], TIMES, "peers: {}, time at a given gamma", "of k-means"),
-        *goals_of(ours.groupby("dataset")["reads"].max(), MOST_READS, "peers: {}, reads of the rows"),
+        *goals_of(
+            free["of k-means"],
+            AUTO_TIMES,
+            'peers: {}, time with gamma="auto"',
+            "of k-means",
+        ),
+        *goals_of(
+            given["of k-means"], TIMES, "peers: {}, time at a given gamma", "of k-means"
+        ),
+        *goals_of(
+            ours.groupby("dataset")["reads"].max(),
+            MOST_READS,
+            "peers: {}, reads of the rows",
+        ),
     ]
     return Result({"engine-peers": table}, goals)
 
@@ -119,14 +165,20 @@ def peers_tables(frame: pd.DataFrame) -> Result:
 def others_grid(options: Options) -> Runs:
     """All methods that are installed, turn by turn."""
     for name in options.pick(OTHERS_ON, QUICK_NAMES, QUICK_NAMES[:1]):
-        settings = {"rows": options.rows_of(name, QUICK_ROWS if options.quick else None)}
+        settings = {
+            "rows": options.rows_of(name, QUICK_ROWS if options.quick else None)
+        }
         for seed, method in product(options.repeats(3), installed(OTHERS)):
             yield Run(name, method, seed, settings=settings)
 
 
 def others(run: Run) -> dict[str, Any]:
     """Fit one method to one data set, given its number of clusters."""
-    data = blobs() if run.dataset == BLOBS else load_rows(run.dataset, run.settings["rows"])
+    data = (
+        blobs()
+        if run.dataset == BLOBS
+        else load_rows(run.dataset, run.settings["rows"])
+    )
     k, given = np.unique(data.y).size, {"n_init": 10} if run.method == KMEANS else {}
     compiled = libraries.first_seconds(run.method)
     found = scored(data, estimator(run.method, k, random_state=run.seed, **given))
@@ -137,7 +189,10 @@ def others(run: Run) -> dict[str, Any]:
 def blobs() -> Data:
     """Blobs in 128 columns around 100 centres, as far apart as neighbours often are among embeddings."""
     random = np.random.default_rng(0)
-    centres, y = random.normal(size=(CENTRES, BLOB_COLUMNS)), random.integers(CENTRES, size=BLOB_ROWS)
+    centres, y = (
+        random.normal(size=(CENTRES, BLOB_COLUMNS)),
+        random.integers(CENTRES, size=BLOB_ROWS),
+    )
     X = centres[y] + random.normal(size=(BLOB_ROWS, BLOB_COLUMNS))
     return Data(BLOBS, X.astype(np.float32), y)
 
@@ -156,7 +211,9 @@ def others_tables(frame: pd.DataFrame) -> Result:
 def dask_grid(options: Options) -> Runs:
     """The same fit by threads and by worker processes."""
     settings = {"rows": options.sized(DASK_ROWS, QUICK_DASK_ROWS)}
-    for seed, workers in product(options.repeats(1), (0, 2) if options.quick else (0, 1, 2)):
+    for seed, workers in product(
+        options.repeats(1), (0, 2) if options.quick else (0, 1, 2)
+    ):
         yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
 
 
@@ -168,8 +225,13 @@ def dask(run: Run) -> dict[str, Any]:
     if not workers:
         return _second_fit(mmcnb.SparseKernelMMC(random_state=run.seed), store)
     share = {"n_workers": workers, "threads_per_worker": max(1, 2 // workers)}
-    with LocalCluster(**share, dashboard_address=None) as cluster, Client(cluster) as client:
-        return _second_fit(mmcnb.SparseKernelMMC(random_state=run.seed, engine=client), store)
+    with (
+        LocalCluster(**share, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        return _second_fit(
+            mmcnb.SparseKernelMMC(random_state=run.seed, engine=client), store
+        )
 
 
 def _second_fit(model: Any, store: str) -> dict[str, Any]:
@@ -188,7 +250,9 @@ def dask_tables(frame: pd.DataFrame) -> Result:
     table = measures_of(frame.assign(same_labels=same)).drop(columns="labels_digest")
     table["of threads"] = ratio_to(table, by_threads.reset_index(), "seed")
     equal = 100 * float(same.mean())
-    goal = Goal("dask: runs whose labels equal those of threads", equal, 100, "%", at_least=True)
+    goal = Goal(
+        "dask: runs whose labels equal those of threads", equal, 100, "%", at_least=True
+    )
     return Result({"engine-dask": table}, [goal])
 
 

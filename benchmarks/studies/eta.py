@@ -39,7 +39,14 @@ def grid(options: Options) -> Runs:
             for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
                 for method, fixed in ((SKMMC, COIN_FLIPS), (OWN_BASIS, printed)):
                     given = {"eta": eta, "width": width}
-                    yield Run(name, method, seed, given, PAPER, settings=data | {"fixed": fixed})
+                    yield Run(
+                        name,
+                        method,
+                        seed,
+                        given,
+                        PAPER,
+                        settings=data | {"fixed": fixed},
+                    )
 
 
 def tables(frame: pd.DataFrame) -> Result:
@@ -51,9 +58,21 @@ def tables(frame: pd.DataFrame) -> Result:
     least, largest = ours.first(), ours.last()
     rise = largest[ERROR] - least[ERROR]
     goals = [
-        *goals_of(rise, MOST_RISE, "{}: error at the largest eta above that at the least", "points"),
-        *goals_of(largest["cuts_a_round"], MOST_CUTS, "{}: cuts a round at the largest eta"),
-        *goals_of(largest["of the least eta"], MOST_TIME, "{}: time at the largest eta", "of the least"),
+        *goals_of(
+            rise,
+            MOST_RISE,
+            "{}: error at the largest eta above that at the least",
+            "points",
+        ),
+        *goals_of(
+            largest["cuts_a_round"], MOST_CUTS, "{}: cuts a round at the largest eta"
+        ),
+        *goals_of(
+            largest["of the least eta"],
+            MOST_TIME,
+            "{}: time at the largest eta",
+            "of the least",
+        ),
     ]
     return Result({"eta": table, "eta-means": means}, goals)
 

@@ -38,13 +38,30 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks import protocol
-from benchmarks.methods import CPMMC, EVOLUTION, GMMC, KMEANS, LEAST_SQUARES, SDP, SVR, estimator
+from benchmarks.methods import (
+    CPMMC,
+    EVOLUTION,
+    GMMC,
+    KMEANS,
+    LEAST_SQUARES,
+    SDP,
+    SVR,
+    estimator,
+)
 from benchmarks.protocol import LABEL_FREE, MNIST_PAIRS, PAPER, Data
 from benchmarks.published import EVO as EVO_PAPER
 from benchmarks.published import figure
 from benchmarks.run import OK, Options, Run, Runs, Section, as_json, frame_of_runs
 from benchmarks.studies._skmmc import AS_PUBLISHED
-from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
+from benchmarks.tables import (
+    Goal,
+    Result,
+    beside_published,
+    best,
+    goals_of,
+    over_seeds,
+    slopes_over,
+)
 from mmcnb import kernels
 from mmcnb.datasets import make_block
 
@@ -53,13 +70,24 @@ NAIVE, TRAINED = "fitness in O(n²)", "SVM as fitness"
 ESTIMATORS = {KMEANS: KMEANS, EVO: EVOLUTION, FAST: EVOLUTION, SHAKING: LEAST_SQUARES}
 OPTDIGITS = "optdigits-tes"
 MNIST = "mnist"
-FEW_ROWS = (*(f"{OPTDIGITS}-{pair}" for pair in ("3v8", "1v7", "2v7", "8v9")), "ionosphere")
+FEW_ROWS = (
+    *(f"{OPTDIGITS}-{pair}" for pair in ("3v8", "1v7", "2v7", "8v9")),
+    "ionosphere",
+)
 SETS = (*FEW_ROWS, "letter-AvB", "satellite-1v2", *MNIST_PAIRS, f"{MNIST}-1v2")
 PAIRS = tuple(f"{OPTDIGITS}-{a}v{b}" for a, b in combinations(range(10), 2))
 MNIST_ALL = tuple(pair.replace(OPTDIGITS, MNIST) for pair in PAIRS)
 WIDTHS = (1.0, 3.0, 5.0)
-STARTS: tuple[dict[str, Any], ...] = ({"init": "k-means"}, {"init": "random"}, {"init": "mixed", "n_init": 4})
-GRID = tuple({"width": width, "ridge": ridge} for width in WIDTHS for ridge in (2.0, 200.0, 1000.0))
+STARTS: tuple[dict[str, Any], ...] = (
+    {"init": "k-means"},
+    {"init": "random"},
+    {"init": "mixed", "n_init": 4},
+)
+GRID = tuple(
+    {"width": width, "ridge": ridge}
+    for width in WIDTHS
+    for ridge in (2.0, 200.0, 1000.0)
+)
 PEER_GRIDS: dict[str, Sequence[dict[str, Any]]] = {
     SVR: [{"width": width, "C": C} for width, C in product(WIDTHS, (0.1, 1.0, 10.0))],
     CPMMC: [start | {"C": C} for start, C in product(STARTS, (2.0, 10.0, 100.0))],
@@ -83,18 +111,31 @@ MOST_SLOPES = {EVO: 1.2, FAST: 1.2}
 
 @frame_of_runs
 def grid(
-    scales: Sequence[Sequence[str]], options: Options, one_seed: bool = False, most_runs: int = RUNS
+    scales: Sequence[Sequence[str]],
+    options: Options,
+    one_seed: bool = False,
+    most_runs: int = RUNS,
 ) -> Runs:
     """All methods by both protocols on the data sets of the scale."""
     for name in options.pick(*scales):
         mnist = name.startswith(MNIST)
         seeds = range(1) if one_seed else options.repeats(1 if mnist else 3)
-        count, share = min(most_runs, QUICK_RUNS if options.quick or mnist else RUNS), 100 if mnist else 10
-        rows, few = options.rows_of(name), options.rows_of(name, SUBSET if mnist else None)
+        count, share = (
+            min(most_runs, QUICK_RUNS if options.quick or mnist else RUNS),
+            100 if mnist else 10,
+        )
+        rows, few = (
+            options.rows_of(name),
+            options.rows_of(name, SUBSET if mnist else None),
+        )
         for seed, method in product(seeds, ESTIMATORS):
             yield Run(name, method, seed, settings={"rows": rows})
         chosen = options.pick(GRID, GRID[1::3], GRID[1:2])
-        for method, taken, points in ((KMEANS, rows, ({},)), (FAST, rows, chosen), (EVO, few, chosen)):
+        for method, taken, points in (
+            (KMEANS, rows, ({},)),
+            (FAST, rows, chosen),
+            (EVO, few, chosen),
+        ):
             settings = {"rows": taken, "runs": count, "rows a landmark": share}
             for point, seed in product(points, seeds):
                 yield Run(name, method, seed, point, PAPER, settings=settings)
@@ -103,7 +144,9 @@ def grid(
                 continue
             settings = {"rows": rows, "runs": count if method == CPMMC else 1}
             drawn = range(1) if method in (SDP, GMMC) else seeds  # these draw nothing
-            for given, seed in product(options.pick(peers, peers[::2], peers[:1]), drawn):
+            for given, seed in product(
+                options.pick(peers, peers[::2], peers[:1]), drawn
+            ):
                 yield Run(name, method, seed, given, PAPER, settings=settings)
 
 
@@ -116,18 +159,32 @@ def compute(run: Run) -> dict[str, Any]:
     data, method, count = run.data, run.method, run.settings.get("runs", 1)
     if run.protocol == LABEL_FREE:
         landmarks = max(2, min(len(data.y) // 10, MOST_LANDMARKS))
-        given: dict[str, Any] = {KMEANS: {"n_init": 10}, FAST: {"n_landmarks": landmarks}}.get(method, {})
+        given: dict[str, Any] = {
+            KMEANS: {"n_init": 10},
+            FAST: {"n_landmarks": landmarks},
+        }.get(method, {})
         return fitted(data, method, random_state=run.seed, **given)
     given = {"n_init": 1} if method == KMEANS else at_point(run, data)
     seeds = range(count * run.seed, count * (run.seed + 1))
     fits = [fitted(data, method, random_state=seed, **given) for seed in seeds]
-    means = pd.DataFrame(fits).reindex(columns=["seconds", "generations", "error"]).mean().dropna()
-    return min(fits, key=lambda one: one["error"]) | means.rename({"error": "mean_error"}).to_dict()
+    means = (
+        pd.DataFrame(fits)
+        .reindex(columns=["seconds", "generations", "error"])
+        .mean()
+        .dropna()
+    )
+    return (
+        min(fits, key=lambda one: one["error"])
+        | means.rename({"error": "mean_error"}).to_dict()
+    )
 
 
 def at_point(run: Run, data: Data) -> dict[str, Any]:
     """Parameters at a point of the grid; the bound of the balance is the first that the classes keep."""
-    n, given = len(data.y), dict(run.parameters) | {"balance": protocol.known_balance(data.y)}
+    n, given = (
+        len(data.y),
+        dict(run.parameters) | {"balance": protocol.known_balance(data.y)},
+    )
     if "width" in given:
         given["gamma"] = 1 / (given.pop("width") * range_norm(data.X)) ** 2
     if run.method == CPMMC:
@@ -157,7 +214,10 @@ def fitted(data: Data, method: str, **given: Any) -> dict[str, Any]:
     model = estimator(name, **given)
     found = protocol.scored(data, model)
     if name == EVOLUTION:
-        found |= {"objective": float(model.objective_), "generations": _generations(model)}
+        found |= {
+            "objective": float(model.objective_),
+            "generations": _generations(model),
+        }
     return found
 
 
@@ -168,14 +228,18 @@ def _generations(model: Any) -> int:
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the seeds: of the defaults, and of the point of the grid that is best on average."""
     keys = ["dataset", "protocol", "method"]
-    settings = over_seeds(frame, [*keys, "parameters"], "error", "mean_error", "generations")
+    settings = over_seeds(
+        frame, [*keys, "parameters"], "error", "mean_error", "generations"
+    )
     return best(settings, keys, "error").dropna(axis=1, how="all")
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Tables 1 and 2: errors, seconds and generations beside the published ones."""
     table = table_of(frame)
-    metrics = {f"published {metric}": metric for metric in ("error", "seconds", "generations")}
+    metrics = {
+        f"published {metric}": metric for metric in ("error", "seconds", "generations")
+    }
     beside = beside_published(table, EVO_PAPER, metrics).dropna(axis=1, how="all")
     return Result({"evolutionary": beside}, published_goals(table))
 
@@ -222,7 +286,14 @@ def grid_of_growth(options: Options) -> Runs:
     seconds = options.pick(NAIVE_SECONDS, QUICK_NAIVE_SECONDS, QUICK_NAIVE_SECONDS)
     for n in options.sizes_within(options.pick(SIZES, QUICK_SIZES, QUICK_SIZES)):
         for method in (EVO, FAST, NAIVE, TRAINED):
-            yield Run("blobs", method, 0, {"rows": n}, PAPER, settings={"naive seconds": seconds})
+            yield Run(
+                "blobs",
+                method,
+                0,
+                {"rows": n},
+                PAPER,
+                settings={"naive seconds": seconds},
+            )
 
 
 def grown(run: Run) -> dict[str, Any]:
@@ -231,17 +302,33 @@ def grown(run: Run) -> dict[str, Any]:
     X, R, Z, alpha = _matrices(n)
     start = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
     if run.method in SLOW:
-        seconds = _naive_generation(SLOW[run.method](X, R, alpha), start, run.settings["naive seconds"])
+        seconds = _naive_generation(
+            SLOW[run.method](X, R, alpha), start, run.settings["naive seconds"]
+        )
         # A whole run takes too long.
         return protocol.facts(X) | {"seconds": np.nan, "generation_seconds": seconds}
     given = {"n_landmarks": n // 10} if run.method == FAST else {}
-    given |= {"sample_size": n, "balance": 0.03, "n_parents": 1, "n_offspring": 1, "n_init": 1, "n_jobs": 1}
-    given |= {"gamma": 1 / range_norm(X) ** 2, "alpha": alpha, "max_generations": MANY, "random_state": 0}
+    given |= {
+        "sample_size": n,
+        "balance": 0.03,
+        "n_parents": 1,
+        "n_offspring": 1,
+        "n_init": 1,
+        "n_jobs": 1,
+    }
+    given |= {
+        "gamma": 1 / range_norm(X) ** 2,
+        "alpha": alpha,
+        "max_generations": MANY,
+        "random_state": 0,
+    }
     model = estimator(EVOLUTION, **given)
     found = protocol.facts(X) | {"compile_seconds": protocol.compile_seconds(X, model)}
     found |= protocol.timed(model, X) | {"generations": _generations(model)}
     M = R if run.method == EVO else Z
-    evolve = partial(kernels.evolve_labels, M, M is R, start[None], int(0.03 * n) + n % 2, 1)
+    evolve = partial(
+        kernels.evolve_labels, M, M is R, start[None], int(0.03 * n) + n % 2, 1
+    )
     evolve(10, 10, 0)  # compiles
     started = time.perf_counter()
     evolve(GENERATIONS, GENERATIONS, 0)
@@ -259,21 +346,32 @@ def _matrices(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     values, vectors = np.linalg.eigh(K)
     values = np.maximum(values, 0) / (np.maximum(values, 0) + alpha * n)
     features = vectors * np.sqrt(values)
-    return X, features @ features.T, np.ascontiguousarray(features[:, -(n // 10) :]), alpha
+    return (
+        X,
+        features @ features.T,
+        np.ascontiguousarray(features[:, -(n // 10) :]),
+        alpha,
+    )
 
 
-def _quadratic_fitness(X: np.ndarray, R: np.ndarray, alpha: float) -> Callable[[np.ndarray], float]:
+def _quadratic_fitness(
+    X: np.ndarray, R: np.ndarray, alpha: float
+) -> Callable[[np.ndarray], float]:
     return lambda y: 1 - float(y @ R @ y) / len(y)
 
 
-def _trained_fitness(X: np.ndarray, R: np.ndarray, alpha: float) -> Callable[[np.ndarray], float]:
+def _trained_fitness(
+    X: np.ndarray, R: np.ndarray, alpha: float
+) -> Callable[[np.ndarray], float]:
     """The least hinge loss and norm of a machine of the labels, in LIBSVM's form of the same ridge."""
     K = rbf_kernel(X, gamma=1 / range_norm(X) ** 2)
     machine = SVC(C=1 / (2 * alpha * len(X)), kernel="precomputed")
 
     def fitness(y: np.ndarray) -> float:
         f = machine.fit(K, y).decision_function(K)
-        norm2 = float((machine.dual_coef_ @ (f - machine.intercept_)[machine.support_])[0])
+        norm2 = float(
+            (machine.dual_coef_ @ (f - machine.intercept_)[machine.support_])[0]
+        )
         return float(np.maximum(0, 1 - y * f).mean()) + alpha * norm2
 
     return fitness
@@ -282,7 +380,9 @@ def _trained_fitness(X: np.ndarray, R: np.ndarray, alpha: float) -> Callable[[np
 SLOW = {NAIVE: _quadratic_fitness, TRAINED: _trained_fitness}
 
 
-def _naive_generation(fitness: Callable[[np.ndarray], float], y: np.ndarray, seconds: float) -> float:
+def _naive_generation(
+    fitness: Callable[[np.ndarray], float], y: np.ndarray, seconds: float
+) -> float:
     """Seconds of a generation whose fitness is computed anew."""
     random, y = np.random.default_rng(0), y.astype(np.float64)
     least, generations, started = fitness(y), 0, time.perf_counter()
@@ -299,12 +399,19 @@ def _naive_generation(fitness: Callable[[np.ndarray], float], y: np.ndarray, sec
 def tables_of_growth(frame: pd.DataFrame) -> Result:
     """Fig. 1: seconds of a run and of a generation against rows, and their slopes."""
     done = frame[frame["status"] == OK]
-    seconds = done.melt(["n", "method"], ["seconds", "generation_seconds"], "of").dropna()
-    slopes = slopes_over(seconds, ["method", "of"], "value").sort_values("method", kind="stable")
+    seconds = done.melt(
+        ["n", "method"], ["seconds", "generation_seconds"], "of"
+    ).dropna()
+    slopes = slopes_over(seconds, ["method", "of"], "value").sort_values(
+        "method", kind="stable"
+    )
     judged = slopes[slopes["of"] == "generation_seconds"].set_index("method")["slope"]
     goals = goals_of(judged, MOST_SLOPES, "slope of the seconds of a generation, {}")
     columns = ["n", "method", "seconds", "generations", "generation_seconds"]
-    found = {"evolutionary-growth": done[columns], "evolutionary-slopes": slopes.drop(columns="sizes")}
+    found = {
+        "evolutionary-growth": done[columns],
+        "evolutionary-slopes": slopes.drop(columns="sizes"),
+    }
     return Result({name: table for name, table in found.items() if len(table)}, goals)
 
 
@@ -331,7 +438,9 @@ def restarts(frame: pd.DataFrame, options: Options) -> Runs:
         }
         for seed, most in product(options.repeats(RUNS, QUICK_RUNS), numbers):
             given = {"restarts": most, **json.loads(row.parameters)}
-            yield Run(str(row.dataset), row.method, seed, given, PAPER, "restarts", settings)
+            yield Run(
+                str(row.dataset), row.method, seed, given, PAPER, "restarts", settings
+            )
 
 
 def compute_restarts(run: Run) -> dict[str, Any]:
@@ -339,9 +448,14 @@ def compute_restarts(run: Run) -> dict[str, Any]:
     if run.part == "tables":
         return compute(run)
     data, first = run.data, run.parameters["restarts"]
-    point = {name: value for name, value in run.parameters.items() if name != "restarts"}
+    point = {
+        name: value for name, value in run.parameters.items() if name != "restarts"
+    }
     errors, seconds = repeated(as_json(run._replace(parameters=point)._asdict()))
-    return protocol.facts(data.X) | {"error": min(errors[:first]), "seconds": sum(seconds[:first])}
+    return protocol.facts(data.X) | {
+        "error": min(errors[:first]),
+        "seconds": sum(seconds[:first]),
+    }
 
 
 @lru_cache(maxsize=1)
@@ -359,19 +473,35 @@ def tables_of_restarts(frame: pd.DataFrame) -> Result:
     """Fig. 2: the error against the number of restarts."""
     keys = ["dataset", "method", "restarts"]
     table = over_seeds(frame[frame["part"] == "restarts"], keys, "error")
-    return Result({"evolutionary-restarts": table[[*keys, "error", "error sd", "runs", "seconds"]]})
+    return Result(
+        {
+            "evolutionary-restarts": table[
+                [*keys, "error", "error sd", "runs", "seconds"]
+            ]
+        }
+    )
 
 
 SECTIONS = {
-    "tables": Section(partial(grid, (SETS, FEW_ROWS[::2], FEW_ROWS[-1:])), compute, tables),
-    "pairs": Section(partial(grid, (PAIRS, PAIRS[:2], PAIRS[:1]), one_seed=True), compute, tables_of_pairs),
+    "tables": Section(
+        partial(grid, (SETS, FEW_ROWS[::2], FEW_ROWS[-1:])), compute, tables
+    ),
+    "pairs": Section(
+        partial(grid, (PAIRS, PAIRS[:2], PAIRS[:1]), one_seed=True),
+        compute,
+        tables_of_pairs,
+    ),
     MNIST: Section(
-        partial(grid, (MNIST_ALL, MNIST_ALL[:1], MNIST_ALL[:1]), one_seed=True, most_runs=1),
+        partial(
+            grid, (MNIST_ALL, MNIST_ALL[:1], MNIST_ALL[:1]), one_seed=True, most_runs=1
+        ),
         compute,
         tables_of_pairs,
     ),
     "growth": Section(grid_of_growth, grown, tables_of_growth),
-    "restarts": Section(grid_of_restarts, compute_restarts, tables_of_restarts, (restarts,)),
+    "restarts": Section(
+        grid_of_restarts, compute_restarts, tables_of_restarts, (restarts,)
+    ),
 }
 
 

@@ -26,7 +26,10 @@ from benchmarks.tables import Goal, Result
 
 TABLES, QUICK_TABLES = 100, 20
 COLUMNS, CLUSTERS, ROWS = (5, 500), (2, 8), (500, 5000)  # of a table, from and to
-MOST_PLANTED, SHIFTS = 3, (2.0, 4.0)  # columns of a cluster; how far they are moved, in deviations
+MOST_PLANTED, SHIFTS = (
+    3,
+    (2.0, 4.0),
+)  # columns of a cluster; how far they are moved, in deviations
 FIRST, LEAST_SHARE = 3, 0.95
 
 
@@ -42,7 +45,12 @@ class Planted(NamedTuple):
 def grid(options: Options) -> Runs:
     """A table a seed."""
     for seed in range(options.seeds or options.pick(TABLES, QUICK_TABLES, 2)):
-        yield Run("planted", "explain", seed, settings={"rows": min(ROWS[1], options.rows or ROWS[1])})
+        yield Run(
+            "planted",
+            "explain",
+            seed,
+            settings={"rows": min(ROWS[1], options.rows or ROWS[1])},
+        )
 
 
 def planted(seed: int, most_rows: int) -> Planted:
@@ -59,11 +67,17 @@ def planted(seed: int, most_rows: int) -> Planted:
     d = int(np.exp(random.uniform(*np.log(COLUMNS))))
     k = int(random.integers(CLUSTERS[0], min(CLUSTERS[1], d) + 1))
     n = int(random.integers(min(ROWS[0], most_rows), most_rows + 1))
-    y = np.r_[np.arange(k).repeat(20), random.choice(k, n - 20 * k, p=random.dirichlet(np.full(k, 3.0)))]
+    y = np.r_[
+        np.arange(k).repeat(20),
+        random.choice(k, n - 20 * k, p=random.dirichlet(np.full(k, 3.0))),
+    ]
     X, free = random.normal(size=(n, d)), random.permutation(d)
     counts = random.integers(1, MOST_PLANTED + 1, k)
     counts = counts if counts.sum() <= d else np.ones(k, int)
-    columns = [set(map(int, part)) for part in np.split(free[: counts.sum()], counts.cumsum()[:-1])]
+    columns = [
+        set(map(int, part))
+        for part in np.split(free[: counts.sum()], counts.cumsum()[:-1])
+    ]
     for cluster, own in enumerate(columns):
         for column in own:
             X[y == cluster, column] += random.choice([-1, 1]) * random.uniform(*SHIFTS)
@@ -75,22 +89,36 @@ def planted(seed: int, most_rows: int) -> Planted:
 def compute(run: Run) -> dict[str, Any]:
     """How many clusters have their planted columns among the first three."""
     table = planted(run.seed, run.settings["rows"])
-    X = pd.DataFrame(table.X, columns=[f"x{column}" for column in range(table.X.shape[1])])
+    X = pd.DataFrame(
+        table.X, columns=[f"x{column}" for column in range(table.X.shape[1])]
+    )
     model = fit(mmcnb.KernelKMeans(2, kernel="linear", n_init=1, random_state=0), X)
     started = time.perf_counter()
     columns = model.explain(X, table.y).columns
     seconds = time.perf_counter() - started
     firsts = columns.groupby("cluster")["column"].agg(lambda own: set(own[:FIRST]))
-    hits = [{f"x{column}" for column in own} <= firsts[k] for k, own in enumerate(table.columns)]
-    told = {"n": len(X), "d": X.shape[1], "clusters": len(hits), "explained": int(np.sum(hits))}
+    hits = [
+        {f"x{column}" for column in own} <= firsts[k]
+        for k, own in enumerate(table.columns)
+    ]
+    told = {
+        "n": len(X),
+        "d": X.shape[1],
+        "clusters": len(hits),
+        "explained": int(np.sum(hits)),
+    }
     return told | {"all": bool(np.all(hits)), "seconds": seconds}
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Shares of clusters and of tables that are explained, by the number of columns."""
     frame = frame[frame["status"] == OK]
-    width = pd.cut(frame["d"], [0, 10, 50, 200, 500], labels=["to 10", "to 50", "to 200", "to 500"])
-    found = pd.concat([frame.assign(columns=width.astype(str)), frame.assign(columns="all")])
+    width = pd.cut(
+        frame["d"], [0, 10, 50, 200, 500], labels=["to 10", "to 50", "to 200", "to 500"]
+    )
+    found = pd.concat(
+        [frame.assign(columns=width.astype(str)), frame.assign(columns="all")]
+    )
     found = found.groupby("columns").agg(
         tables=("d", "size"),
         clusters=("clusters", "sum"),
@@ -98,14 +126,23 @@ def tables(frame: pd.DataFrame) -> Result:
         whole=("all", "mean"),
     )
     found["share"] = found["explained"] / found["clusters"]
-    order = [name for name in ("to 10", "to 50", "to 200", "to 500", "all") if name in found.index]
+    order = [
+        name
+        for name in ("to 10", "to 50", "to 200", "to 500", "all")
+        if name in found.index
+    ]
     goal = Goal(
-        "explain: share of clusters explained", float(found["share"]["all"]), LEAST_SHARE, at_least=True
+        "explain: share of clusters explained",
+        float(found["share"]["all"]),
+        LEAST_SHARE,
+        at_least=True,
     )
     return Result({"explain-planted": found.loc[order].reset_index()}, [goal])
 
 
 SECTIONS = {
     "planted": Section(grid, compute, tables),
-    "costs": Section(_explain_costs.grid, _explain_costs.compute, _explain_costs.tables),
+    "costs": Section(
+        _explain_costs.grid, _explain_costs.compute, _explain_costs.tables
+    ),
 }

@@ -19,7 +19,14 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.methods import FRONT_DOOR, LEAST_SQUARES, MINIBATCH, SKMMC, estimator, fit_blocks
+from benchmarks.methods import (
+    FRONT_DOOR,
+    LEAST_SQUARES,
+    MINIBATCH,
+    SKMMC,
+    estimator,
+    fit_blocks,
+)
 from benchmarks.protocol import (
     ERROR,
     blocks_of,
@@ -42,15 +49,23 @@ PEER_ROWS = 2**15
 MOST_SLOPE = 1.1
 WIDE_ROWS = 10**5
 USUAL = {"columns": 50, "clusters": 10}  # of what does not grow
-SMALL_AND_LARGE = {"columns": [8, 16, 32, 64, 128, 256, 512], "clusters": [2, 4, 8, 16, 32, 64]}
+SMALL_AND_LARGE = {
+    "columns": [8, 16, 32, 64, 128, 256, 512],
+    "clusters": [2, 4, 8, 16, 32, 64],
+}
 MOST_SLOPE_OF = {"columns": 1.0, "clusters": 0.5}
-WORDS = {FRONT_DOOR: ("maximum-margin-clustering", "--n-clusters", 2), SKMMC: ("sparse-kernel-mmc",)}
+WORDS = {
+    FRONT_DOOR: ("maximum-margin-clustering", "--n-clusters", 2),
+    SKMMC: ("sparse-kernel-mmc",),
+}
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Ours and k-means on the same store, size by size."""
-    for n, seed, method in product(sizes(options), options.repeats(1), (*WORDS, MINIBATCH)):
+    for n, seed, method in product(
+        sizes(options), options.repeats(1), (*WORDS, MINIBATCH)
+    ):
         yield Run("rings", method, seed, {"rows": n})
 
 
@@ -59,15 +74,25 @@ def sizes(options: Options) -> list[int]:
     most = options.rows or (QUICK_ROWS if options.quick else MOST_ROWS)
     if options.smoke:
         most = max(most, SMOKE_ROWS)
-    return [n for n in (most // 1000, most // 100, most // 10, most) if n >= min(10**4, most // 10)]
+    return [
+        n
+        for n in (most // 1000, most // 100, most // 10, most)
+        if n >= min(10**4, most // 10)
+    ]
 
 
 def compute(run: Run) -> dict[str, Any]:
     """``mmcnb fit`` in a process that is watched, or k-means of mini-batches."""
-    how = {"rows": run.parameters["rows"], "features": FEATURES, "random_state": run.seed}
+    how = {
+        "rows": run.parameters["rows"],
+        "features": FEATURES,
+        "random_state": run.seed,
+    }
     store = store_once(run.folder, "rings", **how)
     if run.method == MINIBATCH:
-        return fit_blocks(estimator(MINIBATCH, n_init=10, random_state=0), store, PEER_ROWS)
+        return fit_blocks(
+            estimator(MINIBATCH, n_init=10, random_state=0), store, PEER_ROWS
+        )
     few = next(blocks_of(store, PEER_ROWS))
     compiled = compile_seconds(few, estimator(run.method))  # into the cache on disk
     words = ("--method", *WORDS[run.method], "--memory-limit", f"{MEMORY_LIMIT}MiB")
@@ -79,17 +104,30 @@ def tables(frame: pd.DataFrame) -> Result:
     """Means of each size; goals: slope of time over all sizes and the last two, peak memory of large ones."""
     keys, told = ["dataset", "rows", "method"], ("label_seconds", "passes")
     table = over_seeds(frame, keys, ERROR, *told).drop(columns="rows")
-    goals = [goal for method in WORDS for goal in _goals(method, table[table["method"] == method])]
+    goals = [
+        goal
+        for method in WORDS
+        for goal in _goals(method, table[table["method"] == method])
+    ]
     return Result({"growth": table}, goals)
 
 
 def _goals(method: str, ours: pd.DataFrame) -> list[Goal]:
     slopes = [
-        Goal(f"{method}: slope of time, {name}", log_slope(part["n"], part["seconds"]).value, MOST_SLOPE)
+        Goal(
+            f"{method}: slope of time, {name}",
+            log_slope(part["n"], part["seconds"]).value,
+            MOST_SLOPE,
+        )
         for name, part in (("all sizes", ours), ("last step", ours.tail(2)))
     ]
-    judged = ours[ours["n"] >= min(MEMORY_ROWS, ours["n"].max())].set_index("n")["peak_mib"]
-    return [*slopes, *goals_of(judged, MEMORY_LIMIT, f"{method}, {{:,}} rows: peak memory", "MiB")]
+    judged = ours[ours["n"] >= min(MEMORY_ROWS, ours["n"].max())].set_index("n")[
+        "peak_mib"
+    ]
+    return [
+        *slopes,
+        *goals_of(judged, MEMORY_LIMIT, f"{method}, {{:,}} rows: peak memory", "MiB"),
+    ]
 
 
 # -- columns and clusters ----------------------------------------------------------------------
@@ -100,7 +138,9 @@ def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
 
     @frame_of_runs
     def grid(options: Options) -> Runs:
-        sizes = options.pick(SMALL_AND_LARGE[what], SMALL_AND_LARGE[what], SMALL_AND_LARGE[what][:2])
+        sizes = options.pick(
+            SMALL_AND_LARGE[what], SMALL_AND_LARGE[what], SMALL_AND_LARGE[what][:2]
+        )
         settings = {"rows": options.sized(WIDE_ROWS, WIDE_ROWS)}
         methods = (FRONT_DOOR, LEAST_SQUARES)
         for seed, size, method in product(options.repeats(1), sizes, methods):
@@ -111,7 +151,11 @@ def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
 
 def compute_sized(run: Run) -> dict[str, Any]:
     """A fit of half circles in a store, given their number."""
-    rows, columns, clusters = run.settings["rows"], run.parameters["columns"], run.parameters["clusters"]
+    rows, columns, clusters = (
+        run.settings["rows"],
+        run.parameters["columns"],
+        run.parameters["clusters"],
+    )
 
     def write(path: Path) -> None:
         write_synthetic("arcs", path, rows, columns, 0, n_clusters=clusters)
@@ -129,9 +173,12 @@ def tables_of(what: str) -> Callable[[pd.DataFrame], Result]:
     def tables(frame: pd.DataFrame) -> Result:
         table = over_seeds(frame, ["method", what], "ari")
         slopes = {
-            method: log_slope(part[what], part["seconds"]).value for method, part in table.groupby("method")
+            method: log_slope(part[what], part["seconds"]).value
+            for method, part in table.groupby("method")
         }
-        goals = goals_of(pd.Series(slopes), MOST_SLOPE_OF[what], f"{what}: {{}}, slope of time")
+        goals = goals_of(
+            pd.Series(slopes), MOST_SLOPE_OF[what], f"{what}: {{}}, slope of time"
+        )
         return Result({f"growth-{what}": table}, goals)
 
     return tables
@@ -139,5 +186,8 @@ def tables_of(what: str) -> Callable[[pd.DataFrame], Result]:
 
 SECTIONS: Mapping[str, Section] = {
     "rows": Section(grid, compute, tables),
-    **{what: Section(grid_of(what), compute_sized, tables_of(what)) for what in MOST_SLOPE_OF},
+    **{
+        what: Section(grid_of(what), compute_sized, tables_of(what))
+        for what in MOST_SLOPE_OF
+    },
 }

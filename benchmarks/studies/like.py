@@ -28,8 +28,24 @@ from benchmarks.tables import Result, goals_of
 
 VANISHED, SEED, MORE = CASES = ("vanished", "seed", "more")
 SETS = (
-    *("two-moons", "three-spirals", "three-densities", "three-rings", "seven-blobs", "four-sizes"),
-    *("wdbc", "ionosphere", "segment", "waveform", "optdigits", "mnist", "pendigits", "usps"),
+    *(
+        "two-moons",
+        "three-spirals",
+        "three-densities",
+        "three-rings",
+        "seven-blobs",
+        "four-sizes",
+    ),
+    *(
+        "wdbc",
+        "ionosphere",
+        "segment",
+        "waveform",
+        "optdigits",
+        "mnist",
+        "pendigits",
+        "usps",
+    ),
 )
 ROWS, QUICK_ROWS = 5000, 1500
 FIGURES = ["numbers", "rows", "plain", "free"]
@@ -39,14 +55,19 @@ FIGURES = ["numbers", "rows", "plain", "free"]
 def grid(options: Options) -> Runs:
     """Each case on each set."""
     most = options.sized(ROWS, QUICK_ROWS)
-    for name, seed, case in product(options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES):
+    for name, seed, case in product(
+        options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES
+    ):
         settings = {"rows": options.rows_of(name, most) or most}
         yield Run(name, FRONT_DOOR, seed, {"case": case}, settings=settings)
 
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit the first rows, then fit again; ``free`` is of one case alone."""
-    case, X = run.parameters["case"], rows_of_set(run.dataset, run.settings["rows"], run.seed).X
+    case, X = (
+        run.parameters["case"],
+        rows_of_set(run.dataset, run.settings["rows"], run.seed).X,
+    )
     X = X[np.random.default_rng(run.seed).permutation(X.shape[0])]
     old = X[: len(X) * 9 // 10]
     before = fitted(old, run.seed)
@@ -83,8 +104,14 @@ def tables(frame: pd.DataFrame) -> Result:
     frame = frame[frame["status"] == OK].assign(half=frame["dataset"].map(half_of))
     frame = frame.reindex(columns=list(dict.fromkeys([*frame.columns, *FIGURES])))
     by_half = frame.groupby(["case", "half"], sort=False)[FIGURES].mean().reset_index()
-    by_set = frame.groupby(["dataset", "half", "case"], sort=False)[[*FIGURES, "clusters"]].mean()
+    by_set = frame.groupby(["dataset", "half", "case"], sort=False)[
+        [*FIGURES, "clusters"]
+    ].mean()
     same = by_half[by_half["case"] == SEED].set_index("half")
     goals = goals_of(same["numbers"], 1.0, "another seed, {}: numbers kept", "%", True)
-    goals += goals_of(same["rows"], 0.95, "another seed, {}: rows that keep their label", "%", True)
-    return Result({"like": by_half, "like-sets": by_set.reset_index()}, goals, ("like",))
+    goals += goals_of(
+        same["rows"], 0.95, "another seed, {}: rows that keep their label", "%", True
+    )
+    return Result(
+        {"like": by_half, "like-sets": by_set.reset_index()}, goals, ("like",)
+    )

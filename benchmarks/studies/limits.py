@@ -57,22 +57,37 @@ def grid(options: Options) -> Runs:
     names = options.pick(tuple(SHAPES), tuple(SHAPES), ("many rows",))
     limits = options.pick(LIMITS, LIMITS, LIMITS[-1:])
     for seed, name, limit in product(options.repeats(1), names, limits):
-        rows = options.sized(SHAPES[name].rows, max(FEWEST_ROWS, SHAPES[name].rows // QUICK_PART))
+        rows = options.sized(
+            SHAPES[name].rows, max(FEWEST_ROWS, SHAPES[name].rows // QUICK_PART)
+        )
         yield Run(name, FRONT_DOOR, seed, {"limit": limit}, settings={"rows": rows})
 
 
 def compute(run: Run) -> dict[str, Any]:
     """The peak of a fit, or the least limit if this one is refused."""
-    shape, limit = SHAPES[run.dataset]._replace(rows=run.settings["rows"]), run.parameters["limit"]
-    store = written_once(run.folder, run.dataset.replace(" ", "-"), lambda path: write(shape, path))
+    shape, limit = (
+        SHAPES[run.dataset]._replace(rows=run.settings["rows"]),
+        run.parameters["limit"],
+    )
+    store = written_once(
+        run.folder, run.dataset.replace(" ", "-"), lambda path: write(shape, path)
+    )
     mmcnb.warmup(None)
     mmcnb.warmup(estimator(FRONT_DOOR, shape.n_clusters))
     try:
-        plan = estimator(FRONT_DOOR, shape.n_clusters, memory_limit=f"{limit}MiB").plan(store)
+        plan = estimator(FRONT_DOOR, shape.n_clusters, memory_limit=f"{limit}MiB").plan(
+            store
+        )
     except mmcnb.errors.MemoryLimitError as error:
-        return {"refused": str(error).rpartition("works is ")[2].rstrip("."), "seconds": np.nan}
+        return {
+            "refused": str(error).rpartition("works is ")[2].rstrip("."),
+            "seconds": np.nan,
+        }
     words = ("--n-clusters", shape.n_clusters, "--memory-limit", f"{limit}MiB")
-    return fit_store(store, run.seed, *words) | {"planned_mib": plan.peak / MIB, "refused": ""}
+    return fit_store(store, run.seed, *words) | {
+        "planned_mib": plan.peak / MIB,
+        "refused": "",
+    }
 
 
 def write(shape: Shape, path: Path) -> None:
@@ -86,9 +101,23 @@ def write(shape: Shape, path: Path) -> None:
 
 def tables(frame: pd.DataFrame) -> Result:
     """Peaks beside limits and plans; the goal takes the largest share of a limit."""
-    kept = ["dataset", "limit", "n", "d", "refused", "planned_mib", "peak_mib", "seconds", "ari"]
+    kept = [
+        "dataset",
+        "limit",
+        "n",
+        "d",
+        "refused",
+        "planned_mib",
+        "peak_mib",
+        "seconds",
+        "ari",
+    ]
     table = frame.reindex(columns=kept)
-    table["peak_mib"] = table["peak_mib"].where(table["refused"] == "")  # otherwise of this process
+    table["peak_mib"] = table["peak_mib"].where(
+        table["refused"] == ""
+    )  # otherwise of this process
     table["of limit"] = table["peak_mib"] / table["limit"]
     taken = float(table["of limit"].max())
-    return Result({"limits": table}, [Goal("limits: largest peak, of its limit", taken, 1.0)])
+    return Result(
+        {"limits": table}, [Goal("limits: largest peak, of its limit", taken, 1.0)]
+    )

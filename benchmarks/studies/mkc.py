@@ -41,8 +41,27 @@ from benchmarks.published import THESIS, figure
 from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _mkc_curves as curves
 from benchmarks.studies import _mkc_models as models
-from benchmarks.studies._mkc_models import ACCURACY, K1, K2, K3, METHODS, MKC, MNIST, MNIST_SAMPLE, OURS, SETS
-from benchmarks.tables import Goal, Result, beside_published, best, goals_of, log_slope, over_seeds
+from benchmarks.studies._mkc_models import (
+    ACCURACY,
+    K1,
+    K2,
+    K3,
+    METHODS,
+    MKC,
+    MNIST,
+    MNIST_SAMPLE,
+    OURS,
+    SETS,
+)
+from benchmarks.tables import (
+    Goal,
+    Result,
+    beside_published,
+    best,
+    goals_of,
+    log_slope,
+    over_seeds,
+)
 
 SAMPLE = "MKC of a sample"
 SLACK = 0.01
@@ -52,25 +71,49 @@ CUT_FRACTIONS = tuple(f / 10 for f in range(1, 11))
 SVR_WEIGHTS = (0.1, 1.0, 10.0)  # C of a row
 RUNS, QUICK_RUNS = 50, 10  # of k-means
 KEYS = ["dataset", "protocol", "method"]
-TABLE2_COLUMNS = ["dataset", "n", "method", "published accuracy", "thesis accuracy", ACCURACY, "accuracy sd"]
+TABLE2_COLUMNS = [
+    "dataset",
+    "n",
+    "method",
+    "published accuracy",
+    "thesis accuracy",
+    ACCURACY,
+    "accuracy sd",
+]
 TABLE2_COLUMNS += ["label-free accuracy", "published rand", "rand", "label-free rand"]
 TABLE2_COLUMNS += ["seconds", "parameters"]
 SCALES = {  # the sets of a section: all, quick, smoke
-    "table2": ((*models.TABLE2, *models.THESIS_ONLY), ("ionosphere", "digits0689"), ("ionosphere",)),
+    "table2": (
+        (*models.TABLE2, *models.THESIS_ONLY),
+        ("ionosphere", "digits0689"),
+        ("ionosphere",),
+    ),
     "table3": (tuple(models.TABLE3), ("ringnorm", "digits1v7-tra"), ("ringnorm",)),
     "mnist": 3 * ((MNIST_SAMPLE,),),
 }
 QUICK_MNIST_ROWS = 400
 TURNS = 3
-SIZES, QUICK_SIZES, SMOKE_SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000), (250, 500, 1000), (100, 200)
+SIZES, QUICK_SIZES, SMOKE_SIZES = (
+    (1000, 2000, 4000, 8000, 16_000, 32_000),
+    (250, 500, 1000),
+    (100, 200),
+)
 ETAS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 KERNELS_SET = "digits0689"
 LANDMARKS = {"threshold": "fixed", "n_landmarks": 200, "sample_size": 1000}
 FRACTION = 0.3  # sigma = (f sigma0)²
 MOST_SLOPE = 1.1
-ALONE = {"K1 linear, alone": ["K1"], "K2 polynomial, alone": ["K2"], "K3 Gaussian, alone": ["K3"]}
+ALONE = {
+    "K1 linear, alone": ["K1"],
+    "K2 polynomial, alone": ["K2"],
+    "K3 Gaussian, alone": ["K3"],
+}
 THREE = ["K1", "K2", "K3"]
-COLUMNS = {"rows": ["n", "passes", "rounds"], "kernels": ["kernels", "n"], "eta": ["eta", "n", "planes"]}
+COLUMNS = {
+    "rows": ["n", "passes", "rounds"],
+    "kernels": ["kernels", "n"],
+    "eta": ["eta", "n", "planes"],
+}
 
 
 # -- Table 2 -----------------------------------------------------------------------------------
@@ -82,8 +125,14 @@ def points_of(name: str, method: str, kernels: Iterable[str], options: Options) 
     rows = {"rows": models.rows_of_set(name, options)}
     forms = [*models.FORMS, *(models.FLIPS if SETS[name].n_clusters == 2 else ())]
     if options.quick:
-        forms = [form for form in forms if form in QUICK_FORMS[: 1 if options.smoke else None]]
-    part = "mnist" if name == MNIST_SAMPLE else "table2"  # other sections take the same runs
+        forms = [
+            form
+            for form in forms
+            if form in QUICK_FORMS[: 1 if options.smoke else None]
+        ]
+    part = (
+        "mnist" if name == MNIST_SAMPLE else "table2"
+    )  # other sections take the same runs
     for one, form, seed in product(kernels, forms, range(options.seeds or 1)):
         yield Run(name, method, seed, {"kernels": one, "form": form}, PAPER, part, rows)
 
@@ -91,22 +140,43 @@ def points_of(name: str, method: str, kernels: Iterable[str], options: Options) 
 def alone(scales: Sequence[Sequence[str]], options: Options) -> pd.DataFrame:
     """The grid of each kernel alone, on the sets of the scale."""
     most = options.pick(None, 2, 1)
-    kinds = {method: list(kernels)[:most] for method, kernels in models.base_kernels(1.0).items()}
+    kinds = {
+        method: list(kernels)[:most]
+        for method, kernels in models.base_kernels(1.0).items()
+    }
     names = options.pick(*scales)
-    return pd.concat([points_of(name, *kind, options) for name, kind in product(names, kinds.items())])
+    return pd.concat(
+        [
+            points_of(name, *kind, options)
+            for name, kind in product(names, kinds.items())
+        ]
+    )
 
 
 def combined(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
     """The grid of several kernels, which were the best of their kind alone."""
     groups = frame.groupby("dataset", sort=False)
-    return pd.concat([points_of(name, MKC, together(part), options) for name, part in groups])
+    return pd.concat(
+        [points_of(name, MKC, together(part), options) for name, part in groups]
+    )
 
 
 def together(alone: pd.DataFrame) -> list[str]:
     """Combinations to try: the best linear, polynomial and Gaussian kernel, and several Gaussians."""
-    means = alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY].mean().dropna()
-    most = means.groupby(["method", "kernels"], sort=False).max().sort_values(ascending=False, kind="stable")
-    ranked = {method: [one for kind, one in most.index if kind == method] for method in (K1, K2, K3)}
+    means = (
+        alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY]
+        .mean()
+        .dropna()
+    )
+    most = (
+        means.groupby(["method", "kernels"], sort=False)
+        .max()
+        .sort_values(ascending=False, kind="stable")
+    )
+    ranked = {
+        method: [one for kind, one in most.index if kind == method]
+        for method in (K1, K2, K3)
+    }
     widths = ranked[K3][:COMBINED]
     found = [", ".join([*ranked[K1][:1], *ranked[K2][:1], width]) for width in widths]
     return found + ([", ".join(widths)] if len(widths) > 1 else [])
@@ -115,23 +185,43 @@ def together(alone: pd.DataFrame) -> list[str]:
 @frame_of_runs
 def others(frame: pd.DataFrame, options: Options) -> Runs:
     """Our methods by default, then k-means, normalised cut and IterSVR by both protocols."""
-    rows = {name: {"rows": models.rows_of_set(name, options)} for name in frame["dataset"].unique()}
+    rows = {
+        name: {"rows": models.rows_of_set(name, options)}
+        for name in frame["dataset"].unique()
+    }
     step = 5 if options.quick else 1
     widths = [{"width": width} for width in CUT_FRACTIONS[::step]]
-    points = {CUT: widths, SVR: [width | {"C": C} for width, C in product(widths, SVR_WEIGHTS[::step])]}
+    points = {
+        CUT: widths,
+        SVR: [width | {"C": C} for width, C in product(widths, SVR_WEIGHTS[::step])],
+    }
     for name in rows:
         for method, seed in product(OURS, options.repeats(3)):
             yield Run(name, method, seed, settings=rows[name])
         yield from kmeans_runs(name, options, rows[name])
         for method in (CUT, SVR) if SETS[name].n_clusters == 2 else (CUT,):
             for seed, given in product(options.repeats(3), ({}, *points[method])):
-                yield Run(name, method, seed, given, PAPER if given else LABEL_FREE, settings=rows[name])
+                yield Run(
+                    name,
+                    method,
+                    seed,
+                    given,
+                    PAPER if given else LABEL_FREE,
+                    settings=rows[name],
+                )
 
 
 def kmeans_runs(name: str, options: Options, settings: dict[str, Any]) -> Runs:
     """Runs from random rows, as published; and ten starts, the best kept."""
     for seed in options.repeats(RUNS, QUICK_RUNS):
-        yield Run(name, KMEANS, seed, {"init": "random", "n_init": 1}, PAPER, settings=settings)
+        yield Run(
+            name,
+            KMEANS,
+            seed,
+            {"init": "random", "n_init": 1},
+            PAPER,
+            settings=settings,
+        )
     for seed in options.repeats(3):
         yield Run(name, KMEANS, seed, {"n_init": 10}, settings=settings)
 
@@ -143,26 +233,41 @@ def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
     """
     settings = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
     weights = frame.groupby([*KEYS, "parameters"], sort=False)["weights"].first()
-    return best(settings.join(weights, on=[*KEYS, "parameters"]), KEYS, ACCURACY, largest=True)
+    return best(
+        settings.join(weights, on=[*KEYS, "parameters"]), KEYS, ACCURACY, largest=True
+    )
 
 
 def beside(chosen: pd.DataFrame) -> pd.DataFrame:
     """One row for each data set and method: both protocols beside the published figures."""
     paper, free = (
-        chosen[chosen["protocol"] == name].set_index(["dataset", "method"]) for name in (PAPER, LABEL_FREE)
+        chosen[chosen["protocol"] == name].set_index(["dataset", "method"])
+        for name in (PAPER, LABEL_FREE)
     )
-    table = paper.join(free[[ACCURACY, "rand"]].add_prefix("label-free "), how="outer").assign(protocol=PAPER)
-    order = pd.MultiIndex.from_product([chosen["dataset"].unique(), METHODS], names=["dataset", "method"])
+    table = paper.join(
+        free[[ACCURACY, "rand"]].add_prefix("label-free "), how="outer"
+    ).assign(protocol=PAPER)
+    order = pd.MultiIndex.from_product(
+        [chosen["dataset"].unique(), METHODS], names=["dataset", "method"]
+    )
     table = table.reindex(order[order.isin(table.index)]).reset_index()
-    table = beside_published(table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")})
-    return beside_published(table, THESIS, {"thesis accuracy": ACCURACY})[TABLE2_COLUMNS]
+    table = beside_published(
+        table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")}
+    )
+    return beside_published(table, THESIS, {"thesis accuracy": ACCURACY})[
+        TABLE2_COLUMNS
+    ]
 
 
 def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]:
     """MKC within a point of the published figure, if there is one, and of the best of the kernels alone."""
-    bounds = pd.Series({"published": published, "best kernel alone": accuracy[[K1, K2, K3]].max()}).dropna()
+    bounds = pd.Series(
+        {"published": published, "best kernel alone": accuracy[[K1, K2, K3]].max()}
+    ).dropna()
     figures = dict.fromkeys(bounds.index, accuracy[MKC])
-    return goals_of(figures, bounds - SLACK, f"{name}: MKC beside {{}}", "%", at_least=True)
+    return goals_of(
+        figures, bounds - SLACK, f"{name}: MKC beside {{}}", "%", at_least=True
+    )
 
 
 def table2(frame: pd.DataFrame) -> Result:
@@ -173,12 +278,16 @@ def table2(frame: pd.DataFrame) -> Result:
         rows = part.set_index("method").reindex(METHODS)
         known = rows["published accuracy"].fillna(rows["thesis accuracy"])[MKC]
         goals += goals_beside(str(name), rows[ACCURACY], known)
-    return Result({"mkc-table2": table, "mkc-table2-weights": weights_in(chosen)}, goals)
+    return Result(
+        {"mkc-table2": table, "mkc-table2-weights": weights_in(chosen)}, goals
+    )
 
 
 def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
     """The weights of the kernels, a row a fit of several."""
-    return frame.loc[frame["method"] == MKC, ["dataset", "protocol", "parameters", "weights"]]
+    return frame.loc[
+        frame["method"] == MKC, ["dataset", "protocol", "parameters", "weights"]
+    ]
 
 
 # -- Table 3 -----------------------------------------------------------------------------------
@@ -221,14 +330,24 @@ def compute_table3(run: Run) -> dict[str, Any]:
 
 def table3(frame: pd.DataFrame) -> Result:
     """Accuracy on the other rows by both protocols, beside the published ones."""
-    keys, told = ["dataset", "protocol", "parameters"], ("rand", "learnt_accuracy", "other_rows")
+    keys, told = (
+        ["dataset", "protocol", "parameters"],
+        ("rand", "learnt_accuracy", "other_rows"),
+    )
     table = over_seeds(frame[frame["part"] == "table3"], keys, ACCURACY, *told)
     for paper, title in ((MKC_PAPER, "published"), (THESIS, "thesis")):
-        table[f"{title} accuracy"] = [figure(paper, name, SAMPLE, ACCURACY) for name in table["dataset"]]
+        table[f"{title} accuracy"] = [
+            figure(paper, name, SAMPLE, ACCURACY) for name in table["dataset"]
+        ]
     judged = table[(table["protocol"] == PAPER) & table["published accuracy"].notna()]
-    judged.index = [f"{row.dataset}: model of {row.n:,} rows on all" for row in judged.itertuples()]
+    judged.index = [
+        f"{row.dataset}: model of {row.n:,} rows on all" for row in judged.itertuples()
+    ]
     bounds = judged["published accuracy"] - SLACK
-    return Result({"mkc-table3": table}, goals_of(judged[ACCURACY], bounds, "{}", "%", at_least=True))
+    return Result(
+        {"mkc-table3": table},
+        goals_of(judged[ACCURACY], bounds, "{}", "%", at_least=True),
+    )
 
 
 # -- Figures 1 to 3 ----------------------------------------------------------------------------
@@ -240,7 +359,14 @@ def grid_of_speed(options: Options) -> Runs:
     exact = {**models.FORM, "basis": "exact"}
     turns = {"turns": 1 if options.quick else TURNS}
 
-    def run(axis: str, value: Any, name: str, kernels: Sequence[Any], rows: int | None, **given: Any) -> Run:
+    def run(
+        axis: str,
+        value: Any,
+        name: str,
+        kernels: Sequence[Any],
+        rows: int | None,
+        **given: Any,
+    ) -> Run:
         settings = turns | {"rows": rows, "kernels": list(kernels), "given": given}
         varied, method = ({}, value) if axis == "sets" else ({axis: value}, MKC)
         return Run(name, method, 0, varied, part=f"speed, {axis}", settings=settings)
@@ -248,7 +374,14 @@ def grid_of_speed(options: Options) -> Runs:
     names = tuple(models.TABLE2)
     for name in options.pick(names, ("digits1v7", "digits0689"), ("digits1v7",)):
         for method, kernels in (*ALONE.items(), (MKC, THREE)):
-            yield run("sets", method, name, kernels, models.rows_of_set(name, options), **exact)
+            yield run(
+                "sets",
+                method,
+                name,
+                kernels,
+                models.rows_of_set(name, options),
+                **exact,
+            )
     for n in options.sizes_within(options.pick(SIZES, QUICK_SIZES, SMOKE_SIZES)):
         yield run("rows", n, MNIST, THREE, n, **LANDMARKS)
     rows = models.rows_of_set(KERNELS_SET, options)
@@ -262,16 +395,31 @@ def compute_speed(run: Run) -> dict[str, Any]:
     """Median seconds of some fits, after one that is not counted; rounds are those of a start and C."""
     settings = run.settings
     data = models.load_set(run.dataset, settings["rows"])
-    chosen = [kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]]
-    k, given = SETS[run.dataset].n_clusters, {"random_state": 0, "kernels": chosen} | settings["given"]
+    chosen = [
+        kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]
+    ]
+    k, given = (
+        SETS[run.dataset].n_clusters,
+        {"random_state": 0, "kernels": chosen} | settings["given"],
+    )
     model = estimator(MULTIPLE, k, **given)
     compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
     protocol.reset_peak()
-    seconds = protocol.turns({"seconds": partial(protocol.fit, model, data.X)}, settings["turns"])
-    measures = protocol.facts(data.X) | compiled | seconds | {"peak_mib": protocol.peak_mib()}
+    seconds = protocol.turns(
+        {"seconds": partial(protocol.fit, model, data.X)}, settings["turns"]
+    )
+    measures = (
+        protocol.facts(data.X) | compiled | seconds | {"peak_mib": protocol.peak_mib()}
+    )
     history = model.history_
-    rounds = history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
-    counts = {"rounds": rounds, "passes": len(history), "planes": int(history["planes"].max())}
+    rounds = (
+        history.groupby(["stage", "start", "C"], dropna=False)["round"].max().mean() + 1
+    )
+    counts = {
+        "rounds": rounds,
+        "passes": len(history),
+        "planes": int(history["planes"].max()),
+    }
     told = COLUMNS.get(run.part.removeprefix("speed, "), ())
     return measures | {name: count for name, count in counts.items() if name in told}
 
@@ -290,14 +438,20 @@ def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
         return fixed[which]
     place = 0 if which == "K3" else int(which)
     step = (place + 1) // 2 * (-1) ** place
-    return "rbf", {"gamma": models.gamma_of((FRACTION * models.sigma0_of(name, rows) * 2 ** (step / 2)) ** 2)}
+    return "rbf", {
+        "gamma": models.gamma_of(
+            (FRACTION * models.sigma0_of(name, rows) * 2 ** (step / 2)) ** 2
+        )
+    }
 
 
 def tables_of_speed(frame: pd.DataFrame) -> Result:
     """The figures as tables, and the slopes of the seconds."""
     sets = frame[frame["part"] == "speed, sets"]
     order = {"index": sets["dataset"].unique(), "columns": [*ALONE, MKC]}
-    sets = sets.pivot(index="dataset", columns="method", values="seconds").reindex(**order)
+    sets = sets.pivot(index="dataset", columns="method", values="seconds").reindex(
+        **order
+    )
     sets["MKC / sum"] = sets[MKC] / sets[[*ALONE]].sum(axis=1, skipna=False)
     found = {"mkc-speed-sets": sets.reset_index().rename_axis(columns=None)}
     done = frame[frame["status"] == OK]
@@ -306,9 +460,18 @@ def tables_of_speed(frame: pd.DataFrame) -> Result:
         table = done.loc[done["part"] == f"speed, {axis}", [*columns, "seconds"]]
         found[f"mkc-speed-{axis}"] = table
         slopes.append((columns[0], *log_slope(table[columns[0]], table["seconds"])))
-    found["mkc-speed-slopes"] = pd.DataFrame(slopes, columns=["seconds against", "slope", "low", "high"])
-    of_rows = {axis: slope for axis, slope, *_ in slopes if axis == "n" and np.isfinite(slope)}
-    return Result(found, goals_of(of_rows, {"n": MOST_SLOPE}, "seconds against {}, with landmarks: slope"))
+    found["mkc-speed-slopes"] = pd.DataFrame(
+        slopes, columns=["seconds against", "slope", "low", "high"]
+    )
+    of_rows = {
+        axis: slope for axis, slope, *_ in slopes if axis == "n" and np.isfinite(slope)
+    }
+    return Result(
+        found,
+        goals_of(
+            of_rows, {"n": MOST_SLOPE}, "seconds against {}, with landmarks: slope"
+        ),
+    )
 
 
 # -- MNIST 0-4 ---------------------------------------------------------------------------------
@@ -333,9 +496,13 @@ def compute_mnist(run: Run) -> dict[str, Any]:
     write = partial(protocol.write_rows, data)
     store = protocol.written_once(run.folder, f"{MNIST}-{run.settings['rows']}", write)
     k = SETS[MNIST].n_clusters
-    compiled = protocol.compile_seconds(data.X, estimator(MULTIPLE, k))  # into the cache on disk
+    compiled = protocol.compile_seconds(
+        data.X, estimator(MULTIPLE, k)
+    )  # into the cache on disk
     words = ("--method", "multiple-kernel-clustering", "--n-clusters", k)
-    found = protocol.fit_store(store, run.seed, *words, score=models.scores) | {"compile_seconds": compiled}
+    found = protocol.fit_store(store, run.seed, *words, score=models.scores) | {
+        "compile_seconds": compiled
+    }
     return found | {"seconds": found["seconds"] + found.pop("label_seconds")}
 
 
@@ -343,20 +510,33 @@ def tables_of_mnist(frame: pd.DataFrame) -> Result:
     """Accuracy on all rows beside the published one; goals on it, and on the time beside k-means."""
     frame = frame[frame["dataset"] == MNIST]
     table = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
-    table = beside_published(table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")})
+    table = beside_published(
+        table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")}
+    )
     rows = table.set_index(["protocol", "method"])
     known = figure(MKC_PAPER, MNIST, MKC, ACCURACY)
     goals = goals_beside(MNIST, rows.loc[PAPER, ACCURACY].reindex(OURS), known)
     seconds = rows.loc[LABEL_FREE, "seconds"].reindex([MKC, KMEANS])
     ratio = float(seconds[MKC] / seconds[KMEANS])
-    goals.append(Goal(f"{MNIST}: seconds of MKC in those of KMeans(5, n_init=10)", ratio, 1.0))
+    goals.append(
+        Goal(f"{MNIST}: seconds of MKC in those of KMeans(5, n_init=10)", ratio, 1.0)
+    )
     return Result({"mkc-mnist": table, "mkc-mnist-weights": weights_in(frame)}, goals)
 
 
 SECTIONS = {
-    "table2": Section(partial(alone, SCALES["table2"]), models.compute, table2, (combined, others)),
-    "table3": Section(partial(alone, SCALES["table3"]), compute_table3, table3, (combined, labelling)),
+    "table2": Section(
+        partial(alone, SCALES["table2"]), models.compute, table2, (combined, others)
+    ),
+    "table3": Section(
+        partial(alone, SCALES["table3"]), compute_table3, table3, (combined, labelling)
+    ),
     "speed": Section(grid_of_speed, compute_speed, tables_of_speed),
     "curves": Section(curves.grid, curves.compute, curves.tables, (curves.violations,)),
-    "mnist": Section(partial(alone, SCALES["mnist"]), compute_mnist, tables_of_mnist, (combined, all_rows)),
+    "mnist": Section(
+        partial(alone, SCALES["mnist"]),
+        compute_mnist,
+        tables_of_mnist,
+        (combined, all_rows),
+    ),
 }

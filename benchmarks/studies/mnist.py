@@ -26,14 +26,20 @@ QUICK_ROWS = 2000
 def grid(options: Options) -> Runs:
     """All methods on each pair."""
     for name in options.pick(MNIST_PAIRS, MNIST_PAIRS, MNIST_PAIRS[:1]):
-        yield from runs_of(name, options.rows_of(name, QUICK_ROWS if options.quick else None), options)
+        yield from runs_of(
+            name, options.rows_of(name, QUICK_ROWS if options.quick else None), options
+        )
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """The errors and times, of which ours by the paper's protocol should not exceed the published ones."""
     table = table_of(frame)
-    ours = table[(table["protocol"] == PAPER) & (table["method"] == SKMMC)].set_index("dataset")[ERROR]
+    ours = table[(table["protocol"] == PAPER) & (table["method"] == SKMMC)].set_index(
+        "dataset"
+    )[ERROR]
     names = frame["dataset"].unique()
     bounds = {name: figure(SKMMC_PAPER, name, SKMMC, ERROR) for name in names}
-    goals = goals_of(ours.reindex(names), bounds, "{}: error at the paper's protocol", "%")
+    goals = goals_of(
+        ours.reindex(names), bounds, "{}: error at the paper's protocol", "%"
+    )
     return Result({"mnist": table}, goals)

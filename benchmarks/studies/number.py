@@ -43,7 +43,9 @@ SECTIONS = {
     "large": Section(_number_large.grid, _number_large.compute, _number_large.tables),
     "blobs": Section(_number_blobs.grid, _number_blobs.compute, _number_blobs.tables),
     "small": Section(_number_small.grid, _number_small.compute, _number_small.tables),
-    "outliers": Section(_number_outliers.grid, _number_outliers.compute, _number_outliers.tables),
+    "outliers": Section(
+        _number_outliers.grid, _number_outliers.compute, _number_outliers.tables
+    ),
     "costs": Section(_number_costs.grid, _number_costs.compute, _number_costs.tables),
 }
 

@@ -49,12 +49,26 @@ from benchmarks.studies._tasks import load_task, parameters_of, tasks_of
 from benchmarks.tables import Result, goals_of, over_seeds, ratio_to
 from mmcnb.datasets import SHAPES
 
-METHODS = (KMEANS, LEAST_SQUARES, HINGE, methods.MINIBATCH, methods.BISECTING, NYSTROEM, SPECTRAL, DENSITY)
-SLOW, SLOW_ROWS = (KMEANS, NYSTROEM), 65_000  # k-means of so many rows and ten clusters takes minutes
+METHODS = (
+    KMEANS,
+    LEAST_SQUARES,
+    HINGE,
+    methods.MINIBATCH,
+    methods.BISECTING,
+    NYSTROEM,
+    SPECTRAL,
+    DENSITY,
+)
+SLOW, SLOW_ROWS = (
+    (KMEANS, NYSTROEM),
+    65_000,
+)  # k-means of so many rows and ten clusters takes minutes
 NYSTROEM_WIDTH = 0.55
 MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # of k-means
 MOST_DEFAULT_TIME = {"mnist": 0.25}  # of k-means
-LIBRARIES = tuple(method for method in libraries.METHODS if method not in libraries.OTHER_GINI)
+LIBRARIES = tuple(
+    method for method in libraries.METHODS if method not in libraries.OTHER_GINI
+)
 ON_SETS = (*_sets.OURS, KMEANS, *LIBRARIES, CUT, DENSITY)
 ON_SHAPES = tuple(method for method in ON_SETS if method != libraries.EVOC)
 MOST_ROWS = {CUT: 20_000}  # more take minutes
@@ -70,7 +84,9 @@ def grid(options: Options, asked: Sequence[str] = METHODS) -> Runs:
     for task, rows in tasks_of(options):
         slow = () if (rows or size_of(task.dataset) or 0) < SLOW_ROWS else SLOW
         for seed, method in product(options.repeats(3), asked):
-            if not (method in slow and seed > 0) and (method != DENSITY or task.name == "optdigits"):
+            if not (method in slow and seed > 0) and (
+                method != DENSITY or task.name == "optdigits"
+            ):
                 yield Run(task.name, method, seed, settings={"rows": rows})
 
 
@@ -81,19 +97,27 @@ def compute(run: Run) -> dict[str, Any]:
         return methods.faster_kmeans(data, run.seed, {"n_init": 10}) | {"k": 2}
     given = {"n_init": 10} if run.method == KMEANS else {}
     if run.method in (LEAST_SQUARES, HINGE, NYSTROEM):
-        given = parameters_of(task, data.X, NYSTROEM_WIDTH if run.method == NYSTROEM else None)
+        given = parameters_of(
+            task, data.X, NYSTROEM_WIDTH if run.method == NYSTROEM else None
+        )
     model = estimator(run.method, task.n_clusters, random_state=run.seed, **given)
     found = scored(data, model) | {"k": task.n_clusters}
     if not hasattr(model, "history_"):
         return found
-    return found | {"objective": float(model.objective_), "reads": int(model.history_["reads"].iloc[-1])}
+    return found | {
+        "objective": float(model.objective_),
+        "reads": int(model.history_["reads"].iloc[-1]),
+    }
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Means over the seeds; goals: ARI above that of spectral clustering, time on MNIST and its pairs."""
     table = over_seeds(frame, ["dataset", "method"], "ari", "error", ERROR)
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
-    ours, spectral = (table[table["method"] == one].set_index("dataset") for one in (LEAST_SQUARES, SPECTRAL))
+    ours, spectral = (
+        table[table["method"] == one].set_index("dataset")
+        for one in (LEAST_SQUARES, SPECTRAL)
+    )
     bounds = spectral["ari"].reindex(ours.index)
     goals = [
         *goals_of(ours["ari"], bounds, "{}: ARI, above spectral", at_least=True),
@@ -117,10 +141,16 @@ def grid_of_shapes(options: Options) -> Runs:
     yield from _on(_sets.shapes_of(options), ON_SHAPES, options)
 
 
-def _on(sets: Sequence[tuple[str, int | None]], asked: Sequence[str], options: Options) -> Runs:
-    for (name, rows), seed, method in product(sets, options.repeats(3), installed(asked)):
+def _on(
+    sets: Sequence[tuple[str, int | None]], asked: Sequence[str], options: Options
+) -> Runs:
+    for (name, rows), seed, method in product(
+        sets, options.repeats(3), installed(asked)
+    ):
         n = rows or size_of(name) or 0
-        once = (method in DRAW_NOTHING and name not in SHAPES) or (method in SLOW and n >= SLOW_ROWS)
+        once = (method in DRAW_NOTHING and name not in SHAPES) or (
+            method in SLOW and n >= SLOW_ROWS
+        )
         if n <= MOST_ROWS.get(method, n) and not (once and seed > 0):
             yield Run(name, method, seed, settings={"rows": rows})
 
@@ -142,7 +172,9 @@ def compute_on_sets(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes."""
     data = _sets.rows_of_set(run.dataset, run.settings["rows"], run.seed)
     given = {"n_init": 10} if run.method == KMEANS else {}
-    model = estimator(run.method, _sets.n_clusters_of(run.dataset), random_state=run.seed, **given)
+    model = estimator(
+        run.method, _sets.n_clusters_of(run.dataset), random_state=run.seed, **given
+    )
     compiled = libraries.first_seconds(run.method)
     found = scored(data, model, with_noise)
     return found | {"compile_seconds": compiled or found["compile_seconds"]}
@@ -169,8 +201,12 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
     table = _sets.over_sets(frame, others=("labelled", "clusters"))
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     ours = table[table["method"] == methods.FRONT_DOOR].set_index("dataset")
-    goals = goals_of(ours["of k-means"], MOST_DEFAULT_TIME, "sets: {}, time", "of k-means")
-    return Result({"peers-sets": table, "peers-sets-halves": _sets.over_halves(table)}, goals)
+    goals = goals_of(
+        ours["of k-means"], MOST_DEFAULT_TIME, "sets: {}, time", "of k-means"
+    )
+    return Result(
+        {"peers-sets": table, "peers-sets-halves": _sets.over_halves(table)}, goals
+    )
 
 
 def tables_of_shapes(frame: pd.DataFrame) -> Result:
@@ -180,7 +216,9 @@ def tables_of_shapes(frame: pd.DataFrame) -> Result:
     peers = {peer: means[peer] for peer in (CUT, DENSITY) if peer in means}
     ours = dict.fromkeys(peers, means.get(methods.FRONT_DOOR, np.nan))
     goals = goals_of(ours, peers, "shapes: mean ARI, above {}", at_least=True)
-    return Result({"peers-shapes": table, "peers-shapes-halves": _sets.over_halves(table)}, goals)
+    return Result(
+        {"peers-shapes": table, "peers-shapes-halves": _sets.over_halves(table)}, goals
+    )
 
 
 SECTIONS = {

@@ -25,7 +25,14 @@ from typing import Any, Self
 import pandas as pd
 
 import mmcnb
-from benchmarks.methods import FRONT_DOOR, GRAPH, HINGE, KMEANS, LEAST_SQUARES, estimator
+from benchmarks.methods import (
+    FRONT_DOOR,
+    GRAPH,
+    HINGE,
+    KMEANS,
+    LEAST_SQUARES,
+    estimator,
+)
 from benchmarks.protocol import compile_seconds, facts, fit, load_rows, store_once
 from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.studies import startup
@@ -36,7 +43,10 @@ METHODS = (FRONT_DOOR, GRAPH, HINGE, LEAST_SQUARES)
 START, STORE = "start of the program", "rings"
 SMALL_ROWS, SMALL_FEATURES = 1500, 30
 WIDE_ROWS = {"genes": 300, "texts": 10**5}
-WIDE = {"genes": lambda rows: genes(rows, 10_000), "texts": lambda rows: texts(rows, 10**5, 5, 40)}
+WIDE = {
+    "genes": lambda rows: genes(rows, 10_000),
+    "texts": lambda rows: texts(rows, 10**5, 5, 40),
+}
 STORE_ROWS, QUICK_STORE_ROWS, STORE_FEATURES, LIMIT = 10**7, 10**5, 50, "1GiB"
 PERIOD = 0.002  # seconds between two looks
 HOME = Path(mmcnb.__file__).parent
@@ -74,7 +84,11 @@ class StageClock(threading.Thread):
 
     def __init__(self, watched: int) -> None:
         super().__init__(daemon=True)
-        self.watched, self.looks, self._ends = watched, Counter[str](), threading.Event()
+        self.watched, self.looks, self._ends = (
+            watched,
+            Counter[str](),
+            threading.Event(),
+        )
 
     def run(self) -> None:
         """Look every few milliseconds."""
@@ -85,7 +99,12 @@ class StageClock(threading.Thread):
         self.start()
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._ends.set()
         self.join()
 
@@ -148,20 +167,32 @@ def compute(run: Run) -> dict[str, Any]:
     with StageClock(threading.get_ident()) as clock:
         seconds = seconds_of(model, X)
     both = seconds_of(model.set_params(n_jobs=2), X)
-    stages = {f"stage {name}": share * seconds for name, share in clock.shares().items()}
-    return facts(X) | {"seconds": seconds, "two_threads": both, "compile_seconds": compiled} | stages
+    stages = {
+        f"stage {name}": share * seconds for name, share in clock.shares().items()
+    }
+    return (
+        facts(X)
+        | {"seconds": seconds, "two_threads": both, "compile_seconds": compiled}
+        | stages
+    )
 
 
 def rows_of(run: Run) -> tuple[Any, Any]:
     """Rows of a data set, or the path of a store; and a few of them in memory."""
     rows = run.settings["rows"]
     if run.dataset == STORE:
-        store = store_once(run.folder, STORE, rows=rows, features=STORE_FEATURES, random_state=0)
+        store = store_once(
+            run.folder, STORE, rows=rows, features=STORE_FEATURES, random_state=0
+        )
         return store, mmcnb.open_samples(store).block(0, min(rows, 2**14))
     if run.dataset == "blobs":
         X = mmcnb.datasets.load("blobs", rows=rows, features=SMALL_FEATURES)[0]
         return X, X
-    X = WIDE[run.dataset](rows).X if run.dataset in WIDE else load_rows(run.dataset, rows).X
+    X = (
+        WIDE[run.dataset](rows).X
+        if run.dataset in WIDE
+        else load_rows(run.dataset, rows).X
+    )
     return X, X
 
 
@@ -179,21 +210,43 @@ def start_of_the_program() -> dict[str, float]:
     imported = time.perf_counter() - started
     fits = startup.compute(Run("blobs", FRONT_DOOR, 0))
     compiled = fits["first_fit"] - fits["second_fit"]
-    return {"seconds": imported + compiled, "stage import": imported, "stage compile": compiled}
+    return {
+        "seconds": imported + compiled,
+        "stage import": imported,
+        "stage compile": compiled,
+    }
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Seconds beside k-means and with two threads, and seconds of each stage."""
     means = frame.groupby(["dataset", "method"], sort=False).mean(numeric_only=True)
-    peers = means["seconds"].xs(KMEANS, level="method") if KMEANS in frame["method"].to_numpy() else None
+    peers = (
+        means["seconds"].xs(KMEANS, level="method")
+        if KMEANS in frame["method"].to_numpy()
+        else None
+    )
     ours = means.drop(index=KMEANS, level="method")
     totals = ours[["seconds"]].copy()
     if peers is not None:
-        totals["of k-means"] = totals["seconds"] / peers.reindex(totals.index.get_level_values(0)).to_numpy()
+        totals["of k-means"] = (
+            totals["seconds"]
+            / peers.reindex(totals.index.get_level_values(0)).to_numpy()
+        )
     if "two_threads" in ours:
         totals["second thread"] = totals["seconds"] / ours["two_threads"]
-    stages = ours.filter(like="stage ").rename(columns=lambda name: name.removeprefix("stage "))
-    long = stages.stack().rename("seconds").rename_axis(["dataset", "method", "stage"]).reset_index()
-    long["share"] = long["seconds"] / long.groupby(["dataset", "method"])["seconds"].transform("sum")
-    ordered = long.sort_values(["dataset", "method", "seconds"], ascending=[True, True, False])
+    stages = ours.filter(like="stage ").rename(
+        columns=lambda name: name.removeprefix("stage ")
+    )
+    long = (
+        stages.stack()
+        .rename("seconds")
+        .rename_axis(["dataset", "method", "stage"])
+        .reset_index()
+    )
+    long["share"] = long["seconds"] / long.groupby(["dataset", "method"])[
+        "seconds"
+    ].transform("sum")
+    ordered = long.sort_values(
+        ["dataset", "method", "seconds"], ascending=[True, True, False]
+    )
     return Result({"profile": totals.reset_index(), "profile-stages": ordered}, [])

@@ -35,22 +35,61 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks import protocol
 from benchmarks.libraries import MIXTURE
-from benchmarks.methods import CPMMC, CUT, KMEANS, LEAST_SQUARES, MINIBATCH, MULTIPLE, estimator, fit_blocks
+from benchmarks.methods import (
+    CPMMC,
+    CUT,
+    KMEANS,
+    LEAST_SQUARES,
+    MINIBATCH,
+    MULTIPLE,
+    estimator,
+    fit_blocks,
+)
 from benchmarks.protocol import ERROR, PAPER, Data
 from benchmarks.published import RLS
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import peers
 from benchmarks.studies._tasks import TASKS
-from benchmarks.tables import Goal, Result, beside_published, best, goals_of, over_seeds, slopes_over
+from benchmarks.tables import (
+    Goal,
+    Result,
+    beside_published,
+    best,
+    goals_of,
+    over_seeds,
+    slopes_over,
+)
 from mmcnb import kernels
 from mmcnb.datasets import make_block, write_synthetic
 
-STOCHASTIC, STEEPEST, SHAKING, MIXED = "Stoc-RLS", "Steep-RLS", "UMC-RLS", "mixed shaking"
+STOCHASTIC, STEEPEST, SHAKING, MIXED = (
+    "Stoc-RLS",
+    "Steep-RLS",
+    "UMC-RLS",
+    "mixed shaking",
+)
 SEARCHES = (STOCHASTIC, STEEPEST, SHAKING)
 GMM = "GMM"
-ESTIMATORS = {MIXED: LEAST_SQUARES, "spectral": CUT, GMM: MIXTURE, CPMMC: MULTIPLE}  # in the paper's words
-PEERS: dict[str, dict[str, Any]] = {KMEANS: {"n_init": 1}, "spectral": {}, GMM: {"axes": None}}
-SETS = {"iris": 3, "moons": 2, "usps 1-4": 4, "usps 5-8": 4, "coil 1-4": 4, "coil 5-8": 4, "letter": 4}
+ESTIMATORS = {
+    MIXED: LEAST_SQUARES,
+    "spectral": CUT,
+    GMM: MIXTURE,
+    CPMMC: MULTIPLE,
+}  # in the paper's words
+PEERS: dict[str, dict[str, Any]] = {
+    KMEANS: {"n_init": 1},
+    "spectral": {},
+    GMM: {"axes": None},
+}
+SETS = {
+    "iris": 3,
+    "moons": 2,
+    "usps 1-4": 4,
+    "usps 5-8": 4,
+    "coil 1-4": 4,
+    "coil 5-8": 4,
+    "letter": 4,
+}
 SETS |= {"coil": 20, "optdigits-tes": 10}
 WHOLE = ("iris", "coil", "optdigits-tes")  # the others are draws
 UNPUBLISHED = ("coil", "optdigits-tes")  # of CPMMC
@@ -63,12 +102,32 @@ LABELS = {  # label 1 is digit 0, as in LIBSVM's files
     "letter": ("letter", range(4)),
 }
 BALANCE_ROWS = 10  # l of CPMMC
-MULTI_CLASS = {"threshold": "fixed", "continuation": False, "n_init": 1, "basis": "exact"}
+MULTI_CLASS = {
+    "threshold": "fixed",
+    "continuation": False,
+    "n_init": 1,
+    "basis": "exact",
+}
 DRAWN, QUICK_ROWS = 500, 300
-WIDTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # sigma in units of the largest distance
+WIDTHS = (
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+)  # sigma in units of the largest distance
 RIDGES = tuple(2.0**power for power in range(-10, 0))  # lambda
 GRID = tuple({"width": width, "ridge": ridge} for width in WIDTHS for ridge in RIDGES)
-COARSE = tuple(point for point in GRID if point["width"] in WIDTHS[::2] and point["ridge"] in RIDGES[::3])
+COARSE = tuple(
+    point
+    for point in GRID
+    if point["width"] in WIDTHS[::2] and point["ridge"] in RIDGES[::3]
+)
 RUNS, FEW_RUNS = 10, 3
 STEP_SIZES, QUICK_STEP_SIZES = (125, 250, 500, 1000, 2000, 4000), (100, 200, 400)
 MOST_SLOPE = 1.1
@@ -129,12 +188,26 @@ def compute(run: Run) -> dict[str, Any]:
         measures = {"seconds": seconds, "compile_seconds": compiled}
         return protocol.facts(data.X) | measures | protocol.clustering(data.y, labels)
     if method in (MIXED, CPMMC):
-        n, gamma = len(data.y), protocol.gamma_of(given["width"], _distances(run.dataset, rows)[1])
-        margin = MULTI_CLASS | {"kernels": [("rbf", {"gamma": gamma})], "C": 1 / given["ridge"]}
+        n, gamma = (
+            len(data.y),
+            protocol.gamma_of(given["width"], _distances(run.dataset, rows)[1]),
+        )
+        margin = MULTI_CLASS | {
+            "kernels": [("rbf", {"gamma": gamma})],
+            "C": 1 / given["ridge"],
+        }
         margin |= {"balance": BALANCE_ROWS / n, "init": "random"} if k == 2 else {}
-        least_squares = {"gamma": gamma, "alpha": given["ridge"] / n, "sample_size": n, "n_landmarks": n}
+        least_squares = {
+            "gamma": gamma,
+            "alpha": given["ridge"] / n,
+            "sample_size": n,
+            "n_landmarks": n,
+        }
         given = least_squares if method == MIXED else margin
-    return protocol.scored(data, estimator(ESTIMATORS.get(method, method), k, random_state=run.seed, **given))
+    return protocol.scored(
+        data,
+        estimator(ESTIMATORS.get(method, method), k, random_state=run.seed, **given),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -142,7 +215,9 @@ def _distances(name: str, rows: int | None) -> tuple[np.ndarray, float]:
     """Squared distances, and the largest of them."""
     from sklearn.metrics.pairwise import euclidean_distances
 
-    squares = euclidean_distances(load_set(name, rows).X.astype(np.float64), squared=True)
+    squares = euclidean_distances(
+        load_set(name, rows).X.astype(np.float64), squared=True
+    )
     return squares, float(squares.max())
 
 
@@ -158,7 +233,9 @@ def smoother(K: np.ndarray, ridge: float) -> np.ndarray:
     return np.eye(len(K)) - ridge / 2 * (inverse + inverse.T)
 
 
-def searched(R: np.ndarray, k: int, method: str, seed: int) -> tuple[np.ndarray, int, float]:
+def searched(
+    R: np.ndarray, k: int, method: str, seed: int
+) -> tuple[np.ndarray, int, float]:
     """Labels, moves and seconds of Algorithm 1, 2 or 3 of the paper, from random labels of equal proportions.
 
     No cluster is emptied.
@@ -192,13 +269,26 @@ def tables(frame: pd.DataFrame) -> Result:
     """
     keys = ["dataset", "protocol", "method"]
     settings = over_seeds(frame, [*keys, "parameters"], "ari")
-    largest = frame.groupby([*keys, "parameters"], sort=False)["ari"].max().rename("largest ari")
-    table = best(settings.join(largest, on=[*keys, "parameters"]), keys, "ari", largest=True)
-    table = beside_published(table, RLS, {"published ari": "ari", "published largest": "largest_ari"})
+    largest = (
+        frame.groupby([*keys, "parameters"], sort=False)["ari"]
+        .max()
+        .rename("largest ari")
+    )
+    table = best(
+        settings.join(largest, on=[*keys, "parameters"]), keys, "ari", largest=True
+    )
+    table = beside_published(
+        table, RLS, {"published ari": "ari", "published largest": "largest_ari"}
+    )
     bounds = table.groupby("dataset")["published ari"].transform("max")
     judged = table[table["method"].isin([SHAKING, MIXED]) & bounds.notna()]
     goals = [
-        Goal(f"tables: {row.dataset}, {row.method}", round(row.ari, 2), bounds[row.Index], at_least=True)
+        Goal(
+            f"tables: {row.dataset}, {row.method}",
+            round(row.ari, 2),
+            bounds[row.Index],
+            at_least=True,
+        )
         for row in judged.itertuples()
     ]
     return Result({"rls-tables": table}, goals)
@@ -210,8 +300,12 @@ def tables(frame: pd.DataFrame) -> Result:
 @frame_of_runs
 def grid_of_steps(options: Options) -> Runs:
     """Shaking and steepest descent at each size."""
-    sizes = options.sizes_within(options.pick(STEP_SIZES, QUICK_STEP_SIZES, QUICK_STEP_SIZES[:2]))
-    for n, method, seed in product(sizes, (SHAKING, STEEPEST), range(options.seeds or 1)):
+    sizes = options.sizes_within(
+        options.pick(STEP_SIZES, QUICK_STEP_SIZES, QUICK_STEP_SIZES[:2])
+    )
+    for n, method, seed in product(
+        sizes, (SHAKING, STEEPEST), range(options.seeds or 1)
+    ):
         yield Run("optdigits", method, seed, {"rows": n}, PAPER, settings={"rows": n})
 
 
@@ -219,7 +313,11 @@ def compute_steps(run: Run) -> dict[str, Any]:
     """Moves and seconds of one search."""
     compiled, R = _compile_searches(), _smoothed_digits(run.parameters["rows"])
     _, moves, seconds = searched(R, 10, run.method, run.seed)
-    return protocol.facts(run.data.X) | {"seconds": seconds, "compile_seconds": compiled, "steps": moves}
+    return protocol.facts(run.data.X) | {
+        "seconds": seconds,
+        "compile_seconds": compiled,
+        "steps": moves,
+    }
 
 
 @lru_cache(maxsize=1)
@@ -233,7 +331,11 @@ def tables_of_steps(frame: pd.DataFrame) -> Result:
     """Moves against rows; the goals are on their slope."""
     table = over_seeds(frame, ["method", "rows"], "steps").drop(columns="rows")
     slopes = slopes_over(table, ["method"], "steps").set_index("method")["slope"]
-    goals = goals_of(slopes, dict.fromkeys(slopes.index, MOST_SLOPE), "steps: slope of {} against rows")
+    goals = goals_of(
+        slopes,
+        dict.fromkeys(slopes.index, MOST_SLOPE),
+        "steps: slope of {} against rows",
+    )
     return Result({"rls-steps": table}, goals)
 
 
@@ -257,7 +359,10 @@ def tables_of_defaults(frame: pd.DataFrame) -> Result:
 @frame_of_runs
 def grid_of_large(options: Options) -> Runs:
     """`UnsupervisedRLS`, k-means of a sample, and mini-batches, of one store."""
-    n = min(options.pick(MOST_ROWS, MOST_QUICK_ROWS, MOST_QUICK_ROWS), options.rows or MOST_ROWS)
+    n = min(
+        options.pick(MOST_ROWS, MOST_QUICK_ROWS, MOST_QUICK_ROWS),
+        options.rows or MOST_ROWS,
+    )
     for method in (LEAST_SQUARES, SAMPLE, MINIBATCH):
         yield Run("arcs", method, 0, settings={"rows": n})
 
@@ -265,16 +370,32 @@ def grid_of_large(options: Options) -> Runs:
 def compute_large(run: Run) -> dict[str, Any]:
     """Fit to the store and label its rows: ours in a process that is watched."""
     n = run.settings["rows"]
-    write = partial(write_synthetic, "arcs", n_samples=n, n_features=FEATURES, n_clusters=CLUSTERS)
+    write = partial(
+        write_synthetic, "arcs", n_samples=n, n_features=FEATURES, n_clusters=CLUSTERS
+    )
     store = protocol.written_once(run.folder, f"arcs-{n}", write)
     if run.method == LEAST_SQUARES:
-        few, model = next(protocol.blocks_of(store, BLOCK)), estimator(LEAST_SQUARES, CLUSTERS)
+        few, model = (
+            next(protocol.blocks_of(store, BLOCK)),
+            estimator(LEAST_SQUARES, CLUSTERS),
+        )
         compiled = protocol.compile_seconds(few, model)  # into the cache on disk
-        words = ("--method", "unsupervised-rls", "--n-clusters", CLUSTERS, "--memory-limit", f"{LIMIT}MiB")
-        found = protocol.fit_store(store, run.seed, *words) | {"compile_seconds": compiled}
+        words = (
+            "--method",
+            "unsupervised-rls",
+            "--n-clusters",
+            CLUSTERS,
+            "--memory-limit",
+            f"{LIMIT}MiB",
+        )
+        found = protocol.fit_store(store, run.seed, *words) | {
+            "compile_seconds": compiled
+        }
     elif run.method == SAMPLE:  # the rows are in random order
         sample = min(n, SAMPLE_ROWS, max(n // 10, LEAST_ROWS))
-        found = fit_blocks(estimator(KMEANS, CLUSTERS, n_init=10, random_state=0), store, BLOCK, sample)
+        found = fit_blocks(
+            estimator(KMEANS, CLUSTERS, n_init=10, random_state=0), store, BLOCK, sample
+        )
     else:
         found = fit_blocks(estimator(MINIBATCH, CLUSTERS, random_state=0), store, BLOCK)
     return found | {"scans": found["seconds"] / _scan_seconds(store)}
@@ -287,11 +408,17 @@ def _scan_seconds(store: str) -> float:
 
 def tables_of_large(frame: pd.DataFrame) -> Result:
     """Memory, reads and ARI, with goals for ours."""
-    table = over_seeds(frame, ["dataset", "method"], "ari", "scans", "label_seconds", "reads")
+    table = over_seeds(
+        frame, ["dataset", "method"], "ari", "scans", "label_seconds", "reads"
+    )
     ours = table[table["method"] == LEAST_SQUARES].set_index("dataset")
     goals = [
-        *goals_of(ours["peak_mib"], LIMIT, "large: peak memory of the processes", "MiB"),
-        *goals_of(ours["reads"], MOST_READS, "large: reads of the rows, with the labels"),
+        *goals_of(
+            ours["peak_mib"], LIMIT, "large: peak memory of the processes", "MiB"
+        ),
+        *goals_of(
+            ours["reads"], MOST_READS, "large: reads of the rows, with the labels"
+        ),
         *goals_of(ours["ari"], LEAST_ARI, "large: ARI", at_least=True),
     ]
     return Result({"rls-large": table}, goals)
@@ -300,6 +427,8 @@ def tables_of_large(frame: pd.DataFrame) -> Result:
 SECTIONS = {
     "tables": Section(grid, compute, tables),
     "steps": Section(grid_of_steps, compute_steps, tables_of_steps),
-    "defaults": Section(partial(peers.grid, asked=(LEAST_SQUARES,)), peers.compute, tables_of_defaults),
+    "defaults": Section(
+        partial(peers.grid, asked=(LEAST_SQUARES,)), peers.compute, tables_of_defaults
+    ),
     "large": Section(grid_of_large, compute_large, tables_of_large),
 }

@@ -45,7 +45,14 @@ from threadpoolctl import threadpool_limits
 
 import mmcnb
 from benchmarks.methods import GRAPH, HINGE, LEAST_SQUARES, estimator
-from benchmarks.protocol import bare_scans, compile_seconds, facts, fit, turns, written_once
+from benchmarks.protocol import (
+    bare_scans,
+    compile_seconds,
+    facts,
+    fit,
+    turns,
+    written_once,
+)
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _foreign, _table_labels
 from benchmarks.studies import tables as of_tables
@@ -57,7 +64,11 @@ from mmcnb.stores import create_dense_store
 
 TURNS, QUICK_TURNS = 5, 3
 WRITE_ROWS = 2**16
-NODE_COLUMNS, NEIGHBOURS, PROBES = 60, 11, 15  # each node is its own nearest one, and looks into some cells
+NODE_COLUMNS, NEIGHBOURS, PROBES = (
+    60,
+    11,
+    15,
+)  # each node is its own nearest one, and looks into some cells
 SEARCHED_AT_ONCE = 1024
 STORED, IN_MEMORY = "noise, in a store", "noise, in memory"
 THREADED = {STORED: (2**22, 2**15), IN_MEMORY: (2**17, 2**13)}
@@ -65,10 +76,19 @@ SHARDED, CHUNK_ROWS = "noise, in shards", 2**13  # 2 MiB of 64 columns
 
 
 @frame_of_runs
-def grid(dataset: str, method: str, turns: int, sizes: tuple[int, int] | None, options: Options) -> Runs:
+def grid(
+    dataset: str,
+    method: str,
+    turns: int,
+    sizes: tuple[int, int] | None,
+    options: Options,
+) -> Runs:
     """One run a seed; of made rows the sizes are all and those of ``--quick``, without them it is a9a."""
     rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
-    settings = {"rows": rows, "turns": turns * options.pick(TURNS, QUICK_TURNS, QUICK_TURNS)}
+    settings = {
+        "rows": rows,
+        "turns": turns * options.pick(TURNS, QUICK_TURNS, QUICK_TURNS),
+    }
     for seed in options.repeats(1):
         yield Run(dataset, method, seed, settings=settings)
 
@@ -76,7 +96,9 @@ def grid(dataset: str, method: str, turns: int, sizes: tuple[int, int] | None, o
 def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
     """A routine and its peers in one row a run; the goal takes the mean of a column."""
     figure = float(frame[column].mean()) * (100 if goal.unit == "%" else 1)
-    return Result({f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)])
+    return Result(
+        {f"routines-{name}": measures_of(frame)}, [goal._replace(figure=figure)]
+    )
 
 
 # -- routines ----------------------------------------------------------------------------------
@@ -87,7 +109,9 @@ def scan(run: Run) -> dict[str, Any]:
     rows, features, landmarks = run.settings["rows"], 64, 64
     write = write_shards if run.dataset == SHARDED else write_noise
     path = written_once(
-        run.folder, f"{write.__name__}-{rows}", lambda store: write(str(store), rows, features)
+        run.folder,
+        f"{write.__name__}-{rows}",
+        lambda store: write(str(store), rows, features),
     )
     model, compiled = labeller(features, landmarks)
     labels = f"{path}.labels.zarr"
@@ -120,10 +144,17 @@ def product(run: Run) -> dict[str, Any]:
 
     def bare() -> None:
         with threads() as pool:
-            list(pool.map(lambda start: X[start : start + BLOCK_ROWS] @ basis.T, range(0, rows, BLOCK_ROWS)))
+            list(
+                pool.map(
+                    lambda start: X[start : start + BLOCK_ROWS] @ basis.T,
+                    range(0, rows, BLOCK_ROWS),
+                )
+            )
 
     samples = open_samples(X)
-    seconds = turns({"bare": bare, "predict": lambda: model.predict(samples)}, run.settings["turns"])
+    seconds = turns(
+        {"bare": bare, "predict": lambda: model.predict(samples)}, run.settings["turns"]
+    )
     return facts(X) | {
         "seconds": seconds["predict"],
         "compile_seconds": compiled,
@@ -138,7 +169,10 @@ def product(run: Run) -> dict[str, Any]:
 def thread_grid(options: Options) -> Runs:
     """A store and rows in memory."""
     for seed, (dataset, sizes) in pairs_of(options.repeats(1), THREADED.items()):
-        settings = {"rows": options.sized(*sizes), "turns": options.pick(TURNS, QUICK_TURNS, 1)}
+        settings = {
+            "rows": options.sized(*sizes),
+            "turns": options.pick(TURNS, QUICK_TURNS, 1),
+        }
         yield Run(dataset, "predict", seed, settings=settings)
 
 
@@ -149,12 +183,19 @@ def second_thread(run: Run) -> dict[str, Any]:
     model, compiled = labeller(features, landmarks)
     X: Any = None
     if stored:
-        X = written_once(run.folder, f"noise-{rows}", lambda path: write_noise(str(path), rows, features))
+        X = written_once(
+            run.folder,
+            f"noise-{rows}",
+            lambda path: write_noise(str(path), rows, features),
+        )
     else:
-        X = open_samples(np.random.default_rng(0).standard_normal((rows, features), np.float32))
+        X = open_samples(
+            np.random.default_rng(0).standard_normal((rows, features), np.float32)
+        )
     alone, both = (copy(model).set_params(n_jobs=threads) for threads in (1, 2))
     seconds = turns(
-        {"one": partial(alone.predict, X), "two": partial(both.predict, X)}, run.settings["turns"]
+        {"one": partial(alone.predict, X), "two": partial(both.predict, X)},
+        run.settings["turns"],
     )
     return facts(X) | {
         "seconds": seconds["two"],
@@ -166,22 +207,35 @@ def second_thread(run: Run) -> dict[str, Any]:
 
 def search(run: Run) -> dict[str, Any]:
     """The search for the neighbours of all nodes, in turns with a product and by two threads."""
-    X, _ = make_blobs(run.settings["rows"], NODE_COLUMNS, centers=10, center_box=(-3, 3), random_state=0)
+    X, _ = make_blobs(
+        run.settings["rows"],
+        NODE_COLUMNS,
+        centers=10,
+        center_box=(-3, 3),
+        random_state=0,
+    )
     rows = X.astype(np.float32)
-    found = KMeans(int(len(rows) ** 0.5), n_init=1, init="random", max_iter=5, random_state=0).fit(rows)
+    found = KMeans(
+        int(len(rows) ** 0.5), n_init=1, init="random", max_iter=5, random_state=0
+    ).fit(rows)
     order = np.argsort(found.labels_, kind="stable")
     nodes = np.ascontiguousarray(rows[order])
     starts = np.concatenate([[0], np.cumsum(np.bincount(found.labels_))])
     probes = np.argsort(found.transform(nodes), axis=1)[:, :PROBES].astype(np.int64)
     looked_into = round(np.diff(starts)[probes].sum(axis=1).mean())  # nodes
     halves = np.square(nodes, dtype=np.float64).sum(axis=1) / 2
-    numbers, distances = np.empty((len(nodes), NEIGHBOURS), np.int64), np.empty((len(nodes), NEIGHBOURS))
+    numbers, distances = (
+        np.empty((len(nodes), NEIGHBOURS), np.int64),
+        np.empty((len(nodes), NEIGHBOURS)),
+    )
     some = np.ascontiguousarray(nodes[:looked_into].T)
 
     def nearest(start: int) -> None:
         part = slice(start, start + SEARCHED_AT_ONCE)
         cells = nodes, halves, starts, probes[part]
-        unchecked.nearest_nodes_into(nodes[part], *cells, numbers[part], distances[part])
+        unchecked.nearest_nodes_into(
+            nodes[part], *cells, numbers[part], distances[part]
+        )
 
     def by_threads(count: int) -> None:
         with ThreadPoolExecutor(count) as pool:
@@ -211,16 +265,26 @@ def search(run: Run) -> dict[str, Any]:
 def fit_grid(options: Options) -> Runs:
     """The hinge form, least squares, and the default on the graph alone."""
     for seed, method in pairs_of(options.repeats(1), (HINGE, LEAST_SQUARES, GRAPH)):
-        settings = {"rows": options.sized(2000, 300), "turns": options.pick(TURNS, QUICK_TURNS, 1)}
+        settings = {
+            "rows": options.sized(2000, 300),
+            "turns": options.pick(TURNS, QUICK_TURNS, 1),
+        }
         yield Run("groups, in memory", method, seed, settings=settings)
 
 
 def fits(run: Run) -> dict[str, Any]:
     """A fit whose sample is all rows, by one thread and by two, in turns."""
-    X, _ = make_blobs(run.settings["rows"], 50, centers=2, center_box=(-0.5, 0.5), random_state=0)
-    alone, both = (estimator(run.method, 2, random_state=0, n_jobs=threads) for threads in (1, 2))
+    X, _ = make_blobs(
+        run.settings["rows"], 50, centers=2, center_box=(-0.5, 0.5), random_state=0
+    )
+    alone, both = (
+        estimator(run.method, 2, random_state=0, n_jobs=threads) for threads in (1, 2)
+    )
     compiled = compile_seconds(X, alone)
-    seconds = turns({"one": partial(fit, alone, X), "two": partial(fit, both, X)}, run.settings["turns"])
+    seconds = turns(
+        {"one": partial(fit, alone, X), "two": partial(fit, both, X)},
+        run.settings["turns"],
+    )
     return facts(X) | {
         "seconds": seconds["two"],
         "compile_seconds": compiled,
@@ -236,10 +300,16 @@ def csr(run: Run) -> dict[str, Any]:
     X = run.data.X
     chosen = X[np.linspace(0, X.shape[0] - 1, min(200, X.shape[0]), dtype=int)]
     gamma, basis = 1 / X.shape[1], np.ascontiguousarray(chosen.toarray(), np.float64)
-    prepared = np.ascontiguousarray(basis.T), unchecked.squared_norms(basis), unchecked.column_tiles(basis)
+    prepared = (
+        np.ascontiguousarray(basis.T),
+        unchecked.squared_norms(basis),
+        unchecked.column_tiles(basis),
+    )
     samples = open_samples(X)
     starts = range(0, X.shape[0], BLOCK_ROWS)
-    blocks = [samples.block(start, min(start + BLOCK_ROWS, X.shape[0])) for start in starts]
+    blocks = [
+        samples.block(start, min(start + BLOCK_ROWS, X.shape[0])) for start in starts
+    ]
 
     def ours(block: Any) -> np.ndarray:
         out = np.empty((block.indptr.size - 1, len(basis)), np.float32)
@@ -254,7 +324,10 @@ def csr(run: Run) -> dict[str, Any]:
         }
         seconds = turns(methods, run.settings["turns"])
     ours_seconds = seconds.pop("ours")
-    found = {"times_faster": min(seconds.values()) / ours_seconds, "basis_vectors": len(basis)}
+    found = {
+        "times_faster": min(seconds.values()) / ours_seconds,
+        "basis_vectors": len(basis),
+    }
     return facts(X) | {"seconds": ours_seconds} | seconds | found
 
 
@@ -262,9 +335,15 @@ def checks(run: Run) -> dict[str, Any]:
     """One block with and without checks, in turns."""
     X = np.random.default_rng(0).standard_normal((run.settings["rows"], 50), np.float32)
     basis, out = X[:200].copy(), np.empty((len(X), 200), np.float32)
-    routines = {"checked": kernels.rbf_kernel_block_into, "unchecked": unchecked.rbf_kernel_block_into}
+    routines = {
+        "checked": kernels.rbf_kernel_block_into,
+        "unchecked": unchecked.rbf_kernel_block_into,
+    }
     with threadpool_limits(1, "blas"):
-        calls = {name: partial(routine, X, basis, 0.02, out) for name, routine in routines.items()}
+        calls = {
+            name: partial(routine, X, basis, 0.02, out)
+            for name, routine in routines.items()
+        }
         seconds = turns(calls, run.settings["turns"])
     found = {"seconds": seconds["checked"], "unchecked_seconds": seconds["unchecked"]}
     return facts(X) | found | {"checks": seconds["checked"] / seconds["unchecked"] - 1}
@@ -295,8 +374,15 @@ def chunks(run: Run) -> dict[str, Any]:
             pair = [processor_seconds(partial(way, store)) for store in (path, plain)]
             if turn:
                 ratios.append(pair[0] / pair[1] - 1)
-        found |= {f"{what}_check": float(np.median(ratios)), f"{what}_processor_seconds": pair[0]}
-    return facts(path) | {"seconds": found["predict_processor_seconds"], "compile_seconds": compiled} | found
+        found |= {
+            f"{what}_check": float(np.median(ratios)),
+            f"{what}_processor_seconds": pair[0],
+        }
+    return (
+        facts(path)
+        | {"seconds": found["predict_processor_seconds"], "compile_seconds": compiled}
+        | found
+    )
 
 
 def write_pair(path: Path, rows: int, noise: bool) -> None:
@@ -333,7 +419,11 @@ def write_noise(path: str, rows: int, features: int) -> None:
     random = np.random.default_rng(0)
     with create_dense_store(path, features) as writer:
         for start in range(0, rows, WRITE_ROWS):
-            writer.append(random.standard_normal((min(WRITE_ROWS, rows - start), features), np.float32))
+            writer.append(
+                random.standard_normal(
+                    (min(WRITE_ROWS, rows - start), features), np.float32
+                )
+            )
 
 
 def write_shards(path: str, rows: int, features: int) -> None:
@@ -341,7 +431,9 @@ def write_shards(path: str, rows: int, features: int) -> None:
     random, shard = np.random.default_rng(0), 16 * CHUNK_ROWS
     shapes = (rows, features), (CHUNK_ROWS, features), (shard, features)
     group = zarr.create_group(path)
-    array = group.create_array("X", dtype="float32", shape=shapes[0], chunks=shapes[1], shards=shapes[2])
+    array = group.create_array(
+        "X", dtype="float32", shape=shapes[0], chunks=shapes[1], shards=shapes[2]
+    )
     for start in range(0, rows, shard):
         some = min(shard, rows - start), features
         array[start : start + shard] = random.standard_normal(some, np.float32)
@@ -352,24 +444,56 @@ def write_counts(path: str, rows: int, features: int) -> None:
     random = np.random.default_rng(0)
     with create_dense_store(path, features) as writer:
         for start in range(0, rows, WRITE_ROWS):
-            writer.append(random.integers(0, 16, (min(WRITE_ROWS, rows - start), features)))
+            writer.append(
+                random.integers(0, 16, (min(WRITE_ROWS, rows - start), features))
+            )
 
 
 def labeller(features: int, landmarks: int) -> tuple[Any, float]:
     """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
-    rows = np.random.default_rng(1).standard_normal((4 * landmarks, features), np.float32)
-    model = mmcnb.SparseKernelMMC(gamma="median", n_landmarks=landmarks, n_init=1, random_state=0)
+    rows = np.random.default_rng(1).standard_normal(
+        (4 * landmarks, features), np.float32
+    )
+    model = mmcnb.SparseKernelMMC(
+        gamma="median", n_landmarks=landmarks, n_init=1, random_state=0
+    )
     compiled = compile_seconds(rows, model)
     return fit(model, rows), compiled
 
 
-RATIO = Goal("scan: predict over a store, against the best bare scan", np.nan, 1.2, "times")
-SHARDS = Goal("shards: predict over a sharded store, in bare scans", np.nan, 1.25, "times")
-RATE = Goal("product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True)
-SEARCH = Goal("search: neighbours in cells, of the rate of a bare product", np.nan, 60, "%", at_least=True)
-FITS = Goal("fits: the search on a sample by two threads, times as fast", np.nan, 1.7, "times", at_least=True)
-FASTER = Goal("csr: kernel blocks, against the faster rbf_kernel", np.nan, 8, "times", at_least=True)
-BOTH = Goal("threads: a pass by two threads, times as fast", np.nan, 1.9, "times", at_least=True)
+RATIO = Goal(
+    "scan: predict over a store, against the best bare scan", np.nan, 1.2, "times"
+)
+SHARDS = Goal(
+    "shards: predict over a sharded store, in bare scans", np.nan, 1.25, "times"
+)
+RATE = Goal(
+    "product: predict, of the rate of a bare product", np.nan, 70, "%", at_least=True
+)
+SEARCH = Goal(
+    "search: neighbours in cells, of the rate of a bare product",
+    np.nan,
+    60,
+    "%",
+    at_least=True,
+)
+FITS = Goal(
+    "fits: the search on a sample by two threads, times as fast",
+    np.nan,
+    1.7,
+    "times",
+    at_least=True,
+)
+FASTER = Goal(
+    "csr: kernel blocks, against the faster rbf_kernel",
+    np.nan,
+    8,
+    "times",
+    at_least=True,
+)
+BOTH = Goal(
+    "threads: a pass by two threads, times as fast", np.nan, 1.9, "times", at_least=True
+)
 FREE = Goal("chunks: time of predict beyond that without an inventory", np.nan, 5, "%")
 CHEAP = Goal("checks: time beyond that of the unchecked routine", np.nan, 3, "%")
 grids = {  # the store of the first has 2 GiB of float32
@@ -382,14 +506,26 @@ grids = {  # the store of the first has 2 GiB of float32
 }
 SECTIONS = {
     "scan": Section(grids["scan"], scan, partial(tables, "scan", "scans", RATIO)),
-    "shards": Section(grids["shards"], scan, partial(tables, "shards", "scans", SHARDS)),
-    "product": Section(grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)),
-    "threads": Section(thread_grid, second_thread, partial(tables, "threads", "second_thread", BOTH)),
-    "search": Section(grids["search"], search, partial(tables, "search", "of_bare_rate", SEARCH)),
+    "shards": Section(
+        grids["shards"], scan, partial(tables, "shards", "scans", SHARDS)
+    ),
+    "product": Section(
+        grids["product"], product, partial(tables, "product", "of_bare_rate", RATE)
+    ),
+    "threads": Section(
+        thread_grid, second_thread, partial(tables, "threads", "second_thread", BOTH)
+    ),
+    "search": Section(
+        grids["search"], search, partial(tables, "search", "of_bare_rate", SEARCH)
+    ),
     "fits": Section(fit_grid, fits, partial(tables, "fits", "second_thread", FITS)),
     "csr": Section(grids["csr"], csr, partial(tables, "csr", "times_faster", FASTER)),
-    "checks": Section(grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)),
-    "chunks": Section(chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)),
+    "checks": Section(
+        grids["checks"], checks, partial(tables, "checks", "checks", CHEAP)
+    ),
+    "chunks": Section(
+        chunk_grid, chunks, partial(tables, "chunks", "predict_check", FREE)
+    ),
     "tables": Section(of_tables.grid, of_tables.compute, of_tables.tables),
     "labels": Section(_table_labels.grid, _table_labels.compute, _table_labels.tables),
     "foreign": Section(_foreign.grid, _foreign.compute, _foreign.tables),

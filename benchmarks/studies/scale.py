@@ -53,10 +53,23 @@ LEAST_ARI, MOST_SCANS = 0.95, {FRONT_DOOR: 60, LEAST_SQUARES: 12}
 VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rls"}
 MIDDLE = 0.3  # of the planned time, which is long, after which the first try is killed
 WARM_UP_ROWS, SCANS = 5000, 3
-SMALLER = (100, 10)  # parts of the rows on which the model of the cost is fitted and tried
-WORKERS = (0, 1, 2, *[4][: (os.cpu_count() or 1) >= 4])  # more than cores would share them
+SMALLER = (
+    100,
+    10,
+)  # parts of the rows on which the model of the cost is fitted and tried
+WORKERS = (
+    0,
+    1,
+    2,
+    *[4][: (os.cpu_count() or 1) >= 4],
+)  # more than cores would share them
 MOST_OFF = 0.25  # of the measured time with two workers
-LARGE = ((10**8, 1), (10**8, 10), (10**9, 10), (10**9, 100))  # rows and workers that the model is asked for
+LARGE = (
+    (10**8, 1),
+    (10**8, 10),
+    (10**9, 10),
+    (10**9, 100),
+)  # rows and workers that the model is asked for
 MIB = 2**20
 
 
@@ -85,24 +98,45 @@ def machine(run: Run) -> dict[str, Any]:
     """A fit that is killed and resumed, and a bare scan of the same rows."""
     store, folder = store_of(run), Path(run.folder)
     warm_up = next(blocks_of(store, min(run.parameters["rows"], WARM_UP_ROWS)))
-    compiled = compile_seconds(warm_up, estimator(run.method, ARCS))  # into the cache on disk
+    compiled = compile_seconds(
+        warm_up, estimator(run.method, ARCS)
+    )  # into the cache on disk
     name = f"{VERB[run.method]}-{run.parameters['rows']}-{run.seed}"
     checkpoint, labels = folder / f"{name}.checkpoint", folder / f"{name}.labels.zarr"
-    options = ["--method", VERB[run.method], "--n-clusters", ARCS, "--memory-limit", LIMIT]
-    options += ["--random-state", run.seed, "--model", folder / f"{name}.model", "--labels", labels]
+    options = [
+        "--method",
+        VERB[run.method],
+        "--n-clusters",
+        ARCS,
+        "--memory-limit",
+        LIMIT,
+    ]
+    options += [
+        "--random-state",
+        run.seed,
+        "--model",
+        folder / f"{name}.model",
+        "--labels",
+        labels,
+    ]
     options += ["--checkpoint", checkpoint, "--overwrite", "--json"]
     words = [sys.executable, "-m", "mmcnb", "fit", store, *map(str, options)]
     planned = estimator(run.method, ARCS, memory_limit=LIMIT).plan(store).seconds
     lost = killed_after(words, MIDDLE * planned)
     report, polled = run_and_watch(words)
     model = mmcnb.load(folder / f"{name}.model")
-    seconds, scan = report["fit_seconds"] + report["labels_seconds"], best_bare_scan(store, SCANS)
+    seconds, scan = (
+        report["fit_seconds"] + report["labels_seconds"],
+        best_bare_scan(store, SCANS),
+    )
     return of_store(store, zarr.open_array(str(labels), mode="r")[:], clustering) | {
         "fit_seconds": report["fit_seconds"],
         "label_seconds": report["labels_seconds"],
         "killed_after": lost,
         "resumed": report["resumed"],
-        "reads": sweeps_of(model).get("reads", np.nan),  # after the kill, without labels
+        "reads": sweeps_of(model).get(
+            "reads", np.nan
+        ),  # after the kill, without labels
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
         "scan_seconds": scan,
         "scans": (seconds + lost) / scan,
@@ -125,12 +159,27 @@ def killed_after(command: list[str], seconds: float) -> float:
 def tables_of_machine(frame: pd.DataFrame) -> Result:
     """Each fit; goals: agreement, memory, bare scans."""
     frame = frame[frame["status"] == "ok"]
-    columns = ["ari", "fit_seconds", "label_seconds", "killed_after", "resumed", "reads", "peak_mib"]
+    columns = [
+        "ari",
+        "fit_seconds",
+        "label_seconds",
+        "killed_after",
+        "resumed",
+        "reads",
+        "peak_mib",
+    ]
     columns += ["scan_seconds", "scans"]
-    table = frame.groupby(["method", "rows"], sort=False)[columns].mean(numeric_only=True)
+    table = frame.groupby(["method", "rows"], sort=False)[columns].mean(
+        numeric_only=True
+    )
     by_method = table.reset_index().set_index("method")
     goals = [
-        *goals_of(by_method["ari"], LEAST_ARI, "machine: {}, agreement with the classes", at_least=True),
+        *goals_of(
+            by_method["ari"],
+            LEAST_ARI,
+            "machine: {}, agreement with the classes",
+            at_least=True,
+        ),
         *goals_of(by_method["peak_mib"], LIMIT_MIB, "machine: {}, peak memory", "MiB"),
         *goals_of(by_method["scans"], MOST_SCANS, "machine: {}, time in bare scans"),
     ]
@@ -143,9 +192,13 @@ def tables_of_machine(frame: pd.DataFrame) -> Result:
 @frame_of_runs
 def grid_of_cluster(options: Options) -> Runs:
     """Two numbers of rows, with threads and with workers."""
-    most = max(options.rows or options.pick(ROWS, QUICK_ROWS, 10 * SMOKE_ROWS), 10 * SMOKE_ROWS)
+    most = max(
+        options.rows or options.pick(ROWS, QUICK_ROWS, 10 * SMOKE_ROWS), 10 * SMOKE_ROWS
+    )
     methods = (LEAST_SQUARES, SKMMC)
-    for seed, method, part, workers in product(options.repeats(1), methods, SMALLER, WORKERS):
+    for seed, method, part, workers in product(
+        options.repeats(1), methods, SMALLER, WORKERS
+    ):
         clusters = 2 if method == SKMMC else ARCS
         parameters = {"rows": most // part, "workers": workers}
         yield Run("arcs", method, seed, parameters, settings={"n_clusters": clusters})
@@ -161,8 +214,14 @@ def cluster(run: Run) -> dict[str, Any]:
         model.set_params(n_jobs=1)
         seconds = [timed(model, store)["seconds"] for _ in range(2)]
         return of_store(store, np.asarray(model.labels_)) | {"seconds": seconds[1]}
-    share: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    share["memory_limit"] = psutil.virtual_memory().total // workers  # of Dask's own a core has a share
+    share: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+    }
+    share["memory_limit"] = (
+        psutil.virtual_memory().total // workers
+    )  # of Dask's own a core has a share
     with LocalCluster(**share) as machines, Client(machines) as client:
         timed(model.set_params(engine=client), store)
         before, second = bytes_sent(client), timed(model, store)["seconds"]
@@ -174,7 +233,11 @@ def cluster(run: Run) -> dict[str, Any]:
 
 def bytes_sent(client: Any) -> int:
     """Bytes of results that the workers of a cluster have sent so far."""
-    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+    return sum(
+        client.run(
+            lambda dask_worker: dask_worker.transfer_outgoing_bytes_total
+        ).values()
+    )
 
 
 def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
@@ -203,16 +266,37 @@ def tables_of_cluster(frame: pd.DataFrame) -> Result:
     for method, part in table.groupby("method", sort=False):
         one = part[part["workers"] == 1].sort_values("rows")
         fixed, each = cost_model(one["rows"].to_numpy(), one["seconds"].to_numpy())
-        two = part[(part["workers"] == 2) & (part["rows"] == part["rows"].max())].iloc[0]
+        two = part[(part["workers"] == 2) & (part["rows"] == part["rows"].max())].iloc[
+            0
+        ]
         predicted = fixed + each * two["rows"] / 2
-        off.append({"method": method, "fixed": fixed, "a million rows": 1e6 * each, "predicted": predicted})
-        off[-1] |= {"measured": two["seconds"], "off": abs(predicted / two["seconds"] - 1)}
+        off.append(
+            {
+                "method": method,
+                "fixed": fixed,
+                "a million rows": 1e6 * each,
+                "predicted": predicted,
+            }
+        )
+        off[-1] |= {
+            "measured": two["seconds"],
+            "off": abs(predicted / two["seconds"] - 1),
+        }
         goals.append(Goal(f"cluster: {method}, model off by", off[-1]["off"], MOST_OFF))
         said += [
-            {"method": method, "rows": n, "workers": w, "hours": (fixed + each * n / w) / 3600}
+            {
+                "method": method,
+                "rows": n,
+                "workers": w,
+                "hours": (fixed + each * n / w) / 3600,
+            }
             for n, w in LARGE
         ]
-    parts = {"scale-cluster": table, "scale-model": pd.DataFrame(off), "scale-larger": pd.DataFrame(said)}
+    parts = {
+        "scale-cluster": table,
+        "scale-model": pd.DataFrame(off),
+        "scale-larger": pd.DataFrame(said),
+    }
     return Result(parts, goals)
 
 

@@ -43,35 +43,81 @@ from benchmarks import protocol
 from benchmarks.protocol import LABEL_FREE, MIB, PAPER, Data
 from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _scm_machines as machines
-from benchmarks.studies._scm_machines import LINEAR, NYSTROEM, OURS, SCM, SVC, UNDER, WEIGHTED, Fit
+from benchmarks.studies._scm_machines import (
+    LINEAR,
+    NYSTROEM,
+    OURS,
+    SCM,
+    SVC,
+    UNDER,
+    WEIGHTED,
+    Fit,
+)
 from benchmarks.support_cluster_machine import SupportClusterMachine
 from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from benchmarks.tables import Goal, Result
 
-RARE, DIGITS, RINGS, ADULT = "a9a, 1:50", "MNIST, a digit and the rest", "rings, 1:100", "a9a, 1:3"
+RARE, DIGITS, RINGS, ADULT = (
+    "a9a, 1:50",
+    "MNIST, a digit and the rest",
+    "rings, 1:100",
+    "a9a, 1:3",
+)
 TASKS = {"rare": RARE, "digits": DIGITS, "rings": RINGS, "adult": ADULT}
-METHODS = dict.fromkeys((RARE, DIGITS, RINGS), (SVC, UNDER, WEIGHTED, NYSTROEM, LINEAR)) | {
-    ADULT: (machines.SCM_BOTH, SVC, machines.SAMPLE, UNDER, NYSTROEM, LINEAR)
-}
+METHODS = dict.fromkeys(
+    (RARE, DIGITS, RINGS), (SVC, UNDER, WEIGHTED, NYSTROEM, LINEAR)
+) | {ADULT: (machines.SCM_BOTH, SVC, machines.SAMPLE, UNDER, NYSTROEM, LINEAR)}
 SMOKE_METHODS = (SVC, WEIGHTED)
 DETERMINISTIC = (SVC, LINEAR)  # but for the gamma
 MOST_SVC_ROWS = 50_000
-QUICK_SECTIONS, SMOKE_SECTIONS = ("rare", "rings", "effects"), ("rare", "grid", "effects")
+QUICK_SECTIONS, SMOKE_SECTIONS = (
+    ("rare", "rings", "effects"),
+    ("rare", "grid", "effects"),
+)
 LEAST_PRECISION, MOST_TIME = 98.0, 25.0  # per cent of those of the SVC on all rows
-FIGURES = ["balanced_accuracy", "roc_auc", "average_precision", "seconds", "support_vectors"]
+FIGURES = [
+    "balanced_accuracy",
+    "roc_auc",
+    "average_precision",
+    "seconds",
+    "support_vectors",
+]
 FIGURES += ["rows_trained_on", "peak_mib"]
 THINNED = 50  # common rows for each rare one
 DIGIT, DIGIT_ROWS, QUICK_ROWS = 8, 10_000, 4000
-RADII, NOISE, RARITY = (1.0, 0.4), 0.2, 100  # of the common and the rare ring, which overlap
-RING_ROWS, QUICK_RING_ROWS, FEW_RING_ROWS, RING_TEST_ROWS = 10**6, 20_000, 20_000, 100_000
+RADII, NOISE, RARITY = (
+    (1.0, 0.4),
+    0.2,
+    100,
+)  # of the common and the rare ring, which overlap
+RING_ROWS, QUICK_RING_ROWS, FEW_RING_ROWS, RING_TEST_ROWS = (
+    10**6,
+    20_000,
+    20_000,
+    100_000,
+)
 BLOCK = 2**16
-CHOSEN: dict[str, Any] = {"gamma": 0.01, "C": 1.0, "rare_weight": 10.0}  # the best of the SVC in the grid
+CHOSEN: dict[str, Any] = {
+    "gamma": 0.01,
+    "C": 1.0,
+    "rare_weight": 10.0,
+}  # the best of the SVC in the grid
 GAMMAS = (0.01, 0.03)
-POINTS = ({"C": 0.1}, {"C": 1.0}, *({"C": C, "rare_weight": 10.0} for C in (0.1, 0.3, 1.0)))
+POINTS = (
+    {"C": 0.1},
+    {"C": 1.0},
+    *({"C": C, "rare_weight": 10.0} for C in (0.1, 0.3, 1.0)),
+)
 GRID_SAMPLE = 2500
-SPACES = {"feature space": "rbf", "input space": "linear"}  # and the kernel whose clusters are taken
+SPACES = {
+    "feature space": "rbf",
+    "input space": "linear",
+}  # and the kernel whose clusters are taken
 RANDOM, DRAWN, CENTRES = "random rows", "drawn rows", "pseudo-centres"
-CHOICES = (RANDOM, *(f"{choice}, {space}" for choice in (DRAWN, CENTRES) for space in SPACES))
+CHOICES = (
+    RANDOM,
+    *(f"{choice}, {space}" for choice in (DRAWN, CENTRES) for space in SPACES),
+)
 CLUSTERS, QUICK_CLUSTERS = (25, 50, 100, 200, 400, 800), (25, 100)
 SEEDS, MOST_ROUNDS = 3, 5
 LANDMARKS, PASSES = 50, 1  # as in a fit of SCM
@@ -102,9 +148,17 @@ def load_task(name: str, rows: int | None, quick: bool) -> Task:
     wanted = {"mnist-train": most or DIGIT_ROWS, "mnist-test": most}
     if name != DIGITS:
         wanted = {"a9a": most, "a9a.t": most}
-    loaded = [protocol.load_rows(one, protocol.rows_within(one, rows, most)) for one, most in wanted.items()]
+    loaded = [
+        protocol.load_rows(one, protocol.rows_within(one, rows, most))
+        for one, most in wanted.items()
+    ]
     if name == DIGITS:
-        return Task(*(Data(name, one.X / np.float32(255), (one.y == DIGIT) + 0) for one in loaded))
+        return Task(
+            *(
+                Data(name, one.X / np.float32(255), (one.y == DIGIT) + 0)
+                for one in loaded
+            )
+        )
     train, test = (Data(one.name, one.X, (one.y > 0) + 0) for one in loaded)
     return Task(thinned(train, THINNED) if name == RARE else train, test)
 
@@ -126,7 +180,9 @@ def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
     2
     """
     common, rare = np.flatnonzero(data.y == 0), np.flatnonzero(data.y == 1)
-    left = np.random.RandomState(random_state).permutation(rare)[: max(2, common.size // ratio)]
+    left = np.random.RandomState(random_state).permutation(rare)[
+        : max(2, common.size // ratio)
+    ]
     rows = np.sort(np.concatenate([common, left]))
     return Data(data.name, data.X[rows], data.y[rows])
 
@@ -139,7 +195,9 @@ def rings(n: int, random_state: int) -> Data:
         y = (rng.random(BLOCK) < 1 / (RARITY + 1)).astype(np.int64)
         angle, noise = rng.uniform(0, 2 * np.pi, BLOCK), rng.normal(0, NOISE, BLOCK)
         radius = np.take(RADII, y) + noise
-        X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
+        X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(
+            np.float32
+        )
         blocks.append((X, y))
     X, y = (np.concatenate(one)[:n] for one in zip(*blocks, strict=True))
     return Data(RINGS, X, y)
@@ -163,9 +221,18 @@ def stores_in(folder: Path) -> tuple[Path, Path]:
 @frame_of_runs
 def grid(task: str, options: Options) -> Runs:
     """SCM by default, and on the thinned a9a also at the chosen parameters."""
-    points: list[dict[str, Any]] = [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
+    points: list[dict[str, Any]] = (
+        [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
+    )
     for point, seed in product(points, options.repeats(3 if task == RARE else 1)):
-        yield Run(task, SCM, seed, point, PAPER if point else LABEL_FREE, settings=size_of(options))
+        yield Run(
+            task,
+            SCM,
+            seed,
+            point,
+            PAPER if point else LABEL_FREE,
+            settings=size_of(options),
+        )
 
 
 @frame_of_runs
@@ -177,15 +244,26 @@ def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
         for method in SMOKE_METHODS if options.smoke else METHODS[task]:
             repeated = row.seed > 0 and method in DETERMINISTIC
             if not repeated and (method != SVC or row.n <= MOST_SVC_ROWS):
-                yield Run(task, method, row.seed, point, row.protocol, settings=size_of(options) | taken)
+                yield Run(
+                    task,
+                    method,
+                    row.seed,
+                    point,
+                    row.protocol,
+                    settings=size_of(options) | taken,
+                )
 
 
 def compute(run: Run) -> dict[str, Any]:
     """One fit in a process that is watched."""
-    folder = protocol.written_once(run.folder, run.part, partial(write_task, task_of(run)))
+    folder = protocol.written_once(
+        run.folder, run.part, partial(write_task, task_of(run))
+    )
     stores = [str(path) for path in stores_in(Path(folder))]
     words = [*stores, json.dumps(fit_of(run))]
-    report, peak = protocol.run_and_watch([sys.executable, "-m", machines.__name__, *words])
+    report, peak = protocol.run_and_watch(
+        [sys.executable, "-m", machines.__name__, *words]
+    )
     return protocol.facts(stores[0]) | report | {"peak_mib": peak / MIB}
 
 
@@ -221,9 +299,26 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
             bound = of["average_precision"].reindex([UNDER, WEIGHTED]).max()
             ours, name = of.loc[SCM, "average_precision"], f"rare, {how}"
             goals += [
-                Goal(f"{name}: precision of SCM in that of the SVC", precision, LEAST_PRECISION, "%", True),
-                Goal(f"{name}: seconds of SCM in those of the SVC", seconds, MOST_TIME, "%"),
-                Goal(f"{name}: precision of SCM, bound: under-sample", ours, bound, "", True),
+                Goal(
+                    f"{name}: precision of SCM in that of the SVC",
+                    precision,
+                    LEAST_PRECISION,
+                    "%",
+                    True,
+                ),
+                Goal(
+                    f"{name}: seconds of SCM in those of the SVC",
+                    seconds,
+                    MOST_TIME,
+                    "%",
+                ),
+                Goal(
+                    f"{name}: precision of SCM, bound: under-sample",
+                    ours,
+                    bound,
+                    "",
+                    True,
+                ),
             ]
     return goals
 
@@ -236,7 +331,9 @@ def grid_of_points(options: Options) -> Runs:
     """SCM, the SVC on all rows, and on under-samples, at each point."""
     points = [{"gamma": gamma} | point for gamma, point in product(GAMMAS, POINTS)]
     settings = size_of(options) | {"rows trained on": GRID_SAMPLE}
-    for point, method in product(points[: 1 if options.smoke else None], (SCM, SVC, UNDER, WEIGHTED)):
+    for point, method in product(
+        points[: 1 if options.smoke else None], (SCM, SVC, UNDER, WEIGHTED)
+    ):
         yield Run(RARE, method, 0, point, PAPER, settings=settings)
 
 
@@ -255,11 +352,23 @@ def judged(model: Any, task: Task) -> dict[str, float]:
 
 def tables_of_points(frame: pd.DataFrame) -> Result:
     """Average precision and seconds of each method, a row a point, the best of the SVC first."""
-    weights = frame.get("rare_weight", pd.Series(np.nan, frame.index)).astype(object).fillna("balanced")
+    weights = (
+        frame.get("rare_weight", pd.Series(np.nan, frame.index))
+        .astype(object)
+        .fillna("balanced")
+    )
     figures, index = ["average_precision", "seconds"], ["gamma", "C", "rare_weight"]
-    table = frame.assign(rare_weight=weights).pivot_table(figures, index, "method", sort=False)
+    table = frame.assign(rare_weight=weights).pivot_table(
+        figures, index, "method", sort=False
+    )
     table.columns = [f"{method} {figure}" for figure, method in table.columns]
-    return Result({"scm-grid": table.sort_values(f"{SVC} average_precision", ascending=False).reset_index()})
+    return Result(
+        {
+            "scm-grid": table.sort_values(
+                f"{SVC} average_precision", ascending=False
+            ).reset_index()
+        }
+    )
 
 
 # -- effects -----------------------------------------------------------------------------------
@@ -271,57 +380,109 @@ def grid_of_effects(options: Options) -> Runs:
 
     The thinned a9a is at the chosen parameters, the rings are by default.
     """
-    sizes = {RARE: options.rows, RINGS: min(options.rows or FEW_RING_ROWS, FEW_RING_ROWS)}
+    sizes = {
+        RARE: options.rows,
+        RINGS: min(options.rows or FEW_RING_ROWS, FEW_RING_ROWS),
+    }
     clusters = QUICK_CLUSTERS if options.quick else CLUSTERS
     seeds = range(1 if options.quick else options.seeds or SEEDS)
     for (task, rows), seed, k, name in product(sizes.items(), seeds, clusters, CHOICES):
         size = size_of(options) | {"rows": rows}
-        yield Run(task, name, seed, {"clusters": k}, PAPER if task == RARE else LABEL_FREE, "spaces", size)
-    for seed, most in product(seeds, range(1, (2 if options.quick else MOST_ROUNDS) + 1)):
-        yield Run(RARE, SCM, seed, {"rounds": most} | CHOSEN, PAPER, "rounds", size_of(options))
+        yield Run(
+            task,
+            name,
+            seed,
+            {"clusters": k},
+            PAPER if task == RARE else LABEL_FREE,
+            "spaces",
+            size,
+        )
+    for seed, most in product(
+        seeds, range(1, (2 if options.quick else MOST_ROUNDS) + 1)
+    ):
+        yield Run(
+            RARE,
+            SCM,
+            seed,
+            {"rounds": most} | CHOSEN,
+            PAPER,
+            "rounds",
+            size_of(options),
+        )
 
 
 def compute_effect(run: Run) -> dict[str, Any]:
     """A machine on representatives, or SCM of at most so many rounds (fewer, if it ends before)."""
     task = task_of(run)
     if run.part == "rounds":
-        return protocol.facts(task.train.X) | by_round(task, run.parameters["rounds"], run.seed)
+        return protocol.facts(task.train.X) | by_round(
+            task, run.parameters["rounds"], run.seed
+        )
     common = np.flatnonzero(task.train.y == 0)
     k, point = min(run.parameters["clusters"], common.size), CHOSEN
     if run.dataset == RINGS:
         first = SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=0)
-        point = {"gamma": float(first.fit(task.train.X, task.train.y).gamma_)}  # as SCM chooses it
+        point = {
+            "gamma": float(first.fit(task.train.X, task.train.y).gamma_)
+        }  # as SCM chooses it
     started = time.perf_counter()
-    rows, weights = representatives(run.method, task.train.X[common], k, point["gamma"], run.seed)
+    rows, weights = representatives(
+        run.method, task.train.X[common], k, point["gamma"], run.seed
+    )
     found = machine_on(task, common[rows], weights, **point)
-    return protocol.facts(task.train.X) | found | {"seconds": time.perf_counter() - started}
+    return (
+        protocol.facts(task.train.X)
+        | found
+        | {"seconds": time.perf_counter() - started}
+    )
 
 
-def representatives(name: str, X: Any, k: int, gamma: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def representatives(
+    name: str, X: Any, k: int, gamma: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows that stand for all, and their weights: random, drawn members of clusters or pseudo-centres."""
     random = np.random.RandomState(seed)
     choice, _, space = name.partition(", ")
     if choice == RANDOM:
         return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
-    given: dict[str, Any] = {"n_landmarks": LANDMARKS, "n_init": 1, "max_iter": PASSES, "random_state": seed}
-    model = protocol.fit(mmcnb.KernelKMeans(k, kernel=SPACES[space], gamma=gamma, **given), X)
+    given: dict[str, Any] = {
+        "n_landmarks": LANDMARKS,
+        "n_init": 1,
+        "max_iter": PASSES,
+        "random_state": seed,
+    }
+    model = protocol.fit(
+        mmcnb.KernelKMeans(k, kernel=SPACES[space], gamma=gamma, **given), X
+    )
     full = np.flatnonzero(model.cluster_sizes_)
     if choice == CENTRES:
         chosen = pseudo_centres(model, X)[full]
     else:
-        chosen = np.array([random.choice(np.flatnonzero(model.labels_ == cluster)) for cluster in full])
+        chosen = np.array(
+            [
+                random.choice(np.flatnonzero(model.labels_ == cluster))
+                for cluster in full
+            ]
+        )
     return chosen, model.cluster_sizes_[full].astype(np.float64)
 
 
-def machine_on(task: Task, chosen: np.ndarray, weights: np.ndarray, **point: float) -> dict[str, float]:
+def machine_on(
+    task: Task, chosen: np.ndarray, weights: np.ndarray, **point: float
+) -> dict[str, float]:
     """Figures of a machine of eq. (6) on rare rows and representatives; balanced if no weight is given."""
     from sklearn.svm import SVC as KernelMachine
 
     rare = np.flatnonzero(task.train.y == 1)
-    rows, y = np.concatenate([rare, chosen]), np.repeat([1.0, 0.0], [rare.size, chosen.size])
+    rows, y = (
+        np.concatenate([rare, chosen]),
+        np.repeat([1.0, 0.0], [rare.size, chosen.size]),
+    )
     each = point.pop("rare_weight", weights.sum() / rare.size)
     weights = np.concatenate([np.full(rare.size, each), weights])
-    return judged(KernelMachine(**point).fit(task.train.X[rows], y, sample_weight=weights), task)
+    return judged(
+        KernelMachine(**point).fit(task.train.X[rows], y, sample_weight=weights), task
+    )
 
 
 def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
@@ -329,14 +490,22 @@ def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
     model = machines.machine(Fit(SCM, seed, **CHOSEN)).set_params(max_rounds=most)
     log = model.fit(task.train.X, task.train.y).history_
     last = {name: int(log[name].iloc[-1]) for name in ("negatives", "support_vectors")}
-    last |= {"rows_trained_on": machines.trained_rows(model), "seconds": log["seconds"].sum()}
+    last |= {
+        "rows_trained_on": machines.trained_rows(model),
+        "seconds": log["seconds"].sum(),
+    }
     return last | judged(model, task)
 
 
 def tables_of_effects(frame: pd.DataFrame) -> Result:
     """Means over the seeds, by the number of representatives and by the number of rounds."""
-    spaces, rounds = (frame[frame["part"] == part].dropna(axis=1, how="all") for part in ("spaces", "rounds"))
-    return Result({"scm-spaces": means(spaces, "clusters"), "scm-rounds": means(rounds, "rounds")})
+    spaces, rounds = (
+        frame[frame["part"] == part].dropna(axis=1, how="all")
+        for part in ("spaces", "rounds")
+    )
+    return Result(
+        {"scm-spaces": means(spaces, "clusters"), "scm-rounds": means(rounds, "rounds")}
+    )
 
 
 def usual_sections(options: Options) -> tuple[str, ...]:
@@ -345,7 +514,9 @@ def usual_sections(options: Options) -> tuple[str, ...]:
 
 
 SECTIONS = {
-    name: Section(partial(grid, task), compute, partial(tables, name), (partial(others, task),))
+    name: Section(
+        partial(grid, task), compute, partial(tables, name), (partial(others, task),)
+    )
     for name, task in TASKS.items()
 }
 SECTIONS |= {

@@ -22,7 +22,9 @@ from benchmarks.tables import Result
 SETS = ("iris", "moons", "ionosphere", "breast", "optdigits", "usps-1v4", "usps-5v8")
 ROWS = {"moons": 1000, **dict.fromkeys(MNIST_PAIRS, 4000)}
 WIDTHS, ALPHAS = (0.4, 0.55, 0.75), (1e-4, 3e-4, 1e-3)
-GRID = tuple({"width": width, "alpha": alpha} for width, alpha in product(WIDTHS, ALPHAS))
+GRID = tuple(
+    {"width": width, "alpha": alpha} for width, alpha in product(WIDTHS, ALPHAS)
+)
 POINTS: tuple[dict[str, Any], ...] = ({}, *GRID)
 DEFAULT = "default"
 
@@ -33,7 +35,14 @@ def grid(options: Options) -> Runs:
     for name in options.pick((*SETS, *MNIST_PAIRS), SETS, ("moons",)):
         rows = {"rows": options.rows_of(name, ROWS.get(name))}
         for seed, given in product(range(options.seeds or 3), POINTS):
-            yield Run(name, "UMC-RLS", seed, given, PAPER if "width" in given else LABEL_FREE, settings=rows)
+            yield Run(
+                name,
+                "UMC-RLS",
+                seed,
+                given,
+                PAPER if "width" in given else LABEL_FREE,
+                settings=rows,
+            )
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -43,9 +52,15 @@ def compute(run: Run) -> dict[str, Any]:
     data, given = _load(run.dataset, run.settings["rows"]), run.parameters
     k, taken = len(np.unique(data.y)), protocol.with_gamma(given, data.X)
     model = estimator(LEAST_SQUARES, k, random_state=run.seed, **taken)
-    found = protocol.scored(data, model, lambda y, labels: {"ari": adjusted_rand_score(y, labels)})
+    found = protocol.scored(
+        data, model, lambda y, labels: {"ari": adjusted_rand_score(y, labels)}
+    )
     found |= {"clusters": k}
-    setting = " ".join(f"{name}={value:g}" for name, value in given.items()) if "width" in given else ""
+    setting = (
+        " ".join(f"{name}={value:g}" for name, value in given.items())
+        if "width" in given
+        else ""
+    )
     found |= {"setting": setting or DEFAULT}
     return found | {"found_gamma": model.gamma_, "found_alpha": model.alpha_}
 
@@ -65,10 +80,21 @@ def tables(frame: pd.DataFrame) -> Result:
     losses = losses_of(means)
     lost = losses.set_index("dataset")["loss of default"]
     worst = pd.DataFrame(
-        [{"mean loss": lost.mean(), "worst loss": lost.max(), "worst on": lost.idxmax()}], [DEFAULT]
+        [
+            {
+                "mean loss": lost.mean(),
+                "worst loss": lost.max(),
+                "worst on": lost.idxmax(),
+            }
+        ],
+        [DEFAULT],
     )
     worst = worst.rename_axis("choice").reset_index()
-    found = {"selection-settings": means, "selection": losses, "selection-losses": worst}
+    found = {
+        "selection-settings": means,
+        "selection": losses,
+        "selection-losses": worst,
+    }
     return Result(found, shown=("selection", "selection-losses"))
 
 

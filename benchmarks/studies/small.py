@@ -40,8 +40,15 @@ from benchmarks.tables import Goal, Result, best, goals_of, over_seeds
 from mmcnb.metrics import balanced_clustering_error
 
 METHODS = (KMEANS, CUT, SVR, CPMMC, LGMMC, SKMMC, SKMMC2)
-SETS = tuple(dict.fromkeys(published().query("table == 'Tab. II' and paper == @SKMMC_PAPER")["dataset"]))
-QUICK_SETS, SMOKE_SETS = ("echocardiogram", "spectf", "ionosphere", "house-votes"), ("ionosphere",)
+SETS = tuple(
+    dict.fromkeys(
+        published().query("table == 'Tab. II' and paper == @SKMMC_PAPER")["dataset"]
+    )
+)
+QUICK_SETS, SMOKE_SETS = (
+    ("echocardiogram", "spectf", "ionosphere", "house-votes"),
+    ("ionosphere",),
+)
 BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS = tuple(range(21)), (0, 20), (0,)  # l
 RUNS = {KMEANS: 20, SVR: 20}  # at each point of the paper's grid; of the others 1
 FREE_RUNS = {LGMMC: 1}  # it draws nothing; of the others 3
@@ -53,12 +60,21 @@ COIN_FLIP, MIXED, EXACT = "coin flip", "mixed", "mixed, exact"
 STARTS: dict[str, dict[str, Any]] = {
     COIN_FLIP: {"init": "random", "n_init": 1},
     MIXED: {"init": "mixed", "n_init": 4},
-    EXACT: {"init": "mixed", "n_init": 4, "n_landmarks": MOST_EXACT_ROWS},  # all rows if there are no more
+    EXACT: {
+        "init": "mixed",
+        "n_init": 4,
+        "n_landmarks": MOST_EXACT_ROWS,
+    },  # all rows if there are no more
 }
 C = 10.0
 LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels
 FACTS, COINS, CPU, ROUNDS = "facts", "coin flips", "cpu_seconds", "rounds"
-PRINTED = {"n": "n_samples", "d": "n_features", "imbalance": "imbalance", "sparsity": "sparsity"}
+PRINTED = {
+    "n": "n_samples",
+    "d": "n_features",
+    "imbalance": "imbalance",
+    "sparsity": "sparsity",
+}
 NEEDED = (ERROR, "mean_error", CPU, "starts", "imbalance", "sparsity")
 SELECTED = (  # beside the coin flips
     ("SKMMC", PAPER, SKMMC),
@@ -68,7 +84,13 @@ SELECTED = (  # beside the coin flips
     ("k-means", LABEL_FREE, KMEANS),
 )
 # Errors that are asked for: chosen by the classes from coin flips, from the best starts, and without classes.
-CHOSEN = {"echocardiogram": 0.16, "spectf": 0.225, "ionosphere": 0.23, "house-votes": 0.12, "breast": 0.03}
+CHOSEN = {
+    "echocardiogram": 0.16,
+    "spectf": 0.225,
+    "ionosphere": 0.23,
+    "house-votes": 0.12,
+    "breast": 0.03,
+}
 CHOSEN |= {"waveform-1v2": 0.06}
 BEST_STARTS = {"spectf": 0.205, "ionosphere": 0.2}
 FREE = {"house-votes": 0.12, "breast": 0.03, "waveform-1v2": 0.06, "ionosphere": 0.23}
@@ -112,7 +134,11 @@ def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
     points = [{}] if method == CPMMC else [{"width": width} for width in widths]
     if method not in (CPMMC, SKMMC, SKMMC2):
         return points
-    starts = list(STARTS) if method == SKMMC and _rows(name) <= MOST_EXACT_ROWS else [COIN_FLIP, MIXED]
+    starts = (
+        list(STARTS)
+        if method == SKMMC and _rows(name) <= MOST_EXACT_ROWS
+        else [COIN_FLIP, MIXED]
+    )
     return [point | {"starts": start} for point in points for start in starts]
 
 
@@ -132,13 +158,18 @@ def compute(run: Run) -> dict[str, Any]:
     if run.method == COINS:
         return facts | {ERROR: coin_flips(data.y, run.parameters["flips"], run.seed)}
     free = run.protocol == LABEL_FREE
-    return facts | (_scored(label_free(run.method, run.seed), data) if free else searched(run, data))
+    return facts | (
+        _scored(label_free(run.method, run.seed), data) if free else searched(run, data)
+    )
 
 
 def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
     """Least balanced error of so many random labellings: the gain of a choice by classes without data."""
     random = np.random.default_rng(seed)
-    return min(float(balanced_clustering_error(y, random.integers(0, 2, len(y)))) for _ in range(flips))
+    return min(
+        float(balanced_clustering_error(y, random.integers(0, 2, len(y))))
+        for _ in range(flips)
+    )
 
 
 def searched(run: Run, data: Data) -> dict[str, Any]:
@@ -155,16 +186,26 @@ def searched(run: Run, data: Data) -> dict[str, Any]:
         seed = run.seed * max(len(bounds), 1) + place
         model = as_published(run.method, data, seed, run.parameters, bound)
         found.append(_scored(model, data) | ({"found_l": bound} if bounds else {}))
-    means = pd.DataFrame(found)[["seconds", CPU, ERROR]].mean().rename({ERROR: "mean_error"})
-    return min(found, key=lambda one: one[ERROR]) | means.to_dict() | {"runs": len(found)}
+    means = (
+        pd.DataFrame(found)[["seconds", CPU, ERROR]]
+        .mean()
+        .rename({ERROR: "mean_error"})
+    )
+    return (
+        min(found, key=lambda one: one[ERROR]) | means.to_dict() | {"runs": len(found)}
+    )
 
 
 def label_free(method: str, seed: int) -> Any:
     """The estimator without a parameter, but for k-means' ten starts."""
-    return methods.estimator(method, random_state=seed, **({"n_init": 10} if method == KMEANS else {}))
+    return methods.estimator(
+        method, random_state=seed, **({"n_init": 10} if method == KMEANS else {})
+    )
 
 
-def as_published(method: str, data: Data, seed: int, point: Mapping[str, Any], bound: int = 0) -> Any:
+def as_published(
+    method: str, data: Data, seed: int, point: Mapping[str, Any], bound: int = 0
+) -> Any:
     """The estimator at a point of the paper's grid and a bound l, not yet fitted."""
     given = protocol.with_gamma(point, data.X)
     starts = given.pop("starts", None)
@@ -184,7 +225,12 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
     compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
     worked = time.process_time()
     measures = protocol.timed(model, data.X) | {CPU: time.process_time() - worked}
-    return protocol.clustering(data.y, model.labels_) | measures | compiled | rounds_of(model)
+    return (
+        protocol.clustering(data.y, model.labels_)
+        | measures
+        | compiled
+        | rounds_of(model)
+    )
 
 
 # -- tables ------------------------------------------------------------------------------------
@@ -192,11 +238,17 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
 
 def tables(frame: pd.DataFrame) -> Result:
     """Tab. I to III, their measures, and goals; the iterations of Tab. III are a table of their own."""
-    frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *NEEDED])])  # if all runs failed
+    frame = frame.reindex(
+        columns=[*dict.fromkeys([*frame.columns, *NEEDED])]
+    )  # if all runs failed
     frame = frame[frame["status"] == OK]
     figures = frame[frame["part"] != FACTS]
     settings = over_seeds(
-        figures, ["dataset", "protocol", "method", "parameters", "starts"], ERROR, CPU, ROUNDS
+        figures,
+        ["dataset", "protocol", "method", "parameters", "starts"],
+        ERROR,
+        CPU,
+        ROUNDS,
     )
     chosen = best(settings, ["dataset", "protocol", "method"], ERROR)
     found = {
@@ -214,7 +266,10 @@ def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Tab. I: rows, columns, imbalance and sparsity as we load the sets, beside the published ones."""
     table = frame[["dataset", *PRINTED]].reset_index(drop=True)
     for ours, printed in PRINTED.items():
-        values = (figure(SKMMC_PAPER, name, "", printed, "Tab. I") for name in table["dataset"])
+        values = (
+            figure(SKMMC_PAPER, name, "", printed, "Tab. I")
+            for name in table["dataset"]
+        )
         table[f"published {ours}"] = list(values)
     return table
 
@@ -240,9 +295,20 @@ def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
     printed = {CPU: "seconds", ROUNDS: "iterations"}.get(metric, metric)
     rows = []
     for name in chosen["dataset"].unique():
-        rows.append((name, "published", *(figure(SKMMC_PAPER, name, method, printed) for method in METHODS)))
-        rows += [(name, by, *(ours.get((name, by, one)) for one in METHODS)) for by in (PAPER, LABEL_FREE)]
-    return pd.DataFrame(rows, columns=["dataset", "protocol", *(f"{one}{suffix}" for one in METHODS)])
+        rows.append(
+            (
+                name,
+                "published",
+                *(figure(SKMMC_PAPER, name, method, printed) for method in METHODS),
+            )
+        )
+        rows += [
+            (name, by, *(ours.get((name, by, one)) for one in METHODS))
+            for by in (PAPER, LABEL_FREE)
+        ]
+    return pd.DataFrame(
+        rows, columns=["dataset", "protocol", *(f"{one}{suffix}" for one in METHODS)]
+    )
 
 
 def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
@@ -265,14 +331,28 @@ def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame
     coins = figures[figures["method"] == COINS].groupby("dataset", sort=False)
     runs = figures[(figures["method"] == SKMMC) & (figures["protocol"] == PAPER)]
     table = pd.DataFrame({"flips": coins["flips"].first()})
-    table["published SKMMC error"] = [figure(SKMMC_PAPER, name, SKMMC, ERROR) for name in table.index]
+    table["published SKMMC error"] = [
+        figure(SKMMC_PAPER, name, SKMMC, ERROR) for name in table.index
+    ]
     errors = chosen.set_index(["protocol", "method", "dataset"])[ERROR]
     for title, by, method in SELECTED:
-        table[f"{title} error"] = [errors.get((by, method, name)) for name in table.index]
-    table.insert(3, "mean error of its runs", runs.groupby("dataset")["mean_error"].mean())
-    table["coin flips error"], table["error's deviation"] = coins[ERROR].mean(), coins[ERROR].std()
-    clear = table["SKMMC error"] < table["coin flips error"] - 2 * table["error's deviation"]
-    return table.assign(measures=np.where(clear, "clustering", "selection")).reset_index()
+        table[f"{title} error"] = [
+            errors.get((by, method, name)) for name in table.index
+        ]
+    table.insert(
+        3, "mean error of its runs", runs.groupby("dataset")["mean_error"].mean()
+    )
+    table["coin flips error"], table["error's deviation"] = (
+        coins[ERROR].mean(),
+        coins[ERROR].std(),
+    )
+    clear = (
+        table["SKMMC error"]
+        < table["coin flips error"] - 2 * table["error's deviation"]
+    )
+    return table.assign(
+        measures=np.where(clear, "clustering", "selection")
+    ).reset_index()
 
 
 def goals(settings: pd.DataFrame) -> list[Goal]:
@@ -285,8 +365,14 @@ def goals(settings: pd.DataFrame) -> list[Goal]:
         (free[free["method"] == SKMMC], FREE, f"{{}}: {SKMMC}, label-free"),
         (free[free["method"] == SKMMC2], FREE, f"{{}}: {SKMMC2}, label-free"),
     )
-    least = [(rows.groupby("dataset")[ERROR].min().round(3), *rest) for rows, *rest in asked]
-    return [goal for figures, bounds, what in least for goal in goals_of(figures, bounds, what, "%")]
+    least = [
+        (rows.groupby("dataset")[ERROR].min().round(3), *rest) for rows, *rest in asked
+    ]
+    return [
+        goal
+        for figures, bounds, what in least
+        for goal in goals_of(figures, bounds, what, "%")
+    ]
 
 
 def imbalance_degree(y: np.ndarray) -> float:

@@ -63,11 +63,17 @@ def compute(run: Run) -> dict[str, float]:
     before, started = os.times(), time.perf_counter()
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, check=True
+        )
     after, wall = os.times(), time.perf_counter() - started
     cpu = sum(after[2:4]) - sum(before[2:4])  # of processes that have ended
     fits = json.loads(done.stdout)
-    return {"seconds": wall, "cpu_seconds": cpu, **{f"{name}_fit": value for name, value in fits.items()}}
+    return {
+        "seconds": wall,
+        "cpu_seconds": cpu,
+        **{f"{name}_fit": value for name, value in fits.items()},
+    }
 
 
 def tables(frame: pd.DataFrame) -> Result:
@@ -81,5 +87,7 @@ def tables(frame: pd.DataFrame) -> Result:
         above = cold["first_fit"] - cold["second_fit"]
         shown = cold[["cpu_seconds", "first_fit", "second_fit"]].assign(above=above)
         found["empty_cache"] = shown.reset_index()
-        goals += goals_of(above, MOST_ABOVE_SECOND, "{}: first fit above the second", "CPU s")
+        goals += goals_of(
+            above, MOST_ABOVE_SECOND, "{}: first fit above the second", "CPU s"
+        )
     return Result(found, goals)

@@ -20,7 +20,12 @@ from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Result, goals_of
 from mmcnb.stores import convert
 
-FORMS = {"CSV": "rows.csv", "CSV in gzip": "rows.csv.gz", "Parquet": "rows.parquet", "Arrow": "rows.arrow"}
+FORMS = {
+    "CSV": "rows.csv",
+    "CSV in gzip": "rows.csv.gz",
+    "Parquet": "rows.parquet",
+    "Arrow": "rows.arrow",
+}
 COLUMNS = 20
 MOST = {"CSV": 2.0, "Parquet": 3.0}  # times the processor seconds of a bare read
 
@@ -64,8 +69,12 @@ def write(path: Path, rows: int, seed: int) -> None:
     import pyarrow.feather
     import pyarrow.parquet
 
-    numbers = np.random.default_rng(seed).normal(size=(COLUMNS, rows)).astype(np.float32)
-    table = pyarrow.table({f"x{number}": column for number, column in enumerate(numbers)})
+    numbers = (
+        np.random.default_rng(seed).normal(size=(COLUMNS, rows)).astype(np.float32)
+    )
+    table = pyarrow.table(
+        {f"x{number}": column for number, column in enumerate(numbers)}
+    )
     if path.suffix == ".parquet":
         pyarrow.parquet.write_table(table, path)
     elif path.suffix == ".arrow":
@@ -90,7 +99,9 @@ def read(path: Path) -> None:
     readers.get(path.suffix, pyarrow.csv.read_csv)(path)
 
 
-def timed(ways: dict[str, Callable[[], object]], turns: int) -> dict[str, tuple[float, float]]:
+def timed(
+    ways: dict[str, Callable[[], object]], turns: int
+) -> dict[str, tuple[float, float]]:
     """Median seconds of the wall and of the processor of each way, in turns after one that does not count."""
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for turn in range(turns + 1):
@@ -98,15 +109,33 @@ def timed(ways: dict[str, Callable[[], object]], turns: int) -> dict[str, tuple[
             wall, processor = time.perf_counter(), time.process_time()
             way()
             if turn:
-                seconds[name].append((time.perf_counter() - wall, time.process_time() - processor))
-    return {name: tuple(np.median(times, axis=0).tolist()) for name, times in seconds.items()}
+                seconds[name].append(
+                    (time.perf_counter() - wall, time.process_time() - processor)
+                )
+    return {
+        name: tuple(np.median(times, axis=0).tolist())
+        for name, times in seconds.items()
+    }
 
 
 def tables(frame: pd.DataFrame) -> Result:
     """Medians over the repeats, and times a bare read that converting takes."""
-    of_size = ["rows", "megabytes", "read_seconds", "read_processor_seconds", "seconds", "processor_seconds"]
+    of_size = [
+        "rows",
+        "megabytes",
+        "read_seconds",
+        "read_processor_seconds",
+        "seconds",
+        "processor_seconds",
+    ]
     found = frame.groupby("method", sort=False)[[*of_size, "rows_per_second"]].median()
     found["times a bare read"] = found["seconds"] / found["read_seconds"]
-    found["times its processor"] = found["processor_seconds"] / found["read_processor_seconds"]
-    goals = goals_of(found["times its processor"], MOST, "{}: converting, in processor seconds of bare reads")
+    found["times its processor"] = (
+        found["processor_seconds"] / found["read_processor_seconds"]
+    )
+    goals = goals_of(
+        found["times its processor"],
+        MOST,
+        "{}: converting, in processor seconds of bare reads",
+    )
     return Result({"tables": found.reset_index()}, goals)

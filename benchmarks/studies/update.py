@@ -27,8 +27,24 @@ from benchmarks.tables import Result, goals_of
 
 CASES = ("same", "cluster")
 SETS = (
-    *("two-moons", "three-spirals", "three-densities", "three-rings", "seven-blobs", "four-sizes"),
-    *("wdbc", "ionosphere", "segment", "waveform", "optdigits", "mnist", "pendigits", "usps"),
+    *(
+        "two-moons",
+        "three-spirals",
+        "three-densities",
+        "three-rings",
+        "seven-blobs",
+        "four-sizes",
+    ),
+    *(
+        "wdbc",
+        "ionosphere",
+        "segment",
+        "waveform",
+        "optdigits",
+        "mnist",
+        "pendigits",
+        "usps",
+    ),
 )
 ROWS, QUICK_ROWS = 5000, 1500
 SHARE, FAR, LEAST, ENOUGH = 0.05, 3.0, 15, 0.9
@@ -38,7 +54,9 @@ SHARE, FAR, LEAST, ENOUGH = 0.05, 3.0, 15, 0.9
 def grid(options: Options) -> Runs:
     """Each case on each set."""
     rows = options.sized(ROWS, QUICK_ROWS)
-    for name, seed, case in product(options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES):
+    for name, seed, case in product(
+        options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES
+    ):
         settings = {"rows": options.rows_of(name, rows) or rows}
         yield Run(name, FRONT_DOOR, seed, {"case": case}, settings=settings)
 
@@ -58,7 +76,9 @@ def compute(run: Run) -> dict[str, Any]:
     sizes, count = model.report_["sizes"], count_of(len(new))
     largest = np.bincount(model.labels_[:count] + 1).argmax() - 1
     is_own = largest >= used and np.mean(model.labels_[:count] == largest) >= ENOUGH
-    is_own &= not (model.labels_[count:] == largest).any() and not (after == largest).any()
+    is_own &= (
+        not (model.labels_[count:] == largest).any() and not (after == largest).any()
+    )
     return facts(X) | {
         "clusters": used,
         "numbers": np.mean(np.array(sizes[:used]) > 0),
@@ -68,7 +88,9 @@ def compute(run: Run) -> dict[str, Any]:
     }
 
 
-def with_cluster(new: np.ndarray, X: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def with_cluster(
+    new: np.ndarray, X: np.ndarray, random: np.random.Generator
+) -> np.ndarray:
     """New rows, the first of which are rows near one of the set, moved far away from all.
 
     Examples
@@ -83,7 +105,9 @@ def with_cluster(new: np.ndarray, X: np.ndarray, random: np.random.Generator) ->
     count, new = count_of(len(new)), new.copy()
     near = np.argsort(np.linalg.norm(X - X[random.integers(len(X))], axis=1))[:count]
     away = random.normal(size=X.shape[1]) * X.std(axis=0)
-    away *= FAR * np.linalg.norm(X - X.mean(axis=0), axis=1).max() / np.linalg.norm(away)
+    away *= (
+        FAR * np.linalg.norm(X - X.mean(axis=0), axis=1).max() / np.linalg.norm(away)
+    )
     new[:count] = X[near] + away
     return new
 
@@ -98,11 +122,23 @@ def tables(frame: pd.DataFrame) -> Result:
     figures = ["numbers", "rows", "found", "searched"]
     frame = frame[frame["status"] == OK].assign(half=frame["dataset"].map(half_of))
     by_half = frame.groupby(["case", "half"], sort=False)[figures].mean().reset_index()
-    by_set = frame.groupby(["dataset", "half", "case"], sort=False)[[*figures, "clusters"]].mean()
-    same, cluster = (by_half[by_half["case"] == case].set_index("half") for case in CASES)
-    goals = goals_of(same["numbers"], 1.0, "new rows of the same kind, {}: numbers kept", "%", True)
+    by_set = frame.groupby(["dataset", "half", "case"], sort=False)[
+        [*figures, "clusters"]
+    ].mean()
+    same, cluster = (
+        by_half[by_half["case"] == case].set_index("half") for case in CASES
+    )
+    goals = goals_of(
+        same["numbers"], 1.0, "new rows of the same kind, {}: numbers kept", "%", True
+    )
     goals += goals_of(
-        same["rows"], 0.99, "new rows of the same kind, {}: rows that keep their label", "%", True
+        same["rows"],
+        0.99,
+        "new rows of the same kind, {}: rows that keep their label",
+        "%",
+        True,
     )
     goals += goals_of(cluster["found"], 0.99, "a new cluster, {}: found", "%", True)
-    return Result({"update": by_half, "update-sets": by_set.reset_index()}, goals, ("update",))
+    return Result(
+        {"update": by_half, "update-sets": by_set.reset_index()}, goals, ("update",)
+    )

@@ -33,7 +33,9 @@ def grid(options: Options) -> Runs:
     for rows in sizes(most):
         yield from runs_of(NAME, rows, options, SEEDS, dataset_of(rows))
     for seed in options.repeats(SEEDS):
-        yield Run(dataset_of(most), SKMMC, seed, WITHIN, part=STORE, settings={"rows": most})
+        yield Run(
+            dataset_of(most), SKMMC, seed, WITHIN, part=STORE, settings={"rows": most}
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -43,7 +45,12 @@ def compute(run: Run) -> dict[str, Any]:
     load_once.cache_clear()  # the store is read from disk with the memory of the array free
     path = store_once(run.folder, NAME, rows=run.settings["rows"])
     return fit_store(
-        path, run.seed, "--method", "sparse-kernel-mmc", "--memory-limit", WITHIN["memory_limit"]
+        path,
+        run.seed,
+        "--method",
+        "sparse-kernel-mmc",
+        "--memory-limit",
+        WITHIN["memory_limit"],
     )
 
 
@@ -67,6 +74,8 @@ def dataset_of(rows: int | None) -> str:
 
 def tables(frame: pd.DataFrame) -> Result:
     """Errors and times in memory, their slopes, and the fits of the store."""
-    table, store = (table_of(frame[(frame["part"] == STORE) == stored]) for stored in (False, True))
+    table, store = (
+        table_of(frame[(frame["part"] == STORE) == stored]) for stored in (False, True)
+    )
     found = {"usps": table, "usps-slopes": slopes_of(table), "usps-store": store}
     return Result(found, growth_goals("usps", table))

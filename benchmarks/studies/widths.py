@@ -27,7 +27,9 @@ AUTO, FIXED = 'gamma="auto"', f"width {FIXED_WIDTH:g}"
 def grid(options: Options) -> Runs:
     """k-means, the default and each bandwidth, in turn for each seed."""
     few = {"UCI": UCI[2:3], "optdigits": OPTDIGITS_PAIRS[:1]}
-    for group, names in options.pick(GROUPS | {"MNIST": MNIST_PAIRS}, GROUPS, few).items():
+    for group, names in options.pick(
+        GROUPS | {"MNIST": MNIST_PAIRS}, GROUPS, few
+    ).items():
         for name in names:
             rows = {"rows": options.rows_of(name)}
             for seed in range(options.seeds or 3):
@@ -41,21 +43,32 @@ def tables(frame: pd.DataFrame) -> Result:
     """Errors at each bandwidth and of each choice, and the excess of the choices; there is no goal."""
     by_width = over_seeds(frame, ["part", "dataset", "method", "width"], ERROR)
     errors = errors_of(by_width)
-    found = {"widths-by-width": by_width, "widths": errors, "widths-excess": excess_of(errors)}
+    found = {
+        "widths-by-width": by_width,
+        "widths": errors,
+        "widths-excess": excess_of(errors),
+    }
     return Result(found, shown=("widths", "widths-excess"))
 
 
 def errors_of(by_width: pd.DataFrame) -> pd.DataFrame:
     """One row a data set: errors of k-means, of each choice, and at the best bandwidth."""
     keys = ["part", "dataset"]
-    given, chosen = by_width[by_width["width"].notna()], by_width[by_width["width"].isna()]
+    given, chosen = (
+        by_width[by_width["width"].notna()],
+        by_width[by_width["width"].isna()],
+    )
     table = best(given, keys, ERROR)[[*keys, "n", "d", ERROR, "width"]].set_index(keys)
-    chosen = chosen.pivot(index=keys, columns="method", values=ERROR).reindex(columns=[SKMMC, KMEANS])
+    chosen = chosen.pivot(index=keys, columns="method", values=ERROR).reindex(
+        columns=[SKMMC, KMEANS]
+    )
     fixed = given[given["width"] == FIXED_WIDTH].set_index(keys)[ERROR]
     table.insert(2, f"{AUTO} error", chosen[SKMMC])
     table.insert(3, f"{FIXED} error", fixed)
     table.insert(4, f"{KMEANS} error", chosen[KMEANS])
-    return table.reset_index().rename(columns={"part": "group", ERROR: "best error", "width": "best width"})
+    return table.reset_index().rename(
+        columns={"part": "group", ERROR: "best error", "width": "best width"}
+    )
 
 
 def excess_of(errors: pd.DataFrame) -> pd.DataFrame:
@@ -64,6 +77,14 @@ def excess_of(errors: pd.DataFrame) -> pd.DataFrame:
     for group, part in [*errors.groupby("group", sort=False), ("all", errors)]:
         for choice in (AUTO, FIXED, KMEANS):
             excess = part[f"{choice} error"] - part["best error"]
-            rows.append((group, choice, excess.mean(), excess.max(), part.loc[excess.idxmax(), "dataset"]))
+            rows.append(
+                (
+                    group,
+                    choice,
+                    excess.mean(),
+                    excess.max(),
+                    part.loc[excess.idxmax(), "dataset"],
+                )
+            )
     columns = ["group", "choice", "mean excess error", "worst excess error", "worst on"]
     return pd.DataFrame(rows, columns=columns)

@@ -3,6 +3,8 @@
 They stream rows of any source, as the estimators of mmcnb do, and take its passes, engines and constraints.
 """
 
-from benchmarks.support_cluster_machine.support_cluster_machine import SupportClusterMachine
+from benchmarks.support_cluster_machine.support_cluster_machine import (
+    SupportClusterMachine,
+)
 
 __all__ = ["SupportClusterMachine"]

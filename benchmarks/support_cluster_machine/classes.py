@@ -61,11 +61,15 @@ def _given(y: Any) -> np.ndarray:
         return plain_values(y, "y", text=True)
     array = open_node(y)
     if not isinstance(array, zarr.Array) or array.ndim != 1:
-        raise InputError(f"{describe(array)} is no array of one label a row; give the path of one.")
+        raise InputError(
+            f"{describe(array)} is no array of one label a row; give the path of one."
+        )
     return read_array(array)
 
 
-def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None, both: bool) -> None:
+def check_counts(
+    classes: np.ndarray, counts: np.ndarray, n_clusters: int | None, both: bool
+) -> None:
     """Check that there are classes, and rows enough to cluster.
 
     Raises
@@ -75,7 +79,9 @@ def check_counts(classes: np.ndarray, counts: np.ndarray, n_clusters: int | None
     """
     if classes.size < 2:
         only = classes.tolist()[0]
-        raise InputError(f"all rows are of the class {only!r}; give rows of at least 2 classes.")
+        raise InputError(
+            f"all rows are of the class {only!r}; give rows of at least 2 classes."
+        )
     minority = np.minimum(counts, counts.sum() - counts)  # of each class and the others
     fewest = (minority if both else counts.sum() - minority).min()
     if n_clusters is not None and n_clusters > fewest:
@@ -91,7 +97,9 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
     InputError
         If they are neither None, "balanced", nor a positive number for some of the classes.
     """
-    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+    if class_weight is None or (
+        isinstance(class_weight, str) and class_weight == "balanced"
+    ):
         return
     known = classes.tolist()
     if not isinstance(class_weight, dict):
@@ -99,14 +107,21 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
         raise InputError(f"class_weight={shown(class_weight)} is unknown; {remedy}.")
     for name, weight in class_weight.items():
         if name not in known:
-            raise InputError(f"class_weight names the class {name!r}, which y does not have; it has {known}.")
+            raise InputError(
+                f"class_weight names the class {name!r}, which y does not have; it has {known}."
+            )
         whole = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
         if not whole or not 0 < float(weight) < np.inf:
-            raise InputError(f"class_weight of {name!r} is {weight!r}; give a positive number.")
+            raise InputError(
+                f"class_weight of {name!r} is {weight!r}; give a positive number."
+            )
 
 
 def weight_of_rows(
-    class_weight: dict[Any, float] | str | None, classes: np.ndarray, codes: np.ndarray, positive: np.ndarray
+    class_weight: dict[Any, float] | str | None,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    positive: np.ndarray,
 ) -> np.ndarray:
     """Weight of each row in the SVM of some rows against the others.
 

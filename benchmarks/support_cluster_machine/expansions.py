@@ -46,7 +46,9 @@ class ExpansionMap:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """The expansions, of shape (rows, k)."""
-        total: Any = sum(tile.block(rows, np.float64) @ coef for tile, coef in self._tiles)
+        total: Any = sum(
+            tile.block(rows, np.float64) @ coef for tile, coef in self._tiles
+        )
         return total.astype(dtype, copy=False)
 
 

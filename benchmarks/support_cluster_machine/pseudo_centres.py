@@ -43,7 +43,9 @@ class PseudoCentrePass(WeightedPass):
         if self.mapped is not None:
             values -= (self.mapped.decide(rows) ** 2).sum(axis=1) / 2
         candidates = np.flatnonzero(self.weights_of(start, stop) > 0)
-        ranked = candidates[np.lexsort((candidates, -values[candidates], labels[candidates]))]
+        ranked = candidates[
+            np.lexsort((candidates, -values[candidates], labels[candidates]))
+        ]
         clusters, first = np.unique(labels[ranked], return_index=True)
         best[clusters], row[clusters] = values[ranked[first]], start + ranked[first]
         return [best, row]
@@ -51,7 +53,9 @@ class PseudoCentrePass(WeightedPass):
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """The rows of both; of equal ones the first."""
         larger = other[0] > total[0]
-        return [np.where(larger, new, old) for new, old in zip(other, total, strict=True)]
+        return [
+            np.where(larger, new, old) for new, old in zip(other, total, strict=True)
+        ]
 
 
 def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarray:
@@ -96,9 +100,13 @@ def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarr
         weights, _ = read_weights(weights, samples.n_samples)
     has_equal_norms = model.kernel == "rbf"
     with open_engine(model.engine, model.n_jobs) as engine:
-        sums, sizes, *_ = engine.run(LabelSumsPass(weights, rule), rows, "means of the clusters")
+        sums, sizes, *_ = engine.run(
+            LabelSumsPass(weights, rule), rows, "means of the clusters"
+        )
         z = sums @ mapped.matrix if has_equal_norms else mapped.means(sums, sizes)
         coef = np.ascontiguousarray(z @ mapped.matrix.T)
-        sweep = PseudoCentrePass(weights, rule, coef, None if has_equal_norms else mapped)
+        sweep = PseudoCentrePass(
+            weights, rule, coef, None if has_equal_norms else mapped
+        )
         _, centres = engine.run(sweep, rows, "pseudo-centres")
     return np.asarray(centres)

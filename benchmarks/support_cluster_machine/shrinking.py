@@ -22,7 +22,10 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import stack, to_dense, with_short_indices
 
-CACHED_ROWS, CACHED_VALUES = 65_536, 2**25  # active rows are cached in memory up to the larger of these
+CACHED_ROWS, CACHED_VALUES = (
+    65_536,
+    2**25,
+)  # active rows are cached in memory up to the larger of these
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives; a round that drops less is the last
 # Clusters, measured by `python -m benchmarks scm`, section "effects".
@@ -54,10 +57,18 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
     from sklearn.svm import SVC
 
     whole = Part(*(stack(list(field)) for field in zip(*parts, strict=True)))
-    shared = {"kernel": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
+    shared = {
+        "kernel": kernel.name,
+        "gamma": kernel.gamma,
+        "degree": kernel.degree,
+        "coef0": kernel.coef0,
+    }
     svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
     svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef, vectors = to_dense(svc.dual_coef_, np.float64).ravel(), to_dense(svc.support_vectors_, np.float64)
+    coef, vectors = (
+        to_dense(svc.dual_coef_, np.float64).ravel(),
+        to_dense(svc.support_vectors_, np.float64),
+    )
     return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
 
 
@@ -71,7 +82,9 @@ class Sides:
     def decide(self, rows: Any) -> np.ndarray:
         """The bytes of a block."""
         f = self.rule.decide(rows)
-        return (np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(np.int8)
+        return (np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(
+            np.int8
+        )
 
 
 @dataclass
@@ -99,7 +112,9 @@ class ActiveSet:
         """A part of the training set: some active rows, given in any order."""
         order = np.argsort(rows)
         gathered, _ = draw_sample(engine, self.samples, rows[order])
-        return Part(self.numbers[rows[order]], gathered, self.y[rows[order]], weights[order])
+        return Part(
+            self.numbers[rows[order]], gathered, self.y[rows[order]], weights[order]
+        )
 
     def cached(self, engine: Engine) -> "ActiveSet":
         """The active rows alone, cached in memory, where they are few."""
@@ -107,7 +122,9 @@ class ActiveSet:
         if rows.size > max(CACHED_ROWS, CACHED_VALUES // self.samples.n_features):
             return self
         sample, _ = draw_sample(engine, self.samples, rows)
-        return ActiveSet(open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows])
+        return ActiveSet(
+            open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -146,17 +163,26 @@ class Shrinking:
     max_rounds: int
     representative: str
 
-    def run(self, samples: Samples, y: np.ndarray, weights: np.ndarray) -> tuple[SVM, str]:
+    def run(
+        self, samples: Samples, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[SVM, str]:
         """The last SVM, and the reason why it is the last."""
         dropped, svm = list[Part](), None
         active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
         for number in range(self.max_rounds):
             started, before = time.perf_counter(), svm
             active = active.cached(self.engine)
-            positive, negative = np.flatnonzero(active.y > 0), np.flatnonzero(active.y < 0)
-            balanced = self.stop == "balance" and negative.size <= self.level * positive.size
+            positive, negative = (
+                np.flatnonzero(active.y > 0),
+                np.flatnonzero(active.y < 0),
+            )
+            balanced = (
+                self.stop == "balance" and negative.size <= self.level * positive.size
+            )
             whole = balanced or negative.size <= self.n_clusters
-            labels, majority = self._represent(active, -1, own=whole and not (balanced and self.both))
+            labels, majority = self._represent(
+                active, -1, own=whole and not (balanced and self.both)
+            )
             _, minority = self._represent(active, 1, own=not self.both)
             svm = train(self.kernel, self.C, [minority, majority, *dropped])
             sides = self._sides(active.samples, svm)
@@ -189,20 +215,28 @@ class Shrinking:
     def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
         expansions, rule = expanded(model_of([svm], self.kernel, None), samples)
         sweep = DecisionPass(Sides(rule, self.shrink_threshold))
-        return np.concatenate(self.engine.run(sweep, expansions, "rows near the boundary"))
+        return np.concatenate(
+            self.engine.run(sweep, expansions, "rows near the boundary")
+        )
 
-    def _represent(self, active: ActiveSet, side: int, own: bool) -> tuple[np.ndarray, Part]:
+    def _represent(
+        self, active: ActiveSet, side: int, own: bool
+    ) -> tuple[np.ndarray, Part]:
         """The representative of each row of a side, as a position in the part, and the part itself."""
         rows = np.flatnonzero(active.y == side)
         weights = active.weights[rows]
         if own or rows.size <= self.n_clusters:
             return np.arange(rows.size), active.part(self.engine, rows, weights)
         labels, chosen = self._clusters(active, rows)
-        labels = np.argsort(np.argsort(chosen))[labels]  # rows of a part are in rising order
+        labels = np.argsort(np.argsort(chosen))[
+            labels
+        ]  # rows of a part are in rising order
         sizes = np.bincount(labels, weights, chosen.size)
         return labels, active.part(self.engine, np.sort(chosen), sizes)
 
-    def _clusters(self, active: ActiveSet, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _clusters(
+        self, active: ActiveSet, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Cluster of each of some rows, and the row that represents each cluster."""
         weights = np.zeros(active.y.size)
         weights[rows] = active.weights[rows]
@@ -218,7 +252,11 @@ class Shrinking:
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
         sample, _ = draw_sample(self.engine, active.samples, drawn)
         found = self._fitted(open_samples(sample), weights[drawn])
-        labels = np.zeros(rows.size, np.int64) if found is None else found.predict(active.samples)[rows]
+        labels = (
+            np.zeros(rows.size, np.int64)
+            if found is None
+            else found.predict(active.samples)[rows]
+        )
         _, labels = np.unique(labels, return_inverse=True)
         return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
 
@@ -228,16 +266,24 @@ class Shrinking:
         while n_clusters > 1:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ClusterWarning)  # about clusters without rows
-                    warnings.simplefilter("ignore", ConvergenceWarning)  # few passes are enough here
-                    return self.clusterer(n_clusters).fit(samples, sample_weight=weights)
+                    warnings.simplefilter(
+                        "ignore", ClusterWarning
+                    )  # about clusters without rows
+                    warnings.simplefilter(
+                        "ignore", ConvergenceWarning
+                    )  # few passes are enough here
+                    return self.clusterer(n_clusters).fit(
+                        samples, sample_weight=weights
+                    )
             except MemoryLimitError:
                 raise
             except InputError:  # fewer distinct rows than clusters
                 n_clusters //= 2
         return None
 
-    def _drop(self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray) -> Part:
+    def _drop(
+        self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
+    ) -> Part:
         """Representatives of the dropped rows, with the weight of these rows alone."""
         rows = np.flatnonzero(active.y < 0)[outside]
         weights = active.weights[rows]
@@ -250,7 +296,9 @@ class Shrinking:
         return active.part(self.engine, chosen, sizes)
 
 
-def drawn_members(labels: np.ndarray, weights: np.ndarray, random_state: Any) -> np.ndarray:
+def drawn_members(
+    labels: np.ndarray, weights: np.ndarray, random_state: Any
+) -> np.ndarray:
     """A member of each cluster, drawn with a probability proportional to its weight.
 
     So a sum over the representatives, each with the weight of its cluster, has the sum over all rows as its
@@ -280,11 +328,17 @@ def model_of(svms: list[SVM], kernel: Kernel, scaling: Scaling | None) -> Model:
     """One SVM as a hyperplane; several as scores over the union of their support vectors."""
     if len(svms) == 1:
         (svm,) = svms
-        return Model(Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, scaling, "float64")
-    numbers, first = np.unique(np.concatenate([one.numbers for one in svms]), return_index=True)
+        return Model(
+            Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, scaling, "float64"
+        )
+    numbers, first = np.unique(
+        np.concatenate([one.numbers for one in svms]), return_index=True
+    )
     basis = np.concatenate([one.vectors for one in svms])[first]
     coef = np.zeros((numbers.size, len(svms)))
     for c, one in enumerate(svms):
-        np.add.at(coef[:, c], np.searchsorted(numbers, one.numbers), one.coef)  # a row may represent twice
+        np.add.at(
+            coef[:, c], np.searchsorted(numbers, one.numbers), one.coef
+        )  # a row may represent twice
     scores = Scores(coef, -np.array([one.offset for one in svms]))
     return Model(scores, kernel, np.ascontiguousarray(basis), scaling, "float64")

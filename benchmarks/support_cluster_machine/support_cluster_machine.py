@@ -69,7 +69,10 @@ class NamedRule:
     def table(self, rows: Any) -> dict[str, np.ndarray]:
         """Class and margin of each row."""
         values = self.decide(rows)
-        return {"class": self.classes[clusters_of(values)], "margin": margins_of(values)}
+        return {
+            "class": self.classes[clusters_of(values)],
+            "margin": margins_of(values),
+        }
 
 
 @estimator
@@ -231,26 +234,41 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         svms, ends, names, history = [], [], classes.tolist(), list[dict[str, Any]]()
         with connected(self.engine), self._open_engine(self.n_jobs) as engine:
             chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
-            drawn, moments = draw_sample(engine, samples, chosen, moments=self.scale == "standard")
-            given, is_part = (self.scale, drawn, moments), chosen.size < samples.n_samples
+            drawn, moments = draw_sample(
+                engine, samples, chosen, moments=self.scale == "standard"
+            )
+            given, is_part = (
+                (self.scale, drawn, moments),
+                chosen.size < samples.n_samples,
+            )
             scaling = treat(*given, sources=samples.sources, is_part=is_part).scaling
             sample = scaled_matrix(drawn, scaling).astype(np.float64)
             kernel = default_kernel(self, with_short_indices(sample), None)
             rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
             clusterer = self._clusterer(kernel, random_state)
             for c in [1] if classes.size == 2 else range(classes.size):
-                sign = 1 if 2 * counts[c] <= codes.size else -1  # the smaller side is the positive one
+                sign = (
+                    1 if 2 * counts[c] <= codes.size else -1
+                )  # the smaller side is the positive one
                 positive = (codes == c) == (sign > 0)
                 name = names[c] if sign > 0 or classes.size > 2 else names[0]
                 record = tag(history.append, **{"class": name})
                 weights = weight_of_rows(self.class_weight, classes, codes, positive)
-                shrinking = self._shrinking(positive, engine, kernel, clusterer, random_state, record)
-                svm, end = shrinking.run(rows, np.where(positive, 1, -1).astype(np.int8), weights)
-                svms.append(svm._replace(coef=sign * svm.coef, offset=sign * svm.offset))
+                shrinking = self._shrinking(
+                    positive, engine, kernel, clusterer, random_state, record
+                )
+                svm, end = shrinking.run(
+                    rows, np.where(positive, 1, -1).astype(np.int8), weights
+                )
+                svms.append(
+                    svm._replace(coef=sign * svm.coef, offset=sign * svm.offset)
+                )
                 ends.append(end)
         import pandas as pd
 
-        self.model_ = replace(model_of(svms, kernel, scaling), encoding=samples.encoding)
+        self.model_ = replace(
+            model_of(svms, kernel, scaling), encoding=samples.encoding
+        )
         self.gamma_, self.history_ = kernel.gamma, pd.DataFrame(history)
         self.report_ = {
             "classes": names,
@@ -262,7 +280,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         return self
 
     def predict(
-        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+        self,
+        X: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        element: str | None = None,
     ) -> np.ndarray | None:
         """The class of rows.
 
@@ -285,7 +307,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         numbers = super().predict(X, out, element=element)
         return None if numbers is None else self.classes_[numbers]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, element: str | None = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        element: str | None = None,
+    ) -> float:
         """Share of the rows whose class is predicted.
 
         Parameters
@@ -308,11 +337,19 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         samples = read_input(self, X, reset=False, element=element)
         labels = read_classes(y, X, samples)
-        weights = None if sample_weight is None else read_weights(sample_weight, samples.n_samples)[0]
+        weights = (
+            None
+            if sample_weight is None
+            else read_weights(sample_weight, samples.n_samples)[0]
+        )
         try:
-            return float(accuracy_score(labels, self.predict(samples), sample_weight=weights))
+            return float(
+                accuracy_score(labels, self.predict(samples), sample_weight=weights)
+            )
         except (TypeError, ValueError) as error:
-            raise InputError(f"y has values beside classes_ ({one_line(error)}); give classes.") from error
+            raise InputError(
+                f"y has values beside classes_ ({one_line(error)}); give classes."
+            ) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Refuse to write a model file, as `mmcnb.load` reads none of this class.
@@ -327,29 +364,53 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         InputError
             Always.
         """
-        raise InputError(f"{type(self).__name__} is not written to {path}; keep the model with pickle.")
+        raise InputError(
+            f"{type(self).__name__} is not written to {path}; keep the model with pickle."
+        )
 
-    def _features(self, X: Any, element: str | None = None, **_: Any) -> tuple[Samples, Any]:
+    def _features(
+        self, X: Any, element: str | None = None, **_: Any
+    ) -> tuple[Samples, Any]:
         """The rows as expansions over all support vectors."""
         check_is_fitted(self, "model_")
-        rows, rule = expanded(self.model_, read_input(self, X, reset=False, element=element))
+        rows, rule = expanded(
+            self.model_, read_input(self, X, reset=False, element=element)
+        )
         return rows, NamedRule(rule, self.classes_)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        Interval(0.0, np.inf if self.stop == "balance" else 1.0, optional=True).check("level", self.level)
+        Interval(0.0, np.inf if self.stop == "balance" else 1.0, optional=True).check(
+            "level", self.level
+        )
 
     def _shrinking(self, positive: np.ndarray, *given: Any) -> Shrinking:
         """The rounds of the SVM of some positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
         # Measured by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * positive.sum(), 100, 1000))
-        own = values_of(self, "C", "shrink_threshold", "stop", "max_rounds", "representative")
-        own |= {"n_clusters": n_clusters, "level": float(level), "both": self.clustered == "both"}
+        own = values_of(
+            self, "C", "shrink_threshold", "stop", "max_rounds", "representative"
+        )
+        own |= {
+            "n_clusters": n_clusters,
+            "level": float(level),
+            "both": self.clustered == "both",
+        }
         return Shrinking(*given, **own)
 
-    def _clusterer(self, kernel: Kernel, random_state: Any) -> Callable[[int], KernelKMeans]:
-        names = "kernel", "degree", "coef0", "memory_limit", "n_jobs", "verbose", "engine"
+    def _clusterer(
+        self, kernel: Kernel, random_state: Any
+    ) -> Callable[[int], KernelKMeans]:
+        names = (
+            "kernel",
+            "degree",
+            "coef0",
+            "memory_limit",
+            "n_jobs",
+            "verbose",
+            "engine",
+        )
         shared = values_of(self, *names) | {
             "gamma": kernel.gamma,
             "n_landmarks": LANDMARKS,
@@ -358,7 +419,12 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         }
 
         def clusterer(n_clusters: int) -> KernelKMeans:
-            size, seed = max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters), int(random_state.randint(2**31 - 1))
-            return KernelKMeans(n_clusters, sample_size=size, random_state=seed, **shared)
+            size, seed = (
+                max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters),
+                int(random_state.randint(2**31 - 1)),
+            )
+            return KernelKMeans(
+                n_clusters, sample_size=size, random_state=seed, **shared
+            )
 
         return clusterer

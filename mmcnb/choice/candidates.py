@@ -21,7 +21,9 @@ GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN, KNOWN = "margin", "known labels"
 LAYOUT, TREE = "layout", "merge tree"
 
-Maker = Callable[[], Any]  # gives labels of the nodes, or a pair of labels and a model, or None
+Maker = Callable[
+    [], Any
+]  # gives labels of the nodes, or a pair of labels and a model, or None
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,11 @@ class Candidate:
     def to_dict(self, sizes: np.ndarray) -> dict[str, Any]:
         """A row of the report; the sizes of the nodes give those of the clusters."""
         shares = np.bincount(self.labels, sizes) / sizes.sum()
-        row = {"candidate": self.name, **self.score._asdict(), "shares": np.sort(shares)[::-1].tolist()}
+        row = {
+            "candidate": self.name,
+            **self.score._asdict(),
+            "shares": np.sort(shares)[::-1].tolist(),
+        }
         return row | {"broken": self.broken, "seconds": self.seconds}
 
 
@@ -69,17 +75,25 @@ def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Make
         return genie_at(tree(), graph.sizes, n_clusters, gini)
 
     def in_layout() -> np.ndarray | None:
-        return kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, n_clusters, seed)
+        return kmeans_in_layout(
+            layout(graph.edges(15)[0], seed), graph.sizes, n_clusters, seed
+        )
 
     found: list[tuple[str, Maker]] = [
-        *((f"communities {count}", partial(communities, count)) for count in NEIGHBOURS),
+        *(
+            (f"communities {count}", partial(communities, count))
+            for count in NEIGHBOURS
+        ),
         *((f"linkage {gini}", partial(linkage, gini)) for gini in GINI_THRESHOLDS),
     ]
     return [*found, (LAYOUT, in_layout)] if graph.is_unit else found
 
 
 def candidates(
-    graph: NodeGraph, n_clusters: int, made: Sequence[tuple[str, Maker]], each: Any = map
+    graph: NodeGraph,
+    n_clusters: int,
+    made: Sequence[tuple[str, Maker]],
+    each: Any = map,
 ) -> tuple[list[Candidate], dict[str, str]]:
     """Judged candidates, in the order of their makers, which run side by side.
 
@@ -112,14 +126,22 @@ def candidates(
     >>> len(found), left_out
     (7, {})
     """
-    each = each if len(made) > 1 else map  # one alone has all threads for its own passes
-    backwards = list(each(partial(_judged, graph, n_clusters), made[::-1]))  # the slowest comes last
+    each = (
+        each if len(made) > 1 else map
+    )  # one alone has all threads for its own passes
+    backwards = list(
+        each(partial(_judged, graph, n_clusters), made[::-1])
+    )  # the slowest comes last
     judged = list(zip([name for name, _ in made], backwards[::-1], strict=True))
     found = [one for _, one in judged if isinstance(one, Candidate)]
     left_out = {name: one for name, one in judged if isinstance(one, str)}
     if not found:
-        reasons = ", ".join(f"{name}: {reason.removesuffix('.')}" for name, reason in left_out.items())
-        raise InputError(f"no candidate has {n_clusters} clusters ({reasons}); give fewer clusters.")
+        reasons = ", ".join(
+            f"{name}: {reason.removesuffix('.')}" for name, reason in left_out.items()
+        )
+        raise InputError(
+            f"no candidate has {n_clusters} clusters ({reasons}); give fewer clusters."
+        )
     return found, left_out
 
 
@@ -132,7 +154,9 @@ def with_known(
     """
     if known is None:
         return found
-    found = [replace(one, broken=known.broken(one.labels[graph.node_of])) for one in found]
+    found = [
+        replace(one, broken=known.broken(one.labels[graph.node_of])) for one in found
+    ]
     labels = spread(graph, known, n_clusters)
     if labels is None or np.unique(labels).size < n_clusters:
         return found
@@ -140,13 +164,19 @@ def with_known(
     return [*found, Candidate(KNOWN, labels, judge(graph, labels), broken=broken)]
 
 
-def _judged(graph: NodeGraph, n_clusters: int, made: tuple[str, Maker]) -> Candidate | str:
+def _judged(
+    graph: NodeGraph, n_clusters: int, made: tuple[str, Maker]
+) -> Candidate | str:
     """A candidate, or why there is none."""
     name, make = made
     started = time.perf_counter()
     try:
         result = make()
-    except (InputError, IndexError, ValueError) as error:  # of numbers beyond its range: no end of the fit
+    except (
+        InputError,
+        IndexError,
+        ValueError,
+    ) as error:  # of numbers beyond its range: no end of the fit
         return str(error) or type(error).__name__
     labels, model = result if isinstance(result, tuple) else (result, None)
     if labels is None or np.unique(labels).size != n_clusters:

@@ -70,11 +70,18 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
     return Score(INFORMATION_WEIGHT * information + gap, information, gap)
 
 
-def cluster_weights(graph: NodeGraph, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def cluster_weights(
+    graph: NodeGraph, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
     """Weight of the edges between each two clusters, of shape (k, k), symmetric."""
     weights, loops = graph.edges()
-    ends = np.repeat(labels, np.diff(weights.indptr)) * n_clusters + labels[weights.indices]
-    counted: Any = np.bincount(ends, weights.data, n_clusters**2).reshape(n_clusters, n_clusters)
+    ends = (
+        np.repeat(labels, np.diff(weights.indptr)) * n_clusters
+        + labels[weights.indices]
+    )
+    counted: Any = np.bincount(ends, weights.data, n_clusters**2).reshape(
+        n_clusters, n_clusters
+    )
     table = (counted + counted.T) / 2
     table[np.diag_indices(n_clusters)] += np.bincount(labels, loops, n_clusters)
     return np.asarray(table)
@@ -107,7 +114,9 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
         between = 2.0 * distances[~across][-1]
     else:
         between = weighted_quantile(distances, weights * across, ACROSS_QUANTILE)
-    return math.log(between / weighted_quantile(distances, weights * ~across, WITHIN_QUANTILE))
+    return math.log(
+        between / weighted_quantile(distances, weights * ~across, WITHIN_QUANTILE)
+    )
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:

@@ -113,9 +113,13 @@ def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
     for one in range(n_clusters):
         half[np.flatnonzero(known.labels == one)[::2]] = True
     for out, kept in ((half, ~half), (~half, half)):
-        found = spread(graph, KnownRows(known.rows[kept], known.labels[kept]), n_clusters)
+        found = spread(
+            graph, KnownRows(known.rows[kept], known.labels[kept]), n_clusters
+        )
         if found is None:
             wrong += int(out.sum())
         else:
-            wrong += _mismatched(known.labels[out], found[graph.node_of][known.rows[out]])
+            wrong += _mismatched(
+                known.labels[out], found[graph.node_of][known.rows[out]]
+            )
     return wrong / known.rows.size

@@ -38,7 +38,9 @@ def matched(table: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def changes(table: np.ndarray, before: Sequence[float], after: Sequence[float]) -> list[dict[str, Any]]:
+def changes(
+    table: np.ndarray, before: Sequence[float], after: Sequence[float]
+) -> list[dict[str, Any]]:
     """What became of each number that has rows before or after.
 
     Parameters
@@ -69,6 +71,8 @@ def changes(table: np.ndarray, before: Sequence[float], after: Sequence[float]) 
     kinds = np.select(cases, ["gone", "new", "split", "merged"], "kept").tolist()
     return [
         {"number": number, "change": kind, "before": old, "after": new}
-        for number, (kind, old, new) in enumerate(zip(kinds, before, after, strict=True))
+        for number, (kind, old, new) in enumerate(
+            zip(kinds, before, after, strict=True)
+        )
         if old or new
     ]

@@ -20,7 +20,13 @@ from mmcnb.choice.judge import (
     gap_between,
     mutual_information,
 )
-from mmcnb.graph.communities import LEAST_LINK, MergeTree, by_first, communities_by, merge_tree
+from mmcnb.graph.communities import (
+    LEAST_LINK,
+    MergeTree,
+    by_first,
+    communities_by,
+    merge_tree,
+)
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
 GATE = 2.5  # spreads below the loss without structure
@@ -101,21 +107,30 @@ class Structure:
     def shares(self, sharpness: float) -> np.ndarray:
         """How likely each partition is, by its score and its persistence."""
         scores = np.array([one.score for one in self.partitions])
-        shares = np.exp(sharpness * (scores - scores.max())) * [one.persistence for one in self.partitions]
+        shares = np.exp(sharpness * (scores - scores.max())) * [
+            one.persistence for one in self.partitions
+        ]
         return np.asarray(shares / shares.sum())
 
     def agreements(self, labels: np.ndarray) -> np.ndarray:
         """Adjusted Rand index of a partition with each; 0 in place of less."""
-        found = [agreement(labels, one.labels, self.graph.counts) for one in self.partitions]
+        found = [
+            agreement(labels, one.labels, self.graph.counts) for one in self.partitions
+        ]
         return np.maximum(np.array(found), 0.0)
 
     def judged(self, labels: np.ndarray) -> Partition:
         """A partition of the nodes with its evidence; it persists if one is found that is nearly the same."""
-        same = np.dot(self.agreements(labels) >= 0.95, [one.persistence for one in self.partitions])
+        same = np.dot(
+            self.agreements(labels) >= 0.95,
+            [one.persistence for one in self.partitions],
+        )
         return judged(self.graph, self.d, labels, int(same))
 
 
-def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) -> Structure:
+def structure(
+    graph: NodeGraph, n_clusters: int | None = None, each: Any = map
+) -> Structure:
     """Partitions of a graph at many resolutions, of 2 clusters or more, and of 6 nodes or more in the mean.
 
     Parameters
@@ -148,7 +163,11 @@ def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) 
     for edges in graphs if n_clusters is None else ():
         found += each(partial(communities_by, *edges), np.geomspace(3.14, 0.02, 13))
     keys = [blake2b(one.tobytes(), digest_size=16).digest() for one in found]
-    kept = {key: one for key, one in zip(keys, found, strict=True) if 2 <= one.max() + 1 <= graph.n_nodes / 6}
+    kept = {
+        key: one
+        for key, one in zip(keys, found, strict=True)
+        if 2 <= one.max() + 1 <= graph.n_nodes / 6
+    }
     d = dimension(graph)
     partitions = each(lambda key: judged(graph, d, kept[key], keys.count(key)), kept)
     return Structure(graph, trees[0], d, list(partitions))
@@ -157,7 +176,11 @@ def structure(graph: NodeGraph, n_clusters: int | None = None, each: Any = map) 
 def _cuts(tree: MergeTree) -> list[np.ndarray]:
     """Cuts of a tree at links in equal ratios."""
     links = np.geomspace(0.01, 4.0, 22)
-    numbers, link, ratio = [tree.n_at(link) for link in links], links[-1], links[1] / links[0]
+    numbers, link, ratio = (
+        [tree.n_at(link) for link in links],
+        links[-1],
+        links[1] / links[0],
+    )
     while MANY < numbers[-1] <= min(MOST_CLUSTERS, tree.n_pieces - 1):
         link *= ratio
         numbers.append(tree.n_at(link))
@@ -201,7 +224,17 @@ def terms_of_loss(n: Any, k: Any, entropy: Any, d: Any) -> np.ndarray:
 def terms_of_spread(n: Any, entropy: Any, d: Any) -> np.ndarray:
     """The terms of the logarithm of the spread of that, of shape (..., 6)."""
     i, one = 1 / np.maximum(d, 1.2), np.ones_like(entropy)
-    return np.stack([one, one * i, one * np.log(n), one * i * np.log(n), one * entropy, i * entropy], axis=-1)
+    return np.stack(
+        [
+            one,
+            one * i,
+            one * np.log(n),
+            one * i * np.log(n),
+            one * entropy,
+            i * entropy,
+        ],
+        axis=-1,
+    )
 
 
 def significance(n: float, k: Any, loss: Any, entropy: Any, d: float) -> Any:
@@ -226,7 +259,9 @@ def significance(n: float, k: Any, loss: Any, entropy: Any, d: float) -> Any:
     return (terms_of_loss(n, k, entropy, d) @ LOSS - np.log(loss)) / spread
 
 
-def judged(graph: NodeGraph, d: float, labels: np.ndarray, persistence: int = 1) -> Partition:
+def judged(
+    graph: NodeGraph, d: float, labels: np.ndarray, persistence: int = 1
+) -> Partition:
     """A partition with its evidence.
 
     Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z).
@@ -238,13 +273,19 @@ def judged(graph: NodeGraph, d: float, labels: np.ndarray, persistence: int = 1)
     entropy = float(-(volumes * np.log(volumes)).sum())
     loss = float(np.clip(1 - information / max(entropy, 1e-9), 1e-4, 1.0))
     z = float(significance(n, k, loss, entropy, d))
-    rest = gap - 0.06 * max(0.0, np.log(n / 100)) * np.log(k) + 1.4 / d * np.log1p(max(z, 0.0))
+    rest = (
+        gap
+        - 0.06 * max(0.0, np.log(n / 100)) * np.log(k)
+        + 1.4 / d * np.log1p(max(z, 0.0))
+    )
     score = INFORMATION_WEIGHT * information / np.log(k + 1) + rest
     J = INFORMATION_WEIGHT * information / (np.log(k) or 1.0) + gap
     return Partition(labels, k, entropy, loss, float(J), z, float(score), persistence)
 
 
-def agreement(one: np.ndarray, other: np.ndarray, counts: np.ndarray | None = None) -> float:
+def agreement(
+    one: np.ndarray, other: np.ndarray, counts: np.ndarray | None = None
+) -> float:
     """Adjusted Rand index of labels from 0, of nodes that stand for so many rows each."""
     shape = int(one.max()) + 1, int(other.max()) + 1
     pairs: np.ndarray = np.bincount(one * shape[1] + other, counts, shape[0] * shape[1])
@@ -280,10 +321,15 @@ class Number:
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of a report."""
-        return {name: getattr(self, name) for name in ("n_clusters", "reason", "next_best", "agreement")}
+        return {
+            name: getattr(self, name)
+            for name in ("n_clusters", "reason", "next_best", "agreement")
+        }
 
 
-def given_number(graph: NodeGraph, n_clusters: int, each: Any, reason: str = "") -> tuple[Number, Structure]:
+def given_number(
+    graph: NodeGraph, n_clusters: int, each: Any, reason: str = ""
+) -> tuple[Number, Structure]:
     """A number that is given, with the cut of the tree that has it."""
     found = structure(graph, n_clusters, each)
     return Number(n_clusters, found.tree.labels(n_clusters), reason), found
@@ -301,7 +347,9 @@ def found_number(
     return replace(number, n_clusters=int(labels.max()) + 1, labels=labels), found
 
 
-def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpness: float = 8.0) -> Number:
+def best_number(
+    found: Structure, least: int = 1, most: float = np.inf, sharpness: float = 8.0
+) -> Number:
     """The number of clusters of the partition with the largest expected agreement.
 
     Each partition is as likely as its score and its persistence say. Clusters that are two or more groups
@@ -323,15 +371,28 @@ def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpnes
     strongest = max((one.z for one in found.partitions), default=0.0)
     if least < 2 and strongest <= GATE:
         why = f"no partition differs from rows without structure by {GATE} (at most {strongest:.1f})"
-        return Number(1, np.zeros(found.graph.n_nodes, np.int64), f"one cluster: {why}.")
+        return Number(
+            1, np.zeros(found.graph.n_nodes, np.int64), f"one cluster: {why}."
+        )
     partitions = [one for one in found.partitions if least <= one.n_clusters <= most]
     if not partitions:
         k = int(min(max(least, 2), found.tree.n_pieces, most))
-        return Number(k, found.tree.labels(k), "no resolution has a number in the range.")
-    likely = [pair for pair in zip(found.shares(sharpness), found.partitions, strict=True) if pair[0] > 1e-6]
+        return Number(
+            k, found.tree.labels(k), "no resolution has a number in the range."
+        )
+    likely = [
+        pair
+        for pair in zip(found.shares(sharpness), found.partitions, strict=True)
+        if pair[0] > 1e-6
+    ]
     agree = partial(agreement, counts=found.graph.counts)
-    expected = [sum(p * agree(one.labels, other.labels) for p, other in likely) for one in partitions]
-    ranked = np.round(expected, ROUNDING_DIGITS)  # of equally good partitions the first counts
+    expected = [
+        sum(p * agree(one.labels, other.labels) for p, other in likely)
+        for one in partitions
+    ]
+    ranked = np.round(
+        expected, ROUNDING_DIGITS
+    )  # of equally good partitions the first counts
     best = int(np.argmax(ranked))
     whole, before = partitions[best].labels, partitions[best].n_clusters
     labels = split(found.groups, whole, found.graph.counts)
@@ -339,14 +400,22 @@ def best_number(found: Structure, least: int = 1, most: float = np.inf, sharpnes
     k = int(labels.max()) + 1
     reason = f"{k} clusters: their expected agreement with the right partition is {expected[best]:.2f}"
     reason += f", after {before} were split at gaps inside" if k > before else ""
-    others = (i for i, one in enumerate(partitions) if one.n_clusters not in (k, before))
+    others = (
+        i for i, one in enumerate(partitions) if one.n_clusters not in (k, before)
+    )
     following = max(others, key=ranked.__getitem__, default=None)
     next_best = None if following is None else partitions[following].n_clusters
-    reason += "" if following is None else f"; next are {next_best} with {expected[following]:.2f}"
+    reason += (
+        ""
+        if following is None
+        else f"; next are {next_best} with {expected[following]:.2f}"
+    )
     return Number(k, labels, f"{reason}.", next_best, float(expected[best]))
 
 
-def layers(found: Structure, labels: np.ndarray, most: int = 5, least_gain: float = 0.01) -> list[Partition]:
+def layers(
+    found: Structure, labels: np.ndarray, most: int = 5, least_gain: float = 0.01
+) -> list[Partition]:
     """A partition that was taken, and the cuts of the tree that add most to the expected agreement.
 
     Parameters
@@ -388,7 +457,9 @@ def layers(found: Structure, labels: np.ndarray, most: int = 5, least_gain: floa
     return sorted(made, key=lambda one: one.n_clusters)
 
 
-def layer_rows(found: Structure, labels: np.ndarray, sizes: np.ndarray) -> list[dict[str, Any]]:
+def layer_rows(
+    found: Structure, labels: np.ndarray, sizes: np.ndarray
+) -> list[dict[str, Any]]:
     """Figures of the layers; each node stands for so many of all rows."""
     rows = []
     for one in layers(found, labels):
@@ -402,7 +473,9 @@ def layer_rows(found: Structure, labels: np.ndarray, sizes: np.ndarray) -> list[
 # -- inner splits ----------------------------------------------------------------------------------
 
 
-def real_merges(graph: NodeGraph, tree: MergeTree, d: float, clear: float = 2.0) -> np.ndarray:
+def real_merges(
+    graph: NodeGraph, tree: MergeTree, d: float, clear: float = 2.0
+) -> np.ndarray:
     """Which merges of a tree join two groups of 8 nodes or more: their link is far below that by chance.
 
     Parameters
@@ -428,19 +501,29 @@ def real_merges(graph: NodeGraph, tree: MergeTree, d: float, clear: float = 2.0)
     squares = [u**2 * i, v**2, w**2, w * v, v**2 * i, w**2 * i]
     products = [v * w * i, u * v * i, u * w * i, e, e * i, e * r]
     expected = np.stack([*first, *squares, *products], axis=1) @ LINK
-    evidence = expected - np.log(np.maximum(tree.links, LEAST_LINK)) + _valleys(graph, tree, d) / 2
+    evidence = (
+        expected
+        - np.log(np.maximum(tree.links, LEAST_LINK))
+        + _valleys(graph, tree, d) / 2
+    )
     return np.asarray((evidence > clear) & (a >= 8))
 
 
 def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     """How much sparser the rows are between the two sides of each merge than within, as a power of d."""
-    far = np.log(np.maximum(graph.distances[:, min(9, graph.distances.shape[1] - 1)], LEAST_DISTANCE))
+    far = np.log(
+        np.maximum(
+            graph.distances[:, min(9, graph.distances.shape[1] - 1)], LEAST_DISTANCE
+        )
+    )
     edges = graph.edges()[0].tocoo()
     one, other = tree.piece_of_node[edges.row], tree.piece_of_node[edges.col]
     across, of_edges = one != other, (far[edges.row] + far[edges.col]) / 2
     merge = tree.merge_of_pieces(one[across], other[across])
     count = np.bincount(merge, minlength=tree.links.size)
-    between = np.bincount(merge, of_edges[across], tree.links.size) / np.maximum(count, 1)
+    between = np.bincount(merge, of_edges[across], tree.links.size) / np.maximum(
+        count, 1
+    )
     within = (tree.sums(far) / tree.sums(np.ones(far.size)))[tree.merges].mean(axis=1)
     return np.where(count > 0, np.clip(d * (between - within), -1.0, 1.5), 1.5)
 
@@ -485,7 +568,10 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
     """Labels in which clusters of less than a weight of nodes have joined those they are linked to most."""
     while (sizes := np.bincount(labels, graph.sizes)).min() < least and sizes.size > 1:
-        table, smallest = cluster_weights(graph, labels, sizes.size), int(sizes.argmin())
+        table, smallest = (
+            cluster_weights(graph, labels, sizes.size),
+            int(sizes.argmin()),
+        )
         link = table[smallest] / table.sum(axis=1)
         link[smallest] = -1.0
         labels = by_first(np.where(labels == smallest, link.argmax(), labels))

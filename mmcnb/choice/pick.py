@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
-from mmcnb.choice.judge import ROUNDING_DIGITS, cluster_weights, judge, mutual_information
+from mmcnb.choice.judge import (
+    ROUNDING_DIGITS,
+    cluster_weights,
+    judge,
+    mutual_information,
+)
 from mmcnb.choice.number import GATE, Number, Structure, agreement, split
 from mmcnb.columns.columns import SingleColumns
 from mmcnb.graph.communities import communities_at
@@ -23,7 +28,11 @@ FEWEST_MERGES, MOST_ROUNDS, JUDGED = 8, 6, 10
 
 
 def pick(
-    graph: NodeGraph, found: Sequence[Candidate], seed: int, tolerance: float = 0.0, repairs: bool = True
+    graph: NodeGraph,
+    found: Sequence[Candidate],
+    seed: int,
+    tolerance: float = 0.0,
+    repairs: bool = True,
 ) -> Candidate:
     """The candidate with the largest J, repaired.
 
@@ -46,12 +55,21 @@ def pick(
         One of these, or a repaired one.
     """
     bound = min(one.broken or 0.0 for one in found) + tolerance
-    best = max((one for one in found if (one.broken or 0.0) <= bound), key=led)  # the first of equal ones
+    best = max(
+        (one for one in found if (one.broken or 0.0) <= bound), key=led
+    )  # the first of equal ones
     k = int(best.labels.max()) + 1
-    if not repairs or best.model is not None or best.broken is not None or not 2 < k <= MOST_REPAIRED:
+    if (
+        not repairs
+        or best.model is not None
+        or best.broken is not None
+        or not 2 < k <= MOST_REPAIRED
+    ):
         return best
     labels = repaired(graph, best.labels, seed)
-    better = replace(best, name=f"{best.name}{REPAIRED}", labels=labels, score=judge(graph, labels))
+    better = replace(
+        best, name=f"{best.name}{REPAIRED}", labels=labels, score=judge(graph, labels)
+    )
     return better if better.score.J > best.score.J + LEAST_GAIN else best
 
 
@@ -98,12 +116,17 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     ndarray of shape (p,), int64
         Labels whose J is at least that of the given ones.
     """
-    score, halves = judge(graph, labels).J, dict[bytes, Any]()  # most clusters stay as they are
+    score, halves = (
+        judge(graph, labels).J,
+        dict[bytes, Any](),
+    )  # most clusters stay as they are
     for _ in range(MOST_ROUNDS):
         likely = nlargest(JUDGED, _moves(graph, labels, seed, halves), key=_rounded)
         judged = [(judge(graph, other).J, other) for _, other in likely]
         best = max(judged, key=_rounded, default=(-np.inf, labels))
-        if best[0] <= score + 1e-9:  # the same clusters in another order have another rounding
+        if (
+            best[0] <= score + 1e-9
+        ):  # the same clusters in another order have another rounding
             break
         score, labels = best
     return labels
@@ -137,7 +160,9 @@ def _moves(
             yield mutual_information(cluster_weights(graph, other, k)), other
 
 
-def _halved(graph: NodeGraph, nodes: np.ndarray, seed: int, halves: dict[bytes, Any]) -> np.ndarray | None:
+def _halved(
+    graph: NodeGraph, nodes: np.ndarray, seed: int, halves: dict[bytes, Any]
+) -> np.ndarray | None:
     """Which of some nodes make the second of two communities; None if there are no two."""
     if nodes.size < 2:
         return None
@@ -153,7 +178,9 @@ def _linked_pairs(table: np.ndarray) -> list[tuple[int, int]]:
     volumes = table.sum(axis=1)
     pairs = list(combinations(range(volumes.size), 2))
     link = {pair: table[pair] / (volumes[pair[0]] * volumes[pair[1]]) for pair in pairs}
-    return sorted(pairs, key=lambda pair: -link[pair])[: max(FEWEST_MERGES, volumes.size)]
+    return sorted(pairs, key=lambda pair: -link[pair])[
+        : max(FEWEST_MERGES, volumes.size)
+    ]
 
 
 def _joined(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -187,16 +214,22 @@ def doubts(seen: Structure, labels: np.ndarray, number: Number) -> list[str]:
     list of str
     """
     if labels.max() == 0:
-        return [number.reason.removesuffix(".") or "one cluster contains all rows, as asked"]
+        return [
+            number.reason.removesuffix(".") or "one cluster contains all rows, as asked"
+        ]
     found, z = list[str](), seen.judged(labels).z
     if z <= GATE:
         found.append(f"{NO_STRUCTURE} (evidence {z:.1f}, of {GATE} needed)")
     elif z < 2 * GATE or seen.d < 1.1:  # gaps of rows along a line look like clusters
         found.append(f"the evidence for clusters is weak ({z:.1f})")
-    if (more := int(split(seen.groups, labels, seen.graph.counts).max() - labels.max())) > 0:
+    if (
+        more := int(split(seen.groups, labels, seen.graph.counts).max() - labels.max())
+    ) > 0:
         found.append(f"a look into the clusters finds {more} more")
     if number.agreement < LIKELY_NUMBER:
-        found.append(f"the expected agreement with the right partition is {number.agreement:.2f}")
+        found.append(
+            f"the expected agreement with the right partition is {number.agreement:.2f}"
+        )
     return found
 
 
@@ -230,7 +263,11 @@ def trust(
         reason = [*doubts, "there is one cluster"][0]
         return {"level": "low", "reason": f"{reason}.", "agreement": 0.0, "columns": []}
     agreement = _agreement_of(best, others)
-    agreed = f"other candidates agree by {agreement:.2f}" if others else "there is no other candidate"
+    agreed = (
+        f"other candidates agree by {agreement:.2f}"
+        if others
+        else "there is no other candidate"
+    )
     figures = f"{agreed}, and J is {best.score.J:.2f}"
     if single is not None:
         level, reason = "low", f"{single.sentence}."
@@ -244,7 +281,12 @@ def trust(
     else:
         level, reason = "medium", f"{'; '.join([*doubts, figures])}."
     columns = single.names if single else []
-    return {"level": level, "reason": reason, "agreement": agreement, "columns": columns}
+    return {
+        "level": level,
+        "reason": reason,
+        "agreement": agreement,
+        "columns": columns,
+    }
 
 
 def _agreement_of(best: Candidate, others: Sequence[Candidate]) -> float:

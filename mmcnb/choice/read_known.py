@@ -12,7 +12,9 @@ from mmcnb.samples._arrays import plain_values
 MOST_ROWS = 2000  # that are used; more do not change which partition is picked
 
 
-def read_known_rows(partial_labels: Any, n_samples: int, n_clusters: int) -> KnownRows | None:
+def read_known_rows(
+    partial_labels: Any, n_samples: int, n_clusters: int
+) -> KnownRows | None:
     """Known labels of some rows; None where there are none.
 
     Parameters
@@ -40,12 +42,17 @@ def read_known_rows(partial_labels: Any, n_samples: int, n_clusters: int) -> Kno
     ([3, 7], [0, 1])
     """
     if isinstance(partial_labels, Mapping):
-        rows, labels = _whole(list(partial_labels)), _whole(list(partial_labels.values()))
+        rows, labels = (
+            _whole(list(partial_labels)),
+            _whole(list(partial_labels.values())),
+        )
     else:
         rows, labels = np.arange(n_samples), _whole(partial_labels)
     if not rows.shape == labels.shape == (rows.size,):
         fault = f"partial_labels has the shape {labels.shape} for {rows.size} rows; give one label a row"
-        raise InputError(f"{fault}, -1 where there is none, or a dict of row numbers and labels.")
+        raise InputError(
+            f"{fault}, -1 where there is none, or a dict of row numbers and labels."
+        )
     bad = (rows < 0) | (rows >= n_samples)
     if bad.any():
         fault = f"partial_labels names row {rows[bad][0]}"
@@ -56,7 +63,9 @@ def read_known_rows(partial_labels: Any, n_samples: int, n_clusters: int) -> Kno
     bad = (labels < 0) | (labels >= n_clusters)
     if bad.any():
         fault = f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}"
-        raise InputError(f"{fault}; give labels from 0 to {n_clusters - 1}, and -1 where there is none.")
+        raise InputError(
+            f"{fault}; give labels from 0 to {n_clusters - 1}, and -1 where there is none."
+        )
     if not rows.size:
         return None
     step = -(-rows.size // MOST_ROWS)
@@ -66,7 +75,9 @@ def read_known_rows(partial_labels: Any, n_samples: int, n_clusters: int) -> Kno
 def _whole(given: Any) -> np.ndarray:
     """Whole numbers, of any numeric type."""
     values = plain_values(given, "partial_labels")
-    numeric = values.dtype.kind in "iuf" and bool((np.abs(values.astype(np.float64)) < 2**63).all())
+    numeric = values.dtype.kind in "iuf" and bool(
+        (np.abs(values.astype(np.float64)) < 2**63).all()
+    )
     whole = values.astype(np.int64) if numeric else np.zeros(values.shape, np.int64)
     if not numeric or not (whole == values).all():
         fault = "partial_labels holds what is no whole number"

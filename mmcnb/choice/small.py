@@ -13,7 +13,9 @@ from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold
 
 
-def small_clusters(sample: Any, graph: NodeGraph, seed: int, each: Any = map) -> np.ndarray:
+def small_clusters(
+    sample: Any, graph: NodeGraph, seed: int, each: Any = map
+) -> np.ndarray:
     """Small clusters in a sample that was drawn twice: groups of 8 nodes or more, half of them far rows.
 
     A group is what remains of the merge tree without its real merges. Rows of noise, whose seventh neighbour
@@ -49,7 +51,9 @@ def small_clusters(sample: Any, graph: NodeGraph, seed: int, each: Any = map) ->
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
     usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    most = noise_threshold(usual, graph.sizes, "auto", deviations=6.0)  # such a distance is still usual
+    most = noise_threshold(
+        usual, graph.sizes, "auto", deviations=6.0
+    )  # such a distance is still usual
     scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
     dense = np.flatnonzero((scales <= most)[whole.node_of])
     inner = whole
@@ -98,7 +102,9 @@ def set_apart(graph: NodeGraph, one: Candidate, small: np.ndarray) -> Candidate:
     for cluster in np.unique(one.labels[is_small]):
         inside = one.labels == cluster
         if 2 * np.count_nonzero(rest := inside & ~is_small) < np.count_nonzero(inside):
-            labels[rest] = one.labels.max() + np.bincount(small[inside & is_small]).argmax()
+            labels[rest] = (
+                one.labels.max() + np.bincount(small[inside & is_small]).argmax()
+            )
     labels = by_first(labels)
     if np.array_equal(labels, one.labels):
         return one

@@ -16,15 +16,47 @@ from typing import Any, NoReturn
 
 import mmcnb
 from mmcnb._progress import lines_elsewhere
-from mmcnb.cli import convert, demo, doctor, explain, fit, info, plan, predict, report, score, update, verify
+from mmcnb.cli import (
+    convert,
+    demo,
+    doctor,
+    explain,
+    fit,
+    info,
+    plan,
+    predict,
+    report,
+    score,
+    update,
+    verify,
+)
 from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import is_interrupt, one_line, plain
 
 VERBS: dict[str, Any] = {
     verb.__name__.rpartition(".")[2]: verb
-    for verb in (convert, info, verify, plan, fit, predict, update, explain, report, score, demo, doctor)
+    for verb in (
+        convert,
+        info,
+        verify,
+        plan,
+        fit,
+        predict,
+        update,
+        explain,
+        report,
+        score,
+        demo,
+        doctor,
+    )
 }
-WRITERS = ("convert", "fit", "predict", "update", "report")  # their outputs are in place when they report
+WRITERS = (
+    "convert",
+    "fit",
+    "predict",
+    "update",
+    "report",
+)  # their outputs are in place when they report
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -33,7 +65,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f'{self.prog}: {_sentence(message)}; see "{self.prog} --help".\n')
+        self.exit(
+            BAD_INPUT, f'{self.prog}: {_sentence(message)}; see "{self.prog} --help".\n'
+        )
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,14 +78,25 @@ def build_parser() -> argparse.ArgumentParser:
     argparse.ArgumentParser
         Its namespace has ``verb``, one of `VERBS`, its ``parser`` and the verb's own arguments.
     """
-    parser = _Parser(prog="mmcnb", description="Maximum margin clustering for data larger than memory.")
-    parser.add_argument("--version", action="version", version=f"mmcnb {mmcnb.__version__}")
+    parser = _Parser(
+        prog="mmcnb",
+        description="Maximum margin clustering for data larger than memory.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"mmcnb {mmcnb.__version__}"
+    )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, verb in VERBS.items():
         summary = verb.__doc__.partition("\n")[0]
-        sub = verbs.add_parser(name, help=summary[:-1], description=summary, conflict_handler="resolve")
+        sub = verbs.add_parser(
+            name, help=summary[:-1], description=summary, conflict_handler="resolve"
+        )
         verb.add_arguments(sub)
-        sub.add_argument("--json", action="store_true", help="print one JSON object instead of sentences")
+        sub.add_argument(
+            "--json",
+            action="store_true",
+            help="print one JSON object instead of sentences",
+        )
         sub.set_defaults(parser=sub)
     return parser
 
@@ -77,7 +122,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         with StopSignals(for_good=argv is None) as signals:
             _, unknown = build_parser().parse_known_args(argv, arguments)
             if unknown:
-                options = [option for option in arguments.parser._option_string_actions if option[1] == "-"]
+                options = [
+                    option
+                    for option in arguments.parser._option_string_actions
+                    if option[1] == "-"
+                ]
                 fault = f"unrecognized arguments: {' '.join(unknown)}"
                 arguments.parser.error(f"{fault}; its options are {', '.join(options)}")
             verb = VERBS[arguments.verb]
@@ -85,7 +134,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 warnings.showwarning = _show_warning
                 report = verb.run(arguments)
             signals.done()
-            as_json = (json.dumps(report, indent=2, default=_plain),) if arguments.json else ()
+            as_json = (
+                (json.dumps(report, indent=2, default=_plain),)
+                if arguments.json
+                else ()
+            )
             told = as_json or map(plain, verb.lines(report))
             return _printed(*told, is_all=arguments.verb not in WRITERS)
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
@@ -94,7 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             # As the process ends, Zarr's event loop would complain of its unfinished work.
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
-            sys.unraisablehook = lambda unraisable: None  # of a loop that was only half made
+            sys.unraisablehook = lambda unraisable: (
+                None
+            )  # of a loop that was only half made
         _printed(f"mmcnb: {_sentence(sentence)}", file="stderr")
         return code
 
@@ -129,15 +184,23 @@ def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
     if isinstance(error, SystemError):
         raise error
     if isinstance(error, MemoryError):
-        return BAD_INPUT, f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
+        return (
+            BAD_INPUT,
+            f"memory ran out ({one_line(error)}); give a smaller --memory-limit.",
+        )
     if not isinstance(error, OSError):
         return BAD_INPUT, str(error)
     from mmcnb.stores.atomic import DISK_FULL
 
     if error.errno in DISK_FULL:
         place = f" while writing {error.filename}" if error.filename else ""
-        return BAD_INPUT, f"the disk is full{place}; free some space or choose a folder on another disk."
-    fault = f"{error.filename or 'a file could not be read or written'}: {one_line(error)}"
+        return (
+            BAD_INPUT,
+            f"the disk is full{place}; free some space or choose a folder on another disk.",
+        )
+    fault = (
+        f"{error.filename or 'a file could not be read or written'}: {one_line(error)}"
+    )
     return BAD_INPUT, f"{fault}; check the path, its permissions and its disk."
 
 

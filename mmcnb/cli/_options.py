@@ -10,7 +10,9 @@ Report = dict[str, Any]  # findings of a verb, by names
 Lines = Iterable[str]  # the report in words
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "element": {"help": 'element of the store that has the rows, such as "layers/counts" (default: X)'},
+    "element": {
+        "help": 'element of the store that has the rows, such as "layers/counts" (default: X)'
+    },
     "labels": {
         "metavar": "OUT",
         "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster and margin, or a "
@@ -21,8 +23,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "SIZE",
         "help": 'resident memory of the process, such as "512MiB" (default: a share of the free memory)',
     },
-    "checkpoint": {"metavar": "FOLDER", "help": "the same command again resumes from this folder"},
-    "jobs": {"type": int, "dest": "n_jobs", "metavar": "N", "help": "threads (default: one a core)"},
+    "checkpoint": {
+        "metavar": "FOLDER",
+        "help": "the same command again resumes from this folder",
+    },
+    "jobs": {
+        "type": int,
+        "dest": "n_jobs",
+        "metavar": "N",
+        "help": "threads (default: one a core)",
+    },
     "dask": {
         "dest": "engine",
         "metavar": "ADDRESS",
@@ -39,14 +49,25 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "name with a comma in it stands alone (default: all but texts of many values and numbers of rows, "
         "which 'all' takes too)",
     },
-    "drop": {"action": "append", "help": "columns to leave out, given as those of --columns"},
+    "drop": {
+        "action": "append",
+        "help": "columns to leave out, given as those of --columns",
+    },
     "label_column": {"help": "column of classes"},
     "index_column": {"help": "column of the names of rows"},
-    "header": {"choices": ["yes", "no"], "help": "whether the first line of text names the columns"},
-    "na_values": {"action": "append", "help": "mark of missing values beside NA, ? and -; '' is none"},
+    "header": {
+        "choices": ["yes", "no"],
+        "help": "whether the first line of text names the columns",
+    },
+    "na_values": {
+        "action": "append",
+        "help": "mark of missing values beside NA, ? and -; '' is none",
+    },
     "thousands": {"help": "mark between thousands in text"},
     "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
-    "delimiter": {"help": "mark between cells of text (default: that of the first lines)"},
+    "delimiter": {
+        "help": "mark between cells of text (default: that of the first lines)"
+    },
     "missing": {
         "choices": ["median", "mean", "drop", "refuse"],
         "help": "missing cells: the median of the column (default) or its mean, rows left out, or an error",
@@ -70,7 +91,9 @@ def add_options(parser: Parser, *names: str, **more: Any) -> None:
 
 def add_store(parser: Parser, **options: Any) -> None:
     """Add the argument STORE and its ``--element``."""
-    parser.add_argument("store", metavar="STORE", help="rows: a Zarr store, or a table", **options)
+    parser.add_argument(
+        "store", metavar="STORE", help="rows: a Zarr store, or a table", **options
+    )
     add_options(parser, "element")
 
 
@@ -78,6 +101,10 @@ def add_table(parser: Parser, *without: str) -> None:
     """Add the options of CSV, Parquet and Arrow files, but for some."""
     group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
-        metavar: Any = {} if "choices" in options else {"metavar": "NAME" if "column" in name else "MARK"}
+        metavar: Any = (
+            {}
+            if "choices" in options
+            else {"metavar": "NAME" if "column" in name else "MARK"}
+        )
         if name not in without:
             group.add_argument(f"--{name.replace('_', '-')}", **metavar, **options)

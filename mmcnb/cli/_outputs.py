@@ -10,7 +10,11 @@ from mmcnb.errors import InputError
 
 @contextmanager
 def whole_outputs(
-    outputs: Sequence[str], sources: Sequence[str], overwrite: bool, labels: str | None = None, old: str = ""
+    outputs: Sequence[str],
+    sources: Sequence[str],
+    overwrite: bool,
+    labels: str | None = None,
+    old: str = "",
 ) -> Iterator[list[str]]:
     """Give paths to write to beside the outputs; at the end all move to their places, or none does.
 
@@ -68,4 +72,6 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
         for other in (*sources, *outputs[:number]):
             one, two = (Path(os.path.realpath(path)) for path in (output, other))
             if one == two or one in two.parents or two in one.parents:
-                raise InputError(f"{output}: this output overlaps {other}; choose another path for it.")
+                raise InputError(
+                    f"{output}: this output overlaps {other}; choose another path for it."
+                )

@@ -42,7 +42,9 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         for number, old in self._before.items():
-            signal.signal(number, signal.SIG_IGN if self.for_good else old or signal.SIG_DFL)
+            signal.signal(
+                number, signal.SIG_IGN if self.for_good else old or signal.SIG_DFL
+            )
 
     def done(self) -> None:
         """The outputs are in their places, so that nothing is left to stop but the report."""
@@ -50,7 +52,10 @@ class StopSignals:
 
     def _interrupt(self, *_: object) -> None:
         since, self._first = self._first, min(self._first, time.monotonic())
-        is_first, is_later = math.isinf(since), time.monotonic() - since >= SAME_PRESS_SECONDS
+        is_first, is_later = (
+            math.isinf(since),
+            time.monotonic() - since >= SAME_PRESS_SECONDS,
+        )
         if (is_first and not self._is_done) or (is_later and not self.for_good):
             raise KeyboardInterrupt
 
@@ -60,7 +65,9 @@ class StopSignals:
         woken.setblocking(False)
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
 
-        def listen(woken: socket.socket = woken) -> None:  # which would be closed if nobody held it
+        def listen(
+            woken: socket.socket = woken,
+        ) -> None:  # which would be closed if nobody held it
             first = math.inf
             while waiting.recv(1):
                 first = min(first, time.monotonic())

@@ -11,10 +11,15 @@ def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not listing:
         return
     rows = [["column", *list(listing[0])[1:]]]
-    rows += [["" if cell is None else plain(words(cell)) for cell in row.values()] for row in listing]
+    rows += [
+        ["" if cell is None else plain(words(cell)) for cell in row.values()]
+        for row in listing
+    ]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield "  ".join(
+            f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:

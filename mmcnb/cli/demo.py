@@ -12,8 +12,17 @@ LIMIT = "750MiB"  # below the size of the store of rings, and with room to compi
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb demo``."""
-    parser.add_argument("--out", default="mmcnb-demo", help="folder for the pages (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=2_600_000, help="rows of rings (default: %(default)s)")
+    parser.add_argument(
+        "--out",
+        default="mmcnb-demo",
+        help="folder for the pages (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=2_600_000,
+        help="rows of rings (default: %(default)s)",
+    )
 
 
 def run(arguments: Arguments) -> Report:
@@ -33,7 +42,9 @@ def run(arguments: Arguments) -> Report:
             writer.append(*load_digits(return_X_y=True))
         # The Gaussian kernel finds the rings too, and labels rows in less time and memory than the graph.
         return {
-            "rings": _compare(rings, folder, n_clusters=2, kernel="rbf", memory_limit=LIMIT),
+            "rings": _compare(
+                rings, folder, n_clusters=2, kernel="rbf", memory_limit=LIMIT
+            ),
             "digits": _compare(digits, folder, n_clusters=10),
         }
 
@@ -55,13 +66,19 @@ def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
 
     samples, y = open_samples(store), np.asarray(stores.open_class_labels(store))
     n, size, page = samples.n_samples, 2**15, folder / f"{store.stem}.html"
-    model = MaximumMarginClustering(**parameters, random_state=0, verbose=1).fit(samples)
+    model = MaximumMarginClustering(**parameters, random_state=0, verbose=1).fit(
+        samples
+    )
     memory = peak_memory()  # Python and its libraries included
     model.set_params(verbose=0).write_report(samples, page)
-    peer = KMeans(model.n_clusters, n_init=10, random_state=0).fit(samples.block(0, min(n, size)))
+    peer = KMeans(model.n_clusters, n_init=10, random_state=0).fit(
+        samples.block(0, min(n, size))
+    )
     blocks = (samples.block(start, min(n, start + size)) for start in range(0, n, size))
     return {
-        "k_means_error": metrics.balanced_clustering_error(y, np.concatenate([*map(peer.predict, blocks)])),
+        "k_means_error": metrics.balanced_clustering_error(
+            y, np.concatenate([*map(peer.predict, blocks)])
+        ),
         "mmcnb_error": metrics.balanced_clustering_error(y, model.labels_),
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
         "bytes_on_disk": stores.describe_store(store)["bytes_on_disk"],

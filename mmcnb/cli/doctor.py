@@ -16,16 +16,29 @@ LIBRARIES = "numpy scipy numba llvmlite zarr pandas scikit-learn dask distribute
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb doctor``."""
-    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="look for leftovers there, nothing else")
-    parser.add_argument("--clean", action="store_true", help="remove leftovers, but none of a living process")
-    parser.add_argument("--warm", action="store_true", help="compile the routines of default fits first")
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        help="look for leftovers there, nothing else",
+    )
+    parser.add_argument(
+        "--clean",
+        action="store_true",
+        help="remove leftovers, but none of a living process",
+    )
+    parser.add_argument(
+        "--warm", action="store_true", help="compile the routines of default fits first"
+    )
 
 
 def run(arguments: Arguments) -> Report:
     """Check the installation, unless leftovers alone are looked for."""
     folder = Path(arguments.folder or ".")
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: give doctor the folder of your outputs.")
+        raise InputError(
+            f"{folder} is no folder: give doctor the folder of your outputs."
+        )
     left = {"leftovers": _leftovers(folder, arguments.clean)}
     if arguments.warm:
         mmcnb.warmup()
@@ -34,7 +47,11 @@ def run(arguments: Arguments) -> Report:
     import scipy.linalg  # noqa: F401  its pool is one of those that are reported
     from threadpoolctl import threadpool_info
 
-    return {"versions": _versions(), "machine": _machine(), "thread_pools": threadpool_info()} | left
+    return {
+        "versions": _versions(),
+        "machine": _machine(),
+        "thread_pools": threadpool_info(),
+    } | left
 
 
 def lines(report: Report) -> Lines:
@@ -54,7 +71,10 @@ def _leftovers(folder: Path, clean: bool) -> list[Report]:
     remedies = {atomic.GONE: f"mmcnb doctor --clean {folder}", atomic.ALIVE: None}
     by_hand = "move it back or remove it by hand once nothing writes there"
     left = atomic.leftovers(folder, clean)
-    return [{**one, "remedy": None if one["done"] else remedies.get(one["owner"], by_hand)} for one in left]
+    return [
+        {**one, "remedy": None if one["done"] else remedies.get(one["owner"], by_hand)}
+        for one in left
+    ]
 
 
 def _versions() -> dict[str, str]:

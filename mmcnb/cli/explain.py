@@ -6,7 +6,9 @@ from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, ad
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb explain``."""
-    parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
+    parser.add_argument(
+        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
+    )
     add_store(parser)
     labels = "labels of the rows that fit or predict wrote (default: the model labels the rows)"
     parser.add_argument("--labels", metavar="FILE", help=labels)
@@ -18,7 +20,9 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
-    return estimator.explain(arguments.store, arguments.labels, element=arguments.element).to_dict()
+    return estimator.explain(
+        arguments.store, arguments.labels, element=arguments.element
+    ).to_dict()
 
 
 def lines(report: Report) -> Lines:

@@ -10,14 +10,41 @@ from mmcnb._compiling import times
 from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
 from mmcnb.cli._methods import DEFAULT, add_method, make_estimator
-from mmcnb.cli._options import OF_TABLES, Arguments, Lines, Parser, Report, add_options, add_store, add_table
+from mmcnb.cli._options import (
+    OF_TABLES,
+    Arguments,
+    Lines,
+    Parser,
+    Report,
+    add_options,
+    add_store,
+    add_table,
+)
 from mmcnb.cli._outputs import check_paths, whole_outputs
 from mmcnb.cli._words import listed, words
 from mmcnb.errors import InputError
 
-OF_ALL = "n_clusters", "objective", "converged", "candidate", "kernel", "kernel_names", "kernel_weights"
+OF_ALL = (
+    "n_clusters",
+    "objective",
+    "converged",
+    "candidate",
+    "kernel",
+    "kernel_names",
+    "kernel_weights",
+)
 OF_SOME_METHODS = (
-    *("sizes", "sample_sizes", "noise", "labels_seconds", "number", "layers", "trust", "scaling", "columns"),
+    *(
+        "sizes",
+        "sample_sizes",
+        "noise",
+        "labels_seconds",
+        "number",
+        "layers",
+        "trust",
+        "scaling",
+        "columns",
+    ),
     *("gamma", "w_norm", "w_norm_random", "score", "gap", "changes"),
 )
 
@@ -29,11 +56,17 @@ def add_arguments(parser: Parser) -> None:
     add_options(parser, "labels")
     of_layers = "write one more column of labels for each layer: the rows in more or fewer clusters"
     parser.add_argument("--layers", action="store_true", help=of_layers)
-    parser.add_argument("--like", metavar="MODEL", help="number the clusters as those of this model file")
+    parser.add_argument(
+        "--like",
+        metavar="MODEL",
+        help="number the clusters as those of this model file",
+    )
     add_method(parser)
     add_table(parser, "label_column")
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
-    parser.add_argument("--verbose", action="store_true", help="log each step of the fit")
+    parser.add_argument(
+        "--verbose", action="store_true", help="log each step of the fit"
+    )
 
 
 def run(arguments: Arguments) -> Report:
@@ -51,12 +84,20 @@ def run(arguments: Arguments) -> Report:
     sources += [arguments.like] if arguments.like else []
     outputs = [] if arguments.model is None else [arguments.model]
     if not outputs and arguments.labels is None:
-        raise InputError("nothing would be written; give --labels OUT.csv, or --model FILE, or both.")
+        raise InputError(
+            "nothing would be written; give --labels OUT.csv, or --model FILE, or both."
+        )
     for option in ("layers", "like"):
         if getattr(arguments, option) and arguments.method != DEFAULT:
-            raise InputError(f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out.")
-    if arguments.layers and not str(arguments.labels).lower().endswith((".csv", ".parquet")):
-        raise InputError("--layers writes columns of a table; give --labels OUT.csv or OUT.parquet.")
+            raise InputError(
+                f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out."
+            )
+    if arguments.layers and not str(arguments.labels).lower().endswith(
+        (".csv", ".parquet")
+    ):
+        raise InputError(
+            "--layers writes columns of a table; give --labels OUT.csv or OUT.parquet."
+        )
     with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
         return _fit(arguments, *asides if outputs else (None, *asides))
 
@@ -67,12 +108,20 @@ def _rows(arguments: Arguments) -> Any:
     from mmcnb.samples._text import table_format
     from mmcnb.tables.columns import TableOptions
 
-    given = {name: value for name in OF_TABLES if (value := getattr(arguments, name, None)) is not None}
+    given = {
+        name: value
+        for name in OF_TABLES
+        if (value := getattr(arguments, name, None)) is not None
+    }
     if given and table_format(Path(arguments.store)) is None:
         option = next(iter(given)).replace("_", "-")
         fault = f"--{option} is of CSV, Parquet and Arrow files, but {arguments.store} is none"
         raise InputError(f"{fault}; leave it out.")
-    return open_samples(arguments.store, arguments.element, options=TableOptions(**given) if given else None)
+    return open_samples(
+        arguments.store,
+        arguments.element,
+        options=TableOptions(**given) if given else None,
+    )
 
 
 def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> Report:
@@ -84,11 +133,19 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> 
     from mmcnb.estimators.like import number_like, read_like
     from mmcnb.stores._report import unchecked
 
-    for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):  # the verdict says it
+    for category in (
+        ClusterWarning,
+        ConvergenceWarning,
+        EfficiencyWarning,
+    ):  # the verdict says it
         warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples, is_later = _rows(arguments), arguments.layers or arguments.like
-    earlier = read_like(load(arguments.like), arguments.store, arguments.element) if arguments.like else None
+    earlier = (
+        read_like(load(arguments.like), arguments.store, arguments.element)
+        if arguments.like
+        else None
+    )
     if not samples.checksummed:
         warnings.warn(unchecked(samples.name), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
@@ -97,14 +154,21 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> 
     if earlier is not None:
         number_like(estimator, samples, earlier)
     if is_later and labels is not None:
-        estimator.predict(samples, out=labels, **{"layer": "all"} if arguments.layers else {})
-    estimator.set_params(verbose=0)  # the progress belongs to this command and not to the model
+        estimator.predict(
+            samples, out=labels, **{"layer": "all"} if arguments.layers else {}
+        )
+    estimator.set_params(
+        verbose=0
+    )  # the progress belongs to this command and not to the model
     if model is not None:
         estimator.save(model)
     seconds = times()[0] - started
     report = dict.fromkeys(OF_SOME_METHODS) | estimator.report_
     return report | {
-        **{name: getattr(arguments, name) for name in ("store", "method", "model", "labels", "checkpoint")},
+        **{
+            name: getattr(arguments, name)
+            for name in ("store", "method", "model", "labels", "checkpoint")
+        },
         **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
         **{name: getattr(estimator, f"{name}_", None) for name in OF_ALL},
         "passes": int((estimator.history_["stage"] == "all rows").sum()),
@@ -132,27 +196,48 @@ def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
     yield "noise", report["noise"] and f"{words(report['noise'])} rows, labelled -1"
     yield "number", report["number"] and report["number"]["reason"]
     for one in report["layers"] or ():
-        found = f"{one['n_clusters']} clusters, found at {one['persistence']} resolutions"
-        yield "layer", f"{found}, the smallest of about {one['smallest']:,} rows{', taken' * one['taken']}"
+        found = (
+            f"{one['n_clusters']} clusters, found at {one['persistence']} resolutions"
+        )
+        yield (
+            "layer",
+            f"{found}, the smallest of about {one['smallest']:,} rows{', taken' * one['taken']}",
+        )
     for one in report["changes"] or ():
         rows = f"{words(one['before'])} rows before and {words(one['after'])} now"
         yield "cluster", f"{one['number']}: {one['change']}, {rows}"
-    yield "trust", report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}"
+    yield (
+        "trust",
+        report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}",
+    )
     yield "gamma", report["gamma"] and words(report["gamma"])
     for number, name in enumerate(report["kernel_names"] or ()):
         yield "kernel weight", f"{report['kernel_weights'][number]:.3f}  {name}"
     yield "objective", words(report["objective"])
     if report["w_norm"] is not None:
-        yield "|w|", f"{words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}"
+        yield (
+            "|w|",
+            f"{words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}",
+        )
     yield from (("warning", warning) for warning in report["warnings"])
-    of_labels = f", {report['labels_seconds']:.1f} to label all rows" if report["labels_seconds"] else ""
+    of_labels = (
+        f", {report['labels_seconds']:.1f} to label all rows"
+        if report["labels_seconds"]
+        else ""
+    )
     yield "seconds", f"{report['fit_seconds']:.1f} to fit{of_labels}"
     if report["compile_seconds"] >= 0.1:
-        yield "compiling", f"{report['compile_seconds']:.1f} s, once; the next fit needs none"
+        yield (
+            "compiling",
+            f"{report['compile_seconds']:.1f} s, once; the next fit needs none",
+        )
     yield "speed", f"{report['rows_per_second']:,.0f} rows/s"
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
     if report["checkpoint"]:
-        yield "checkpoint", f"{report['checkpoint']}; {report['resumed']} passes were taken from it"
+        yield (
+            "checkpoint",
+            f"{report['checkpoint']}; {report['resumed']} passes were taken from it",
+        )
     yield from ((name, report[name]) for name in ("model", "labels"))
 
 

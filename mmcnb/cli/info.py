@@ -13,7 +13,11 @@ def run(arguments: Arguments) -> Report:
     from mmcnb.samples._text import table_format
     from mmcnb.stores import describe_store
 
-    if "://" not in arguments.store and table_format(Path(arguments.store)) and not arguments.element:
+    if (
+        "://" not in arguments.store
+        and table_format(Path(arguments.store))
+        and not arguments.element
+    ):
         from mmcnb.tables.rows import describe_table
 
         return describe_table(arguments.store)

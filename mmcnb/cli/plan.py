@@ -8,8 +8,12 @@ from mmcnb.errors import InputError
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb plan``."""
     add_store(parser, nargs="?")
-    parser.add_argument("--rows", type=int, help="plan for this many rows instead of a store's")
-    parser.add_argument("--features", type=int, help="plan for this many features instead of a store's")
+    parser.add_argument(
+        "--rows", type=int, help="plan for this many rows instead of a store's"
+    )
+    parser.add_argument(
+        "--features", type=int, help="plan for this many features instead of a store's"
+    )
     add_method(parser)
     add_options(parser, "memory-limit", "jobs")
 
@@ -19,7 +23,10 @@ def run(arguments: Arguments) -> Report:
     from mmcnb._constraints import Interval
     from mmcnb.engine.plan import RowShape
 
-    rows, sizes = arguments.store, {name: getattr(arguments, name) for name in ("rows", "features")}
+    rows, sizes = (
+        arguments.store,
+        {name: getattr(arguments, name) for name in ("rows", "features")},
+    )
     if sum(size is not None for size in sizes.values()) != (2 if rows is None else 0):
         raise InputError("plan takes either STORE or both --rows and --features.")
     if rows is None:

@@ -12,7 +12,9 @@ lines = table
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb predict``."""
-    parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
+    parser.add_argument(
+        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
+    )
     add_store(parser)
     add_options(parser, "labels", required=True)
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
@@ -27,7 +29,9 @@ def run(arguments: Arguments) -> Report:
     with whole_outputs([], inputs, arguments.overwrite, arguments.labels) as (labels,):
         estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
         started = time.perf_counter()
-        samples = open_samples(arguments.store, arguments.element, options=options_of_fit(estimator))
+        samples = open_samples(
+            arguments.store, arguments.element, options=options_of_fit(estimator)
+        )
         estimator.predict(samples, out=labels)
         seconds = time.perf_counter() - started
     return {

@@ -9,10 +9,16 @@ from mmcnb.errors import InputError
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb update``."""
-    parser.add_argument("model", metavar="MODEL", help="model file that mmcnb fit --model wrote")
+    parser.add_argument(
+        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
+    )
     add_store(parser)
     add_options(parser, "labels")
-    parser.add_argument("--out", metavar="MODEL2", help="path of the new model (default: it replaces MODEL)")
+    parser.add_argument(
+        "--out",
+        metavar="MODEL2",
+        help="path of the new model (default: it replaces MODEL)",
+    )
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
 
 
@@ -21,13 +27,20 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     old, out, store = arguments.model, arguments.out or arguments.model, arguments.store
-    given = [out], [store, old][: 1 + (out != old)], arguments.overwrite, arguments.labels
+    given = (
+        [out],
+        [store, old][: 1 + (out != old)],
+        arguments.overwrite,
+        arguments.labels,
+    )
     with whole_outputs(*given, old) as (model, *labels):
         estimator = load(old)
         if not hasattr(estimator, "update"):
             fault = f"{old} has a {type(estimator).__name__}, which takes no new rows"
             raise InputError(f"{fault}; fit all rows.")
-        estimator.set_params(**runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1)
+        estimator.set_params(
+            **runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1
+        )
         estimator.update(store, element=arguments.element)
         for path in labels:
             estimator.predict(store, path, element=arguments.element)
@@ -38,5 +51,8 @@ def run(arguments: Arguments) -> Report:
 
 def lines(report: Report) -> Lines:
     """Word what became of each number."""
-    changes = {f"cluster {(rest := dict(one)).pop('number')}": rest for one in report["changes"]}
+    changes = {
+        f"cluster {(rest := dict(one)).pop('number')}": rest
+        for one in report["changes"]
+    }
     return table(report | {"changes": None} | changes)

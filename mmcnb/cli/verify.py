@@ -8,7 +8,9 @@ lines = table
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb verify``."""
-    parser.add_argument("store", metavar="STORE", help="Zarr store of rows, or array of labels")
+    parser.add_argument(
+        "store", metavar="STORE", help="Zarr store of rows, or array of labels"
+    )
     add_options(parser, "element")
 
 

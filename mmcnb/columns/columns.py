@@ -47,13 +47,18 @@ class Columns:
     def groups(self) -> list[slice]:
         """Columns of each column of the table."""
         sources = range(self.rows.shape[1]) if self.sources is None else self.sources
-        ends = np.cumsum([0, *(len(list(same)) for _, same in groupby(sources))]).tolist()
+        ends = np.cumsum(
+            [0, *(len(list(same)) for _, same in groupby(sources))]
+        ).tolist()
         return [slice(*ends[k : k + 2]) for k in range(len(ends) - 1)]
 
     @cached_property
     def names(self) -> list[Any]:
         """Name of each column of the table; its number if it has none."""
-        return [group.start if self.sources is None else self.sources[group.start] for group in self.groups]
+        return [
+            group.start if self.sources is None else self.sources[group.start]
+            for group in self.groups
+        ]
 
     @cached_property
     def is_text(self) -> np.ndarray:
@@ -63,13 +68,19 @@ class Columns:
     @cached_property
     def n_values(self) -> np.ndarray:
         """Different values of each, counted up to 11; categories of a text."""
-        head = np.sort(self.rows[:200], axis=0)  # a few rows mostly show that there are many
+        head = np.sort(
+            self.rows[:200], axis=0
+        )  # a few rows mostly show that there are many
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
         for column in np.flatnonzero(counts <= COUNTED):
             count = np.unique(self.rows[:2000, column]).size
-            counts[column] = count if count > COUNTED else np.unique(self.rows[:, column]).size
+            counts[column] = (
+                count if count > COUNTED else np.unique(self.rows[:, column]).size
+            )
         sizes = np.array([group.stop - group.start for group in self.groups])
-        of_numbers = np.minimum(counts[[group.start for group in self.groups]], COUNTED + 1)
+        of_numbers = np.minimum(
+            counts[[group.start for group in self.groups]], COUNTED + 1
+        )
         return np.where(sizes > 1, sizes, of_numbers)
 
     @cached_property
@@ -80,7 +91,9 @@ class Columns:
     @cached_property
     def moments(self) -> np.ndarray:
         """Weighted means and deviations of all columns of numbers, of shape (2, d)."""
-        return np.array([_moments(one.astype(np.float64), self.weights) for one in self.rows.T]).T
+        return np.array(
+            [_moments(one.astype(np.float64), self.weights) for one in self.rows.T]
+        ).T
 
     def numbers(self, which: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Number and values of some of them that are no texts, float64."""
@@ -140,7 +153,11 @@ class Treatment(NamedTuple):
             if one.kind == "left out":
                 why = one.why or "it was not asked for"
                 rows[one.name] = _row(one.name, None, "left out", None, None, why)
-        names = rows if encoding is None else [one.name for one in encoding.columns if one.name in rows]
+        names = (
+            rows
+            if encoding is None
+            else [one.name for one in encoding.columns if one.name in rows]
+        )
         shown = {"columns": [rows[name] for name in names]} if rows else {}
         return {"scaling": self.sentence, **shown} if self.sentence else shown
 
@@ -209,9 +226,17 @@ def treat(
     wishes = scale if isinstance(scale, Mapping) else {}
     if issparse(sample):
         if wishes:
-            raise InputError("scale is given by column, but the rows are sparse; give 'standard' or None.")
-        return Treatment(moments, None, "" if scale != "auto" else "Columns were taken as they are: sparse.")
-    columns = Columns(sample, np.ones(len(sample)) if weights is None else weights, sources)
+            raise InputError(
+                "scale is given by column, but the rows are sparse; give 'standard' or None."
+            )
+        return Treatment(
+            moments,
+            None,
+            "" if scale != "auto" else "Columns were taken as they are: sparse.",
+        )
+    columns = Columns(
+        sample, np.ones(len(sample)) if weights is None else weights, sources
+    )
     if scale in (None, "standard"):
         return Treatment(moments, columns)
     by_text = {str(name): name for name in columns.names}
@@ -219,11 +244,15 @@ def treat(
     for name in wishes:
         if name not in columns.names:
             listed = ", ".join(map(shown, columns.names[:10]))
-            raise InputError(f"scale names {shown(name)}, and the columns are {listed}; name one of these.")
+            raise InputError(
+                f"scale names {shown(name)}, and the columns are {listed}; name one of these."
+            )
     kept = kept or ("" if wishes else _reason_to_keep(columns, is_part))
     why = "they are asked for" if wishes else "" if kept else _reason_to_scale(columns)
     if not why:
-        return _as_they_are(columns, f"Columns were taken as they are: {kept or 'they share one unit'}.")
+        return _as_they_are(
+            columns, f"Columns were taken as they are: {kept or 'they share one unit'}."
+        )
     return _scaled(columns, wishes, why)
 
 
@@ -260,13 +289,18 @@ def _reason_to_keep(columns: Columns, is_part: bool) -> str:
     numbers = np.array([group.start for group in columns.groups])[is_number]
     if not numbers.size:
         return "no column has more than a few values"
-    lengths = np.sqrt(np.einsum("ij,ij->i", columns.rows, columns.rows, dtype=np.float64))
+    lengths = np.sqrt(
+        np.einsum("ij,ij->i", columns.rows, columns.rows, dtype=np.float64)
+    )
     is_one = np.abs(lengths - 1) <= 0.01
     if is_one.any() and (is_one | (lengths == 0)).all():
         return "all rows have length 1"
     if low.size > 2 and numbers.size == low.size:
         mean, deviation = columns.moments
-        if (np.abs(mean) <= (1e-3 + is_part * 3 / np.sqrt(len(columns.rows))) * deviation).all():
+        if (
+            np.abs(mean)
+            <= (1e-3 + is_part * 3 / np.sqrt(len(columns.rows))) * deviation
+        ).all():
             return "they are centred already"
     least, greatest = low.min(), high[numbers].max()
     reach = np.count_nonzero(high[numbers] == greatest)
@@ -286,7 +320,10 @@ def _reason_to_scale(columns: Columns) -> str:
     own = own[own > 0]
     if own.size < 2:
         return ""
-    is_widest = own.max() > 10 * np.median(own) and 0.9 * ((deviation / own.max()) ** 2).sum() < 1
+    is_widest = (
+        own.max() > 10 * np.median(own)
+        and 0.9 * ((deviation / own.max()) ** 2).sum() < 1
+    )
     return UNITS if np.log(own).std() > 0.5 or is_widest else ""
 
 
@@ -309,28 +346,44 @@ def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
         elif is_text:
             treatment, divisor[group] = "category", np.sqrt(2) / step
         elif count == 2 and is_step:
-            center[first], divisor[first] = low[first], (high[first] - low[first]) / step
+            center[first], divisor[first] = (
+                low[first],
+                (high[first] - low[first]) / step,
+            )
         else:
             values = columns.rows[:, first].astype(np.float64)
             is_free = wish == "auto" and not is_step
             if wish == "log" or (is_free and _wants_logarithm(values, columns.weights)):
-                treatment, units[first] = "logarithm", _rounded(_unit(values, columns.weights))
+                treatment, units[first] = (
+                    "logarithm",
+                    _rounded(_unit(values, columns.weights)),
+                )
                 values = np.log1p(values / units[first])
             center[first], deviation = _moments(values, columns.weights)
             divisor[first] = deviation / step if is_step else deviation
-        center[group], divisor[group] = _rounded(center[group]), _rounded(divisor[group])
-        listing.append(_entry(columns, k, treatment, float(center[first]), float(divisor[first])))
+        center[group], divisor[group] = (
+            _rounded(center[group]),
+            _rounded(divisor[group]),
+        )
+        listing.append(
+            _entry(columns, k, treatment, float(center[first]), float(divisor[first]))
+        )
     scaling = Scaling(center, divisor, units if units.any() else None)
     return Treatment(scaling, columns, _sentence(why, listing), listing, why == UNITS)
 
 
 def _as_they_are(columns: Columns, sentence: str) -> Treatment:
     count = len(columns.names)  # of very many columns nobody reads a listing
-    listing = [_entry(columns, k, "as it is", None, None) for k in range(count if count <= 1000 else 0)]
+    listing = [
+        _entry(columns, k, "as it is", None, None)
+        for k in range(count if count <= 1000 else 0)
+    ]
     return Treatment(None, columns, sentence, listing)
 
 
-def _entry(columns: Columns, k: int, treatment: str, *scaling: float | None) -> dict[str, Any]:
+def _entry(
+    columns: Columns, k: int, treatment: str, *scaling: float | None
+) -> dict[str, Any]:
     """A row of the listing; ``scaling`` is a center and a divisor."""
     count = int(columns.n_values[k])
     if columns.is_text[k]:
@@ -339,29 +392,49 @@ def _entry(columns: Columns, k: int, treatment: str, *scaling: float | None) -> 
         kind, why = "constant", "one value"
     else:
         kind = "number" if count > FEW else "few values"
-        why = f"{count} values" if count <= FEW else "skewed" if treatment == "logarithm" else "many values"
+        why = (
+            f"{count} values"
+            if count <= FEW
+            else "skewed"
+            if treatment == "logarithm"
+            else "many values"
+        )
     return _row(columns.names[k], kind, treatment, *scaling, why)
 
 
 def _row(*values: Any) -> dict[str, Any]:
-    return dict(zip(("name", "kind", "treatment", "center", "divisor", "why"), values, strict=True))
+    return dict(
+        zip(
+            ("name", "kind", "treatment", "center", "divisor", "why"),
+            values,
+            strict=True,
+        )
+    )
 
 
 def _sentence(why: str, listing: list[dict[str, Any]]) -> str:
     of: dict[str, list[str]] = {}
     for entry in listing:
         of.setdefault(entry["treatment"], []).append(shown(entry["name"]))
-    logs, steps, texts = (of.get(name, []) for name in ("logarithm", "step", "category"))
+    logs, steps, texts = (
+        of.get(name, []) for name in ("logarithm", "step", "category")
+    )
     by_log = f" ({_listed(logs)} by the logarithm)" if logs else ""
     n_numbers = len(of.get("deviation", [])) + len(logs)
-    parts = [f"{n_numbers} number{'s' * (n_numbers > 1)} to deviation 1{by_log}"] if n_numbers else []
+    parts = (
+        [f"{n_numbers} number{'s' * (n_numbers > 1)} to deviation 1{by_log}"]
+        if n_numbers
+        else []
+    )
     parts += [f"{_listed(steps)} to steps"] if steps else []
     parts += [f"texts ({_listed(texts)}) to steps"] if texts else []
     return f"Columns were scaled, as {why}: {', '.join(parts) or 'none'}; scale=None takes them as they are."
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ", ".join(names[:5]) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )
 
 
 def _rounded(values: Any) -> Any:
@@ -379,7 +452,11 @@ def _moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _skewness(values: np.ndarray, weights: np.ndarray) -> float:
     mean, deviation = _moments(values, weights)
-    return float(weights @ ((values - mean) / deviation) ** 3 / weights.sum()) if deviation > 0 else 0.0
+    return (
+        float(weights @ ((values - mean) / deviation) ** 3 / weights.sum())
+        if deviation > 0
+        else 0.0
+    )
 
 
 def _wants_logarithm(values: np.ndarray, weights: np.ndarray) -> bool:
@@ -412,8 +489,13 @@ def sentinels(columns: Columns) -> list[str]:
         return said
     constant = [shown(columns.names[k]) for k in np.flatnonzero(columns.n_values == 1)]
     if constant and columns.sources is not None and len(rows) > 1:  # of a table
-        said.append(f"{_listed(constant)} has one value, so it tells no rows apart; leave it out.")
-    at_ends = [(rows == end).mean(axis=0) >= 0.01 for end in (rows.min(axis=0), rows.max(axis=0))]
+        said.append(
+            f"{_listed(constant)} has one value, so it tells no rows apart; leave it out."
+        )
+    at_ends = [
+        (rows == end).mean(axis=0) >= 0.01
+        for end in (rows.min(axis=0), rows.max(axis=0))
+    ]
     often = np.array([np.any(at_ends, axis=0)[group.start] for group in columns.groups])
     for k, values in columns.numbers((columns.n_values > FEW) & often):
         found, counts = np.unique(values, return_counts=True)
@@ -485,19 +567,30 @@ def single_columns(columns: Columns, labels: np.ndarray) -> SingleColumns | None
     entropy = _entropy(labels, weights)
     if n_columns < 2 or entropy == 0:
         return None
-    is_few = (columns.n_values > 1) & (columns.n_values <= np.where(columns.is_text, 30, COUNTED))
+    is_few = (columns.n_values > 1) & (
+        columns.n_values <= np.where(columns.is_text, 30, COUNTED)
+    )
 
     codes = {k: columns.codes(k) for k in np.flatnonzero(is_few).tolist()}
     shares = np.zeros(n_columns)
-    shares[list(codes)] = [_information(one, labels, weights) / entropy for one in codes.values()]
+    shares[list(codes)] = [
+        _information(one, labels, weights) / entropy for one in codes.values()
+    ]
     first = sorted(codes, key=lambda k: -shares[k])[:2]
     for few in (first[:1], first) if first else ():
-        share = _information(_joined([codes[k] for k in few]), labels, weights) / entropy
+        share = (
+            _information(_joined([codes[k] for k in few]), labels, weights) / entropy
+        )
         others = float(np.delete(shares, few).max(initial=0.0))
         if share <= ALONE or others >= OTHERS:
             continue
         numbers = columns.numbers(~is_few & (columns.n_values > 1))
-        others = max([others, *(_share_of_ranks(values, labels, weights) for _, values in numbers)])
+        others = max(
+            [
+                others,
+                *(_share_of_ranks(values, labels, weights) for _, values in numbers),
+            ]
+        )
         if others < OTHERS:
             return SingleColumns([columns.names[k] for k in few], share, others)
     return None
@@ -510,7 +603,11 @@ def _joined(codes: list[np.ndarray]) -> np.ndarray:
 
 def _information(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """Mutual information of codes and labels."""
-    return _entropy(codes, weights) + _entropy(labels, weights) - _entropy(_joined([codes, labels]), weights)
+    return (
+        _entropy(codes, weights)
+        + _entropy(labels, weights)
+        - _entropy(_joined([codes, labels]), weights)
+    )
 
 
 def _entropy(codes: np.ndarray, weights: np.ndarray) -> float:
@@ -518,7 +615,9 @@ def _entropy(codes: np.ndarray, weights: np.ndarray) -> float:
     return float(entr(np.bincount(codes, weights) / weights.sum()).sum())
 
 
-def _share_of_ranks(values: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+def _share_of_ranks(
+    values: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> float:
     """Share of the variance of ranks that lies between clusters; rows of weight w have w ranks."""
     which = np.unique(values, return_inverse=True)[1]
     of_values = np.bincount(which, weights)

@@ -62,7 +62,9 @@ class Checkpoint:
         On entering: the folder holds another fit or other things, is in use, or cannot be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], identity: Mapping[str, Any]
+    ) -> None:
         self.folder, self.name = Path(folder).absolute(), os.fspath(folder)
         self.identity = json.loads(json.dumps(identity, default=_described))
         self.seed = secrets.randbelow(2**31 - 1)
@@ -73,7 +75,9 @@ class Checkpoint:
             with self._writing():
                 self.folder.mkdir(exist_ok=True)
                 # The lock goes when its process does.
-                stack.enter_context(FileLock(self.folder / LOCK).acquire(blocking=False))
+                stack.enter_context(
+                    FileLock(self.folder / LOCK).acquire(blocking=False)
+                )
             self._open()
             self._locked = stack.pop_all()
         return self
@@ -104,11 +108,15 @@ class Checkpoint:
         try:
             recorded, total = read_entry(entry)
         except DamagedArchiveError:
-            logger.warning("checkpoint %s: pass %d is damaged and is run again.", self.name, number)
+            logger.warning(
+                "checkpoint %s: pass %d is damaged and is run again.", self.name, number
+            )
             return None
         if recorded != mark:
             fault = f"checkpoint {self.name}: pass {number} of this fit is not the one kept there"
-            raise InputError(f"{fault}, so code, a library or that file has changed; {REMEDY}.")
+            raise InputError(
+                f"{fault}, so code, a library or that file has changed; {REMEDY}."
+            )
         return (total,)
 
     def record(self, number: int, mark: str, total: Any) -> None:
@@ -121,23 +129,40 @@ class Checkpoint:
 
     def _open(self) -> None:
         """Take up the run that is there, or begin one."""
-        for part in (self.folder / (RUN + PART), *(self.folder / PASSES).glob(f"*{PART}")):
+        for part in (
+            self.folder / (RUN + PART),
+            *(self.folder / PASSES).glob(f"*{PART}"),
+        ):
             part.unlink(missing_ok=True)
         run = _read_run(self.folder)
         if run is None:
             self._write_run(finished=False)
             return
         if differing := ", ".join(differences(run["identity"], self.identity)):
-            raise InputError(f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}.")
-        self.identity, self.seed = run["identity"], run["seed"]  # 3 as it was written, where 3.0 is given
+            raise InputError(
+                f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}."
+            )
+        self.identity, self.seed = (
+            run["identity"],
+            run["seed"],
+        )  # 3 as it was written, where 3.0 is given
         passes = recorded_passes(self.folder)
-        logger.info("resuming from %s, where %d passes are recorded.", self.name, passes)
+        logger.info(
+            "resuming from %s, where %d passes are recorded.", self.name, passes
+        )
 
     def _write_run(self, finished: bool) -> None:
-        run = {"format": FORMAT, "identity": self.identity, "seed": self.seed, "finished": finished}
+        run = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "seed": self.seed,
+            "finished": finished,
+        }
         with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with atomic_write(self.folder / RUN, part=self.folder / (RUN + PART)) as file:
+            with atomic_write(
+                self.folder / RUN, part=self.folder / (RUN + PART)
+            ) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
 
     @contextmanager
@@ -151,7 +176,9 @@ class Checkpoint:
         except OSError as error:
             fault = f"checkpoint {self.name} could not be written ({error.strerror or error})"
             remedy = "free some space or mend its permissions and fit again to go on"
-            raise InputError(f"{fault}; {remedy}, or give checkpoint another folder.") from error
+            raise InputError(
+                f"{fault}; {remedy}, or give checkpoint another folder."
+            ) from error
 
 
 class CheckpointEngine(Engine):
@@ -168,7 +195,9 @@ class CheckpointEngine(Engine):
         decides how passes are numbered, so it may depend on nothing but the fit.
     """
 
-    def __init__(self, engine: Engine, checkpoint: Checkpoint, least_bytes: int = 32 * 2**20) -> None:
+    def __init__(
+        self, engine: Engine, checkpoint: Checkpoint, least_bytes: int = 32 * 2**20
+    ) -> None:
         super().__init__(engine.show_progress)
         self.engine, self.checkpoint, self.least_bytes = engine, checkpoint, least_bytes
         self.traffic = engine.traffic
@@ -179,11 +208,15 @@ class CheckpointEngine(Engine):
         """The totals of all groups of rows, in order, as the engine gives them."""
         return self.engine.groups(pass_, samples)
 
-    def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
+    def cache(
+        self, features: Samples, store: str, capacity: float = math.inf
+    ) -> Samples:
         """Cache features as the engine does."""
         return self.engine.cache(features, store, capacity)
 
-    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+    def each(
+        self, function: Callable[[Any], Result], items: Sequence[Any]
+    ) -> list[Result]:
         """The results for all items; their passes are short, and in no order to be recorded in."""
         already, self._unordered = self._unordered, True
         try:
@@ -193,10 +226,17 @@ class CheckpointEngine(Engine):
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
         """The total of a pass: recalled where the checkpoint has it, otherwise run and recorded."""
-        if self._unordered or (not samples.is_reopenable and _bytes_in_memory(samples) < self.least_bytes):
+        if self._unordered or (
+            not samples.is_reopenable and _bytes_in_memory(samples) < self.least_bytes
+        ):
             return self.engine.run(pass_, samples, description)
         number, self.passes = self.passes, self.passes + 1
-        shape = samples.n_samples, samples.n_features, samples.dtype.str, samples.is_sparse
+        shape = (
+            samples.n_samples,
+            samples.n_features,
+            samples.dtype.str,
+            samples.is_sparse,
+        )
         mark = fingerprint(self.checkpoint.mark, pass_, *shape)
         recorded = self.checkpoint.recall(number, mark)
         if recorded is not None:
@@ -256,7 +296,9 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
     for name in {**there, **here}:
         old, new = there.get(name), here.get(name)
         if old != new:
-            is_digest = any(isinstance(one, dict) and "digest" in one for one in (old, new))
+            is_digest = any(
+                isinstance(one, dict) and "digest" in one for one in (old, new)
+            )
             values = f"is {shown(old)} there and {shown(new)} here"
             yield f"{' '.join(name.split())[:120]} {'differ' if is_digest else values}"
 
@@ -271,7 +313,9 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     """
     path = Path(folder).absolute()
     if not path.parent.is_dir():
-        raise InputError(f"checkpoint {folder}: the folder {path.parent} does not exist; make it first.")
+        raise InputError(
+            f"checkpoint {folder}: the folder {path.parent} does not exist; make it first."
+        )
     if not os.path.lexists(path):
         return
     if not path.is_dir():
@@ -323,14 +367,21 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
     text = read_document(path)
     try:
         run = json.loads(text)
-        is_run = all(type(run[name]) is kind for name, kind in kinds.items()) and 0 <= run["seed"] < 2**31
+        is_run = (
+            all(type(run[name]) is kind for name, kind in kinds.items())
+            and 0 <= run["seed"] < 2**31
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         is_run = False
     if not is_run:
-        raise InputError(f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}.")
+        raise InputError(
+            f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}."
+        )
     if run["format"] != FORMAT:
         fault = f"{path} is a checkpoint of format {run['format']}"
-        raise InputError(f"{fault}, and this version of mmcnb resumes from format {FORMAT} alone; {REMEDY}.")
+        raise InputError(
+            f"{fault}, and this version of mmcnb resumes from format {FORMAT} alone; {REMEDY}."
+        )
     return run
 
 
@@ -363,7 +414,9 @@ def _by_names(value: Any) -> Any:
     """A value with tuples of its names and values in place of each dataclass."""
     if is_dataclass(value):
         names = [field.name for field in fields(value) if field.compare]
-        return type(value).__qualname__, [(name, _by_names(getattr(value, name))) for name in names]
+        return type(value).__qualname__, [
+            (name, _by_names(getattr(value, name))) for name in names
+        ]
     return type(value)(map(_by_names, value)) if type(value) in (list, tuple) else value
 
 
@@ -387,7 +440,12 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
     arrays: list[np.ndarray] = []
     header = {"pass": mark, "total": _encode(total, arrays)}
     _check_numbers(arrays)
-    write_archive(path, header, {str(k): array for k, array in enumerate(arrays)}, Path(f"{path}{PART}"))
+    write_archive(
+        path,
+        header,
+        {str(k): array for k, array in enumerate(arrays)},
+        Path(f"{path}{PART}"),
+    )
 
 
 def read_entry(path: Path) -> tuple[str, Any]:
@@ -416,7 +474,14 @@ def read_entry(path: Path) -> tuple[str, Any]:
     try:
         _check_numbers(arrays.values())
         return str(header["pass"]), _decode(header["total"], arrays)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         raise DamagedArchiveError from error  # whole, and no entry
 
 
@@ -429,7 +494,9 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
     """A value as JSON; its arrays are appended to a list, and stand in the JSON by their numbers."""
     if isinstance(value, np.ndarray | np.generic):  # before float: a float64 is one
         arrays.append(np.asarray(value))
-        return {"array" if isinstance(value, np.ndarray) else "number": str(len(arrays) - 1)}
+        return {
+            "array" if isinstance(value, np.ndarray) else "number": str(len(arrays) - 1)
+        }
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
@@ -437,8 +504,13 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, tuple):
         return {"tuple": [_encode(part, arrays) for part in value]}
     if getattr(value, "format", None) == "csr":
-        return {"csr": _encode([value.data, value.indices, value.indptr], arrays), "shape": value.shape}
-    raise TypeError(f"a value of type {type(value).__qualname__} cannot be kept in a journal")
+        return {
+            "csr": _encode([value.data, value.indices, value.indptr], arrays),
+            "shape": value.shape,
+        }
+    raise TypeError(
+        f"a value of type {type(value).__qualname__} cannot be kept in a journal"
+    )
 
 
 def _decode(form: Any, arrays: dict[str, np.ndarray]) -> Any:

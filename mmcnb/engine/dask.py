@@ -25,17 +25,31 @@ import numpy as np
 from mmcnb._config import LOCAL, check_engine
 from mmcnb._machine import keep_freed_memory
 from mmcnb.engine.checkpoint import differences, versions
-from mmcnb.engine.run import SINGLE_THREADED_BLAS, Engine, Pass, Result, ThreadEngine, Total, total_of_group
+from mmcnb.engine.run import (
+    SINGLE_THREADED_BLAS,
+    Engine,
+    Pass,
+    Result,
+    ThreadEngine,
+    Total,
+    total_of_group,
+)
 from mmcnb.errors import InputError
 from mmcnb.samples import GROUP_ROWS, Samples
 from mmcnb.samples.derived import CachedSamples
 
-GROUPS_AHEAD = 8  # groups sent at once for each thread of the cluster; as many wait behind them
-GRAPH_BYTES = 4 * 2**20  # more than this is scattered: Dask keeps the arguments of a task at the scheduler
+GROUPS_AHEAD = (
+    8  # groups sent at once for each thread of the cluster; as many wait behind them
+)
+GRAPH_BYTES = (
+    4 * 2**20
+)  # more than this is scattered: Dask keeps the arguments of a task at the scheduler
 TRIES = 5  # times that the same groups are sent
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 60.0  # the second for workers to come back
 CONNECT_SECONDS = 5.0
-Tasks = dict[int, tuple[str, Any]]  # the worker and the future of each group, by its first row
+Tasks = dict[
+    int, tuple[str, Any]
+]  # the worker and the future of each group, by its first row
 
 
 class DaskEngine(Engine):
@@ -51,7 +65,9 @@ class DaskEngine(Engine):
         None shows a bar where standard error is a terminal.
     """
 
-    def __init__(self, engine: Any, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
+    def __init__(
+        self, engine: Any, n_jobs: int | None = None, show_progress: bool | None = False
+    ) -> None:
         super().__init__(show_progress)
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
@@ -70,11 +86,15 @@ class DaskEngine(Engine):
     def __exit__(self, *_: object) -> None:
         self._exit.close()
 
-    def map(self, function: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[[Any], Result], items: Sequence[Any]
+    ) -> Iterator[Result]:
         """The results for all items, in order, from threads of this process."""
         return self._threads.map(function, items)
 
-    def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
+    def cache(
+        self, features: Samples, store: str, capacity: float = math.inf
+    ) -> Samples:
         """Cache features in the workers that compute them, each up to a capacity."""
         if not features.is_reopenable:
             return super().cache(features, store)
@@ -98,21 +118,38 @@ class DaskEngine(Engine):
         """A future of some bytes: those of a task that Dask can run again, unless they are many."""
         if len(data) > GRAPH_BYTES:
             return self._scatter(data)
-        return self.client.submit(bytes, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False)
+        return self.client.submit(
+            bytes, data, key=f"mmcnb-{name}-{uuid4().hex}", pure=False
+        )
 
     def samples_data(self, samples: Samples) -> Any:
         """The samples, pickled."""
-        return self._once("samples", samples, None, lambda: self.send(pickle_samples(samples), "samples"))
+        return self._once(
+            "samples",
+            samples,
+            None,
+            lambda: self.send(pickle_samples(samples), "samples"),
+        )
 
     def samples_opened(self, samples: Samples, worker: str) -> Any:
         """The samples as one worker opens them."""
-        name, options = self.samples_data(samples).key, on_worker(worker, f"mmcnb-opened-{uuid4().hex}")
-        return self._once("opened", samples, worker, lambda: self.client.submit(Opened, name, **options))
+        name, options = (
+            self.samples_data(samples).key,
+            on_worker(worker, f"mmcnb-opened-{uuid4().hex}"),
+        )
+        return self._once(
+            "opened",
+            samples,
+            worker,
+            lambda: self.client.submit(Opened, name, **options),
+        )
 
     def values(self, values: np.ndarray, start: int, worker: str) -> Any:
         """What one group needs of an array with a value a row."""
         part = values[start : start + GROUP_ROWS]
-        return self._once("values", values, start, lambda: self._scatter(part, [worker]))
+        return self._once(
+            "values", values, start, lambda: self._scatter(part, [worker])
+        )
 
     def _scatter(self, data: Any, workers: list[str] | None = None) -> Any:
         """A future of data that a worker has at once; raises `LostError` if that worker leaves meanwhile.
@@ -121,7 +158,10 @@ class DaskEngine(Engine):
         """
         try:
             return self.client.scatter(data, workers=workers, hash=False)
-        except (OSError, KeyError) as error:  # Dask has a KeyError for a worker that is gone
+        except (
+            OSError,
+            KeyError,
+        ) as error:  # Dask has a KeyError for a worker that is gone
             raise LostError from error
 
     def _once(self, kind: str, value: Any, place: Any, send: Callable[[], Any]) -> Any:
@@ -179,14 +219,22 @@ class DaskEngine(Engine):
         from distributed import CancelledError, KilledWorker
 
         # Asynchronously: a gather does not return where a worker is lost with results while it runs.
-        gather = self.client.gather([future for _, future in tasks.values()], asynchronous=True)
-        gathered = asyncio.run_coroutine_threadsafe(gather, self.client.loop.asyncio_loop)
+        gather = self.client.gather(
+            [future for _, future in tasks.values()], asynchronous=True
+        )
+        gathered = asyncio.run_coroutine_threadsafe(
+            gather, self.client.loop.asyncio_loop
+        )
         try:
             while not gathered.done():
                 with suppress(TimeoutError):
                     return gathered.result(POLL_SECONDS)
                 # A result that was ready when its worker left is "lost", and may not be "pending" again.
-                late = {worker for worker, future in tasks.values() if future.status in ("pending", "lost")}
+                late = {
+                    worker
+                    for worker, future in tasks.values()
+                    if future.status in ("pending", "lost")
+                }
                 if late - set(self._workers()):
                     raise LostError  # Dask may wait for ever for a worker that left, whatever others it has
             return gathered.result()  # a task may raise TimeoutError too
@@ -196,7 +244,9 @@ class DaskEngine(Engine):
             if "mmcnb" not in str(error):
                 raise
             fault = f"a worker of the Dask cluster at {self.address} cannot run this version of mmcnb"
-            raise InputError(f"{fault} ({error}); install the same version there.") from error
+            raise InputError(
+                f"{fault} ({error}); install the same version there."
+            ) from error
         finally:
             gathered.cancel()
 
@@ -226,7 +276,9 @@ class _Sweep:
         size = GROUPS_AHEAD * self.engine.assign(self.starts)
         waiting = deque([self._submit(self.starts[:size])])
         try:
-            for first in range(size, len(self.starts) + size, size):  # the last turn sends no more
+            for first in range(
+                size, len(self.starts) + size, size
+            ):  # the last turn sends no more
                 if first < len(self.starts):
                     waiting.append(self._submit(self.starts[first : first + size]))
                 yield from self._results(waiting[0])
@@ -252,12 +304,23 @@ class _Sweep:
         workers = {start: self.engine.assigned[start] for start in starts}
         for worker in sorted(set(workers.values())):
             own = [start for start in starts if workers[start] == worker]
-            parts = [[self.engine.values(values, start, worker) for values in self.values] for start in own]
+            parts = [
+                [self.engine.values(values, start, worker) for values in self.values]
+                for start in own
+            ]
             opened = self.engine.samples_opened(self.samples, worker)
-            shared = {"opened": opened, "samples": self.engine.samples_data(self.samples)}
+            shared = {
+                "opened": opened,
+                "samples": self.engine.samples_data(self.samples),
+            }
             options = on_worker(worker, "mmcnb-group")
-            futures = self.engine.client.map(group_total, own, parts, pass_=self.pass_, **shared, **options)
-            tasks |= {start: (worker, future) for start, future in zip(own, futures, strict=True)}
+            futures = self.engine.client.map(
+                group_total, own, parts, pass_=self.pass_, **shared, **options
+            )
+            tasks |= {
+                start: (worker, future)
+                for start, future in zip(own, futures, strict=True)
+            }
         return {start: tasks[start] for start in starts}
 
     def _results(self, tasks: Tasks) -> list[Any]:
@@ -266,14 +329,24 @@ class _Sweep:
             with suppress(LostError):
                 if again:
                     self._send()
-                    tasks |= self._submit([start for start in tasks if tasks[start][1].status != "finished"])
+                    tasks |= self._submit(
+                        [
+                            start
+                            for start in tasks
+                            if tasks[start][1].status != "finished"
+                        ]
+                    )
                 return self.engine.results(tasks)
         raise self._dying(tasks)
 
     def _dying(self, starts: Collection[int]) -> InputError:
         stop = min(max(starts) + GROUP_ROWS, self.samples.n_samples)
-        fault = f"workers of the Dask cluster at {self.engine.address} died again and again"
-        fault = f"{fault} at rows {min(starts)} to {stop}, most often for want of memory"
+        fault = (
+            f"workers of the Dask cluster at {self.engine.address} died again and again"
+        )
+        fault = (
+            f"{fault} at rows {min(starts)} to {stop}, most often for want of memory"
+        )
         return InputError(f"{fault}; give them more memory, or look at their logs.")
 
 
@@ -331,18 +404,24 @@ def _connect(address: str) -> Any:
         from distributed import Client, LocalCluster
     except ImportError as error:
         fault = f"engine={address!r} needs Dask"
-        raise InputError(f"{fault}; install it with `pip install 'mmcnb[dask]'`.") from error
+        raise InputError(
+            f"{fault}; install it with `pip install 'mmcnb[dask]'`."
+        ) from error
     if local := LOCAL.fullmatch(address):
         options = {"threads_per_worker": 1, "dashboard_address": ":0"}
         # What a worker has to say is raised here.
-        cluster = LocalCluster(n_workers=int(local[1]), silence_logs=logging.CRITICAL, **options)
+        cluster = LocalCluster(
+            n_workers=int(local[1]), silence_logs=logging.CRITICAL, **options
+        )
         return Client(cluster, set_as_default=False)
     try:
         return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         fault = f"no Dask scheduler answers at {address} ({reason})"
-        raise InputError(f"{fault}; check the address and that it runs (`dask scheduler`).") from error
+        raise InputError(
+            f"{fault}; check the address and that it runs (`dask scheduler`)."
+        ) from error
 
 
 # -- on a worker ---------------------------------------------------------------------------------
@@ -359,7 +438,11 @@ class _PassPickler(pickle.Pickler):
     def persistent_id(self, obj: Any) -> int | None:
         """The number of an array that is left out."""
         # Row numbers (int64) are no values of rows, however many there are.
-        if not isinstance(obj, np.ndarray) or obj.shape != (self.n_samples,) or obj.dtype.char not in "db":
+        if (
+            not isinstance(obj, np.ndarray)
+            or obj.shape != (self.n_samples,)
+            or obj.dtype.char not in "db"
+        ):
             return None
         self.values[id(obj)] = obj
         return list(self.values).index(id(obj))
@@ -412,9 +495,17 @@ def _unpickle_samples(data: bytes) -> Samples:
         raise InputError(f"{fault}; install the same versions on both.")
     keep_freed_memory()
     samples: Samples = pickle.loads(rows)
-    if isinstance(samples, CachedSamples) and (limit := worker.memory_manager.memory_limit):
-        cached = sum(one.cached_bytes for one in Opened._all.values() if isinstance(one, CachedSamples))
-        samples.capacity = min(samples.capacity, 0.4 * limit - cached)  # at 0.8 in use Dask pauses a worker
+    if isinstance(samples, CachedSamples) and (
+        limit := worker.memory_manager.memory_limit
+    ):
+        cached = sum(
+            one.cached_bytes
+            for one in Opened._all.values()
+            if isinstance(one, CachedSamples)
+        )
+        samples.capacity = min(
+            samples.capacity, 0.4 * limit - cached
+        )  # at 0.8 in use Dask pauses a worker
     return samples
 
 
@@ -425,7 +516,9 @@ class Opened:
     """
 
     _lock = Lock()
-    _all: ClassVar["weakref.WeakValueDictionary[str, Samples]"] = weakref.WeakValueDictionary()
+    _all: ClassVar["weakref.WeakValueDictionary[str, Samples]"] = (
+        weakref.WeakValueDictionary()
+    )
 
     def __init__(self, key: str) -> None:
         self.key = key

@@ -29,7 +29,9 @@ class WeightedPass:
 
     def weights_of(self, start: int, stop: int) -> np.ndarray:
         """Weights of the rows of a block."""
-        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        return (
+            np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,11 @@ class _MomentsPass(SumPass):
         # Chan, Golub & LeVeque (1979): sums about 0 would lose all digits of columns far from it.
         share, step = other[0] / (total[0] + other[0] or 1.0), other[1] - total[1]
         between = total[0] * share * step**2
-        return [total[0] + other[0], total[1] + share * step, total[2] + other[2] + between]
+        return [
+            total[0] + other[0],
+            total[1] + share * step,
+            total[2] + other[2] + between,
+        ]
 
 
 @dataclass(frozen=True)
@@ -94,11 +100,18 @@ class CombinedPass:
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Totals of both."""
-        return [pass_.combine(a, b) for pass_, a, b in zip(self.passes, total, other, strict=True)]
+        return [
+            pass_.combine(a, b)
+            for pass_, a, b in zip(self.passes, total, other, strict=True)
+        ]
 
 
 def draw_sample(
-    engine: Engine, samples: Samples, rows: np.ndarray, weights: Weights = None, moments: bool = False
+    engine: Engine,
+    samples: Samples,
+    rows: np.ndarray,
+    weights: Weights = None,
+    moments: bool = False,
 ) -> tuple[Any, Scaling | None]:
     """Gather some rows, and the moments of the columns, in one pass.
 
@@ -151,7 +164,9 @@ def row_sum(rows: Any, weights: np.ndarray) -> list[Any]:
     """Weighted sum of the rows of a block, dense or CSR, in float64; and the sum of the weights."""
     if isinstance(rows, CSRBlock):
         return [weights @ as_matrix(rows), float(weights.sum())]
-    sums, _ = kernels.cluster_row_sums(rows, np.zeros(weights.shape[0], np.int64), 1, weights)
+    sums, _ = kernels.cluster_row_sums(
+        rows, np.zeros(weights.shape[0], np.int64), 1, weights
+    )
     return [sums[0], float(weights.sum())]
 
 
@@ -164,11 +179,15 @@ class RowSumPass(SumPass):
         return row_sum(rows, self.weights_of(start, stop))
 
 
-def sample_rows(n_samples: int, size: int, weights: Weights, random_state: Any) -> np.ndarray:
+def sample_rows(
+    n_samples: int, size: int, weights: Weights, random_state: Any
+) -> np.ndarray:
     """Uniform row numbers in rising order, of rows with a positive weight."""
     n = n_samples if weights is None else int(np.count_nonzero(weights))
     if size >= n:
         chosen = np.arange(n)
     else:
         chosen = np.sort(sample_without_replacement(n, size, random_state=random_state))
-    return chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]
+    return (
+        chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]
+    )

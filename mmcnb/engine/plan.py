@@ -55,7 +55,9 @@ class RowShape:
 
     def __post_init__(self) -> None:
         if not self.row_bytes:
-            object.__setattr__(self, "row_bytes", float(self.n_features * self.itemsize))
+            object.__setattr__(
+                self, "row_bytes", float(self.n_features * self.itemsize)
+            )
 
     @property
     def itemsize(self) -> int:
@@ -66,11 +68,26 @@ class RowShape:
     def of(cls, samples: Samples, n_jobs: int | None = None) -> Self:
         """The shape of samples as the threads of ``n_jobs`` read them."""
         rows = task_rows(samples, n_threads(n_jobs))
-        cut = samples.is_sparse or (rows < samples.n_samples and rows % samples.chunk_rows)
-        shape = samples.n_samples, samples.n_features, samples.dtype.name, samples.row_bytes
+        cut = samples.is_sparse or (
+            rows < samples.n_samples and rows % samples.chunk_rows
+        )
+        shape = (
+            samples.n_samples,
+            samples.n_features,
+            samples.dtype.name,
+            samples.row_bytes,
+        )
         chunk = min(samples.chunk_rows, samples.n_samples) * samples.row_bytes
-        known: Any = {"is_reopenable": samples.is_reopenable, "is_sparse": samples.is_sparse}
-        return cls(*shape, chunk_bytes=chunk, edge_bytes=samples.edge_bytes if cut else 0, **known)
+        known: Any = {
+            "is_reopenable": samples.is_reopenable,
+            "is_sparse": samples.is_sparse,
+        }
+        return cls(
+            *shape,
+            chunk_bytes=chunk,
+            edge_bytes=samples.edge_bytes if cut else 0,
+            **known,
+        )
 
 
 @dataclass(frozen=True)
@@ -163,7 +180,9 @@ class FitPlan:
             "sample": int(needs.sample_bytes),
             "work": int(needs.work_bytes),
             "larger": int(needs.larger_bytes),
-            "row_state": 2**20 if self.rows.is_reopenable else 0,  # labels on their way to a file
+            "row_state": 2**20
+            if self.rows.is_reopenable
+            else 0,  # labels on their way to a file
             "cache": columns if self.store == "memory" else 0,
             "scratch": columns if self.store == "scratch" else 0,
         }
@@ -172,7 +191,9 @@ class FitPlan:
     def peak(self) -> int:
         """Expected peak of resident memory, in bytes: of the work on the sample, or of the sweeps."""
         sizes = self.sizes
-        sweeps = sizes["larger"] + sizes["in_flight"] + sizes["row_state"] + sizes["cache"]
+        sweeps = (
+            sizes["larger"] + sizes["in_flight"] + sizes["row_state"] + sizes["cache"]
+        )
         return sizes["libraries"] + sizes["sample"] + max(sizes["work"], sweeps)
 
     @property
@@ -198,9 +219,15 @@ class FitPlan:
         read = min(TASK_BYTES, rows.n_samples * rows.row_bytes)
         read = max(read, BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes)
         # A thread has decoded rows, a second copy inside the decoder, and the features of one block.
-        task = 2 * read * rows.is_reopenable + 4 * min(BLOCK_ROWS, rows.n_samples) * self.needs.n_landmarks
+        task = (
+            2 * read * rows.is_reopenable
+            + 4 * min(BLOCK_ROWS, rows.n_samples) * self.needs.n_landmarks
+        )
         waiting = tasks * max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes)) + 3
-        totals = min(waiting, math.ceil(rows.n_samples / BLOCK_ROWS) - 1) * self.needs.block_bytes
+        totals = (
+            min(waiting, math.ceil(rows.n_samples / BLOCK_ROWS) - 1)
+            * self.needs.block_bytes
+        )
         return tasks * task + totals + rows.edge_bytes + (self.threads - 1) * HEAP_BYTES
 
     # -- reads and seconds -----------------------------------------------------------------------
@@ -208,7 +235,9 @@ class FitPlan:
     @property
     def reads(self) -> int:
         """Most reads of the rows: for the sample, for the features, and for sweeps that compute them anew."""
-        return self.needs.reads + (self.needs.sweeps if self.store == "recompute" else 0)
+        return self.needs.reads + (
+            self.needs.sweeps if self.store == "recompute" else 0
+        )
 
     @property
     def bytes(self) -> int:
@@ -225,22 +254,43 @@ class FitPlan:
         """Estimated seconds of all reads and sweeps, with the read that draws the sample."""
         n, sweeps = self.rows.n_samples, self.needs.likely_sweeps
         # Rows in memory are there ten times as fast.
-        read = n * self.rows.row_bytes / READ_RATE * (1 if self.rows.is_reopenable else 0.1)
+        read = (
+            n
+            * self.rows.row_bytes
+            / READ_RATE
+            * (1 if self.rows.is_reopenable else 0.1)
+        )
         reads = self.needs.reads * read
         features, size = n * self.needs.row_seconds, max(self._features, n * 8.0)
         sweep = size / SWEEP_RATE
         if self.store == "recompute":
-            return (reads + features + sweeps * (features + read + sweep)) / self.threads
+            return (
+                reads + features + sweeps * (features + read + sweep)
+            ) / self.threads
         scratch = size / SCRATCH_RATE if self.store == "scratch" else 0.0
-        return (reads + features + sweeps * sweep) / self.threads + (1 + sweeps) * scratch
+        return (reads + features + sweeps * sweep) / self.threads + (
+            1 + sweeps
+        ) * scratch
 
     # -- the plan in words -----------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
-        ours = ("threads", "memory_limit", "store", "costs", "reads", "bytes", "compile_seconds", "peak")
+        ours = (
+            "threads",
+            "memory_limit",
+            "store",
+            "costs",
+            "reads",
+            "bytes",
+            "compile_seconds",
+            "peak",
+        )
         return {
-            **{name: getattr(self.rows, name) for name in ("n_samples", "n_features", "row_bytes")},
+            **{
+                name: getattr(self.rows, name)
+                for name in ("n_samples", "n_features", "row_bytes")
+            },
             **{name: getattr(self.needs, name) for name in ("n_landmarks", "sweeps")},
             **{name: getattr(self, name) for name in (*ours, "seconds")},
             **self.sizes,
@@ -255,15 +305,31 @@ class FitPlan:
             "recompute": "computed anew at each sweep",
         }
         chosen = f"{places[self.store]}: {self.costs[self.store]:.3g} s"
-        others = [f"{places[place]} {self.costs[place]:.3g} s" for place in self.costs if place != self.store]
+        others = [
+            f"{places[place]} {self.costs[place]:.3g} s"
+            for place in self.costs
+            if place != self.store
+        ]
         return "; ".join([chosen, *others])
 
     def lines(self) -> list[str]:
         """The plan for people, one fact a line."""
         rows, sizes = self.rows, self.sizes
-        names = {"libraries": "libraries", "in_flight": "blocks in flight", "sample": "sample"}
-        names |= {"row_state": "labels", "larger": "larger sample", "work": "or work on the sample"}
-        parts = [f"{words} {format_bytes(sizes[name])}" for name, words in names.items() if sizes[name]]
+        names = {
+            "libraries": "libraries",
+            "in_flight": "blocks in flight",
+            "sample": "sample",
+        }
+        names |= {
+            "row_state": "labels",
+            "larger": "larger sample",
+            "work": "or work on the sample",
+        }
+        parts = [
+            f"{words} {format_bytes(sizes[name])}"
+            for name, words in names.items()
+            if sizes[name]
+        ]
         facts = {
             "rows": f"{rows.n_samples:,} x {rows.n_features:,}, {self.needs.n_landmarks} basis vectors",
             "kernel columns": self._columns(),
@@ -281,7 +347,10 @@ class FitPlan:
 
 
 def plan_fit(
-    rows: RowShape, needs: FitNeeds, memory_limit: str | int | None = None, n_jobs: int | None = None
+    rows: RowShape,
+    needs: FitNeeds,
+    memory_limit: str | int | None = None,
+    n_jobs: int | None = None,
 ) -> FitPlan:
     """Plan a fit before any work.
 
@@ -334,7 +403,10 @@ def plan_fit(
 
 
 def threads_of_pass(
-    rows: RowShape, needs: FitNeeds, memory_limit: str | int | None = None, n_jobs: int | None = None
+    rows: RowShape,
+    needs: FitNeeds,
+    memory_limit: str | int | None = None,
+    n_jobs: int | None = None,
 ) -> int:
     """Threads of a pass over rows: as many as a memory limit leaves room for.
 
@@ -369,10 +441,15 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
     """The plan that takes the least memory: one thread, and nothing cached."""
     least = FitPlan(rows, needs, memory_limit, compile_seconds(needs.routines))
     if least.peak > memory_limit:
-        limit, shape = format_bytes(memory_limit), f"{rows.n_samples:,} rows of {rows.n_features:,} columns"
+        limit, shape = (
+            format_bytes(memory_limit),
+            f"{rows.n_samples:,} rows of {rows.n_features:,} columns",
+        )
         cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
         fault = f"memory_limit={limit} is too small for {shape}{cold if least.compile_seconds else ''}"
-        remedy = "; ".join(filter(None, [format_bytes(least.peak, up=True), needs.remedy]))
+        remedy = "; ".join(
+            filter(None, [format_bytes(least.peak, up=True), needs.remedy])
+        )
         raise MemoryLimitError(f"{fault}; the least that works is {remedy}.")
     return least
 
@@ -396,14 +473,20 @@ def compile_seconds(routines: Mapping[str, float]) -> float:
     >>> compile_seconds({})
     0.0
     """
-    cold = (name for name in routines if not _numba.is_compiled(getattr(kernels.unchecked, name)))
+    cold = (
+        name
+        for name in routines
+        if not _numba.is_compiled(getattr(kernels.unchecked, name))
+    )
     return sum((routines[name] for name in cold), 0.0)
 
 
 def _stores(plan: FitPlan) -> list[str]:
     """Stores of the features that are possible, however much memory they take."""
     linear = plan.needs.n_landmarks == 0
-    if linear and not plan.rows.is_reopenable:  # the rows are their own features, and in memory
+    if (
+        linear and not plan.rows.is_reopenable
+    ):  # the rows are their own features, and in memory
         return ["recompute"]
     too_large = plan._features > shutil.disk_usage(tempfile.gettempdir()).free
     scratch = [] if too_large or (linear and plan.rows.is_sparse) else ["scratch"]

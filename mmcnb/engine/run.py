@@ -123,7 +123,12 @@ class Traffic:
 
     def to_dict(self) -> dict[str, Any]:
         """The counts, as columns of a history."""
-        return {"reads": self.reads, "sweeps": self.sweeps, "bytes": self.bytes, "resumed": self.resumed}
+        return {
+            "reads": self.reads,
+            "sweeps": self.sweeps,
+            "bytes": self.bytes,
+            "resumed": self.resumed,
+        }
 
 
 class Engine(ABC):
@@ -145,7 +150,9 @@ class Engine(ABC):
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all groups of rows, in order."""
 
-    def cache(self, features: Samples, store: str, capacity: float = math.inf) -> Samples:
+    def cache(
+        self, features: Samples, store: str, capacity: float = math.inf
+    ) -> Samples:
         """Cache features from their first sweep on; the search is over by then.
 
         Parameters
@@ -160,7 +167,9 @@ class Engine(ABC):
         return_freed_memory()
         return cache_features(features, store)
 
-    def each(self, function: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
+    def each(
+        self, function: Callable[[Any], Result], items: Sequence[Any]
+    ) -> list[Result]:
         """The results of a function for all items, in order; a fit shows that time goes on."""
         results = []
         for result in self.map(function, items):
@@ -169,7 +178,9 @@ class Engine(ABC):
                 self.fit_progress.update(0)
         return results
 
-    def map(self, function: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[[Any], Result], items: Sequence[Any]
+    ) -> Iterator[Result]:
         """The results of a function for all items, in order, as they come."""
         return map(function, items)
 
@@ -192,7 +203,9 @@ class Engine(ABC):
         """
         return reduce(pass_.combine, self.stream(pass_, samples, description))
 
-    def stream(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Iterator[Total]:
+    def stream(
+        self, pass_: Pass[Total], samples: Samples, description: str = ""
+    ) -> Iterator[Total]:
         """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""
         self.traffic.count(samples)
         started = time.perf_counter()
@@ -205,13 +218,17 @@ class Engine(ABC):
             self.traffic.check_unchanged(samples)
             logger.info(self.traffic.told(samples, time.perf_counter() - started))
 
-    def _shown(self, samples: Samples, description: str) -> AbstractContextManager[Progress | None]:
+    def _shown(
+        self, samples: Samples, description: str
+    ) -> AbstractContextManager[Progress | None]:
         """What the rows of a pass are reported to: the bar of the fit, or one of the pass."""
         fit, is_counted = self.fit_progress, self.traffic.watches(samples)
         if fit is not None:
             fit.enter("passes" if is_counted and fit.stage != "sample" else fit.stage)
         elif description and self.show_progress is not False:
-            return progress(samples.n_samples, description, enabled=self.show_progress, lines=True)
+            return progress(
+                samples.n_samples, description, enabled=self.show_progress, lines=True
+            )
         return nullcontext(fit if is_counted else None)
 
 
@@ -226,16 +243,23 @@ def task_rows(samples: Samples, threads: int) -> int:
     return rows
 
 
-def map_blocks(pass_: Pass[Total], samples: Samples, start: int, stop: int) -> Iterator[Total]:
+def map_blocks(
+    pass_: Pass[Total], samples: Samples, start: int, stop: int
+) -> Iterator[Total]:
     """The totals of the blocks of a range of rows, which are read once."""
-    for first, rows in zip(range(start, stop, BLOCK_ROWS), samples.blocks(start, stop), strict=True):
+    for first, rows in zip(
+        range(start, stop, BLOCK_ROWS), samples.blocks(start, stop), strict=True
+    ):
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
 
 
 def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
     """The total of the group of rows that begins with row ``start``, in one thread."""
     stop, step = min(start + GROUP_ROWS, samples.n_samples), task_rows(samples, 1)
-    tasks = (map_blocks(pass_, samples, k, min(k + step, stop)) for k in range(start, stop, step))
+    tasks = (
+        map_blocks(pass_, samples, k, min(k + step, stop))
+        for k in range(start, stop, step)
+    )
     return total_of_blocks(pass_, chain.from_iterable(tasks), start)
 
 
@@ -309,25 +333,39 @@ class ThreadEngine(Engine):
     1
     """
 
-    def __init__(self, n_jobs: int | None = None, show_progress: bool | None = False) -> None:
+    def __init__(
+        self, n_jobs: int | None = None, show_progress: bool | None = False
+    ) -> None:
         super().__init__(show_progress)
         self.threads = n_threads(n_jobs)
         self._of_thread = threading.local()
 
     def __enter__(self) -> Self:
         SINGLE_THREADED_BLAS.__enter__()
-        self._pool = ThreadPoolExecutor(self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True))
+        self._pool = ThreadPoolExecutor(
+            self.threads, "mmcnb", setattr, (self._of_thread, "is_ours", True)
+        )
         return self
 
-    def __exit__(self, _: object = None, error: BaseException | None = None, __: object = None) -> None:
+    def __exit__(
+        self, _: object = None, error: BaseException | None = None, __: object = None
+    ) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
-        if isinstance(error, SystemError) and is_interrupt(error):  # as a compiled kernel words Ctrl-C
+        if isinstance(error, SystemError) and is_interrupt(
+            error
+        ):  # as a compiled kernel words Ctrl-C
             raise KeyboardInterrupt from None
 
-    def map(self, function: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[[Any], Result], items: Sequence[Any]
+    ) -> Iterator[Result]:
         """The results for all items, in order; each item runs its passes in one thread."""
-        return super().map(function, items) if self._alone else self._pool.map(function, items)
+        return (
+            super().map(function, items)
+            if self._alone
+            else self._pool.map(function, items)
+        )
 
     @property
     def _alone(self) -> bool:
@@ -338,7 +376,9 @@ class ThreadEngine(Engine):
         """The totals of all groups, in order; blocks are computed in the threads."""
         blocks = self._blocks(pass_, samples)
         for start in range(0, samples.n_samples, GROUP_ROWS):
-            yield total_of_blocks(pass_, islice(blocks, GROUP_ROWS // BLOCK_ROWS), start)
+            yield total_of_blocks(
+                pass_, islice(blocks, GROUP_ROWS // BLOCK_ROWS), start
+            )
 
     def _blocks(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
         """The totals of all blocks, in order, with a bounded number of tasks ahead."""
@@ -346,7 +386,9 @@ class ThreadEngine(Engine):
         starts = range(0, samples.n_samples, rows)
 
         def task(start: int) -> list[Total]:
-            return list(map_blocks(pass_, samples, start, min(start + rows, samples.n_samples)))
+            return list(
+                map_blocks(pass_, samples, start, min(start + rows, samples.n_samples))
+            )
 
         if self._alone or len(starts) == 1:
             yield from chain.from_iterable(map(task, starts))

@@ -12,7 +12,9 @@ from mmcnb.samples._arrays import is_number, plain_values
 from mmcnb.stores._labels import read_column
 
 EXACT = 2.0**53  # sums of whole numbers up to here lose nothing
-ROWS = 2**16  # that are scaled at a time, so that there is one copy of the weights and no more
+ROWS = (
+    2**16
+)  # that are scaled at a time, so that there is one copy of the weights and no more
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None, float]:
@@ -44,18 +46,30 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     read = read_column if is_path else plain_values
     given = np.ascontiguousarray(read(sample_weight, "sample_weight"), np.float64)
     if given.ndim != 1:
-        raise InputError(f"sample_weight has shape {given.shape}; give one weight a row, or one number.")
+        raise InputError(
+            f"sample_weight has shape {given.shape}; give one weight a row, or one number."
+        )
     if (entries := given.shape[0]) != n_samples:
-        raise InputError(f"sample_weight has {entries} entries for {n_samples} rows; give one weight a row.")
+        raise InputError(
+            f"sample_weight has {entries} entries for {n_samples} rows; give one weight a row."
+        )
     bad = ~(np.isfinite(given) & (given >= 0))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(f"sample_weight of row {row} is {given[row]}; weights are finite, at least 0.")
+        raise InputError(
+            f"sample_weight of row {row} is {given[row]}; weights are finite, at least 0."
+        )
     if np.count_nonzero(given) < 2:
-        raise InputError("fewer than two rows have a sample_weight above zero; give weight to at least two.")
+        raise InputError(
+            "fewer than two rows have a sample_weight above zero; give weight to at least two."
+        )
     weights, unit = scaled_weights(given)
-    if not math.isfinite(unit * (n_samples if weights is None else float(weights.sum()))):
-        raise InputError("sample_weight adds up to more than floats hold; divide the weights by a constant.")
+    if not math.isfinite(
+        unit * (n_samples if weights is None else float(weights.sum()))
+    ):
+        raise InputError(
+            "sample_weight adds up to more than floats hold; divide the weights by a constant."
+        )
     return weights, unit
 
 
@@ -74,7 +88,10 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     >>> scaled_weights(np.array([10.0, 25.0]))
     (array([1.25 , 3.125]), 8.0)
     """
-    least, largest = float(np.min(weights, where=weights > 0, initial=np.inf)), float(weights.max())
+    least, largest = (
+        float(np.min(weights, where=weights > 0, initial=np.inf)),
+        float(weights.max()),
+    )
     if weights.min() == largest:
         return None, least
     whole = _whole_multiples(weights, least) if largest / least <= EXACT else None
@@ -83,7 +100,10 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     # The least becomes a number from 1 to 2, unless the sum of all would be too large to be exact.
     highest = math.frexp(largest)[1]
     values = np.ldexp(weights, -highest)
-    lift = min(1 - math.frexp(math.ldexp(least, -highest))[1], 53 - math.frexp(float(values.sum()))[1])
+    lift = min(
+        1 - math.frexp(math.ldexp(least, -highest))[1],
+        53 - math.frexp(float(values.sum()))[1],
+    )
     return np.ldexp(values, lift, out=values), math.ldexp(1.0, highest - lift)
 
 

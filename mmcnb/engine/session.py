@@ -19,7 +19,10 @@ from mmcnb.samples.derived import Scaling
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # an earlier scikit-learn than 1.9 has no callbacks
-    CallbackSupportMixin, with_callbacks = object, lambda method: lambda *given: method(*given)
+    CallbackSupportMixin, with_callbacks = (
+        object,
+        lambda method: lambda *given: method(*given),
+    )
 
 Record = Callable[[dict[str, Any]], None]
 
@@ -96,7 +99,9 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
         return
     # The first one draws the sample, the last one labels the rows.
     n_rows = plan.rows.n_samples * (plan.needs.reads + plan.needs.likely_sweeps)
-    with progress(n_rows, "sample", enabled=engine.show_progress, lines=True) as engine.fit_progress:
+    with progress(
+        n_rows, "sample", enabled=engine.show_progress, lines=True
+    ) as engine.fit_progress:
         yield engine.fit_progress.enter
 
 
@@ -116,11 +121,15 @@ def callbacks_told(estimator: Any, samples: Samples) -> Iterator[Record]:
     callable
         Takes each row of the history: a task of the fit, named by its stage, with the row as its metadata.
     """
-    if not any(hasattr(estimator, name) for name in ("_skl_callbacks", "_parent_callback_ctx")):
+    if not any(
+        hasattr(estimator, name) for name in ("_skl_callbacks", "_parent_callback_ctx")
+    ):
         yield ignore
         return
     given = {"estimator": estimator, "X": samples}
-    fit = estimator._init_callback_context(max_subtasks=None).call_on_fit_task_begin(**given)
+    fit = estimator._init_callback_context(max_subtasks=None).call_on_fit_task_begin(
+        **given
+    )
 
     def tell(row: dict[str, Any]) -> None:
         task = fit.subcontext(row["stage"]).call_on_fit_task_begin(**given)
@@ -132,7 +141,11 @@ def callbacks_told(estimator: Any, samples: Samples) -> Iterator[Record]:
 
 def picklable(engine: Any) -> Any:
     """An engine in a form for other processes: a client becomes the address of its scheduler."""
-    return engine.scheduler.address if is_client(engine) and engine.scheduler is not None else engine
+    return (
+        engine.scheduler.address
+        if is_client(engine) and engine.scheduler is not None
+        else engine
+    )
 
 
 class History:
@@ -151,14 +164,24 @@ class History:
     """
 
     def __init__(self, engine: Engine, tell: Record, weight_unit: float = 1.0) -> None:
-        self.engine, self.tell, self.weight_unit, self.started = engine, tell, weight_unit, times()
+        self.engine, self.tell, self.weight_unit, self.started = (
+            engine,
+            tell,
+            weight_unit,
+            times(),
+        )
         self.rows: list[dict[str, Any]] = []
 
     def record(self, row: dict[str, Any]) -> None:
         """Add a row; a row recorded in a thread has its own ``clock``."""
         names, clock = ("seconds", "compile_seconds"), row.pop("clock", None) or times()
-        seconds = {name: now - start for name, now, start in zip(names, clock, self.started, strict=True)}
-        self.rows.append(rescaled(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds)
+        seconds = {
+            name: now - start
+            for name, now, start in zip(names, clock, self.started, strict=True)
+        }
+        self.rows.append(
+            rescaled(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds
+        )
         self.tell(self.rows[-1])
 
     @property
@@ -233,13 +256,17 @@ class FitSession:
         if rows.size == self.sample.shape[0]:
             return replace(self, known=None)
         weights = None if self.sample_weights is None else self.sample_weights[rows]
-        return replace(self, sample=self.sample[rows], sample_weights=weights, known=None)
+        return replace(
+            self, sample=self.sample[rows], sample_weights=weights, known=None
+        )
 
     def of_size(self, size: int) -> "FitSession":
         """The same session with so many rows of its sample, at random."""
         if self.sample.shape[0] <= size:
             return self
-        return self.of_rows(np.sort(self.random_state.permutation(self.sample.shape[0])[:size]))
+        return self.of_rows(
+            np.sort(self.random_state.permutation(self.sample.shape[0])[:size])
+        )
 
 
 @dataclass(frozen=True)
@@ -298,7 +325,10 @@ class Report(dict[str, Any]):
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
     """Sizes, with whole numbers as integers as far as floats count them."""
-    return [int(size) if float(size).is_integer() and size < 2**53 else float(size) for size in sizes]
+    return [
+        int(size) if float(size).is_integer() and size < 2**53 else float(size)
+        for size in sizes
+    ]
 
 
 def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
@@ -368,7 +398,11 @@ def run_starts(
         rows: list[dict[str, Any]] = []
         return run_start(start, lambda row: rows.append({"clock": times()} | row)), rows
 
-    attempts = engine.each(attempt, starts) if in_threads else [attempt(start) for start in starts]
+    attempts = (
+        engine.each(attempt, starts)
+        if in_threads
+        else [attempt(start) for start in starts]
+    )
     for _, rows in attempts:
         for row in rows:
             record(row)

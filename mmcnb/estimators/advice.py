@@ -39,9 +39,13 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     sample, told = session.sample, dict[str, type[Warning]]()
     if estimator.scale is None:
         names = session.samples.feature_names
-        told |= dict.fromkeys([*count_advice(sample)] or [*spread_advice(sample, names)], ClusterWarning)
+        told |= dict.fromkeys(
+            [*count_advice(sample)] or [*spread_advice(sample, names)], ClusterWarning
+        )
     if getattr(estimator, "kernel", "rbf") == "rbf":
-        told |= dict.fromkeys(gamma_advice(getattr(estimator, "gamma", None), sample), ClusterWarning)
+        told |= dict.fromkeys(
+            gamma_advice(getattr(estimator, "gamma", None), sample), ClusterWarning
+        )
     slow = chunk_advice(session.samples)
     return told | ({slow: EfficiencyWarning} if slow else {})
 
@@ -65,7 +69,11 @@ def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
     share = variances[widest] / variances.sum()
     # With less left for them, the other columns together hardly move a distance.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
-        column = f"column {widest}" if feature_names is None else f"column {feature_names[widest]!r}"
+        column = (
+            f"column {widest}"
+            if feature_names is None
+            else f"column {feature_names[widest]!r}"
+        )
         fault = f"{column} has more than {int(100 * share)}% of the variance"
         yield f"{fault}, so it alone decides which rows are near; scale='standard' makes all columns count."
 
@@ -91,8 +99,12 @@ def count_advice(sample: Any) -> Iterator[str]:
     # Of counts most are 1, some are large, and some columns have more than 1.
     is_large = counted >= max(3, 0.05 * used)
     if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
-        fault = "the rows look like counts, so frequent words or genes and long rows decide"
-        remedy = "weight words by sklearn's TfidfTransformer, and log-normalise single cells"
+        fault = (
+            "the rows look like counts, so frequent words or genes and long rows decide"
+        )
+        remedy = (
+            "weight words by sklearn's TfidfTransformer, and log-normalise single cells"
+        )
         yield f"{fault}; {remedy}."
 
 
@@ -111,7 +123,9 @@ def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
     if not isinstance(gamma, Real) or sample.shape[0] < 3:
         return
     rows = np.arange(0, sample.shape[0], -(-sample.shape[0] // 200))
-    squares = euclidean_distances(sample[rows].astype(np.float64), sample.astype(np.float64), squared=True)
+    squares = euclidean_distances(
+        sample[rows].astype(np.float64), sample.astype(np.float64), squared=True
+    )
     squares[np.arange(rows.size), rows] = np.inf
     nearest = np.exp(-float(gamma) * np.median(squares.min(axis=1)))
     squares[np.arange(rows.size), rows] = 0

@@ -83,17 +83,23 @@ def annotate(
     if not (hasattr(adata, "obs_names") and hasattr(adata, "uns")):
         raise InputError(f"adata is a {type(adata).__name__}; give an AnnData object.")
     if copy and adata.isbacked:
-        raise InputError("adata is backed and is not copied; leave copy out, or read it to memory first.")
+        raise InputError(
+            "adata is backed and is not copied; leave copy out, or read it to memory first."
+        )
     if estimator is None:
         from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
         estimator = MaximumMarginClustering(n_clusters=n_clusters)
     elif not isinstance(estimator, StreamedClusterer):
-        raise InputError(f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None.")
+        raise InputError(
+            f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None."
+        )
     elif n_clusters is not None:
         parameters = {"n_clusters": n_clusters} | parameters
     if probabilities and not hasattr(estimator, "predict_proba"):
-        raise InputError(f"{type(estimator).__name__} has no probabilities; leave them out.")
+        raise InputError(
+            f"{type(estimator).__name__} has no probabilities; leave them out."
+        )
     if element.startswith("obsp/"):
         parameters = {"metric": "precomputed"} | parameters
     try:
@@ -111,12 +117,24 @@ def annotate(
         adata.obsm[f"{key_added}_probabilities"] = given.predict_proba(rows)
     for name, values in frame.items():
         if name != "margin":
-            values = pd.Categorical.from_codes(values, [str(k) for k in range(int(values.max()) + 1)])
+            values = pd.Categorical.from_codes(
+                values, [str(k) for k in range(int(values.max()) + 1)]
+            )
         adata.obs[key_added if name == "cluster" else f"{key_added}_{name}"] = values
     params = {"method": type(estimator).__name__, "element": element}
-    params |= {name: value for name, value in given.get_params(False).items() if name not in RUNTIME_NAMES}
-    told = {"params": params, "objective": estimator.objective_, "trust": estimator.report_.get("trust")}
-    adata.uns[key_added] = _plain(told | {"n_clusters": len(adata.obs[key_added].cat.categories)})
+    params |= {
+        name: value
+        for name, value in given.get_params(False).items()
+        if name not in RUNTIME_NAMES
+    }
+    told = {
+        "params": params,
+        "objective": estimator.objective_,
+        "trust": estimator.report_.get("trust"),
+    }
+    adata.uns[key_added] = _plain(
+        told | {"n_clusters": len(adata.obs[key_added].cat.categories)}
+    )
     return adata if copy else None
 
 
@@ -126,7 +144,9 @@ def _distances(connectivities: Any, estimator: Any) -> Samples:
         fault = "connectivities do not tell the number of clusters"
         raise InputError(f"{fault}; give n_clusters, or element='obsp/distances'.")
     found = csr_array(connectivities, copy=True)
-    found.data = np.where(found.data < 0, found.data, 1 - np.log(np.clip(found.data, 1e-12, 1)))
+    found.data = np.where(
+        found.data < 0, found.data, 1 - np.log(np.clip(found.data, 1e-12, 1))
+    )
     return open_samples(found)
 
 
@@ -137,4 +157,8 @@ def _plain(value: Any) -> Any:
     value = np.asarray(value) if isinstance(value, list | tuple) else value
     value = value.item() if isinstance(value, np.generic) else value
     has_numbers = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
-    return value if has_numbers or isinstance(value, str | bool | int | float) else str(value)
+    return (
+        value
+        if has_numbers or isinstance(value, str | bool | int | float)
+        else str(value)
+    )

@@ -30,14 +30,25 @@ from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_outpu
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.model import Model, n_clusters_of
-from mmcnb.features.rules import DecisionPass, Hyperplane, KeptLabels, LabelsPass, TablePass
+from mmcnb.features.rules import (
+    DecisionPass,
+    Hyperplane,
+    KeptLabels,
+    LabelsPass,
+    TablePass,
+)
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.stores._label_table import labels_of_rows
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
-LIMITS = ("max_passes", "max_rounds", "max_iter", "max_generations")  # parameters that end a fit
+LIMITS = (
+    "max_passes",
+    "max_rounds",
+    "max_iter",
+    "max_generations",
+)  # parameters that end a fit
 logger = logging.getLogger("mmcnb")
 
 
@@ -85,7 +96,13 @@ class Estimator(FittedAttributes, BaseEstimator):
     engine: Any = None
 
     constraints: ClassVar[Mapping[str, Constraint]] = {}
-    fitted_names: ClassVar[tuple[str, ...]] = ("objective", "rho", "gamma", "converged", "report")
+    fitted_names: ClassVar[tuple[str, ...]] = (
+        "objective",
+        "rho",
+        "gamma",
+        "converged",
+        "report",
+    )
     unsettled: ClassVar[str] = "the fit did not converge within"  # a limit of `LIMITS`
 
     def __sklearn_tags__(self) -> Tags:
@@ -116,13 +133,21 @@ class Estimator(FittedAttributes, BaseEstimator):
         save_estimator(self, path)
 
     def _open_engine(self, n_jobs: int | None) -> AbstractContextManager[Engine]:
-        return fits.open_engine(self.engine, n_jobs, show_progress=None if self.verbose else False)
+        return fits.open_engine(
+            self.engine, n_jobs, show_progress=None if self.verbose else False
+        )
 
     def _engine_of(self, features: Samples) -> AbstractContextManager[Engine]:
         """An engine with as many threads as the memory limit allows for a pass over computed columns."""
         rows = RowShape.of(features.root, self.n_jobs)
-        columns = 0 if features.is_sparse or features is features.root else features.n_features
-        return self._open_engine(threads_of_pass(rows, FitNeeds(columns), self.memory_limit, self.n_jobs))
+        columns = (
+            0
+            if features.is_sparse or features is features.root
+            else features.n_features
+        )
+        return self._open_engine(
+            threads_of_pass(rows, FitNeeds(columns), self.memory_limit, self.n_jobs)
+        )
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are invalid for any rows."""
@@ -133,14 +158,20 @@ class Estimator(FittedAttributes, BaseEstimator):
         with self._engine_of(features) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
-    def _features(self, X: Any, element: str | None = None, **layer: Any) -> tuple[Samples, Any]:
+    def _features(
+        self, X: Any, element: str | None = None, **layer: Any
+    ) -> tuple[Samples, Any]:
         """Rows of a user in the features of what labels them, and that."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         return self.model_.labelling(samples, **layer)
 
     def predict(
-        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+        self,
+        X: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        element: str | None = None,
     ) -> np.ndarray | None:
         """Label rows by their decision values.
 
@@ -162,12 +193,17 @@ class Estimator(FittedAttributes, BaseEstimator):
         """
         return self._labels(X, out, element)
 
-    def _labels(self, X: Any, out: Any, element: str | None, **layer: Any) -> np.ndarray | None:
+    def _labels(
+        self, X: Any, out: Any, element: str | None, **layer: Any
+    ) -> np.ndarray | None:
         """Labels of rows, perhaps of a layer, as an array or in a new file."""
         features, rule = self._features(X, element, **layer)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
-        with self._engine_of(features) as engine, rows_output(out, X, features) as (_, write):
+        with (
+            self._engine_of(features) as engine,
+            rows_output(out, X, features) as (_, write),
+        ):
             write(self, engine, features, rule)
         return None
 
@@ -231,7 +267,9 @@ class Estimator(FittedAttributes, BaseEstimator):
         if X is not None:
             return self._frame(X, element)
         if not hasattr(self, "labels_"):
-            raise InputError("this model holds no labels of the rows of its fit; give to_frame the rows, X.")
+            raise InputError(
+                "this model holds no labels of the rows of its fit; give to_frame the rows, X."
+            )
         return pd.DataFrame({"cluster": self.labels_})
 
     def _frame(self, X: Any, element: str | None, **layer: Any) -> Any:
@@ -244,7 +282,11 @@ class Estimator(FittedAttributes, BaseEstimator):
         if type(X).__module__.startswith("polars"):
             return type(X)(columns)
         names = index_of(X, features.root)
-        names = np.asarray(names(0, features.n_samples)).astype(object) if callable(names) else names
+        names = (
+            np.asarray(names(0, features.n_samples)).astype(object)
+            if callable(names)
+            else names
+        )
         return pd.DataFrame(columns, index=names)
 
 
@@ -308,7 +350,9 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         InputError
             If the rows or a parameter are invalid; the message says which, and what to do.
         """
-        samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
+        samples = read_input(
+            self, X, reset=True, least_rows=2, element=element, columns=columns
+        )
         with fits.connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
         return self
@@ -351,7 +395,9 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         self.__dict__.pop("labels_", None)  # of an earlier fit
 
         with fits.connected(self.engine), rows_output(out, X, samples) as (kept, write):
-            self._fit_samples(samples, sample_weight, write if out is None else in_report(write), kept)
+            self._fit_samples(
+                samples, sample_weight, write if out is None else in_report(write), kept
+            )
         return self
 
     def explain(self, X: Any, labels: Any = None, *, element: str | None = None) -> Any:
@@ -397,22 +443,36 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
         if getattr(self, "metric", None) == "precomputed":
-            raise InputError("distances have no columns; fit the rows, and explain them with these labels.")
+            raise InputError(
+                "distances have no columns; fit the rows, and explain them with these labels."
+            )
         features, rule = self._features(X, element)
         samples, rows = features.root, RowShape.of(features.root, self.n_jobs)
         given: Any = getattr(self, "labels_", None)
         if labels is not None:
             given = labels_of_rows(labels, None, samples)
         elif not agree(given, rule, features):
-            columns = 0 if features.is_sparse or features is samples else features.n_features
+            columns = (
+                0 if features.is_sparse or features is samples else features.n_features
+            )
             # Refuses before the rows are labelled what is refused after it.
-            plan_explanation(rows, n_clusters_of(self.model_), self.memory_limit, self.n_jobs, columns)
+            plan_explanation(
+                rows,
+                n_clusters_of(self.model_),
+                self.memory_limit,
+                self.n_jobs,
+                columns,
+            )
             given = self._run(LabelsPass(rule), features, "labels")
         groups = grouped(given)
-        most, threads = plan_explanation(rows, groups.counts.size, self.memory_limit, self.n_jobs)
+        most, threads = plan_explanation(
+            rows, groups.counts.size, self.memory_limit, self.n_jobs
+        )
         with self._open_engine(threads) as engine:
             engine.traffic = Traffic(samples)
-            return explain(engine, samples, groups, self.model_, index_of(X, samples), most)
+            return explain(
+                engine, samples, groups, self.model_, index_of(X, samples), most
+            )
 
     def score(self, X: Any, y: Any = None, *, element: str | None = None) -> float:
         """J of the clusters that `predict` gives some rows, as `partition_score` has it.
@@ -450,13 +510,20 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         from mmcnb.estimators.partition_score import partition_score
 
         features, rule = self._features(X, element)
-        labels, metric = self._run(LabelsPass(rule), features, "labels"), getattr(self, "metric", "euclidean")
+        labels, metric = (
+            self._run(LabelsPass(rule), features, "labels"),
+            getattr(self, "metric", "euclidean"),
+        )
         if labels.min() == labels.max():
             return 0.0
         rows = self.model_.scaled(features.root)
-        return partition_score(rows, labels, metric=metric, scale=None, random_state=0).J
+        return partition_score(
+            rows, labels, metric=metric, scale=None, random_state=0
+        ).J
 
-    def write_report(self, X: Any, path: Any, labels: Any = None, *, element: str | None = None) -> None:
+    def write_report(
+        self, X: Any, path: Any, labels: Any = None, *, element: str | None = None
+    ) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.
 
         It has the trust, a sentence for each cluster with columns and rows behind it, the effects of columns
@@ -493,7 +560,9 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         samples = read_input(self, X, reset=False, element=element)
         given = None if labels is None else labels_of_rows(labels, None, samples)
-        write_report(path, self, self.explain(X, given, element=element), samples, given)
+        write_report(
+            path, self, self.explain(X, given, element=element), samples, given
+        )
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.
@@ -517,7 +586,9 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         """
         self._check_parameters()
         if not isinstance(X, RowShape):
-            samples = read_input(copy(self), X, reset=True, least_rows=2, element=element)
+            samples = read_input(
+                copy(self), X, reset=True, least_rows=2, element=element
+            )
             X = RowShape.of(samples, self.n_jobs)
         return self._plan(X)
 
@@ -528,17 +599,28 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
     @fits.with_callbacks
     def _fit_samples(
-        self, samples: Samples, sample_weight: Any, label: Callable[..., None], kept: Any, known: Any = None
+        self,
+        samples: Samples,
+        sample_weight: Any,
+        label: Callable[..., None],
+        kept: Any,
+        known: Any = None,
     ) -> None:
         """Fit, then label the rows while their features are cached, or by labels that the fit has kept."""
         self._check_parameters()
         is_weighted = sample_weight is not None
-        weights, unit = read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
+        weights, unit = (
+            read_weights(sample_weight, samples.n_samples)
+            if is_weighted
+            else (None, 1.0)
+        )
         random_state = check_random_state(self.random_state)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         with (
             self._open_engine(plan.threads) as engine,
-            open_checkpoint(self, samples, weights, unit, {"the known rows": known}) as checkpoint,
+            open_checkpoint(
+                self, samples, weights, unit, {"the known rows": known}
+            ) as checkpoint,
             fits.show_progress(engine, plan) as enter,
             fits.callbacks_told(self, samples) as tell,
         ):
@@ -546,11 +628,23 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
             history, recorded = fits.History(engine, tell, unit), engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
-                kept = None if kept is None or kept.sink is None else kept  # no journal of labels themselves
+                kept = (
+                    None if kept is None or kept.sink is None else kept
+                )  # no journal of labels themselves
                 if self.random_state is None:
                     random_state = check_random_state(checkpoint.seed)
             record = history.record
-            bare = fits.FitSession(recorded, samples, weights, plan, record, random_state, known, unit, kept)
+            bare = fits.FitSession(
+                recorded,
+                samples,
+                weights,
+                plan,
+                record,
+                random_state,
+                known,
+                unit,
+                kept,
+            )
             session = self._with_sample(bare)
             enter("search, compiling (once)" if plan.compile_seconds else "search")
             result = self._fit(session)
@@ -568,21 +662,43 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
         samples, weights, known = session.samples, session.weights, session.known
-        rows = sample_rows(samples.n_samples, session.plan.needs.sample_size, weights, session.random_state)
+        rows = sample_rows(
+            samples.n_samples,
+            session.plan.needs.sample_size,
+            weights,
+            session.random_state,
+        )
         if known is not None:
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
         is_standard = self.scale == "standard"
-        sample, moments = draw_sample(session.engine, samples, rows, weights, moments=is_standard)
+        sample, moments = draw_sample(
+            session.engine, samples, rows, weights, moments=is_standard
+        )
         own = None if weights is None else weights[rows]
-        kept = "directions alone count" if getattr(self, "metric", None) == "cosine" else ""
-        is_part = rows.size < (samples.n_samples if weights is None else int(np.count_nonzero(weights)))
-        treatment = treat(self.scale, sample, moments, own, samples.sources, kept, is_part)
-        knows_origin = hasattr(self, "kernels") or getattr(self, "kernel", "rbf") == "poly"
+        kept = (
+            "directions alone count"
+            if getattr(self, "metric", None) == "cosine"
+            else ""
+        )
+        is_part = rows.size < (
+            samples.n_samples if weights is None else int(np.count_nonzero(weights))
+        )
+        treatment = treat(
+            self.scale, sample, moments, own, samples.sources, kept, is_part
+        )
+        knows_origin = (
+            hasattr(self, "kernels") or getattr(self, "kernel", "rbf") == "poly"
+        )
         treatment = treatment if knows_origin else centred(treatment)
         scaling = treatment.scaling
         sample = scaled_matrix(sample, scaling, overwrite=is_standard)
-        drawn = {"sample": sample, "sample_weights": own, "scaling": scaling, "treatment": treatment}
+        drawn = {
+            "sample": sample,
+            "sample_weights": own,
+            "scaling": scaling,
+            "treatment": treatment,
+        }
         return replace(session, known=known, **drawn)
 
     def _set_attributes(self, session: fits.FitSession, result: fits.FitResult) -> None:
@@ -590,14 +706,23 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         order = first_row_order(session, result)
         rule, encoding = result.model.rule.ordered(order), session.samples.encoding
         self.model_ = replace(result.model, rule=rule, encoding=encoding)
-        for name, value in fits.rescaled(result.attributes, session.weight_unit).items():
+        for name, value in fits.rescaled(
+            result.attributes, session.weight_unit
+        ).items():
             setattr(self, f"{name}_", value)
-        per_cluster = {name: [figures[k] for k in order] for name, figures in result.per_cluster.items()}
+        per_cluster = {
+            name: [figures[k] for k in order]
+            for name, figures in result.per_cluster.items()
+        }
         told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
         if not result.attributes.get("converged", True):
             limit = next(name for name in LIMITS if hasattr(self, name))
-            told = {f"{self.unsettled} {limit}={getattr(self, limit)}; raise it.": ConvergenceWarning} | told
-        told |= dict.fromkeys([*session.treatment.sentinels, *session.samples.notes], ClusterWarning)
+            told = {
+                f"{self.unsettled} {limit}={getattr(self, limit)}; raise it.": ConvergenceWarning
+            } | told
+        told |= dict.fromkeys(
+            [*session.treatment.sentinels, *session.samples.notes], ClusterWarning
+        )
         told |= advice(self, session)
         report = fits.rescaled({**per_cluster, **result.report}, session.weight_unit)
         report = session.treatment.report(encoding) | report
@@ -609,7 +734,12 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
 
 def read_input(
-    estimator: Any, X: Any, reset: bool, least_rows: int = 1, element: str | None = None, columns: Any = None
+    estimator: Any,
+    X: Any,
+    reset: bool,
+    least_rows: int = 1,
+    element: str | None = None,
+    columns: Any = None,
 ) -> Samples:
     """The rows of any input, with the columns of the fit unless they are those of one.
 
@@ -643,17 +773,30 @@ def read_input(
     names = None if reset or encoding is not None else names_in_frame(X)
     if names is not None:  # before numbers are read from other columns
         _check_columns(estimator, "X", len(names), names, reset)
-    options = TableOptions(columns=columns) if columns is not None else None if reset else NUMBERS_ALONE
+    options = (
+        TableOptions(columns=columns)
+        if columns is not None
+        else None
+        if reset
+        else NUMBERS_ALONE
+    )
     if encoding is not None:
         options = options_of_fit(estimator)
     samples = open_samples(X, element, options=options)
     own = samples.encoding
     if columns is not None and own is None:
-        raise InputError(f"columns is of frames and tables, and {samples.name} is none; leave it out.")
+        raise InputError(
+            f"columns is of frames and tables, and {samples.name} is none; leave it out."
+        )
     if samples.n_samples < least_rows:
         fault = f"{samples.name} contains {samples.n_samples} sample(s)"
-        raise InputError(f"{fault}, while a minimum of {least_rows} is required; give more rows.")
-    if encoding is not None and (own or samples).feature_names == encoding.feature_names:
+        raise InputError(
+            f"{fault}, while a minimum of {least_rows} is required; give more rows."
+        )
+    if (
+        encoding is not None
+        and (own or samples).feature_names == encoding.feature_names
+    ):
         for note in samples.notes:
             warnings.warn(note, ClusterWarning, stacklevel=3)
     elif encoding is not None and (own or not encoding.is_plain):
@@ -667,7 +810,9 @@ def read_input(
     return samples
 
 
-def _check_columns(estimator: Any, name: str, n_features: int, names: list[str] | None, reset: bool) -> None:
+def _check_columns(
+    estimator: Any, name: str, n_features: int, names: list[str] | None, reset: bool
+) -> None:
     """Set the columns of a fit, or compare those of other rows with them, in scikit-learn's words."""
     columns: Any = np.empty((0, n_features))
     if names is not None:
@@ -679,16 +824,24 @@ def _check_columns(estimator: Any, name: str, n_features: int, names: list[str] 
     except ValueError as error:
         said = str(error).replace("X has", f"{name} has", 1)
         if said.endswith("\n"):
-            raise InputError(f"{said}Give the columns by estimator.feature_names_in_.") from error
+            raise InputError(
+                f"{said}Give the columns by estimator.feature_names_in_."
+            ) from error
         said = " ".join(said.split()).removesuffix(".")
         raise InputError(f"{said}; give rows with the columns of the fit.") from error
 
 
 def label_rows(
-    model: Estimator, engine: Engine, features: Samples, rule: Any, kept: list[Any] | None
+    model: Estimator,
+    engine: Engine,
+    features: Samples,
+    rule: Any,
+    kept: list[Any] | None,
 ) -> None:
     """Label all rows of a fit, or take the labels that it has kept."""
-    model.labels_ = np.concatenate(kept or engine.run(LabelsPass(rule), features, "labels"))
+    model.labels_ = np.concatenate(
+        kept or engine.run(LabelsPass(rule), features, "labels")
+    )
 
 
 def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[int]:
@@ -697,5 +850,9 @@ def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[in
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
-    first = np.arange(rule.offset.shape[0]) if result.first_rows is None else result.first_rows
+    first = (
+        np.arange(rule.offset.shape[0])
+        if result.first_rows is None
+        else result.first_rows
+    )
     return np.argsort(first, kind="stable").tolist()

@@ -100,7 +100,11 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
-        mean_squared_distance(session.sample, session.sample_weights)  # refuses rows that are all equal
+        mean_squared_distance(
+            session.sample, session.sample_weights
+        )  # refuses rows that are all equal
         sample = open_samples(session.sample)
-        features = partial(linear_features, session.engine, sample, session.sample_weights)
+        features = partial(
+            linear_features, session.engine, sample, session.sample_weights
+        )
         return fit_two_clusters(session, [features], config)

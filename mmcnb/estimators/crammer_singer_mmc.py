@@ -6,7 +6,12 @@ from typing import Any, ClassVar
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelFunction, estimator, values_of
+from mmcnb.estimators.parameters import (
+    OPTIONAL_SHARE,
+    KernelFunction,
+    estimator,
+    values_of,
+)
 from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
@@ -119,13 +124,19 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         parameters = values_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
-        return fit_on_landmarks(session, self._settings(), search_config(session, **parameters))
+        return fit_on_landmarks(
+            session, self._settings(), search_config(session, **parameters)
+        )
 
     def _settings(self) -> SearchSettings:
         """How least squares clusters the sample."""
-        sizes = values_of(self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share")
+        sizes = values_of(
+            self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share"
+        )
         if isinstance(self.cluster_sizes, str):
             sizes["cluster_sizes"] = "equal"
         partition = PartitionConfig(n_init=int(self.n_init) + 2, **sizes)
         others = values_of(self, "gamma", "degree", "coef0", "sample_size")
-        return SearchSettings(partition, self.kernel, n_landmarks=self.n_landmarks or LANDMARKS, **others)
+        return SearchSettings(
+            partition, self.kernel, n_landmarks=self.n_landmarks or LANDMARKS, **others
+        )

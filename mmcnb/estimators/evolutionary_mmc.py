@@ -8,19 +8,31 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import KernelFunction, default_kernel, estimator, values_of
+from mmcnb.estimators.parameters import (
+    KernelFunction,
+    default_kernel,
+    estimator,
+    values_of,
+)
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import choose_landmarks, landmark_values
 from mmcnb.features.rules import Hyperplane, signs
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
-from mmcnb.least_squares.evolution import FeatureFitness, Fitness, MatrixFitness, run_evolutions
+from mmcnb.least_squares.evolution import (
+    FeatureFitness,
+    Fitness,
+    MatrixFitness,
+    run_evolutions,
+)
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import to_dense
 
-PLANNED_LANDMARKS = 200  # for the plan if the basis is the sample; its columns are counted apart
+PLANNED_LANDMARKS = (
+    200  # for the plan if the basis is the sample; its columns are counted apart
+)
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
 ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
 
@@ -135,45 +147,75 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     def _needs(self, rows: RowShape) -> FitNeeds:
         sample = min(rows.n_samples, self.sample_size or SAMPLE_ROWS)
         size = min(sample, self.n_landmarks or PLANNED_LANDMARKS)
-        needs = replace(landmark_needs(rows, size, sample), search_seconds=partition_seconds(sample, 2))
+        needs = replace(
+            landmark_needs(rows, size, sample),
+            search_seconds=partition_seconds(sample, 2),
+        )
         if self.n_landmarks is not None:
             return needs
         matrices = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
         held = needs.sample_bytes + 24.0 * (sample - size) * rows.n_features
-        remedy = f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, and {SMALLER_SAMPLE}"
+        remedy = (
+            f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, and {SMALLER_SAMPLE}"
+        )
         return replace(needs, sample_bytes=matrices + held, remedy=remedy)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)
         if self.n_landmarks is not None:
             return plan
-        spare, each = plan.memory_limit - plan.peak, column_bytes(plan.needs.sample_size, rows.n_samples)
+        spare, each = (
+            plan.memory_limit - plan.peak,
+            column_bytes(plan.needs.sample_size, rows.n_samples),
+        )
         threads = min(plan.threads, 1 + int(spare // each))
         held = plan.needs.sample_bytes + (threads - 1) * each
-        return replace(plan, threads=threads, needs=replace(plan.needs, sample_bytes=held))
+        return replace(
+            plan, threads=threads, needs=replace(plan.needs, sample_bytes=held)
+        )
 
     def _fit(self, session: FitSession) -> FitResult:
         kernel = default_kernel(self, session.sample, session.sample_weights)
         model, fitness = self._fitness(session, kernel)
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        limits = values_of(self, "balance", "n_parents", "n_offspring", "max_generations", "patience")
+        limits = values_of(
+            self, "balance", "n_parents", "n_offspring", "max_generations", "patience"
+        )
         found = run_evolutions(session.engine, fitness, seeds, session.record, **limits)
         y = found[0].y.astype(np.float64)
         labels, objective = signs(fitness.decide(y)), fitness.value(y)
-        agreement, converged = float(np.mean(y == labels)), len(found[0].best) < self.max_generations
+        agreement, converged = (
+            float(np.mean(y == labels)),
+            len(found[0].best) < self.max_generations,
+        )
         warnings = [ONE_CLUSTER] if np.ptp(labels) == 0 or objective > 1 - 1e-9 else []
         if agreement < 0.99:
             said = f"the model agrees with the evolved labels on {agreement:.0%} of the sample only"
             warnings.append(f"{said}; raise balance if the clusters differ in size.")
-        attributes = {"objective": objective, "gamma": kernel.gamma, "converged": converged}
+        attributes = {
+            "objective": objective,
+            "gamma": kernel.gamma,
+            "converged": converged,
+        }
         at_best = sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found)
-        report = {"agreement": agreement, "evolutions_at_best": at_best, "start": found[0].start}
+        report = {
+            "agreement": agreement,
+            "evolutions_at_best": at_best,
+            "start": found[0].start,
+        }
         report |= {"gamma": kernel.gamma}
-        evolved, labelled = ([int((side < 0).sum()), int((side > 0).sum())] for side in (y, labels))
+        evolved, labelled = (
+            [int((side < 0).sum()), int((side > 0).sum())] for side in (y, labels)
+        )
         sizes = {"evolved_sizes": evolved, "sample_sizes": labelled}
         quiet = [sentence for sentence in warnings if sentence != ONE_CLUSTER]
-        model, rows = replace(model, rule=fitness.hyperplane(y)), model.features(session.samples)
-        return FitResult(model, rows, attributes, report, sizes, warnings=warnings, quiet=quiet)
+        model, rows = (
+            replace(model, rule=fitness.hyperplane(y)),
+            model.features(session.samples),
+        )
+        return FitResult(
+            model, rows, attributes, report, sizes, warnings=warnings, quiet=quiet
+        )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""
@@ -184,7 +226,9 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
             basis = to_dense(sample, np.float64)
             fitted = MatrixFitness(kernel(sample, basis), alpha, weights, centre)
             return Model(empty, kernel, basis, session.scaling, "float64"), fitted
-        basis = choose_landmarks(sample, self.n_landmarks, session.random_state, weights)
+        basis = choose_landmarks(
+            sample, self.n_landmarks, session.random_state, weights
+        )
         values, normalization = landmark_values(sample, kernel, basis)
         fitness = FeatureFitness(values, normalization, alpha, weights, centre)
         return Model(empty, kernel, basis, session.scaling), fitness

@@ -7,7 +7,13 @@ from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, KernelFunction, estimator, values_of
+from mmcnb.estimators.parameters import (
+    SEARCH,
+    CuttingPlanes,
+    KernelFunction,
+    estimator,
+    values_of,
+)
 from mmcnb.features.model import Model
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
@@ -19,7 +25,9 @@ from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
 
-EXACT_SEARCH = 1000  # rows up to which every bandwidth is tried on the whole kernel matrix
+EXACT_SEARCH = (
+    1000  # rows up to which every bandwidth is tried on the whole kernel matrix
+)
 
 
 @estimator
@@ -88,29 +96,55 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         n = rows.n_samples
-        matrices = 20 if n <= EXACT_SEARCH else 4  # of kernel values: of a search for the bandwidth, or not
-        needs = hinge_needs(rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS)
-        work = max(needs.work_bytes, MARGIN_LIBRARIES + 8.0 * matrices * n**2 - needs.sample_bytes)
-        return replace(needs, work_bytes=work, remedy="SparseKernelMMC needs no matrix of all rows")
+        matrices = (
+            20 if n <= EXACT_SEARCH else 4
+        )  # of kernel values: of a search for the bandwidth, or not
+        needs = hinge_needs(
+            rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS
+        )
+        work = max(
+            needs.work_bytes,
+            MARGIN_LIBRARIES + 8.0 * matrices * n**2 - needs.sample_bytes,
+        )
+        return replace(
+            needs, work_bytes=work, remedy="SparseKernelMMC needs no matrix of all rows"
+        )
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
         rows = session.sample
-        kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
+        kernels = candidate_kernels(
+            session, self.kernel, self.gamma, self.degree, self.coef0
+        )
         if rows.shape[0] > EXACT_SEARCH:
-            return fit_on_landmarks(session, config, kernels, MOST_LANDMARKS, refine=refine_exactly)
-        given = session.engine, open_samples(rows), to_dense(rows), session.sample_weights
+            return fit_on_landmarks(
+                session, config, kernels, MOST_LANDMARKS, refine=refine_exactly
+            )
+        given = (
+            session.engine,
+            open_samples(rows),
+            to_dense(rows),
+            session.sample_weights,
+        )
         candidates = [partial(exact_features, kernel, *given) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
 
 
-def refine_exactly(session: FitSession, restart: RestartResult, model: Model) -> Refined:
+def refine_exactly(
+    session: FitSession, restart: RestartResult, model: Model
+) -> Refined:
     """Refine the labels of the sample's model with all rows as the basis."""
     samples, weights = session.samples, session.weights
-    landmarks = restart.training_set.over(model.features(samples), weights, hold_labels=True)
+    landmarks = restart.training_set.over(
+        model.features(samples), weights, hold_labels=True
+    )
     rows = as_matrix(model.scaled(samples).block(0, samples.n_samples))
     exact = replace(model, basis=to_dense(rows), feature_dtype="float64")
     features = cache_features(exact.features(samples), "memory")
-    working_set = ExactWorkingSet(TrainingSet(session.engine, features, None, weights, hold_labels=True))
+    working_set = ExactWorkingSet(
+        TrainingSet(session.engine, features, None, weights, hold_labels=True)
+    )
     labels = landmarks.labels_of(restart.state.boundary)
-    return last_steps(session, restart, working_set, labels, session.plan.needs.sweeps), exact
+    return last_steps(
+        session, restart, working_set, labels, session.plan.needs.sweeps
+    ), exact

@@ -8,10 +8,21 @@ import numpy as np
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts, whole_numbers
+from mmcnb.engine.session import (
+    FitResult,
+    FitSession,
+    Record,
+    run_starts,
+    whole_numbers,
+)
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import KernelFunction, default_kernel, estimator, values_of
+from mmcnb.estimators.parameters import (
+    KernelFunction,
+    default_kernel,
+    estimator,
+    values_of,
+)
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
@@ -145,7 +156,9 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         """
         features, _ = self._features(X, element)
         model: Any = self.model_  # of scores and a ridge map
-        return self._run(DecisionPass(Distances(model.rule, model.ridge)), features, "features")
+        return self._run(
+            DecisionPass(Distances(model.rule, model.ridge)), features, "features"
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -155,16 +168,27 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         k, sweeps = int(self.n_clusters), int(self.max_iter)
         size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
-        needs, numbers = landmark_needs(rows, p, size), max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p
+        needs, numbers = (
+            landmark_needs(rows, p, size),
+            max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p,
+        )
         held = needs.sample_bytes + 8.0 * (2 * size * p + k * numbers)
-        needs = replace(needs, sample_bytes=held, search_seconds=partition_seconds(size, k))
+        needs = replace(
+            needs, sample_bytes=held, search_seconds=partition_seconds(size, k)
+        )
         return replace(needs, sweeps=sweeps, likely_sweeps=min(sweeps, 20))
 
     def _fit(self, session: FitSession) -> FitResult:
-        sample, weights, k = session.sample, session.sample_weights, int(self.n_clusters)
+        sample, weights, k = (
+            session.sample,
+            session.sample_weights,
+            int(self.n_clusters),
+        )
         check_clusters(k, sample, session.samples.n_samples)
         kernel = default_kernel(self, sample, weights)
-        basis = choose_landmarks(sample, self.n_landmarks or LANDMARKS, session.random_state, weights)
+        basis = choose_landmarks(
+            sample, self.n_landmarks or LANDMARKS, session.random_state, weights
+        )
         values, normalization = landmark_values(sample, kernel, basis)
         if basis.shape[0] < k:
             check_places(np.unique(values, axis=0).shape[0], k)
@@ -174,30 +198,76 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         model = Model(start.rule, kernel, basis, session.scaling, ridge=mapped)
         rows = session.cached(model.features(session.samples))
         run = partial(session.engine.run, samples=rows, description="all rows")
-        for found in lloyd(run, mapped, start.means, session.weights, int(self.max_iter), float(self.tol)):
-            session.record({"stage": "all rows", "round": found.n_iter - 1, "inertia": found.inertia})
-        attributes = {"gamma": kernel.gamma} | values_of(found, "inertia", "n_iter", "converged")
+        for found in lloyd(
+            run,
+            mapped,
+            start.means,
+            session.weights,
+            int(self.max_iter),
+            float(self.tol),
+        ):
+            session.record(
+                {
+                    "stage": "all rows",
+                    "round": found.n_iter - 1,
+                    "inertia": found.inertia,
+                }
+            )
+        attributes = {"gamma": kernel.gamma} | values_of(
+            found, "inertia", "n_iter", "converged"
+        )
         report = {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]}
-        sizes, n_empty = whole_numbers(found.sizes.tolist()), int((found.sizes == 0).sum())
-        warnings = [f"{n_empty} of the {k} clusters contain no row; give fewer."] if n_empty else []
+        sizes, n_empty = (
+            whole_numbers(found.sizes.tolist()),
+            int((found.sizes == 0).sum()),
+        )
+        warnings = (
+            [f"{n_empty} of the {k} clusters contain no row; give fewer."]
+            if n_empty
+            else []
+        )
         model = replace(model, rule=found.rule)
-        return FitResult(model, rows, attributes, report, {"sizes": sizes}, warnings=warnings)
+        return FitResult(
+            model, rows, attributes, report, {"sizes": sizes}, warnings=warnings
+        )
 
-    def _cluster_sample(self, session: FitSession, mapped: RidgeMap, values: np.ndarray) -> Means:
+    def _cluster_sample(
+        self, session: FitSession, mapped: RidgeMap, values: np.ndarray
+    ) -> Means:
         """The best of several starts on the sample."""
         from sklearn.cluster import kmeans_plusplus
 
         weights, limits = session.sample_weights, (int(self.max_iter), float(self.tol))
-        z, values = mapped.decide(values), values.astype(np.float32)  # as they were computed
+        z, values = (
+            mapped.decide(values),
+            values.astype(np.float32),
+        )  # as they were computed
 
         def run_start(start: tuple[int, int], record: Record) -> Means:
             number, seed = start
-            means, _ = kmeans_plusplus(z, int(self.n_clusters), sample_weight=weights, random_state=seed)
-            passes = lloyd(lambda sweep: sweep.block(values, 0, len(z)), mapped, means, weights, *limits)
+            means, _ = kmeans_plusplus(
+                z, int(self.n_clusters), sample_weight=weights, random_state=seed
+            )
+            passes = lloyd(
+                lambda sweep: sweep.block(values, 0, len(z)),
+                mapped,
+                means,
+                weights,
+                *limits,
+            )
             *_, found = passes
-            record({"stage": "sample", "start": number, "round": found.n_iter, "inertia": found.inertia})
+            record(
+                {
+                    "stage": "sample",
+                    "start": number,
+                    "round": found.n_iter,
+                    "inertia": found.inertia,
+                }
+            )
             return found
 
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        found = run_starts(session.engine, run_start, list(enumerate(seeds)), session.record)
+        found = run_starts(
+            session.engine, run_start, list(enumerate(seeds)), session.record
+        )
         return min(found, key=lambda means: means.inertia)

@@ -16,7 +16,9 @@ from mmcnb.features.rules import LabelsPass, SizesPass
 from mmcnb.samples import Samples, open_samples
 
 
-def read_like(like: Any, X: Any, element: str | None = None) -> tuple[Model, list[float], Samples]:
+def read_like(
+    like: Any, X: Any, element: str | None = None
+) -> tuple[Model, list[float], Samples]:
     """The model of a fitted estimator, the sizes of its clusters, and rows with its columns.
 
     Raises
@@ -25,12 +27,22 @@ def read_like(like: Any, X: Any, element: str | None = None) -> tuple[Model, lis
         If it is not fitted or has counted no clusters, or the rows have other columns.
     """
     if not getattr(like, "report_", {}).get("sizes"):
-        raise InputError(f"like={shown(like)} is no fitted model with sizes of clusters; fit or load one.")
-    return like.model_, like.report_["sizes"], read_input(like, X, reset=False, element=element)
+        raise InputError(
+            f"like={shown(like)} is no fitted model with sizes of clusters; fit or load one."
+        )
+    return (
+        like.model_,
+        like.report_["sizes"],
+        read_input(like, X, reset=False, element=element),
+    )
 
 
 def number_like(
-    estimator: Any, samples: Samples, earlier: Any, sample_weight: Any = None, kept: Any = None
+    estimator: Any,
+    samples: Samples,
+    earlier: Any,
+    sample_weight: Any = None,
+    kept: Any = None,
 ) -> Any:
     """Number the clusters of a fitted estimator as those of an earlier model that they match.
 
@@ -57,20 +69,30 @@ def number_like(
     """
     (old, before, theirs), model, a = earlier, estimator.model_, len(earlier[1])
     is_weighted = sample_weight is not None
-    weights, unit = read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
+    weights, unit = (
+        read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
+    )
     # Two rows and 500 numbers a node take less memory than the graph did.
     most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
     rows = sample_rows(samples.n_samples, min(100_000, most), weights, 0)
     own = None if weights is None else weights[rows]
-    bins: Any = np.arange(a + 1), np.arange(n_clusters_of(model) + 1)  # without -1, which is noise
+    bins: Any = (
+        np.arange(a + 1),
+        np.arange(n_clusters_of(model) + 1),
+    )  # without -1, which is noise
     with estimator._engine_of(samples) as engine:
-        one, other = _labels(engine, old, theirs, rows), _labels(engine, model, samples, rows)
+        one, other = (
+            _labels(engine, old, theirs, rows),
+            _labels(engine, model, samples, rows),
+        )
         common = np.histogram2d(one, other, bins, weights=own)[0]
         numbers = matched(common)
         count = max(a, int(numbers.max()) + 1)
         new: Any = renumbered(model, numbers, count)
         features, rule = new.labelling(samples)
-        sizes, _, found = engine.run(SizesPass(weights, rule, kept=kept), features, "labels")
+        sizes, _, found = engine.run(
+            SizesPass(weights, rule, kept=kept), features, "labels"
+        )
     table, after = np.zeros((count, count)), whole_numbers((unit * sizes).tolist())
     table[:a, numbers] = common
     told = changes(table, [*before, *[0] * (count - a)], after)
@@ -79,7 +101,11 @@ def number_like(
     return found
 
 
-def _labels(engine: Engine, model: Any, samples: Samples, rows: np.ndarray) -> np.ndarray:
+def _labels(
+    engine: Engine, model: Any, samples: Samples, rows: np.ndarray
+) -> np.ndarray:
     """Labels of some rows by a model."""
-    features, rule = model.labelling(open_samples(draw_sample(engine, samples, rows)[0]))
+    features, rule = model.labelling(
+        open_samples(draw_sample(engine, samples, rows)[0])
+    )
     return np.concatenate(engine.run(LabelsPass(rule), features))

@@ -12,9 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Interval, IntervalOr
-from mmcnb.choice.candidates import MARGIN, TREE, Candidate, candidates, makers, with_known
+from mmcnb.choice.candidates import (
+    MARGIN,
+    TREE,
+    Candidate,
+    candidates,
+    makers,
+    with_known,
+)
 from mmcnb.choice.judge import judge
-from mmcnb.choice.number import MANY, Number, Structure, found_number, given_number, layer_rows
+from mmcnb.choice.number import (
+    MANY,
+    Number,
+    Structure,
+    found_number,
+    given_number,
+    layer_rows,
+)
 from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
 from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
@@ -34,7 +48,15 @@ from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model, n_clusters_of
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
-from mmcnb.features.rules import DecisionPass, KeptLabels, Scores, Shares, Softmax, label_once, without_noise
+from mmcnb.features.rules import (
+    DecisionPass,
+    KeptLabels,
+    Scores,
+    Shares,
+    Softmax,
+    label_once,
+    without_noise,
+)
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
 from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
@@ -163,7 +185,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         "kernel": Choice(("auto", "graph", *ALONE)),
         "metric": Choice(("euclidean", "cosine", "precomputed")),
         "min_cluster_size": Interval(0.0, open_low=True, optional=True),
-        "noise": IntervalOr(Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True),
+        "noise": IntervalOr(
+            Interval(0.0, 1.0, open_low=True, open_high=True), ("auto",), optional=True
+        ),
         "n_nodes": Interval(2, integer=True),
     }
     fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
@@ -229,7 +253,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         True
         """
         earlier = None if like is None else read_like(like, X, element)
-        samples = read_input(self, X, reset=True, least_rows=2, element=element, columns=columns)
+        samples = read_input(
+            self, X, reset=True, least_rows=2, element=element, columns=columns
+        )
         self._check_parameters()
         known, most = None, int(min(self._range[1], samples.n_samples))
         if partial_labels is not None:
@@ -240,11 +266,15 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             if earlier is not None:
                 found = number_like(self, samples, earlier, sample_weight, KeptLabels())
                 self.labels_ = np.concatenate(found)
-            if self.noise is not None and self.model_.graph is None:  # all rows are equal
+            if (
+                self.noise is not None and self.model_.graph is None
+            ):  # all rows are equal
                 self.outlier_score_ = np.zeros(samples.n_samples, np.float32)
             elif self.noise is not None:
                 features, _ = self.model_.labelling(samples, of_nodes=True)
-                self.outlier_score_ = self._run(DecisionPass(OutlierScores()), features, "outlier scores")
+                self.outlier_score_ = self._run(
+                    DecisionPass(OutlierScores()), features, "outlier scores"
+                )
         return self
 
     def update(self, X: Any, *, element: str | None = None) -> Self:
@@ -290,7 +320,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """
         check_is_fitted(self, "model_")
         if self.model_.graph is None or self.metric == "precomputed":
-            raise InputError("an update needs nodes that are rows; fit all rows with fit(X, like=model).")
+            raise InputError(
+                "an update needs nodes that are rows; fit all rows with fit(X, like=model)."
+            )
         samples = read_input(self, X, reset=False, element=element)
         others = {"the model": list(self.model_.arrays().values())}
         with (
@@ -299,7 +331,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         ):
             engine.traffic, seed = Traffic(samples), self.random_state
             if checkpoint is not None:
-                engine, seed = CheckpointEngine(engine, checkpoint), checkpoint.seed if seed is None else seed
+                engine, seed = (
+                    CheckpointEngine(engine, checkpoint),
+                    checkpoint.seed if seed is None else seed,
+                )
             found = updated(self, engine, samples, seed)
         self.__dict__.update(found)  # all of it, or nothing
         return self
@@ -353,8 +388,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         if exact and graph is not None:
             source.model_ = replace(self.model_, graph=replace(graph, is_deep=None))
         features, rule = source._features(X, element)
-        sweep = DecisionPass(rule if isinstance(self.model_.rule, Shares) else Softmax(rule))
-        return self._streamed(sweep, features, out, n_clusters_of(self.model_), "probabilities", "float64")
+        sweep = DecisionPass(
+            rule if isinstance(self.model_.rule, Shares) else Softmax(rule)
+        )
+        return self._streamed(
+            sweep, features, out, n_clusters_of(self.model_), "probabilities", "float64"
+        )
 
     def transform(self, X: Any, *, element: str | None = None) -> Any:
         """Rows as what `predict_proba` gives: their shares of the votes, or the softmax of their scores.
@@ -386,10 +425,19 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         return n_clusters_of(self.model_)
 
     def _streamed(
-        self, sweep: DecisionPass, features: Samples, out: Any, width: int, name: str, dtype: str
+        self,
+        sweep: DecisionPass,
+        features: Samples,
+        out: Any,
+        width: int,
+        name: str,
+        dtype: str,
     ) -> np.ndarray | None:
         """Columns computed of each row, as an array or in a new store."""
-        size, limit = features.n_samples * width * 8, resolve_memory_limit(self.memory_limit)
+        size, limit = (
+            features.n_samples * width * 8,
+            resolve_memory_limit(self.memory_limit),
+        )
         if out is None and size > limit:
             raise MemoryLimitError(
                 f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, of "
@@ -397,13 +445,20 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             )
         if out is None:
             return self._run(sweep, features, name)
-        with self._engine_of(features) as engine, create_dense_store(out, width, dtype) as store:
+        with (
+            self._engine_of(features) as engine,
+            create_dense_store(out, width, dtype) as store,
+        ):
             for blocks in engine.stream(sweep, features, name):
                 store.append(np.concatenate(blocks).reshape(-1, width))
         return None
 
     def score_outliers(
-        self, X: Any, out: str | os.PathLike[str] | None = None, *, element: str | None = None
+        self,
+        X: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        element: str | None = None,
     ) -> np.ndarray | None:
         """How far rows lie from the nodes around them, beside other rows.
 
@@ -437,7 +492,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         True
         """
         features, _ = self._features(X, element, of_nodes=self._tree is not None)
-        return self._streamed(DecisionPass(OutlierScores()), features, out, 1, "outlier scores", "float32")
+        return self._streamed(
+            DecisionPass(OutlierScores()), features, out, 1, "outlier scores", "float32"
+        )
 
     def predict(
         self,
@@ -477,11 +534,19 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         >>> bool(len(set(model.predict(X, layer=1))) == model.layers_["n_clusters"][1])
         True
         """
-        if isinstance(layer, str) and layer == "all" and not str(out).endswith((".csv", ".parquet")):
-            raise InputError("layer='all' is for a table; give out, a path that ends with .csv or .parquet.")
+        if (
+            isinstance(layer, str)
+            and layer == "all"
+            and not str(out).endswith((".csv", ".parquet"))
+        ):
+            raise InputError(
+                "layer='all' is for a table; give out, a path that ends with .csv or .parquet."
+            )
         return self._labels(X, out, element, **self._layer(layer))
 
-    def labels_at(self, X: Any, n_clusters: int, *, element: str | None = None) -> np.ndarray:
+    def labels_at(
+        self, X: Any, n_clusters: int, *, element: str | None = None
+    ) -> np.ndarray:
         """Label rows by the cut of the merge tree with so many clusters.
 
         All cuts nest, and no fit is needed: labels of the nodes are kept, and the rows are read.
@@ -501,7 +566,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Clusters numbered from the largest on.
         """
         Interval(1, self._tree.n_pieces, integer=True).check("n_clusters", n_clusters)
-        return np.asarray(self._labels(X, None, element, layer=self._tree.cluster_of_piece(int(n_clusters))))
+        return np.asarray(
+            self._labels(
+                X, None, element, layer=self._tree.cluster_of_piece(int(n_clusters))
+            )
+        )
 
     def _layer(self, layer: Any) -> dict[str, Any]:
         """What labels rows by a layer, for the model."""
@@ -510,9 +579,18 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         tree, numbers = self._tree, self.layers_["n_clusters"]
         if isinstance(layer, str) and layer == "all":
             others = np.flatnonzero(~self.layers_["taken"])
-            return {"layers": [(f"layer_{numbers[i]}", tree.cluster_of_piece(numbers[i])) for i in others]}
+            return {
+                "layers": [
+                    (f"layer_{numbers[i]}", tree.cluster_of_piece(numbers[i]))
+                    for i in others
+                ]
+            }
         Interval(0, len(numbers) - 1, integer=True).check("layer", layer)
-        return {} if self.layers_["taken"][layer] else {"layer": tree.cluster_of_piece(numbers[layer])}
+        return (
+            {}
+            if self.layers_["taken"][layer]
+            else {"layer": tree.cluster_of_piece(numbers[layer])}
+        )
 
     @property
     def _tree(self) -> MergeTree:
@@ -520,7 +598,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         check_is_fitted(self, "model_")
         nodes = self.model_.graph
         if nodes is None:
-            raise AbsentError("this model has no merge tree: its rows are equal; give rows that differ.")
+            raise AbsentError(
+                "this model has no merge tree: its rows are equal; give rows that differ."
+            )
         return nodes.tree
 
     @property
@@ -546,7 +626,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _fit(self, session: FitSession) -> FitResult:
         if self.metric == "cosine":
             if session.samples.n_features == 1:
-                raise InputError("metric='cosine' has no use for n_features=1; give metric='euclidean'.")
+                raise InputError(
+                    "metric='cosine' has no use for n_features=1; give metric='euclidean'."
+                )
             session = replace(session, sample=unit_rows(session.sample))
         each, seed, known = session.engine.each, session.seed(), session.known
         session = self._best_scaled(session, seed)
@@ -559,31 +641,61 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         session, number, seen, small = self._numbered(session, graph, seed)
         graph, k = seen.graph, number.n_clusters
         session.record({"stage": "graph"})
-        found, left_out = candidates(graph, k, self._makers(session, seen, k, seed), each)
+        found, left_out = candidates(
+            graph, k, self._makers(session, seen, k, seed), each
+        )
         found = with_known(graph, known, k, found)
         least = self._least_weight(session.samples.n_samples, graph)
         if least > 0:
-            found = [one for one in found if np.bincount(one.labels, graph.sizes).min() >= least]
-            found.append(Candidate("resolutions", number.labels, judge(graph, number.labels)))
-        best = pick(graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0)
-        others = [one for one in found if one is not best and one.name != best.name.removesuffix(REPAIRED)]
+            found = [
+                one
+                for one in found
+                if np.bincount(one.labels, graph.sizes).min() >= least
+            ]
+            found.append(
+                Candidate("resolutions", number.labels, judge(graph, number.labels))
+            )
+        best = pick(
+            graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0
+        )
+        others = [
+            one
+            for one in found
+            if one is not best and one.name != best.name.removesuffix(REPAIRED)
+        ]
         sizes = graph.sizes * (session.samples.n_samples / graph.sizes.sum())
         if small.any():
             best, *others = [set_apart(graph, one, small) for one in (best, *others)]
-            number, sizes = with_small(number, best.labels, small), with_own(sizes, small)
+            number, sizes = (
+                with_small(number, best.labels, small),
+                with_own(sizes, small),
+            )
         single, columns = None, session.treatment.columns
         if columns is not None:  # of the rows that were drawn at random
-            single = single_columns(columns, best.labels[graph.node_of[: len(columns.rows)]])
+            single = single_columns(
+                columns, best.labels[graph.node_of[: len(columns.rows)]]
+            )
         trusted = trust(best, others, single, doubts(seen, best.labels, number))
         session.record({"stage": "choice"})
         result = self._labelled(session, seen, best, small > 0)
         judged = sorted([best, *others], key=lambda one: -one.score.J)
-        own: dict[str, Any] = {"candidates": [one.to_dict(sizes) for one in judged], "trust": trusted}
-        own |= session.treatment.report(session.samples.encoding) | {"left_out": left_out}
+        own: dict[str, Any] = {
+            "candidates": [one.to_dict(sizes) for one in judged],
+            "trust": trusted,
+        }
+        own |= session.treatment.report(session.samples.encoding) | {
+            "left_out": left_out
+        }
         own["number"] = number.to_dict() if number.reason else None
         own["layers"] = layer_rows(seen, best.labels, sizes)
-        warned = [f"the clusters may be none: {trusted['reason']}"] if trusted["level"] == "low" else []
-        return replace(result, report=result.report | own, warnings=[*result.warnings, *warned])
+        warned = (
+            [f"the clusters may be none: {trusted['reason']}"]
+            if trusted["level"] == "low"
+            else []
+        )
+        return replace(
+            result, report=result.report | own, warnings=[*result.warnings, *warned]
+        )
 
     def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
         if self.metric == "precomputed":
@@ -600,10 +712,14 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """
         given = session.samples.n_samples, session.engine.each, session.known
         (number, seen), k = self._number(graph, *given), self._likely_clusters
-        has_axes = self.metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
+        has_axes = (
+            self.metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
+        )
         if has_axes and number.n_clusters > max(MANY, k):
             k = number.n_clusters
-            number, seen = self._number(self._graph(session, k), *given)  # along more axes
+            number, seen = self._number(
+                self._graph(session, k), *given
+            )  # along more axes
         session, graph, small = self._with_far_rows(session, seen.graph, k, seed)
         if small.any():
             number, seen = self._number(graph, *given)
@@ -636,7 +752,14 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _model(self, session: FitSession, n_clusters: int) -> Model:
         """The model that labels by the vote, without its nodes."""
         rule = Shares(np.arange(float(n_clusters)), np.zeros(n_clusters))
-        return Model(rule, None, None, session.scaling, "float64", is_unit=self.metric == "cosine")
+        return Model(
+            rule,
+            None,
+            None,
+            session.scaling,
+            "float64",
+            is_unit=self.metric == "cosine",
+        )
 
     def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
         """The fit with its columns as they are, if these separate far better and only their units differ.
@@ -648,17 +771,30 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             return session
         plain = replace(session, sample=columns.rows, scaling=None)
         size = max(5000, 20 * self._likely_clusters)
-        rows = np.sort(np.random.RandomState(seed).permutation(len(columns.rows))[:size])
-        graphs = [self._graph(one.of_rows(rows), self._likely_clusters) for one in (plain, session)]
-        if (k := self._number(graphs[0], plain.samples.n_samples, each, plain.known)[0].n_clusters) == 1:
+        rows = np.sort(
+            np.random.RandomState(seed).permutation(len(columns.rows))[:size]
+        )
+        graphs = [
+            self._graph(one.of_rows(rows), self._likely_clusters)
+            for one in (plain, session)
+        ]
+        if (
+            k := self._number(graphs[0], plain.samples.n_samples, each, plain.known)[
+                0
+            ].n_clusters
+        ) == 1:
             return session
-        found = [candidates(graph, k, makers(graph, k, seed), each)[0] for graph in graphs]
+        found = [
+            candidates(graph, k, makers(graph, k, seed), each)[0] for graph in graphs
+        ]
         J, J_scaled = (max(one.score.J for one in some) for some in found)
         if J_scaled + 1.5 > J:  # of both on other sets: `python -m benchmarks columns`
             return session
         return replace(plain, treatment=session.treatment.left_out(J, J_scaled))
 
-    def _makers(self, session: FitSession, seen: Structure, k: int, seed: int) -> list[tuple[str, Any]]:
+    def _makers(
+        self, session: FitSession, seen: Structure, k: int, seed: int
+    ) -> list[tuple[str, Any]]:
         """The candidates of the fit, by name."""
         graph = seen.graph
 
@@ -671,7 +807,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         if k == 1:
             return [("one cluster", lambda: np.zeros(graph.n_nodes, np.int64))]
         nodes = _of_nodes(session, graph)
-        margin = (MARGIN, partial(of_model, partial(margin_on_sample, nodes, k, self._function, seed)))
+        margin = (
+            MARGIN,
+            partial(
+                of_model, partial(margin_on_sample, nodes, k, self._function, seed)
+            ),
+        )
         of_graph: list[tuple[str, Any]] = []
         if self.kernel not in ALONE:
             of_graph = [(TREE, partial(seen.tree.labels, k)), *makers(graph, k, seed)]
@@ -685,9 +826,13 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _takes_margin(self, n_clusters: int) -> bool:
         """Whether the widest margin is a candidate."""
         is_possible = self.kernel == "auto" and self.metric != "precomputed"
-        return self.kernel in ALONE or (is_possible and n_clusters <= MOST_MARGIN_CLUSTERS)
+        return self.kernel in ALONE or (
+            is_possible and n_clusters <= MOST_MARGIN_CLUSTERS
+        )
 
-    def _number(self, graph: NodeGraph, n: int, each: Any, known: Any = None) -> tuple[Number, Structure]:
+    def _number(
+        self, graph: NodeGraph, n: int, each: Any, known: Any = None
+    ) -> tuple[Number, Structure]:
         """The number of clusters of n rows, given or chosen, and partitions at many resolutions."""
         least, most = self._range
         check_clusters(least, graph.node_of, n, "n_nodes")
@@ -703,25 +848,45 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         floor = float(self.min_cluster_size or 0.0)
         return (floor if floor < 1 else floor / n) * float(graph.sizes.sum())
 
-    def _labelled(self, session: FitSession, seen: Structure, best: Candidate, is_small: Any) -> FitResult:
+    def _labelled(
+        self, session: FitSession, seen: Structure, best: Candidate, is_small: Any
+    ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
         k, graph = int(best.labels.max()) + 1, seen.graph
-        logs = log_distances(graph.distances, graph.beyond(session.sample, session.engine.each))
+        logs = log_distances(
+            graph.distances, graph.beyond(session.sample, session.engine.each)
+        )
         offsets = outlier_offsets(logs, best.labels, is_small)
         nodes = vote(graph, best.labels, k, seen.tree, offsets)
         nodes = replace(nodes, bound=noise_threshold(logs - offsets, graph.sizes, 0.01))
         if self.noise is not None:
-            nodes = replace(nodes, threshold=noise_threshold(logs - offsets, graph.sizes, self.noise))
+            nodes = replace(
+                nodes,
+                threshold=noise_threshold(logs - offsets, graph.sizes, self.noise),
+            )
         model = best.model or self._model(session, k)
         model = replace(model, graph=nodes, is_unit=self.metric == "cosine")
         rows = model.features(session.samples)
         likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
-        rule, sizes, kept = label_once(session, model.rule.ordered(likely.tolist()), rows)
+        rule, sizes, kept = label_once(
+            session, model.rule.ordered(likely.tolist()), rows
+        )
         session.record({"stage": "labels"})
-        kernel = "graph" if isinstance(rule, Shares) else getattr(model.kernel, "name", "linear")
-        attributes = {"objective": best.score.J, "n_clusters": k, "candidate": best.name, "kernel": kernel}
+        kernel = (
+            "graph"
+            if isinstance(rule, Shares)
+            else getattr(model.kernel, "name", "linear")
+        )
+        attributes = {
+            "objective": best.score.J,
+            "n_clusters": k,
+            "candidate": best.name,
+            "kernel": kernel,
+        }
         report = {"sizes": whole_numbers(sizes.tolist())}
-        made = FitResult(replace(model, rule=rule), rows, attributes, report, kept_labels=kept)
+        made = FitResult(
+            replace(model, rule=rule), rows, attributes, report, kept_labels=kept
+        )
         return made if self.noise is None else without_noise(session, made)
 
     # -- parameters and needs ------------------------------------------------------------------
@@ -731,16 +896,22 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         if self.min_cluster_size is not None and self._number_is_given:
             given = f"min_cluster_size={self.min_cluster_size!r} needs a number to find"
             raise InputError(f"{given}, not n_clusters={self.n_clusters!r}; drop one.")
-        if self.metric == "precomputed" and (self.kernel in ALONE or self.scale not in (None, "auto")):
+        if self.metric == "precomputed" and (
+            self.kernel in ALONE or self.scale not in (None, "auto")
+        ):
             given = f"kernel={self.kernel!r} and scale={self.scale!r}"
-            raise InputError(f"metric='precomputed' is at odds with {given}; give 'graph' and None.")
+            raise InputError(
+                f"metric='precomputed' is at odds with {given}; give 'graph' and None."
+            )
 
     @property
     def _range(self) -> tuple[int, float]:
         """The fewest and the most clusters."""
         if self.n_clusters is None or isinstance(self.n_clusters, str):
             return 1, np.inf
-        least, most = self.n_clusters if np.iterable(self.n_clusters) else (self.n_clusters,) * 2
+        least, most = (
+            self.n_clusters if np.iterable(self.n_clusters) else (self.n_clusters,) * 2
+        )
         return int(least), int(most)
 
     @property
@@ -751,7 +922,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     @property
     def _seeks_small(self) -> bool:
         """Whether small clusters are sought: nothing is asked of the clusters, and the nodes vote."""
-        return self._range == (1, np.inf) and self.min_cluster_size is None and self.kernel not in ALONE
+        return (
+            self._range == (1, np.inf)
+            and self.min_cluster_size is None
+            and self.kernel not in ALONE
+        )
 
     @property
     def _number_is_given(self) -> bool:
@@ -761,29 +936,49 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """The nodes and their graph, and the candidate that needs most beside them."""
         most = rows.n_samples if self.metric == "precomputed" else int(self.n_nodes)
         k, p = self._likely_clusters, min(most, rows.n_samples)
-        of_each = NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES  # with partitions of all numbers
+        of_each = (
+            NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES
+        )  # with partitions of all numbers
         is_sought = p < rows.n_samples and self._seeks_small
-        drawn, copies, reads = (int((1 + FAR_SHARE) * p), 4.0, 4) if is_sought else (p, 2.0, 2)
-        copies += 1.5 * (rows.n_features > LEADING_AXES)  # rows of no more columns are nodes themselves
+        drawn, copies, reads = (
+            (int((1 + FAR_SHARE) * p), 4.0, 4) if is_sought else (p, 2.0, 2)
+        )
+        copies += 1.5 * (
+            rows.n_features > LEADING_AXES
+        )  # rows of no more columns are nodes themselves
         nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
         nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
-        nodes *= 2 if self.metric == "cosine" else 1  # a layout, and nodes of all columns
-        needs = FitNeeds(k, p, nodes, sweeps=0, likely_sweeps=0, reads=reads, routines=GRAPH_ROUTINES)
+        nodes *= (
+            2 if self.metric == "cosine" else 1
+        )  # a layout, and nodes of all columns
+        needs = FitNeeds(
+            k, p, nodes, sweeps=0, likely_sweeps=0, reads=reads, routines=GRAPH_ROUTINES
+        )
         if self._takes_margin(k if self._number_is_given else 2):
             most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
             own = margin_needs(rows, most, self._function, p)
             work = own.sample_bytes + own.work_bytes + own.larger_bytes
             routines = GRAPH_ROUTINES | own.routines
-            needs = replace(needs, work_bytes=work, search_seconds=own.search_seconds, routines=routines)
+            needs = replace(
+                needs,
+                work_bytes=work,
+                search_seconds=own.search_seconds,
+                routines=routines,
+            )
         seconds = NODE_SECONDS * drawn + needs.search_seconds
-        return replace(needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p))
+        return replace(
+            needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p)
+        )
 
 
 def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
     """The session with one row of each node, which weighs all of them: so a weight is a repetition."""
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
     sizes = graph.sizes[graph.node_of[first]]
-    return replace(session.of_rows(first), sample_weights=sizes / sizes.mean() if np.ptp(sizes) else None)
+    return replace(
+        session.of_rows(first),
+        sample_weights=sizes / sizes.mean() if np.ptp(sizes) else None,
+    )
 
 
 def equal_rows(session: FitSession) -> FitResult:
@@ -796,6 +991,22 @@ def equal_rows(session: FitSession) -> FitResult:
     session.record({"stage": "labels"})
     number = Number(1, np.zeros(1, np.int64), reason).to_dict()
     trusted = {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}
-    report = {"sizes": whole_numbers(sizes.tolist()), "candidates": [], "trust": trusted, "left_out": {}}
-    attributes = {"objective": 0.0, "n_clusters": 1, "candidate": "one cluster", "kernel": "linear"}
-    return FitResult(model, rows, attributes, report | {"number": number, "layers": []}, kept_labels=kept)
+    report = {
+        "sizes": whole_numbers(sizes.tolist()),
+        "candidates": [],
+        "trust": trusted,
+        "left_out": {},
+    }
+    attributes = {
+        "objective": 0.0,
+        "n_clusters": 1,
+        "candidate": "one cluster",
+        "kernel": "linear",
+    }
+    return FitResult(
+        model,
+        rows,
+        attributes,
+        report | {"number": number, "layers": []},
+        kept_labels=kept,
+    )

@@ -19,7 +19,12 @@ from mmcnb.hinge.multiple_kernels import MultipleKernelSample, fit_clusters
 from mmcnb.hinge.needs import hinge_needs
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.hinge.two_clusters import fit_two_clusters
-from mmcnb.least_squares.all_rows import SMALLER_SAMPLE, matrix_bytes, relative_weights, rows_of_sample
+from mmcnb.least_squares.all_rows import (
+    SMALLER_SAMPLE,
+    matrix_bytes,
+    relative_weights,
+    rows_of_sample,
+)
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
@@ -162,7 +167,9 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
                 raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
         if self.n_clusters != 2 and (self.balance != 0 or self.init != "mixed"):
             fault = "balance and init are for two clusters"
-            raise InputError(f"{fault}; with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'.")
+            raise InputError(
+                f"{fault}; with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'."
+            )
         named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
         if self.checkpoint is not None and not named:
             fault = "a checkpoint knows kernels by name alone"
@@ -171,14 +178,28 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         exact, many = self.basis == "exact", self.n_clusters != 2
-        size = rows.n_samples if exact else self.sample_size or rows_of_sample(self.n_clusters)
+        size = (
+            rows.n_samples
+            if exact
+            else self.sample_size or rows_of_sample(self.n_clusters)
+        )
         searched = min(size, rows.n_samples)
         # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
-        held = 8.0 * 6 * base_kernels.n_kernels(self.kernels) * searched**2 if exact else 0.0
-        needs = hinge_needs(rows, base_kernels.n_kernels(self.kernels) * self._landmarks(searched), size)
+        held = (
+            8.0 * 6 * base_kernels.n_kernels(self.kernels) * searched**2
+            if exact
+            else 0.0
+        )
+        needs = hinge_needs(
+            rows, base_kernels.n_kernels(self.kernels) * self._landmarks(searched), size
+        )
         matrices = matrix_bytes(searched) if many else 0.0
-        remedy = "basis='landmarks' needs no matrix of all rows" if exact else SMALLER_SAMPLE
-        return replace(needs, sample_bytes=max(held, needs.sample_bytes + matrices), remedy=remedy)
+        remedy = (
+            "basis='landmarks' needs no matrix of all rows" if exact else SMALLER_SAMPLE
+        )
+        return replace(
+            needs, sample_bytes=max(held, needs.sample_bytes + matrices), remedy=remedy
+        )
 
     def _landmarks(self, rows: int) -> int:
         """Basis vectors of each kernel."""
@@ -187,7 +208,10 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     # -- the fit -------------------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        config, k = search_config(session, **values_of(self, *SEARCH)), int(self.n_clusters)
+        config, k = (
+            search_config(session, **values_of(self, *SEARCH)),
+            int(self.n_clusters),
+        )
         if k == 2:
             sample = self._mapped(session, session.sample_weights)
             candidates = [partial(sample.candidate, session.engine)]
@@ -197,7 +221,9 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         sample = self._mapped(session, relative_weights(session.sample_weights))
         # Two local searches a start, measured by `python -m benchmarks mkc`.
         starts, least = 2 * int(self.n_init), float(self.min_share)
-        partition = PartitionConfig(k, n_init=starts, cluster_sizes="equal", min_share=least)
+        partition = PartitionConfig(
+            k, n_init=starts, cluster_sizes="equal", min_share=least
+        )
         return fit_clusters(session, sample, partition, config)
 
     def _mapped(self, session: FitSession, weights: Weights) -> MultipleKernelSample:
@@ -208,7 +234,9 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         basis = choose_landmarks(rows, size, session.random_state, weights)
         exact, compared = size == rows.shape[0], basis
         if basis.shape[0] < COMPARED_ROWS:  # on one or two rows all kernels are alike
-            compared = choose_landmarks(rows, COMPARED_ROWS, np.random.RandomState(0), weights)
+            compared = choose_landmarks(
+                rows, COMPARED_ROWS, np.random.RandomState(0), weights
+            )
         check_places(max(basis.shape[0], compared.shape[0]), self.n_clusters)
         if isinstance(self.kernels, str):
             kernels = base_kernels.distinct_kernels(kernels, compared, exact)

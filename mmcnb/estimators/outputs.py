@@ -24,7 +24,9 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Rows (or weight) of each cluster."""
         return np.array(self.report_["sizes"])
 
-    def fit_transform(self: Any, X: Any, y: Any = None, *, element: str | None = None, **options: Any) -> Any:
+    def fit_transform(
+        self: Any, X: Any, y: Any = None, *, element: str | None = None, **options: Any
+    ) -> Any:
         """Fit, then transform the same rows.
 
         Parameters
@@ -75,7 +77,9 @@ def rows_output(
         names = index_of(X, rows.root)
         with TableWriter(out, rows.n_samples, names) as table:
 
-            def write_table(_: Any, engine: Engine, features: Samples, rule: Any, *__: Any) -> None:
+            def write_table(
+                _: Any, engine: Engine, features: Samples, rule: Any, *__: Any
+            ) -> None:
                 for group in engine.stream(TablePass(rule), features, "labels"):
                     table.append(columns_of(group))
 
@@ -84,8 +88,12 @@ def rows_output(
         with LabelsWriter(out, rows.n_samples) as writer:
             kept = KeptLabels(writer.sink())
 
-            def write(_: Any, engine: Engine, features: Samples, rule: Any, labels: Any = None) -> None:
-                writer.finish_chunks(labels or engine.run(LabelsPass(rule, kept), features, "labels"))
+            def write(
+                _: Any, engine: Engine, features: Samples, rule: Any, labels: Any = None
+            ) -> None:
+                writer.finish_chunks(
+                    labels or engine.run(LabelsPass(rule, kept), features, "labels")
+                )
 
             yield kept, write
 
@@ -103,7 +111,9 @@ def in_report(write: Callable[..., None]) -> Callable[..., None]:
 
 def columns_of(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The columns of some blocks of rows."""
-    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    return {
+        name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
+    }
 
 
 def index_of(X: Any, samples: Samples) -> Any:
@@ -113,5 +123,7 @@ def index_of(X: Any, samples: Samples) -> Any:
         return names_of(samples)
     import pandas as pd
 
-    numbers = isinstance(names, pd.RangeIndex) and names.equals(pd.RangeIndex(len(names)))
+    numbers = isinstance(names, pd.RangeIndex) and names.equals(
+        pd.RangeIndex(len(names))
+    )
     return None if numbers else names

@@ -37,7 +37,9 @@ class Scale:
             return Choice((None, "auto", "standard")).check(name, value)
         for column, wish in value.items():
             if not isinstance(wish, str):
-                Interval(0.0, open_low=True, optional=True).check(f"{name}[{column!r}]", wish)
+                Interval(0.0, open_low=True, optional=True).check(
+                    f"{name}[{column!r}]", wish
+                )
             else:
                 Choice(("log", "standard", None)).check(f"{name}[{column!r}]", wish)
 
@@ -50,20 +52,28 @@ class NumberOrRange:
         if not isinstance(value, tuple | list):
             return IntervalOr(COUNT, ("auto",), optional=True).check(name, value)
         if len(value) != 2:
-            raise InputError(f"{name}={shown(value)} is no range; give the least and the most, as (5, 30).")
+            raise InputError(
+                f"{name}={shown(value)} is no range; give the least and the most, as (5, 30)."
+            )
         for end in value:
             COUNT.check(name, end)
         if value[0] > value[1]:
-            raise InputError(f"{name}={shown(value)} is upside down; give ({value[1]}, {value[0]}).")
+            raise InputError(
+                f"{name}={shown(value)} is upside down; give ({value[1]}, {value[0]})."
+            )
 
 
 COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
 SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
-SHARED: Mapping[str, Constraint] = {  # by the name of the parameter; a class states its own
+SHARED: Mapping[
+    str, Constraint
+] = {  # by the name of the parameter; a class states its own
     **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring"), COUNT),
     "degree": Interval(1, 1000, integer=True),
     **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
-    **dict.fromkeys(("n_landmarks", "patience"), Interval(1, integer=True, optional=True)),
+    **dict.fromkeys(
+        ("n_landmarks", "patience"), Interval(1, integer=True, optional=True)
+    ),
     "sample_size": Interval(2, integer=True, optional=True),
     "landmarks": Parsed(check_landmarks),
     "kernel": Choice(KERNELS),
@@ -130,10 +140,19 @@ def estimator(cls: type[Class]) -> type[Class]:
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
     # Python strips the indentation of docstrings from 3.13 on.
-    shared = [cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__) if base.__module__ == BASES]
-    docs = [doc.split("----------\n")[1].strip() for doc in shared if "----------" in doc]
+    shared = [
+        cleandoc(base.__doc__ or "")
+        for base in reversed(cls.__mro__)
+        if base.__module__ == BASES
+    ]
+    docs = [
+        doc.split("----------\n")[1].strip() for doc in shared if "----------" in doc
+    ]
     made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", "\n".join(docs))
-    names = ["self", *", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", ")]
+    names = [
+        "self",
+        *", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", "),
+    ]
     given = signature(made.__init__)
     ordered = sorted(given.parameters.values(), key=lambda one: names.index(one.name))
     made.__init__.__signature__ = given.replace(parameters=ordered)
@@ -148,7 +167,10 @@ def check_parameters(estimator: Any) -> None:
     InputError
         If a parameter is invalid; the message names it, its value and the valid values.
     """
-    constraints, parameters = {**SHARED, **estimator.constraints}, estimator.get_params(deep=False)
+    constraints, parameters = (
+        {**SHARED, **estimator.constraints},
+        estimator.get_params(deep=False),
+    )
     for name, value in parameters.items():
         if name in constraints:
             constraints[name].check(name, value)
@@ -159,40 +181,61 @@ def check_parameters(estimator: Any) -> None:
     most = greatest_balance(estimator.C)
     if estimator.balance > most:  # some labels have no solution
         fault = f"balance={estimator.balance:g} is infeasible with C={estimator.C:g}"
-        raise InputError(f"{fault}; give a balance of at most {max(0.0, most):.4g}, or raise C.")
+        raise InputError(
+            f"{fault}; give a balance of at most {max(0.0, most):.4g}, or raise C."
+        )
 
 
 def values_of(estimator: Any, *names: str) -> dict[str, Any]:
     """Some parameters, or other attributes, by name, with NumPy's numbers as Python's."""
     values = {name: getattr(estimator, name) for name in names}
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in values.items()
+    }
 
 
 def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:
     """The one kernel of a method that tries no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
-    return Kernel(estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0))
+    return Kernel(
+        estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)
+    )
 
 
 def open_checkpoint(
-    estimator: Any, samples: Samples, weights: np.ndarray | None, unit: float, others: dict[str, Any]
+    estimator: Any,
+    samples: Samples,
+    weights: np.ndarray | None,
+    unit: float,
+    others: dict[str, Any],
 ) -> AbstractContextManager[Checkpoint | None]:
     """The checkpoint of an estimator, for a ``with`` block; None if it has none."""
     folder = estimator.checkpoint
     if folder is None:
         return nullcontext()
-    check_folder(checked_path(folder, "checkpoint"))  # before the rows are read for their digest
+    check_folder(
+        checked_path(folder, "checkpoint")
+    )  # before the rows are read for their digest
     parameters = estimator.get_params(deep=False)
     identity = {  # everything that the result depends on, by the names that messages use
         "the estimator": type(estimator).__name__,
         **{name: parameters[name] for name in parameters if name not in RUNTIME_NAMES},
         "random_state": _seed(estimator.random_state),
         "the rows": {"digest": samples.digest},
-        "the place of the rows": "a store" if samples.is_reopenable else "memory",  # the passes differ
-        "the sample weights": {"digest": fingerprint(*[weights] if unit == 1 else [weights, unit])},
+        "the place of the rows": "a store"
+        if samples.is_reopenable
+        else "memory",  # the passes differ
+        "the sample weights": {
+            "digest": fingerprint(*[weights] if unit == 1 else [weights, unit])
+        },
         **environment(),
     }
-    identity |= {name: {"digest": fingerprint(other)} for name, other in others.items() if other is not None}
+    identity |= {
+        name: {"digest": fingerprint(other)}
+        for name, other in others.items()
+        if other is not None
+    }
     return Checkpoint(folder, identity)
 
 

@@ -95,24 +95,40 @@ def partition_score(
     >>> mmcnb.partition_score(X, halves).J > mmcnb.partition_score(X, stripes).J
     True
     """
-    samples, labels = open_samples(X, element), plain_values(labels, "labels", text=True)
+    samples, labels = (
+        open_samples(X, element),
+        plain_values(labels, "labels", text=True),
+    )
     n = samples.n_samples
     Choice(("euclidean", "cosine")).check("metric", metric)
     Scale().check("scale", scale)
     Interval(2, integer=True).check("n_nodes", n_nodes)
     if labels.shape != (n,):
-        raise InputError(f"labels has the shape {labels.shape} for {n} rows; give one label a row.")
-    weights: Any = np.ones(n) if sample_weight is None else read_weights(sample_weight, n)[0]
+        raise InputError(
+            f"labels has the shape {labels.shape} for {n} rows; give one label a row."
+        )
+    weights: Any = (
+        np.ones(n) if sample_weight is None else read_weights(sample_weight, n)[0]
+    )
     weights = np.ones(n) if weights is None else weights  # all are equal
     counted = labels != -1 if labels.dtype.kind in "iufb" else np.ones(n, bool)
     state = generator(random_state)
     rows = sample_rows(n, int(n_nodes), weights * counted, state)
     clusters, of_rows = np.unique(labels[rows], return_inverse=True)
     if clusters.size < 2:
-        raise InputError(f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more.")
-    sample, own = as_matrix(samples.gather(rows)), None if sample_weight is None else weights[rows]
+        raise InputError(
+            f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more."
+        )
+    sample, own = (
+        as_matrix(samples.gather(rows)),
+        None if sample_weight is None else weights[rows],
+    )
     kept = "directions alone count" if metric == "cosine" else ""
-    moments = scaling_of(*column_moments(sample, weights[rows])) if scale == "standard" else None
+    moments = (
+        scaling_of(*column_moments(sample, weights[rows]))
+        if scale == "standard"
+        else None
+    )
     treatment = treat(scale, sample, moments, own, samples.sources, kept, rows.size < n)
     sample = scaled_matrix(sample, treatment.scaling)
     sample = unit_rows(sample) if metric == "cosine" else sample

@@ -13,13 +13,23 @@ from sklearn.base import BaseEstimator
 from mmcnb.engine.session import Report
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.parameters import RUNTIME_NAMES
-from mmcnb.features.model import Model, check_shapes, n_clusters_of, read_model, write_model
+from mmcnb.features.model import (
+    Model,
+    check_shapes,
+    n_clusters_of,
+    read_model,
+    write_model,
+)
 from mmcnb.samples._arrays import check_feature_names
 
 NUMBER, NOTHING = (int, float), type(None)
 PLAIN = (*NUMBER, str, bool, NOTHING)  # a RandomState is not kept
-LAYER = dict.fromkeys(("n_clusters", "persistence", "J", "smallest", "agreement"), NUMBER)
-KINDS: dict[str, Any] = {  # of what a header and its report contain; a list is of values of one kind
+LAYER = dict.fromkeys(
+    ("n_clusters", "persistence", "J", "smallest", "agreement"), NUMBER
+)
+KINDS: dict[
+    str, Any
+] = {  # of what a header and its report contain; a list is of values of one kind
     "class kernel candidate": (str,),
     "parameters model report history": (dict,),
     "n_features_in n_clusters n_iter": (int,),
@@ -31,7 +41,9 @@ KINDS: dict[str, Any] = {  # of what a header and its report contain; a list is 
     "sizes": [NUMBER],
     "candidates": [{}],
     "layers": [LAYER | {"taken": (bool,)}],
-    "changes": [{"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}],
+    "changes": [
+        {"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}
+    ],
 }
 KIND_OF = {name: kind for names, kind in KINDS.items() for name in names.split()}
 
@@ -46,7 +58,9 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     header = {
         "class": type(estimator).__name__,
         "version": __version__,
-        "parameters": {name: value for name, value in plain.items() if _is_plain(value)},
+        "parameters": {
+            name: value for name, value in plain.items() if _is_plain(value)
+        },
         "model": estimator.model_.to_dict(),
         "n_features_in": estimator.n_features_in_,
         "feature_names_in": _plain(getattr(estimator, "feature_names_in_", None)),
@@ -62,14 +76,20 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, dict):
         return {_plain(key): _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+    return (
+        [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def _is_plain(value: Any) -> bool:
     """Whether JSON gives a value back as it was."""
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
-    return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, PLAIN)
+    return (
+        all(map(_is_plain, value))
+        if isinstance(value, list)
+        else isinstance(value, PLAIN)
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -109,13 +129,19 @@ def load(path: str | os.PathLike[str]) -> Any:
         parameters = header["parameters"]
         if parameters.get("alpha") == "auto":  # of 0.2: the fit chose among a few
             parameters["alpha"] = header["alpha"]
-        if parameters.get("algorithm") == "full":  # of 0.2: the one of k-means that is left
+        if (
+            parameters.get("algorithm") == "full"
+        ):  # of 0.2: the one of k-means that is left
             del parameters["algorithm"]
-        return _restore(path, _estimator(path, header["class"], parameters), header, arrays)
+        return _restore(
+            path, _estimator(path, header["class"], parameters), header, arrays
+        )
     except InputError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InputError(f"{path} is no whole model of mmcnb; fit again to write it anew.") from error
+        raise InputError(
+            f"{path} is no whole model of mmcnb; fit again to write it anew."
+        ) from error
 
 
 def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
@@ -125,7 +151,9 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     cls: Any = getattr(mmcnb, name) if name in mmcnb.__all__ else None
     is_known = isinstance(cls, type) and issubclass(cls, BaseEstimator)
     if not is_known:
-        fault = f"{path} contains a {shown(name)[1:-1]}, which this version does not have"
+        fault = (
+            f"{path} contains a {shown(name)[1:-1]}, which this version does not have"
+        )
         raise InputError(f"{fault}; fit again, or use the version that wrote it.")
     allowed = set(cls._get_param_names()) - set(RUNTIME_NAMES)
     for key, value in parameters.items():
@@ -134,7 +162,9 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
             remedy = "fit again, and do not trust this file unless an earlier version wrote it"
             raise InputError(f"{fault}; {remedy}.")
         if key == "random_state" and not isinstance(value, int | None):
-            raise InputError(f"{path} has random_state={shown(value)}, which is no seed; fit again.")
+            raise InputError(
+                f"{path} has random_state={shown(value)}, which is no seed; fit again."
+            )
     estimator = cls(**parameters)
     try:
         estimator._check_parameters()
@@ -143,7 +173,9 @@ def _estimator(path: Any, name: str, parameters: dict[str, Any]) -> Any:
     return estimator
 
 
-def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def _restore(
+    path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> Any:
     import pandas as pd
 
     n_features = estimator.n_features_in_ = header["n_features_in"]
@@ -152,7 +184,9 @@ def _restore(path: Any, estimator: Any, header: dict[str, Any], arrays: dict[str
         check_shapes(estimator.model_, n_features)
     except InputError as error:
         sentence = str(error).removesuffix(".")[:300]
-        raise InputError(f"{path} holds a model that cannot be: {sentence}; fit again.") from error
+        raise InputError(
+            f"{path} holds a model that cannot be: {sentence}; fit again."
+        ) from error
     names = header.get("feature_names_in")  # files of earlier versions have none
     if names is not None:
         names = check_feature_names(names, n_features, f"{path}")
@@ -177,7 +211,9 @@ def _is_of(kind: Any, value: Any) -> bool:
     if isinstance(kind, list):
         return isinstance(value, list) and all(_is_of(kind[0], one) for one in value)
     if isinstance(kind, dict):
-        return isinstance(value, dict) and all(_is_of(one, value.get(name)) for name, one in kind.items())
+        return isinstance(value, dict) and all(
+            _is_of(one, value.get(name)) for name, one in kind.items()
+        )
     return type(value) in kind and (type(value) is not float or np.isfinite(value))
 
 
@@ -203,4 +239,6 @@ def _check_counts(path: Any, estimator: Any) -> None:
 
 
 def _no_such(path: Any, what: str) -> InputError:
-    return InputError(f"{path} has {what}, which is of no model; fit again to write it anew.")
+    return InputError(
+        f"{path} has {what}, which is of no model; fit again to write it anew."
+    )

@@ -9,8 +9,18 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.errors import InputError
 from mmcnb.estimators.base import StreamedClusterer
-from mmcnb.estimators.parameters import SEARCH, CuttingPlanes, KernelFunction, estimator, values_of
-from mmcnb.hinge.landmarks import candidate_kernels, fit_on_landmarks, needs_of_landmarks
+from mmcnb.estimators.parameters import (
+    SEARCH,
+    CuttingPlanes,
+    KernelFunction,
+    estimator,
+    values_of,
+)
+from mmcnb.hinge.landmarks import (
+    candidate_kernels,
+    fit_on_landmarks,
+    needs_of_landmarks,
+)
 from mmcnb.hinge.own_basis import fit_on_own_basis
 from mmcnb.hinge.sample_search import search_config
 
@@ -128,19 +138,33 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         if self.basis != "paper":
             return
         if self.kernel != "rbf":
-            raise InputError(f"basis='paper' needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'.")
+            raise InputError(
+                f"basis='paper' needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
+            )
         if self.landmarks is not None or self.n_landmarks is not None:
-            raise InputError("basis='paper' has no landmarks; leave out landmarks and n_landmarks.")
+            raise InputError(
+                "basis='paper' has no landmarks; leave out landmarks and n_landmarks."
+            )
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        needs = needs_of_landmarks(rows, self.sample_size or SAMPLE_ROWS, self.n_landmarks, self.landmarks)
-        of_rows = 64.0 * rows.n_samples if self.basis == "paper" else 0.0  # z, f, and a byte for each plane
+        needs = needs_of_landmarks(
+            rows, self.sample_size or SAMPLE_ROWS, self.n_landmarks, self.landmarks
+        )
+        of_rows = (
+            64.0 * rows.n_samples if self.basis == "paper" else 0.0
+        )  # z, f, and a byte for each plane
         return replace(needs, sample_bytes=needs.sample_bytes + of_rows)
 
     def _fit(self, session: FitSession) -> FitResult:
         config = search_config(session, **values_of(self, *SEARCH))
         if self.basis == "paper":
             gamma = "mean" if self.gamma == "auto" else self.gamma
-            return fit_on_own_basis(session, config, candidate_kernels(session, "rbf", gamma)[0])
-        kernels = candidate_kernels(session, self.kernel, self.gamma, self.degree, self.coef0)
-        return fit_on_landmarks(session, config, kernels, self.n_landmarks, self.landmarks)
+            return fit_on_own_basis(
+                session, config, candidate_kernels(session, "rbf", gamma)[0]
+            )
+        kernels = candidate_kernels(
+            session, self.kernel, self.gamma, self.degree, self.coef0
+        )
+        return fit_on_landmarks(
+            session, config, kernels, self.n_landmarks, self.landmarks
+        )

@@ -10,12 +10,22 @@ from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession
 from mmcnb.estimators.base import StreamedClusterer
 from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import OPTIONAL_SHARE, KernelFunction, estimator, values_of
+from mmcnb.estimators.parameters import (
+    OPTIONAL_SHARE,
+    KernelFunction,
+    estimator,
+    values_of,
+)
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
 from mmcnb.least_squares.partition import PartitionConfig
-from mmcnb.least_squares.search import LANDMARKS, SearchSettings, fit_least_squares, search_needs
+from mmcnb.least_squares.search import (
+    LANDMARKS,
+    SearchSettings,
+    fit_least_squares,
+    search_needs,
+)
 from mmcnb.samples import GROUP_ROWS
 
 DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
@@ -136,7 +146,10 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     landmarks: Any = None
     max_passes: int = 3
 
-    constraints: ClassVar = {"min_share": OPTIONAL_SHARE, "n_landmarks": Interval(2, integer=True)}
+    constraints: ClassVar = {
+        "min_share": OPTIONAL_SHARE,
+        "n_landmarks": Interval(2, integer=True),
+    }
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
@@ -165,7 +178,9 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
         settings = self._settings()
         searched = settings.searched_rows(rows.n_samples)
-        needs = replace(search_needs(rows, settings, int(self.max_passes)), remedy=SMALLER_SAMPLE)
+        needs = replace(
+            search_needs(rows, settings, int(self.max_passes)), remedy=SMALLER_SAMPLE
+        )
         if not rows.n_samples > 2 * GROUP_ROWS > 4 * searched:
             return needs
         # Fewer of wide rows. Columns alone decide, or the sample would depend on the storage of the rows.
@@ -179,6 +194,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return fit_least_squares(session, self._settings(), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
-        partition = PartitionConfig(**values_of(self, *(field.name for field in fields(PartitionConfig))))
+        partition = PartitionConfig(
+            **values_of(self, *(field.name for field in fields(PartitionConfig)))
+        )
         names = "gamma", "degree", "coef0", "n_landmarks", "landmarks", "sample_size"
         return SearchSettings(partition, self.kernel, **values_of(self, *names))

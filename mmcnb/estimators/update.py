@@ -55,7 +55,10 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
     labels, scores = _labelled(engine, model, samples)
     if not _is_usual(is_far := scores > model.graph.bound):
         voting, is_near = copy(estimator), ~is_far & (labels >= 0)
-        voting.model_, voting.random_state = _voting(estimator, engine, samples, labels, is_near), seed
+        voting.model_, voting.random_state = (
+            _voting(estimator, engine, samples, labels, is_near),
+            seed,
+        )
         found, table = _searched(voting, engine, samples, is_far)
         labels, scores = _labelled(engine, found["model_"], samples)
     noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()
@@ -64,10 +67,15 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
     told = {"sizes": after, "changes": changes(table, before, after)}
     if "noise" in report:
         told["noise"], found["outlier_score_"] = report["noise"] + noise, scores
-    return found | {"labels_": labels, "report_": Report(report | found.get("report_", {}) | told)}
+    return found | {
+        "labels_": labels,
+        "report_": Report(report | found.get("report_", {}) | told),
+    }
 
 
-def _labelled(engine: Any, model: Any, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+def _labelled(
+    engine: Any, model: Any, samples: Samples
+) -> tuple[np.ndarray, np.ndarray]:
     """Labels and outlier scores of rows, in one pass."""
     features, rule = model.labelling(samples, of_nodes=True)
     both: Any = CombinedPass((LabelsPass(rule), DecisionPass(OutlierScores())))
@@ -75,7 +83,13 @@ def _labelled(engine: Any, model: Any, samples: Samples) -> tuple[np.ndarray, np
     return labels, scores
 
 
-def _voting(estimator: Any, engine: Any, samples: Samples, labels: np.ndarray, is_near: np.ndarray) -> Any:
+def _voting(
+    estimator: Any,
+    engine: Any,
+    samples: Samples,
+    labels: np.ndarray,
+    is_near: np.ndarray,
+) -> Any:
     """The model, with the vote of its nodes in place of a machine; near rows tell the numbers of both."""
     model = estimator.model_
     if isinstance(model.rule, Shares):
@@ -83,10 +97,14 @@ def _voting(estimator: Any, engine: Any, samples: Samples, labels: np.ndarray, i
     if estimator.kernel != "auto" or not is_near.any():
         why = f"{np.count_nonzero(~is_near):,} rows are far from those of the fit, and a model of "
         why += f"kernel={estimator.kernel_!r} takes in none"
-        raise InputError(f"{why}; fit with kernel='graph', or all rows with fit(X, like=model).")
+        raise InputError(
+            f"{why}; fit with kernel='graph', or all rows with fit(X, like=model)."
+        )
     rule = Shares(np.arange(2.0), np.zeros(2))  # a machine of two clusters
     model = replace(model, rule=rule, kernel=None, basis=None, feature_dtype="float64")
-    voted = np.concatenate(engine.run(LabelsPass(rule), model.features(samples), "labels"))
+    voted = np.concatenate(
+        engine.run(LabelsPass(rule), model.features(samples), "labels")
+    )
     is_same = np.mean((voted == labels)[is_near]) >= 0.5
     return model if is_same else replace(model, rule=rule.ordered([1, 0]))
 
@@ -96,42 +114,66 @@ def _is_usual(is_far: np.ndarray) -> bool:
     return bool(np.count_nonzero(is_far) <= 0.02 * is_far.size + 0.3 * is_far.size**0.5)
 
 
-def _searched(estimator: Any, engine: Any, samples: Samples, is_far: np.ndarray) -> tuple[Any, np.ndarray]:
+def _searched(
+    estimator: Any, engine: Any, samples: Samples, is_far: np.ndarray
+) -> tuple[Any, np.ndarray]:
     """The fitted attributes after a new search, and the rows that earlier clusters and new ones share."""
     model, before = estimator.model_, np.array(estimator.report_["sizes"], np.float64)
     n = before.sum() + estimator.report_.get("noise", 0) + samples.n_samples
     number = np.argsort(model.rule.coef)[model.graph.labels]
-    graph, earlier, weights, is_far, logs = _joined(estimator, engine, samples, number, is_far, n)
+    graph, earlier, weights, is_far, logs = _joined(
+        estimator, engine, samples, number, is_far, n
+    )
     taken, seen = estimator._number(graph, n, engine.each)
-    best, *others = _ranked(estimator, seen, taken, earlier, is_far, is_new=weights == 0)
+    best, *others = _ranked(
+        estimator, seen, taken, earlier, is_far, is_new=weights == 0
+    )
     k = int(best.labels.max()) + 1
     bins: Any = np.arange(before.size + 1), np.arange(k + 1)
     common = np.histogram2d(earlier, best.labels, bins, weights=weights)[0]
-    common *= before[:, None] / np.maximum(common.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.5)
+    common *= before[:, None] / np.maximum(
+        common.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.5
+    )
     numbers = matched(common)
     count, labels = max(before.size, int(numbers.max()) + 1), numbers[best.labels]
     table, offsets = np.zeros((count, count)), np.zeros(count)
     table[: before.size, numbers], offsets[number] = common, model.graph.offsets
     # Of a small cluster perhaps no node was drawn.
-    table[: before.size, : before.size] += np.diag(np.where(common.any(axis=1), 0.0, before))
+    table[: before.size, : before.size] += np.diag(
+        np.where(common.any(axis=1), 0.0, before)
+    )
     for one in range(before.size, count):
         offsets[one] = np.median(logs[labels == one])
     nodes = vote(graph, labels, count, seen.tree, offsets[labels])
     nodes = replace(nodes, threshold=model.graph.threshold, bound=model.graph.bound)
-    new = replace(model, rule=Shares(np.arange(float(count)), np.zeros(count)), graph=nodes)
+    new = replace(
+        model, rule=Shares(np.arange(float(count)), np.zeros(count)), graph=nodes
+    )
     reason = taken.reason and f"{k} clusters, {best.name}; a search: {taken.reason}"
     taken = replace(taken, n_clusters=k, reason=reason)
     sizes = graph.sizes * (n / graph.sizes.sum())
-    told: dict[str, Any] = {"candidates": [one.to_dict(sizes) for one in (best, *others)]}
+    told: dict[str, Any] = {
+        "candidates": [one.to_dict(sizes) for one in (best, *others)]
+    }
     told["trust"] = trust(best, others, None, doubts(seen, best.labels, taken))
     told["number"] = taken.to_dict() if reason else None
     told["layers"] = layer_rows(seen, best.labels, sizes)
-    values = {"objective_": best.score.J, "n_clusters_": k, "candidate_": best.name, "kernel_": "graph"}
+    values = {
+        "objective_": best.score.J,
+        "n_clusters_": k,
+        "candidate_": best.name,
+        "kernel_": "graph",
+    }
     return values | {"model_": new, "report_": told}, table
 
 
 def _joined(
-    estimator: Any, engine: Any, samples: Samples, number: np.ndarray, is_far: np.ndarray, n: float
+    estimator: Any,
+    engine: Any,
+    samples: Samples,
+    number: np.ndarray,
+    is_far: np.ndarray,
+    n: float,
 ) -> tuple[Any, ...]:
     """A graph of earlier nodes, with their numbers, and new rows, which stand for n rows in all.
 
@@ -146,11 +188,15 @@ def _joined(
     sample, sizes = draw_sample(engine, model.scaled(samples), new)[0], nodes.sizes[old]
     points = nodes.axes(sample)
     beyond = nodes.axes.beyond(sample, points)
-    weights = np.append(sizes, np.full(new.size, sizes.sum() * m / ((n - m) * new.size)))
+    weights = np.append(
+        sizes, np.full(new.size, sizes.sum() * m / ((n - m) * new.size))
+    )
     both = stack([nodes.search.nodes[old], points.astype(nodes.search.nodes.dtype)])
     graph = node_graph(both, weights, random, engine.each, axes=nodes.axes)
     first = graph.of_nodes(np.arange(weights.size))
-    numbers = np.append(number[old], model.rule.label(nodes.block(sample, np.float64)))[first]
+    numbers = np.append(number[old], model.rule.label(nodes.block(sample, np.float64)))[
+        first
+    ]
     is_far = np.append(np.zeros(old.size, bool), is_far[new])[first]
     beyond = np.append(np.full(old.size, np.median(beyond)), beyond)[first]
     weights = np.where(first < old.size, weights[first], 0.0)
@@ -158,7 +204,12 @@ def _joined(
 
 
 def _ranked(
-    estimator: Any, seen: Structure, number: Number, earlier: Any, is_far: Any, is_new: Any
+    estimator: Any,
+    seen: Structure,
+    number: Number,
+    earlier: Any,
+    is_far: Any,
+    is_new: Any,
 ) -> list[Candidate]:
     """The earlier partition and that of a new search, the one that is taken first.
 
@@ -169,10 +220,14 @@ def _ranked(
 
     def candidate(name: str, labels: np.ndarray) -> Candidate:
         labels = by_first(labels)
-        return set_apart(seen.graph, Candidate(name, labels, judge(seen.graph, labels)), own)
+        return set_apart(
+            seen.graph, Candidate(name, labels, judge(seen.graph, labels)), own
+        )
 
     kept = candidate("as before", earlier)
-    if np.unique(number.labels[own == 0]).size < 2 or _is_usual(is_far[is_new & (own == 0)]):
+    if np.unique(number.labels[own == 0]).size < 2 or _is_usual(
+        is_far[is_new & (own == 0)]
+    ):
         return [kept]
     found = candidate("resolutions", number.labels)
     is_kept = kept.labels.max() > 0 and kept.score.J >= found.score.J - LEAST_GAIN

@@ -46,7 +46,9 @@ def warmup(estimator: Any = None) -> float:
     from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
     if estimator is not None and not hasattr(estimator, "get_params"):
-        raise InputError(f"estimator={shown(estimator)} is no estimator; give one of mmcnb, or None.")
+        raise InputError(
+            f"estimator={shown(estimator)} is no estimator; give one of mmcnb, or None."
+        )
     compiled = times()[1]
     y = np.arange(ROWS) % 2
     X = np.random.default_rng(0).normal(size=(ROWS, FEATURES)) + 6 * y[:, None]
@@ -55,7 +57,13 @@ def warmup(estimator: Any = None) -> float:
     for kind in (*ours, directions) if estimator is None else [clone(estimator)]:
         given = kind.get_params()
         # A sample smaller than the data, so that the passes over all rows are compiled as well.
-        few = {"checkpoint": None, "engine": None, "landmarks": None, "verbose": 0, "random_state": 0}
+        few = {
+            "checkpoint": None,
+            "engine": None,
+            "landmarks": None,
+            "verbose": 0,
+            "random_state": 0,
+        }
         few["sample_size"] = given.get("sample_size") or SAMPLE
         few["n_nodes"] = min(given.get("n_nodes", SAMPLE), SAMPLE)
         kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})

@@ -44,9 +44,14 @@ def seen_rows(engine: Engine, model: Model, sample: Sample, groups: Groups) -> S
     distances = euclidean_distances(X, inside / inside.sum(axis=1, keepdims=True) @ X)
     features, rule = model.labelling(rows, of_nodes=True)
     if model.graph is None:
-        values, far = np.concatenate(engine.run(DecisionPass(rule), features)), np.full(labels.size, np.nan)
+        values, far = (
+            np.concatenate(engine.run(DecisionPass(rule), features)),
+            np.full(labels.size, np.nan),
+        )
     else:  # a search for nodes gives all columns
-        columns = np.concatenate(engine.run(GatherPass(np.arange(labels.size)), features))
+        columns = np.concatenate(
+            engine.run(GatherPass(np.arange(labels.size)), features)
+        )
         values, far = rule.decide(columns), columns[:, -2]
     scores, known, is_known = -distances, groups.known, labels != -1
     own = np.arange(labels.size), sample.codes
@@ -60,29 +65,59 @@ def seen_rows(engine: Engine, model: Model, sample: Sample, groups: Groups) -> S
     return SeenRows(distances, margins, far)
 
 
-def nearest_cluster(seen: SeenRows, sample: Sample, groups: Groups, k: int) -> tuple[Any, float]:
+def nearest_cluster(
+    seen: SeenRows, sample: Sample, groups: Groups, k: int
+) -> tuple[Any, float]:
     """The other cluster with the largest mean score of the rows of one, and the margin to it.
 
     Of clusters with equal scores it is the one whose mean is nearest.
     """
-    distances, margins = (values[sample.codes == k].mean(axis=0) for values in (seen.distances, seen.margins))
+    distances, margins = (
+        values[sample.codes == k].mean(axis=0)
+        for values in (seen.distances, seen.margins)
+    )
     nearest = np.lexsort((distances, margins))[0]
-    return (groups.clusters[nearest], margins[nearest]) if margins[nearest] < np.inf else (None, np.nan)
+    return (
+        (groups.clusters[nearest], margins[nearest])
+        if margins[nearest] < np.inf
+        else (None, np.nan)
+    )
 
 
-def row_table(seen: SeenRows, sample: Sample, groups: Groups, index: Any, most: int = 3) -> Any:
+def row_table(
+    seen: SeenRows, sample: Sample, groups: Groups, index: Any, most: int = 3
+) -> Any:
     """Examples of each cluster, with numbers and names of the rows."""
     import pandas as pd
 
     own = np.arange(sample.codes.size), sample.codes
-    kinds, found = {"typical": seen.distances[own], "edge": seen.margins.min(axis=1), "far": -seen.far}, []
+    kinds, found = (
+        {
+            "typical": seen.distances[own],
+            "edge": seen.margins.min(axis=1),
+            "far": -seen.far,
+        },
+        [],
+    )
     for k, cluster in enumerate(groups.clusters):
         members = np.flatnonzero(sample.codes == k)
         for kind, scores in kinds.items():
             best = members[np.argsort(scores[members], kind="stable")][:most]
-            found += [(cluster, kind, sample.rows[j], scores[j]) for j in best if np.isfinite(scores[j])]
+            found += [
+                (cluster, kind, sample.rows[j], scores[j])
+                for j in best
+                if np.isfinite(scores[j])
+            ]
     frame = pd.DataFrame(found, columns=["cluster", "kind", "row", "score"])
     frame.loc[frame["kind"] == "far", "score"] *= -1
-    read = index if callable(index) else lambda start, stop: [None] if index is None else index[start:stop]
-    frame.insert(3, "name", pd.Series([read(row, row + 1)[0] for row in frame["row"]], dtype=object))
+    read = (
+        index
+        if callable(index)
+        else lambda start, stop: [None] if index is None else index[start:stop]
+    )
+    frame.insert(
+        3,
+        "name",
+        pd.Series([read(row, row + 1)[0] for row in frame["row"]], dtype=object),
+    )
     return frame

@@ -58,9 +58,16 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The tables as lists of rows that JSON can have; None in place of what is missing."""
-        tables = {name: table for name, table in vars(self).items() if table is not None}
-        plain = {name: table.astype(object).where(table.notna(), None) for name, table in tables.items()}
-        return {"words": None} | {name: table.to_dict("records") for name, table in plain.items()}
+        tables = {
+            name: table for name, table in vars(self).items() if table is not None
+        }
+        plain = {
+            name: table.astype(object).where(table.notna(), None)
+            for name, table in tables.items()
+        }
+        return {"words": None} | {
+            name: table.to_dict("records") for name, table in plain.items()
+        }
 
     def __str__(self) -> str:
         """One sentence a cluster, each on a line."""
@@ -70,12 +77,19 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """The sentences and the columns, with all names escaped."""
-        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.clusters["sentence"])
+        sentences = "".join(
+            f"<li>{escape(sentence)}</li>" for sentence in self.clusters["sentence"]
+        )
         return f"<ul>{sentences}</ul>{self.columns.to_html(index=False, max_rows=30)}"
 
 
 def explain(
-    engine: Engine, samples: Samples, groups: Groups, model: Model, index: Any, most: int
+    engine: Engine,
+    samples: Samples,
+    groups: Groups,
+    model: Model,
+    index: Any,
+    most: int,
 ) -> Explanation:
     """Explain the clusters of some rows.
 
@@ -107,9 +121,14 @@ def explain(
     return_freed_memory()  # of the pass, before the model needs its own
     seen = seen_rows(engine, model, sample, groups)
     share = groups.counts / groups.counts.sum()
-    clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts, "share": share})
+    clusters = pd.DataFrame(
+        {"cluster": groups.clusters, "rows": groups.counts, "share": share}
+    )
     pairs = (nearest_cluster(seen, sample, groups, k) for k in range(sizes.size))
     nearest, margins = zip(*pairs, strict=True)
-    clusters["nearest"], clusters["margin"] = pd.Series(nearest, dtype=object).convert_dtypes(), margins
+    clusters["nearest"], clusters["margin"] = (
+        pd.Series(nearest, dtype=object).convert_dtypes(),
+        margins,
+    )
     clusters["sentence"] = [*sentences(clusters, columns, words)]
     return Explanation(clusters, columns, row_table(seen, sample, groups, index), words)

@@ -87,13 +87,20 @@ def grouped(labels: np.ndarray) -> Groups:
     clusters = sizes.index.infer_objects().to_numpy()
     # A byte a row, of which each Dask worker gets that of its own rows.
     dtype, parts = np.min_scalar_type(-len(clusters)), range(0, len(labels), GROUP_ROWS)
-    codes = [np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype) for start in parts]
+    codes = [
+        np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype)
+        for start in parts
+    ]
     clusters = clusters.astype(np.int64) if clusters.dtype.kind in "iufb" else clusters
     return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
 
 
 def plan_explanation(
-    rows: RowShape, k: int, memory_limit: Any = None, n_jobs: int | None = None, n_landmarks: int = 0
+    rows: RowShape,
+    k: int,
+    memory_limit: Any = None,
+    n_jobs: int | None = None,
+    n_landmarks: int = 0,
 ) -> tuple[int, int]:
     """Rows of a sample of k clusters, and threads of the pass that gathers them, within a memory limit.
 
@@ -120,7 +127,10 @@ def plan_explanation(
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k
     # While blocks are read, the rows gathered have a sixth of what they take later.
-    more = {name: 1.2 * getattr(rows, name) for name in ("row_bytes", "chunk_bytes", "edge_bytes")}
+    more = {
+        name: 1.2 * getattr(rows, name)
+        for name in ("row_bytes", "chunk_bytes", "edge_bytes")
+    }
     needs = FitNeeds(n_landmarks, sample_bytes=means + k * row)
     threads = threads_of_pass(replace(rows, **more), needs, memory_limit, n_jobs)
     spare = resolve_memory_limit(memory_limit) - LIBRARIES - needs.sample_bytes

@@ -46,9 +46,18 @@ def two_numbers(one: float, other: float) -> tuple[str, str]:
     (('160,000', '41,000'), ('1000.1', '1000.2'))
     """
     largest, gap = max(abs(one), abs(other)), abs(one - other)
-    least, apart = 3 + (1000 <= largest < 10_000), np.ceil(np.log10(largest / gap)) if gap else 0
-    rounded = (float(f"{value:.{min(12, max(least, int(apart) + 1))}g}") for value in (one, other))
-    first, second = (f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}" for value in rounded)
+    least, apart = (
+        3 + (1000 <= largest < 10_000),
+        np.ceil(np.log10(largest / gap)) if gap else 0,
+    )
+    rounded = (
+        float(f"{value:.{min(12, max(least, int(apart) + 1))}g}")
+        for value in (one, other)
+    )
+    first, second = (
+        f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
+        for value in rounded
+    )
     return first, second
 
 
@@ -62,7 +71,9 @@ def two_dates(one: float, other: float) -> tuple[str, str]:
     ('1970-01-01', '1970-01-02')
     """
     unit = "D" if abs(one - other) >= 86400 else "s"
-    dates = (np.datetime64(round(value), "s").astype(f"M8[{unit}]") for value in (one, other))
+    dates = (
+        np.datetime64(round(value), "s").astype(f"M8[{unit}]") for value in (one, other)
+    )
     first, second = (str(date).replace("T", " ") for date in dates)
     return first, second
 
@@ -75,12 +86,18 @@ def phrase(row: Any) -> str:
         word = often if row.auc > 0.5 else "rarely"
         value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
         return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
-    is_date, measure, values = row.kind == "date", "median", (row.median, row.others_median)
+    is_date, measure, values = (
+        row.kind == "date",
+        "median",
+        (row.median, row.others_median),
+    )
     is_between = row.near > abs(row.auc - 0.5) + 0.65  # other rows are on both sides
     if is_between and row.spread < row.others_spread:
         unit = 86400 if is_date else 1
         own, other = two_numbers(row.spread / unit, row.others_spread / unit)
-        middle, _ = (two_dates if is_date else two_numbers)(row.median, row.median + row.spread)
+        middle, _ = (two_dates if is_date else two_numbers)(
+            row.median, row.median + row.spread
+        )
         return f"{name} near {middle} (half within {own}{' days' * is_date}, others within {other})"
     if row.median == row.others_median:  # as where most values are 0
         measure, values = "mean", (row.mean, row.others_mean)
@@ -103,7 +120,9 @@ def phrases(columns: Any, most: int = 3, least: float = 0.15) -> str:
     return ", ".join(map(phrase, rows)) or "no single column sets it apart"
 
 
-def sentences(clusters: Any, columns: Any, words: Any, most_words: int = 5) -> Iterator[str]:
+def sentences(
+    clusters: Any, columns: Any, words: Any, most_words: int = 5
+) -> Iterator[str]:
     """One sentence for each row of the table of clusters, by the columns or the words of each cluster.
 
     Words are of texts: columns say more if most clusters have one that sets them clearly apart.
@@ -117,7 +136,9 @@ def sentences(clusters: Any, columns: Any, words: Any, most_words: int = 5) -> I
         elif columns.empty:
             said = "there is no other cluster to set it apart from"
         elif is_text:
-            said = ", ".join(map(name_of, words["word"][words["cluster"] == cluster][:most_words]))
+            said = ", ".join(
+                map(name_of, words["word"][words["cluster"] == cluster][:most_words])
+            )
             said = f"marked by {said}" if said else "all of its rows are empty"
         else:
             said = phrases(columns[columns["cluster"] == cluster])

@@ -13,7 +13,9 @@ GAMMA_NAMES = ("auto", "mean", "median", "scale")
 DEFAULT_BANDWIDTH = 0.55
 
 
-def mean_squared_distance(X: Any, weights: np.ndarray | None = None, rounding: float = 1e-12) -> float:
+def mean_squared_distance(
+    X: Any, weights: np.ndarray | None = None, rounding: float = 1e-12
+) -> float:
     """Mean squared distance between two rows, the papers' gamma0.
 
     Parameters
@@ -46,14 +48,18 @@ def mean_squared_distance(X: Any, weights: np.ndarray | None = None, rounding: f
         mean, square = moments(X, weights)
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
     held, size = np.finfo(X.dtype), np.sqrt(distance)
-    if size and not np.sqrt(np.finfo(float).tiny) < size < held.max * held.eps:  # denormals have few digits
+    if (
+        size and not np.sqrt(np.finfo(float).tiny) < size < held.max * held.eps
+    ):  # denormals have few digits
         raise range_error("the squares of the values are out of range", X, "multiply")
     if distance <= rounding * float(square.sum()) or distance == 0:
         raise EqualRowsError(largest_column(X))
     return distance
 
 
-def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray | None = None) -> float:
+def default_gamma(
+    gamma: float | str, kernel: str, X: Any, weights: np.ndarray | None = None
+) -> float:
     """The gamma of methods that try no bandwidths: a number, or a rule of thumb by its name.
 
     "mean" is 1/(2 mean squared distance), "median" 1/(2 median squared distance), and "scale" scikit-learn's
@@ -86,7 +92,9 @@ def default_gamma(gamma: float | str, kernel: str, X: Any, weights: np.ndarray |
 
         # Half a million distances are enough for a median.
         rows = X[:: -(-X.shape[0] // 1000)]
-        distances = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
+        distances = euclidean_distances(rows, squared=True)[
+            np.triu_indices(rows.shape[0], 1)
+        ]
         distance = float(np.median(distances)) or distance
     return 1 / (2 * distance)
 
@@ -107,7 +115,10 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
 
 
 def leave_one_out_scores(
-    labelings: np.ndarray, embeddings: list[np.ndarray], weights: np.ndarray | None = None, each: Any = map
+    labelings: np.ndarray,
+    embeddings: list[np.ndarray],
+    weights: np.ndarray | None = None,
+    each: Any = map,
 ) -> np.ndarray:
     """How well any of the kernels predicts each labelling, row by row, from all other rows.
 
@@ -149,11 +160,19 @@ def leave_one_out_scores(
         z = z - shares @ z
         values, vectors = np.linalg.eigh((z * shares[:, None]).T @ z)
         z = z @ vectors
-        scales = np.maximum(values, 0)[:, None] + np.multiply(RIDGES, values.sum()) + np.finfo(float).tiny
+        scales = (
+            np.maximum(values, 0)[:, None]
+            + np.multiply(RIDGES, values.sum())
+            + np.finfo(float).tiny
+        )
         predictors = ((z * shares[:, None]).T @ y)[:, None] / scales[:, :, None]
-        predicted = (z @ predictors.reshape(z.shape[1], -1)).reshape(-1, len(RIDGES), y.shape[1])
+        predicted = (z @ predictors.reshape(z.shape[1], -1)).reshape(
+            -1, len(RIDGES), y.shape[1]
+        )
         leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
-        residuals = (y[:, None] - predicted) / np.maximum(1 - leverage, 1e-9)[:, :, None]
+        residuals = (y[:, None] - predicted) / np.maximum(1 - leverage, 1e-9)[
+            :, :, None
+        ]
         return np.tensordot(shares, residuals**2, 1).min(axis=0)
 
     return np.min(list(each(least_residuals, embeddings)), axis=0) / variance

@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike
 
 from mmcnb._config import generator
 from mmcnb._constraints import Interval
-from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, environment, fingerprint
+from mmcnb.engine.checkpoint import (
+    Checkpoint,
+    CheckpointEngine,
+    environment,
+    fingerprint,
+)
 from mmcnb.engine.passes import SumPass, row_sum
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import open_engine
@@ -24,7 +29,10 @@ from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples, open_samples
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.matrix import as_matrix, to_dense
 
-MOST_STEPS, MOST_STARTS = 50, 4  # of a fixed point; another start if the denominator of (47) vanishes
+MOST_STEPS, MOST_STARTS = (
+    50,
+    4,
+)  # of a fixed point; another start if the denominator of (47) vanishes
 AVERAGED_ROWS = 5  # whose mean is the first start
 VANISHED = 1e-12
 
@@ -159,7 +167,10 @@ def estimate_basis(
     >>> found.basis.round(0) + 0.0, found.beta.round(1)
     (array([[3., 0.]]), array([0.8]))
     """
-    samples, z = open_samples(X, element), plain_values(coefficients, "coefficients").astype(np.float64)
+    samples, z = (
+        open_samples(X, element),
+        plain_values(coefficients, "coefficients").astype(np.float64),
+    )
     Interval(0.0, open_low=True).check("gamma", gamma)
     Interval(0.0, open_low=True).check("delta", delta)
     Interval(0.0, optional=True).check("tol", tol)
@@ -168,17 +179,30 @@ def estimate_basis(
         fault = f"coefficients has the shape {z.shape} for {samples.n_samples} rows"
         raise InputError(f"{fault}; give one number a row.")
     if not np.isfinite(z).all() or not z.any():
-        raise InputError("coefficients has values that are not finite, or zeros alone; give finite ones.")
+        raise InputError(
+            "coefficients has values that are not finite, or zeros alone; give finite ones."
+        )
     state = generator(random_state)
     record: Any = nullcontext()
     if checkpoint is not None:
         seed = fingerprint(state.get_state())
-        given = {"gamma": gamma, "n_basis": n_basis, "delta": delta, "tol": tol, "random_state": seed}
-        rows = {"the rows": {"digest": samples.digest}, "the coefficients": {"digest": fingerprint(z)}}
+        given = {
+            "gamma": gamma,
+            "n_basis": n_basis,
+            "delta": delta,
+            "tol": tol,
+            "random_state": seed,
+        }
+        rows = {
+            "the rows": {"digest": samples.digest},
+            "the coefficients": {"digest": fingerprint(z)},
+        }
         record = Checkpoint(checkpoint, given | rows | environment())
     with open_engine(engine, n_jobs, show_progress=None) as runs, record as kept:
         passes = runs if kept is None else CheckpointEngine(runs, kept)
-        return estimated(passes, samples, z, Kernel("rbf", float(gamma)), state, n_basis, delta, tol)
+        return estimated(
+            passes, samples, z, Kernel("rbf", float(gamma)), state, n_basis, delta, tol
+        )
 
 
 def estimated(
@@ -198,9 +222,13 @@ def estimated(
 
     def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
         """The two sums of (46): of the rows, less those of the basis so far."""
-        total, weight = engine.run(FixedPointPass(z, kernel, b[None]), samples, "basis vector")
+        total, weight = engine.run(
+            FixedPointPass(z, kernel, b[None]), samples, "basis vector"
+        )
         of_basis = n * beta * kernel(basis, b[None])[:, 0]
-        return np.asarray(total).ravel() - of_basis @ basis, float(weight - of_basis.sum())
+        return np.asarray(total).ravel() - of_basis @ basis, float(
+            weight - of_basis.sum()
+        )
 
     def mean_of(count: int) -> np.ndarray:
         rows = np.unique(random_state.randint(n, size=count))
@@ -209,14 +237,22 @@ def estimated(
     while len(basis) < n_basis and (mse is None or tol is None or mse > tol):
         b, steps = _fixed_point(sums, mean_of, delta / (2 * kernel.gamma), VANISHED * n)
         basis, n_iter = np.vstack([basis, b]), n_iter + steps
-        products = engine.run(ProjectionPass(z, kernel, basis), samples, "coefficients")[0] / n
+        products = (
+            engine.run(ProjectionPass(z, kernel, basis), samples, "coefficients")[0] / n
+        )
         between = kernel(basis, basis)
         beta = np.linalg.pinv(between, hermitian=True) @ products  # (49)
-        mse = None if whole is None else max(0.0, whole - 2 * beta @ products + beta @ between @ beta)
+        mse = (
+            None
+            if whole is None
+            else max(0.0, whole - 2 * beta @ products + beta @ between @ beta)
+        )
     return BasisEstimate(basis, beta, mse, n_iter)
 
 
-def _fixed_point(sums: Any, mean_of: Any, least_step: float, vanished: float) -> tuple[np.ndarray, int]:
+def _fixed_point(
+    sums: Any, mean_of: Any, least_step: float, vanished: float
+) -> tuple[np.ndarray, int]:
     """The point where one Gaussian bump is most like the residual, and the number of steps.
 
     Signs in z are mixed, so that the denominator can vanish: then there is another start. Steps are capped,
@@ -238,13 +274,20 @@ def _fixed_point(sums: Any, mean_of: Any, least_step: float, vanished: float) ->
     return best, steps
 
 
-def _squared_norm(engine: Engine, samples: Samples, z: np.ndarray, kernel: Kernel) -> float:
+def _squared_norm(
+    engine: Engine, samples: Samples, z: np.ndarray, kernel: Kernel
+) -> float:
     """|Ψ|², from the kernel between all pairs of rows."""
     total = 0.0
     for start in range(0, samples.n_samples, BLOCK_ROWS):
         part = slice(start, min(start + BLOCK_ROWS, samples.n_samples))
-        rows = to_dense(as_matrix(samples.block(part.start, part.stop))).astype(np.float64)
-        total += z[part] @ engine.run(ProjectionPass(z, kernel, rows), samples, "squared norm")[0]
+        rows = to_dense(as_matrix(samples.block(part.start, part.stop))).astype(
+            np.float64
+        )
+        total += (
+            z[part]
+            @ engine.run(ProjectionPass(z, kernel, rows), samples, "squared norm")[0]
+        )
     return float(total) / samples.n_samples**2
 
 

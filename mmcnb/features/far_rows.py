@@ -42,11 +42,15 @@ class FarRowsPass:
         """The farthest rows of one block."""
         drawn = self.drawn[slice(*np.searchsorted(self.drawn, (start, stop)))]
         count = min(N_NEIGHBORS, self.search.nodes.shape[0])
-        _, distances = self.search.nearest(self.axes(as_matrix(rows)[drawn - start]), count)
+        _, distances = self.search.nearest(
+            self.axes(as_matrix(rows)[drawn - start]), count
+        )
         is_other = ~is_own(distances)
         return self._farthest(distances[is_other, -1], drawn[is_other])
 
-    def combine(self, total: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+    def combine(
+        self, total: list[np.ndarray], other: list[np.ndarray]
+    ) -> list[np.ndarray]:
         """The farthest of both."""
         return self._farthest(*map(np.concatenate, zip(total, other, strict=True)))
 
@@ -56,7 +60,11 @@ class FarRowsPass:
 
 
 def far_rows(
-    engine: Engine, samples: Samples, weights: np.ndarray | None, graph: NodeGraph, most: int = 10**6
+    engine: Engine,
+    samples: Samples,
+    weights: np.ndarray | None,
+    graph: NodeGraph,
+    most: int = 10**6,
 ) -> tuple[Any, np.ndarray | None]:
     """Draw the rows farthest from the nodes of a graph, in two passes.
 
@@ -84,6 +92,13 @@ def far_rows(
     """
     nodes: Any = graph.search
     drawn = sample_rows(samples.n_samples, most, weights, 0)
-    given = drawn, graph.axes, replace(nodes, n_probes=1), int(np.ceil(FAR_SHARE * graph.n_nodes))
+    given = (
+        drawn,
+        graph.axes,
+        replace(nodes, n_probes=1),
+        int(np.ceil(FAR_SHARE * graph.n_nodes)),
+    )
     rows = np.sort(engine.run(FarRowsPass(*given), samples, "far rows")[1])
-    return draw_sample(engine, samples, rows)[0], None if weights is None else weights[rows]
+    return draw_sample(engine, samples, rows)[0], None if weights is None else weights[
+        rows
+    ]

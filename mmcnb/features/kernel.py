@@ -12,7 +12,13 @@ from mmcnb.errors import InputError, one_line
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
-from mmcnb.samples.matrix import as_csr_block, as_matrix, squared_sums, to_dense, with_short_indices
+from mmcnb.samples.matrix import (
+    as_csr_block,
+    as_matrix,
+    squared_sums,
+    to_dense,
+    with_short_indices,
+)
 
 KERNELS = ("rbf", "linear", "poly")
 FEATURE_DTYPE = np.dtype(np.float32)  # sums over the features are float64
@@ -73,15 +79,37 @@ class Kernel(OnBasis):
         """Kernel values between dense or CSR rows and basis vectors, of shape (rows, p)."""
         is_csr = isinstance(rows, CSRBlock)
         # Products of float32 may leave its range, though the values are float64.
-        given = rows[:3] if is_csr else (rows.astype(np.result_type(rows, dtype), copy=False),)
-        basis = vectors.for_csr if is_csr else (vectors.dense.astype(given[0].dtype, copy=False),)
-        out = np.empty((rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]), dtype)
+        given = (
+            rows[:3]
+            if is_csr
+            else (rows.astype(np.result_type(rows, dtype), copy=False),)
+        )
+        basis = (
+            vectors.for_csr
+            if is_csr
+            else (vectors.dense.astype(given[0].dtype, copy=False),)
+        )
+        out = np.empty(
+            (rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]),
+            dtype,
+        )
         if self.name == "rbf":
-            fill = kernels.rbf_kernel_block_csr_into if is_csr else kernels.rbf_kernel_block_into
+            fill = (
+                kernels.rbf_kernel_block_csr_into
+                if is_csr
+                else kernels.rbf_kernel_block_into
+            )
             fill(*given, *basis, self.gamma, out)
         else:
-            dense, sparse = kernels.polynomial_kernel_block_into, kernels.polynomial_kernel_block_csr_into
-            form = (1.0, 0.0, 1) if self.name == "linear" else (self.gamma, self.coef0, self.degree)
+            dense, sparse = (
+                kernels.polynomial_kernel_block_into,
+                kernels.polynomial_kernel_block_csr_into,
+            )
+            form = (
+                (1.0, 0.0, 1)
+                if self.name == "linear"
+                else (self.gamma, self.coef0, self.degree)
+            )
             (sparse if is_csr else dense)(*given, basis[0], *form, out)
         return out
 
@@ -106,13 +134,23 @@ class Kernel(OnBasis):
         """
         kernel = cls(**values)
         if kernel.name not in KERNELS:
-            raise InputError(f"kernel is named {kernel.name!r}, which is none of {', '.join(KERNELS)}")
+            raise InputError(
+                f"kernel is named {kernel.name!r}, which is none of {', '.join(KERNELS)}"
+            )
         for name, least in (("gamma", 0.0), ("coef0", -np.inf)):
             value = getattr(kernel, name)
-            if type(value) not in (int, float) or not np.isfinite(value) or value < least:
-                raise InputError(f"{name} of the kernel is {value!r}, which it never is")
+            if (
+                type(value) not in (int, float)
+                or not np.isfinite(value)
+                or value < least
+            ):
+                raise InputError(
+                    f"{name} of the kernel is {value!r}, which it never is"
+                )
         if type(kernel.degree) is not int or not 1 <= kernel.degree <= 1000:
-            raise InputError(f"degree of the kernel is {kernel.degree!r}, which it never is")
+            raise InputError(
+                f"degree of the kernel is {kernel.degree!r}, which it never is"
+            )
         return kernel
 
 
@@ -129,8 +167,13 @@ class BasisVectors:
     """
 
     def __init__(self, basis: Any) -> None:
-        self.basis, self.columns = basis, np.unique(basis.indices) if sp.issparse(basis) else None
-        self.dense = np.ascontiguousarray(basis if self.columns is None else basis[:, self.columns].toarray())
+        self.basis, self.columns = (
+            basis,
+            np.unique(basis.indices) if sp.issparse(basis) else None,
+        )
+        self.dense = np.ascontiguousarray(
+            basis if self.columns is None else basis[:, self.columns].toarray()
+        )
 
     def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
         """Rows in the columns of the basis, and the sum of squares of what each has in the others."""
@@ -139,7 +182,9 @@ class BasisVectors:
         within = select_columns(rows, self.columns)
         if not isinstance(rows, CSRBlock):
             return within, np.maximum(squared_sums(rows) - squared_sums(within), 0)
-        others = select_columns(rows, np.delete(np.arange(rows.n_features), self.columns))
+        others = select_columns(
+            rows, np.delete(np.arange(rows.n_features), self.columns)
+        )
         return within, as_matrix(others).astype(np.float64).power(2).sum(axis=1)
 
     @cached_property
@@ -158,11 +203,19 @@ class BasisMap:
         kernels, p = getattr(kernel, "kernels", (kernel,)), basis.shape[0]
         self.n_features: int = p * len(kernels)
         # Kernels on the same columns share the selected rows and basis.
-        self._groups: dict[bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]] = {}
-        for k, (one, columns) in enumerate(zip(kernels, getattr(kernel, "columns", (None,)), strict=True)):
+        self._groups: dict[
+            bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]
+        ] = {}
+        for k, (one, columns) in enumerate(
+            zip(kernels, getattr(kernel, "columns", (None,)), strict=True)
+        ):
             key = None if columns is None else columns.tobytes()
             if key not in self._groups:
-                self._groups[key] = columns, BasisVectors(select_columns(basis, columns)), []
+                self._groups[key] = (
+                    columns,
+                    BasisVectors(select_columns(basis, columns)),
+                    [],
+                )
             self._groups[key][2].append((slice(k * p, (k + 1) * p), one))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -180,7 +233,11 @@ class BasisMap:
                     values *= np.exp(-kernel.gamma * others)[:, None].astype(dtype)
                 if kernel is self.kernel:
                     return values
-                out = np.empty((len(values), self.n_features), dtype) if out is None else out
+                out = (
+                    np.empty((len(values), self.n_features), dtype)
+                    if out is None
+                    else out
+                )
                 out[:, place] = values
         return out
 
@@ -188,7 +245,9 @@ class BasisMap:
 class KernelSamples(DerivedSamples):
     """Kernel values of each row against a basis, recomputed at each read."""
 
-    def __init__(self, base: Samples, basis_map: FeatureMap, dtype: Any = FEATURE_DTYPE) -> None:
+    def __init__(
+        self, base: Samples, basis_map: FeatureMap, dtype: Any = FEATURE_DTYPE
+    ) -> None:
         super().__init__(base)
         self.basis_map = basis_map
         self.n_features = basis_map.n_features
@@ -205,7 +264,9 @@ def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
     from sklearn.metrics.pairwise import pairwise_kernels
 
     given = sample.astype(np.float64)
-    return pairwise_kernels(given, metric=kernel.name, filter_params=True, **kernel.to_dict())
+    return pairwise_kernels(
+        given, metric=kernel.name, filter_params=True, **kernel.to_dict()
+    )
 
 
 # -- functions of users, and several kernels side by side --------------------------------------------
@@ -254,7 +315,9 @@ class CallableKernel(OnBasis):
         expected = given.shape[0], vectors.dense.shape[0]
         if values.shape != expected:
             fault = f"kernel {self.name} gave values of shape {values.shape}, not {expected}"
-            remedy = "give a function of rows and basis with one value for each pair of them"
+            remedy = (
+                "give a function of rows and basis with one value for each pair of them"
+            )
             raise InputError(f"{fault}; {remedy}.")
         with np.errstate(over="ignore"):  # reported below
             values = np.ascontiguousarray(values, dtype)
@@ -262,7 +325,9 @@ class CallableKernel(OnBasis):
         if not finite.all():
             i, j = np.argwhere(~finite)[0]
             place = f"row {i} of a block of shape {expected} and basis vector {j}"
-            fault = f"kernel {self.name} gave {values[i, j]} in {values.dtype} for {place}"
+            fault = (
+                f"kernel {self.name} gave {values[i, j]} in {values.dtype} for {place}"
+            )
             raise InputError(f"{fault}; give a function whose values are finite.")
         return values
 
@@ -271,10 +336,18 @@ class CallableKernel(OnBasis):
             return self.function(rows, basis)
         try:
             return self.function(with_short_indices(rows), basis)
-        except (TypeError, ValueError, AttributeError, IndexError, NotImplementedError) as error:
+        except (
+            TypeError,
+            ValueError,
+            AttributeError,
+            IndexError,
+            NotImplementedError,
+        ) as error:
             # The errors of functions for dense rows do not name sparse rows as the cause.
             fault = f"kernel {self.name} failed on sparse rows ({one_line(error)}); give dense rows"
-            raise InputError(f"{fault}, or a function that takes a scipy.sparse.csr_array.") from error
+            raise InputError(
+                f"{fault}, or a function that takes a scipy.sparse.csr_array."
+            ) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Raise InputError: JSON cannot hold a function."""
@@ -316,11 +389,17 @@ class MultipleKernels(OnBasis):
     def __post_init__(self) -> None:
         if not self.kernels or len(self.kernels) != len(self.columns):
             fault = f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}"
-            raise InputError(f"{fault}; give at least one kernel, and for each its columns or None.")
+            raise InputError(
+                f"{fault}; give at least one kernel, and for each its columns or None."
+            )
         for k, part in enumerate(self.columns):
-            if part is not None and not (part.size and part[0] >= 0 and (np.diff(part) > 0).all()):
+            if part is not None and not (
+                part.size and part[0] >= 0 and (np.diff(part) > 0).all()
+            ):
                 fault = f"the columns of kernel {k} are not strictly increasing numbers from 0 on"
-                raise InputError(f"{fault}; sort them, name each once, and at least one.")
+                raise InputError(
+                    f"{fault}; sort them, name each once, and at least one."
+                )
 
     def slices(self, p: int) -> tuple[slice, ...]:
         """The features of each kernel against p basis vectors."""
@@ -329,12 +408,18 @@ class MultipleKernels(OnBasis):
     def to_dict(self) -> dict[str, Any]:
         """The kernels and their columns as a JSON object; raises InputError where a kernel is a function."""
         columns = [None if part is None else part.tolist() for part in self.columns]
-        return {"kernels": [kernel.to_dict() for kernel in self.kernels], "columns": columns}
+        return {
+            "kernels": [kernel.to_dict() for kernel in self.kernels],
+            "columns": columns,
+        }
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "MultipleKernels":
         """The kernels of a result of `to_dict`."""
-        columns = (None if part is None else np.array(part, np.int64) for part in values["columns"])
+        columns = (
+            None if part is None else np.array(part, np.int64)
+            for part in values["columns"]
+        )
         return cls(tuple(map(Kernel.restore, values["kernels"])), tuple(columns))
 
 

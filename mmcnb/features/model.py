@@ -32,7 +32,10 @@ KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
     "graph_mean graph_data graph_sizes graph_links graph_offsets",
     ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",
-    ((1,), INTEGERS): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
+    (
+        (1,),
+        INTEGERS,
+    ): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
     "graph_indices graph_indptr graph_shape graph_pieces graph_is_deep",
     ((2,), INTEGERS): "graph_merges",
 }
@@ -87,7 +90,11 @@ class Model:
     def features(self, samples: Samples) -> Samples:
         """The rows in the features of the rule."""
         scaled, mapped = self.scaled(samples), self._map
-        return scaled if mapped is None else KernelSamples(scaled, mapped, np.dtype(self.feature_dtype))
+        return (
+            scaled
+            if mapped is None
+            else KernelSamples(scaled, mapped, np.dtype(self.feature_dtype))
+        )
 
     @property
     def _map(self) -> FeatureMap | None:
@@ -103,7 +110,9 @@ class Model:
 
         Noise needs the nodes, and so does a layer: ``layer`` has parameters of `NodeRule`.
         """
-        if self.graph is None or not (of_nodes or layer or self.graph.threshold < np.inf):
+        if self.graph is None or not (
+            of_nodes or layer or self.graph.threshold < np.inf
+        ):
             return self.features(samples), self.rule
         columns = NodeColumns(self.rule, self._map, self.graph, self.feature_dtype)
         rule = NodeRule(np.zeros(n_clusters_of(self)), self.graph.threshold, **layer)
@@ -112,8 +121,15 @@ class Model:
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the model, by name."""
         ridge = {} if self.ridge is None else vars(self.ridge)
-        arrays: dict[str, Any] = {"coef": self.rule.coef, "offset": np.asarray(self.rule.offset, np.float64)}
-        arrays |= csr_parts(self.basis, "basis_") if issparse(self.basis) else {"basis": self.basis}
+        arrays: dict[str, Any] = {
+            "coef": self.rule.coef,
+            "offset": np.asarray(self.rule.offset, np.float64),
+        }
+        arrays |= (
+            csr_parts(self.basis, "basis_")
+            if issparse(self.basis)
+            else {"basis": self.basis}
+        )
         arrays |= {} if self.scaling is None else vars(self.scaling)
         arrays |= {f"ridge_{name}": array for name, array in ridge.items()}
         arrays["kernel_weights"] = self.kernel_weights
@@ -124,11 +140,17 @@ class Model:
         """The model without its arrays, as a JSON object."""
         kernel = None if self.kernel is None else self.kernel.to_dict()
         encoding = None if self.encoding is None else self.encoding.to_dict()
-        own = {"feature_dtype": self.feature_dtype, "is_unit": self.is_unit, "encoding": encoding}
+        own = {
+            "feature_dtype": self.feature_dtype,
+            "is_unit": self.is_unit,
+            "encoding": encoding,
+        }
         return {"kernel": kernel, **own}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> "Model":
+    def restore(
+        cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]
+    ) -> "Model":
         """The model of some `arrays` and the result of `to_dict`.
 
         Raises
@@ -140,17 +162,25 @@ class Model:
         coef, offset, basis = arrays["coef"], arrays["offset"], arrays.get("basis")
         kernel = header["kernel"] or None
         if kernel is not None:
-            kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(kernel)
+            kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(
+                kernel
+            )
         of_many = Shares if coef.ndim == 1 else Scores
         return cls(
             of_many(coef, offset) if offset.ndim else Hyperplane(coef, float(offset)),
             kernel,
-            csr_of(arrays, "basis is no sparse matrix", "basis_") if "basis_shape" in arrays else basis,
+            csr_of(arrays, "basis is no sparse matrix", "basis_")
+            if "basis_shape" in arrays
+            else basis,
             _scaling_of(arrays),
             header["feature_dtype"],
-            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"]) if "ridge_matrix" in arrays else None,
+            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"])
+            if "ridge_matrix" in arrays
+            else None,
             arrays.get("kernel_weights"),
-            Vote.restore(arrays) if any(name.startswith("graph_") for name in arrays) else None,
+            Vote.restore(arrays)
+            if any(name.startswith("graph_") for name in arrays)
+            else None,
             header.get("is_unit", False),
             Encoding.restore(header["encoding"]) if header.get("encoding") else None,
         )
@@ -181,9 +211,15 @@ def renumbered(model: Any, numbers: np.ndarray, count: int) -> Model:
     order = np.argsort(np.append(numbers, np.setdiff1d(np.arange(count), numbers)))
     if isinstance(rule, Shares):  # the further columns are 0
         shares = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))
-        return replace(model, rule=shares.ordered(order), graph=replace(model.graph, n_features=count))
+        return replace(
+            model,
+            rule=shares.ordered(order),
+            graph=replace(model.graph, n_features=count),
+        )
     never = np.full(count - k, float(np.finfo(np.float32).max))
-    scores = Scores(np.pad(rule.coef, ((0, 0), (0, count - k))), np.append(rule.offset, never))
+    scores = Scores(
+        np.pad(rule.coef, ((0, 0), (0, count - k))), np.append(rule.offset, never)
+    )
     return replace(model, rule=scores.ordered(order))
 
 
@@ -196,21 +232,31 @@ def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
     return Scaling(arrays["mean"], arrays["deviation"], arrays.get("units"))
 
 
-def write_model(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_model(
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
     """Write a model file atomically."""
     with writing(name_of(path)):
         write_archive(path, {"format": FORMAT} | header, arrays)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_model(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a model file."""
     if not Path(path).exists():
-        raise InputError(f"there is no model at {path}; write one with `mmcnb fit --model {path}`.")
+        raise InputError(
+            f"there is no model at {path}; write one with `mmcnb fit --model {path}`."
+        )
     try:
         header, arrays = read_archive(path)
         version = header["format"]
     except (DamagedArchiveError, KeyError) as error:
-        why = f" ({one_line(error.__cause__)})" if isinstance(error.__cause__, OSError) else ""
+        why = (
+            f" ({one_line(error.__cause__)})"
+            if isinstance(error.__cause__, OSError)
+            else ""
+        )
         fault = f"{path} is no model of mmcnb, or it is damaged{why}"
         raise InputError(f"{fault}; fit again to write it anew.") from error
     if version != FORMAT:
@@ -235,10 +281,18 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
         if name not in ARRAYS:
             raise InputError(f"{name!r} is no array of a model")
         axes, types = ARRAYS[name]
-        if array.ndim not in axes or array.dtype.name not in types or not array.dtype.isnative:
-            raise InputError(f"{name} is of shape {array.shape} and type {array.dtype}, which it never is")
+        if (
+            array.ndim not in axes
+            or array.dtype.name not in types
+            or not array.dtype.isnative
+        ):
+            raise InputError(
+                f"{name} is of shape {array.shape} and type {array.dtype}, which it never is"
+            )
         if not np.abs(array).max(initial=0) < np.finfo(np.float64).max ** 0.5:
-            raise InputError(f"{name} holds numbers that are not finite, or whose squares overflow")
+            raise InputError(
+                f"{name} holds numbers that are not finite, or whose squares overflow"
+            )
     if missing := sorted({"coef", "offset"} - set(arrays)):
         raise InputError(f"{missing[0]} is missing")
 
@@ -263,25 +317,37 @@ def check_shapes(model: Model, n_features: int) -> None:
             raise InputError("deviation is negative")
         if model.scaling.units is not None and not (model.scaling.units >= 0).all():
             raise InputError("units are negative")
-    if model.basis is not None and (model.basis.ndim != 2 or model.basis.shape[1] != n_features):
-        raise InputError(f"basis has shape {model.basis.shape} for rows of {n_features} columns")
+    if model.basis is not None and (
+        model.basis.ndim != 2 or model.basis.shape[1] != n_features
+    ):
+        raise InputError(
+            f"basis has shape {model.basis.shape} for rows of {n_features} columns"
+        )
     if (model.kernel is None) != (model.basis is None):
         raise InputError("kernel and basis go together, and one is missing")
     if isinstance(model.rule, Shares):
-        is_order = np.array_equal(np.sort(model.rule.coef), np.arange(len(model.rule.offset)))
+        is_order = np.array_equal(
+            np.sort(model.rule.coef), np.arange(len(model.rule.offset))
+        )
         if model.graph is None or not is_order:
             raise InputError("coef numbers no clusters of the nodes of a graph")
     if model.graph is not None and (own := model.graph.axes.n_features) != n_features:
-        raise InputError(f"the graph is of {own} columns, and {n_features} would fit the rest")
+        raise InputError(
+            f"the graph is of {own} columns, and {n_features} would fit the rest"
+        )
     if not isinstance(model.is_unit, bool):
         raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")
     if model.feature_dtype not in FLOATS:
-        raise InputError(f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}")
+        raise InputError(
+            f"feature_dtype is {model.feature_dtype!r} and none of {', '.join(FLOATS)}"
+        )
     columns = _n_columns(model, n_features)
     of_coef = () if isinstance(model.rule, Shares) else np.shape(model.rule.offset)
     _check_shape("coef", model.rule.coef, (columns, *of_coef))
     if model.ridge is not None:
-        _check_shape("ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape))
+        _check_shape(
+            "ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape)
+        )
 
 
 def n_clusters_of(model: Model) -> int:
@@ -300,7 +366,9 @@ def _n_columns(model: Model, n_features: int) -> int:
         return n_basis
     for part in model.kernel.columns:
         if part is not None and part[-1] >= n_features:
-            raise InputError(f"columns of a kernel reach {part[-1]}, beyond the {n_features} there are")
+            raise InputError(
+                f"columns of a kernel reach {part[-1]}, beyond the {n_features} there are"
+            )
     n_kernels = len(model.kernel.kernels)
     _check_shape("kernel_weights", np.array(model.kernel_weights), (n_kernels,))
     return n_basis * n_kernels
@@ -308,4 +376,6 @@ def _n_columns(model: Model, n_features: int) -> int:
 
 def _check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
     if array is not None and array.shape != shape:
-        raise InputError(f"{name} has shape {array.shape}, and {shape} would fit the rest")
+        raise InputError(
+            f"{name} has shape {array.shape}, and {shape} would fit the rest"
+        )

@@ -7,14 +7,25 @@ from mmcnb.graph.nodes import LEADING_AXES, SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-PRODUCT_RATE, EXP_SECONDS = 40e9, 0.8e-9  # of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
+PRODUCT_RATE, EXP_SECONDS = (
+    40e9,
+    0.8e-9,
+)  # of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
 LIKELY_PROBES = 16  # cells of nodes in which a row looks
-COMPARISON_FLOPS = 1.5  # a product with a node, and its place among the candidates, in products
-SPARSE_WORK = 2**26  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
+COMPARISON_FLOPS = (
+    1.5  # a product with a node, and its place among the candidates, in products
+)
+SPARSE_WORK = (
+    2**26
+)  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
 
 
 def landmark_needs(
-    rows: RowShape, n_landmarks: int, sample_size: int, candidates: int = 7, stays_sparse: bool = False
+    rows: RowShape,
+    n_landmarks: int,
+    sample_size: int,
+    candidates: int = 7,
+    stays_sparse: bool = False,
 ) -> FitNeeds:
     """The needs of a fit on landmarks of a sample, without those of the search for clusters.
 
@@ -35,15 +46,24 @@ def landmark_needs(
         The needs.
     """
     size = min(sample_size, rows.n_samples)
-    columns = 12.0 * size * n_landmarks  # float32 values, and as many float64 coordinates
+    columns = (
+        12.0 * size * n_landmarks
+    )  # float32 values, and as many float64 coordinates
     if rows.is_sparse and stays_sparse:
         # As read, put together, in float64, and copied.
-        sample = min(SPARSE_WORK, 32 * size * rows.n_features) + 4 * size * rows.row_bytes
+        sample = (
+            min(SPARSE_WORK, 32 * size * rows.n_features) + 4 * size * rows.row_bytes
+        )
     else:
         sample = size * rows.n_features * (rows.itemsize + 8.0)
     basis = _basis_bytes(rows, n_landmarks, candidates if stays_sparse else 0)
-    held, work = sample + columns + 16.0 * n_landmarks**2 + basis, (candidates - 1) * columns
-    seconds = n_landmarks * (2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS)
+    held, work = (
+        sample + columns + 16.0 * n_landmarks**2 + basis,
+        (candidates - 1) * columns,
+    )
+    seconds = n_landmarks * (
+        2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS
+    )
     sizes: Any = {"sample_bytes": held, "work_bytes": work, "row_seconds": seconds}
     return FitNeeds(n_landmarks, sample_size, routines=ROUTINES, **sizes)
 
@@ -55,8 +75,14 @@ def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
 
 def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
     """Seconds of one core for the nearest nodes of a row, at most."""
-    nodes = n_nodes if n_nodes <= SEARCHED_NODES else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
-    return 2.0 * LEADING_AXES * (rows.n_features + COMPARISON_FLOPS * nodes) / PRODUCT_RATE
+    nodes = (
+        n_nodes
+        if n_nodes <= SEARCHED_NODES
+        else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
+    )
+    return (
+        2.0 * LEADING_AXES * (rows.n_features + COMPARISON_FLOPS * nodes) / PRODUCT_RATE
+    )
 
 
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
@@ -67,4 +93,8 @@ def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> fl
     values = max(rows.row_bytes - 8, 0) / (rows.itemsize + 4) * n_landmarks
     columns, wide = (min(d, values), 1) if d > WIDE_COLUMNS else (d, 0)
     axes = 8 * 60 * d * wide  # principal axes of the sample, while they are computed
-    return axes + 24 * n_landmarks * columns + sparse_candidates * (16 * n_landmarks * columns + 4 * d * wide)
+    return (
+        axes
+        + 24 * n_landmarks * columns
+        + sparse_candidates * (16 * n_landmarks * columns + 4 * d * wide)
+    )

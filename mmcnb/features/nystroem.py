@@ -13,10 +13,18 @@ from mmcnb.graph.nodes import distinct_rows, finite
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples._arrays import plain_values
 from mmcnb.samples.derived import Scaling, scaled_matrix
-from mmcnb.samples.matrix import WIDE_COLUMNS, as_matrix, row_shares, to_dense, with_fixed_signs
+from mmcnb.samples.matrix import (
+    WIDE_COLUMNS,
+    as_matrix,
+    row_shares,
+    to_dense,
+    with_fixed_signs,
+)
 
 
-def normalization_of(gram: np.ndarray, tolerance: float = 1e-6, dtype: Any = np.float64) -> np.ndarray:
+def normalization_of(
+    gram: np.ndarray, tolerance: float = 1e-6, dtype: Any = np.float64
+) -> np.ndarray:
     """M with M M' the pseudo-inverse of a kernel matrix; tiny eigenvalues are dropped.
 
     Raises
@@ -26,7 +34,9 @@ def normalization_of(gram: np.ndarray, tolerance: float = 1e-6, dtype: Any = np.
     """
     held, largest = np.finfo(dtype), np.abs(gram).max()
     if largest and not held.tiny < largest < held.max * held.eps:
-        raise InputError("kernel values overflow or underflow; scale the columns, as scale='standard' does.")
+        raise InputError(
+            "kernel values overflow or underflow; scale the columns, as scale='standard' does."
+        )
     values, vectors = np.linalg.eigh(gram)
     keep = values > tolerance * values[-1]
     return np.ascontiguousarray(vectors[:, keep] / np.sqrt(values[keep]))
@@ -54,7 +64,11 @@ class RidgeMap:
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Mean z of each cluster, from the sums of its features; 0 for an empty cluster."""
         filled = np.maximum(sizes, np.finfo(float).tiny)
-        return np.where(sizes[:, None] > 0, row_sums / filled[:, None] @ self.matrix - self.centre, 0.0)
+        return np.where(
+            sizes[:, None] > 0,
+            row_sums / filled[:, None] @ self.matrix - self.centre,
+            0.0,
+        )
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
         """Scores of clusters: the nearest mean, or z·S_h where shares are given, for size constraints.
@@ -72,14 +86,21 @@ class RidgeMap:
             The scores, without multipliers of size constraints.
         """
         if shares is None:
-            return Scores(self.matrix @ means.T, means @ self.centre + (means**2).sum(axis=1) / 2)
+            return Scores(
+                self.matrix @ means.T, means @ self.centre + (means**2).sum(axis=1) / 2
+            )
         scaled = means * shares[:, None]
         return Scores(self.matrix @ scaled.T, scaled @ self.centre)
 
 
-def landmark_values(sample: Any, kernel: Kernel, basis: Any) -> tuple[np.ndarray, np.ndarray]:
+def landmark_values(
+    sample: Any, kernel: Kernel, basis: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
-    values, basis = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64), basis.astype(np.float64)
+    values, basis = (
+        kernel(sample, basis, FEATURE_DTYPE).astype(np.float64),
+        basis.astype(np.float64),
+    )
     # Smaller eigenvalues, relative to the largest, are rounding of float32.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
@@ -125,7 +146,9 @@ def choose_landmarks(
 
     if n_landmarks < X.shape[0]:
         points = _few_columns(X, random_state)
-        _, rows = kmeans_plusplus(points, n_landmarks, sample_weight=weights, random_state=random_state)
+        _, rows = kmeans_plusplus(
+            points, n_landmarks, sample_weight=weights, random_state=random_state
+        )
     else:
         rows = np.arange(X.shape[0])
     chosen = X[np.sort(rows)]
@@ -142,7 +165,9 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
     from sklearn.random_projection import SparseRandomProjection
 
     if X.shape[1] > PROJECTED_COLUMNS:
-        projection = SparseRandomProjection(PROJECTED_COLUMNS, dense_output=True, random_state=random_state)
+        projection = SparseRandomProjection(
+            PROJECTED_COLUMNS, dense_output=True, random_state=random_state
+        )
         X = projection.fit_transform(X)
     # One layout: by the layout of its factors, a product rounds equal rows differently.
     return to_dense(X, np.float64)
@@ -152,14 +177,20 @@ def check_landmarks(landmarks: Any) -> np.ndarray:
     """Landmarks that a user gives, as an array of finite numbers."""
     rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
-        raise InputError(f"landmarks have shape {rows.shape}; give at least two rows, (p, n_features).")
+        raise InputError(
+            f"landmarks have shape {rows.shape}; give at least two rows, (p, n_features)."
+        )
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(f"landmarks hold {rows[row, column]} in row {row}, column {column}; leave it out.")
+        raise InputError(
+            f"landmarks hold {rows[row, column]} in row {row}, column {column}; leave it out."
+        )
     return rows
 
 
-def scaled_landmarks(landmarks: Any, sample: Any, scaling: Scaling | None) -> np.ndarray:
+def scaled_landmarks(
+    landmarks: Any, sample: Any, scaling: Scaling | None
+) -> np.ndarray:
     """Landmarks that a user gives, scaled as the sample is, in its type; repeated ones count once.
 
     Raises
@@ -172,8 +203,12 @@ def scaled_landmarks(landmarks: Any, sample: Any, scaling: Scaling | None) -> np
         fault = f"landmarks have {rows.shape[1]} columns where the rows have {sample.shape[1]}"
         raise InputError(f"{fault}; give landmarks with the columns of the rows.")
     if hasattr(sample, "indptr") and scaling is not None:
-        scaling = replace(scaling, mean=np.zeros_like(scaling.mean))  # sparse columns are not centred
-    return distinct_rows(scaled_matrix(rows.astype(sample.dtype, order="C"), scaling))[0]
+        scaling = replace(
+            scaling, mean=np.zeros_like(scaling.mean)
+        )  # sparse columns are not centred
+    return distinct_rows(scaled_matrix(rows.astype(sample.dtype, order="C"), scaling))[
+        0
+    ]
 
 
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
@@ -231,7 +266,9 @@ class PrincipalFeatures:
         scaled = self.z * np.sqrt(self.scales(alpha))
         return np.asarray(scaled @ scaled.T)
 
-    def sums(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    def sums(
+        self, labels: np.ndarray, n_clusters: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Weighted sum of the rows z of each cluster, of shape (k, r), and the weight of each cluster."""
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
@@ -242,7 +279,9 @@ class PrincipalFeatures:
         return float(((S[filled] ** 2 @ self.scales(alpha)) / sizes[filled]).sum())
 
 
-def principal_features(features: np.ndarray, weights: np.ndarray | None = None) -> PrincipalFeatures:
+def principal_features(
+    features: np.ndarray, weights: np.ndarray | None = None
+) -> PrincipalFeatures:
     """Centre features and rotate them to their principal axes.
 
     Parameters
@@ -265,7 +304,11 @@ def principal_features(features: np.ndarray, weights: np.ndarray | None = None) 
     [[-1.0], [1.0]]
     """
     features = np.asarray(features, np.float64)
-    weights = np.ones(features.shape[0]) if weights is None else np.asarray(weights, np.float64)
+    weights = (
+        np.ones(features.shape[0])
+        if weights is None
+        else np.asarray(weights, np.float64)
+    )
     shares = weights / weights.sum()
     mean = shares @ features
     centred = features - mean
@@ -287,7 +330,9 @@ def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
 MANY_COLUMNS = 1000  # beyond it an iterative solver finds the leading components
 
 
-def principal_directions(z: Any, count: int, weights: np.ndarray | None = None) -> np.ndarray:
+def principal_directions(
+    z: Any, count: int, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Scores of the rows on the leading principal components of their features, dense or CSR.
 
     Examples
@@ -318,7 +363,9 @@ def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
     gram = LinearOperator((m, m), product, dtype=np.float64)
     few = m <= 2 * count + 1
     values, vectors = (
-        np.linalg.eigh(gram @ np.eye(m)) if few else eigsh(gram, count, v0=np.arange(1.0, m + 1))
+        np.linalg.eigh(gram @ np.eye(m))
+        if few
+        else eigsh(gram, count, v0=np.arange(1.0, m + 1))
     )
     scores = np.zeros((m, count))
     for k in range(count):

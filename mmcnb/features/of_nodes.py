@@ -41,14 +41,22 @@ class NodeColumns:
         """The columns of dense or CSR rows."""
         nodes, count = self.nodes, self.nodes.n_neighbors
         points = nodes.axes(rows)
-        numbers, distances = nodes.search.nearest(points, min(count + 1, nodes.sizes.size))
+        numbers, distances = nodes.search.nearest(
+            points, min(count + 1, nodes.sizes.size)
+        )
         voters = numbers[:, :count], distances[:, :count]
         if self.mapped is nodes:
             features = nodes.shares(points, self.dtype, voters)
         else:
-            features = rows if self.mapped is None else self.mapped.block(rows, self.dtype)
-        scores = nodes.outlier_scores(numbers, distances, nodes.axes.beyond(rows, points))
-        return np.column_stack([self.rule.decide(features), scores, nodes.pieces(*voters)])
+            features = (
+                rows if self.mapped is None else self.mapped.block(rows, self.dtype)
+            )
+        scores = nodes.outlier_scores(
+            numbers, distances, nodes.axes.beyond(rows, points)
+        )
+        return np.column_stack(
+            [self.rule.decide(features), scores, nodes.pieces(*voters)]
+        )
 
 
 @dataclass(frozen=True)
@@ -74,11 +82,17 @@ class NodeRule:
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
         """Decision values: of two clusters they may be one column."""
-        return rows[:, :-2] if rows.shape[1] > 3 or self.offset.size == 1 else rows[:, 0]
+        return (
+            rows[:, :-2] if rows.shape[1] > 3 or self.offset.size == 1 else rows[:, 0]
+        )
 
     def label(self, rows: np.ndarray) -> np.ndarray:
         """Cluster of each row, int32."""
-        labels = clusters_of(self.decide(rows)) if self.layer is None else self.layer[_pieces(rows)]
+        labels = (
+            clusters_of(self.decide(rows))
+            if self.layer is None
+            else self.layer[_pieces(rows)]
+        )
         return np.where(rows[:, -2] > self.threshold, -1, labels).astype(np.int32)
 
     def table(self, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -87,8 +101,12 @@ class NodeRule:
         if self.layer is None:
             named["margin"] = margins_of(self.decide(rows))
         is_noise = named["cluster"] < 0
-        of_layers = {name: np.where(is_noise, -1, of[_pieces(rows)]) for name, of in self.layers}
-        return named | {name: labels.astype(np.int32) for name, labels in of_layers.items()}
+        of_layers = {
+            name: np.where(is_noise, -1, of[_pieces(rows)]) for name, of in self.layers
+        }
+        return named | {
+            name: labels.astype(np.int32) for name, labels in of_layers.items()
+        }
 
 
 @dataclass(frozen=True)

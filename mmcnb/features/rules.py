@@ -68,7 +68,9 @@ class Scores:
         """Scores of a block of features, of shape (rows, k)."""
         if isinstance(rows, CSRBlock):
             return np.asarray(as_matrix(rows) @ self.coef) - self.offset
-        return kernels.cluster_scores(rows, np.ascontiguousarray(self.coef.T), self.offset)
+        return kernels.cluster_scores(
+            rows, np.ascontiguousarray(self.coef.T), self.offset
+        )
 
     def label(self, rows: Any) -> np.ndarray:
         """Cluster of each row (int32); the first of equal scores."""
@@ -80,7 +82,9 @@ class Scores:
 
     def ordered(self, clusters: Sequence[int] | np.ndarray) -> "Scores":
         """The scores of the given clusters, in this order."""
-        return Scores(np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters])
+        return Scores(
+            np.ascontiguousarray(self.coef[:, clusters]), self.offset[clusters]
+        )
 
 
 @dataclass(frozen=True)
@@ -254,7 +258,11 @@ class KeptLabels:
 
     def of_group(self, blocks: list[np.ndarray], start: int) -> list[Any]:
         """What is kept of the labels of a group of rows, which come block by block."""
-        return blocks if self.sink is None else [self.sink.write(start, np.concatenate(blocks))]
+        return (
+            blocks
+            if self.sink is None
+            else [self.sink.write(start, np.concatenate(blocks))]
+        )
 
 
 @dataclass(frozen=True)
@@ -297,11 +305,19 @@ class ClustersPass(WeightedPass):
 
     def total_of(self, labels: np.ndarray, start: int, *sums: Any) -> list[Any]:
         """The total of a block with these labels and sums."""
-        return [*sums, first_rows(labels, self.n_clusters, start), [] if self.kept is None else [labels]]
+        return [
+            *sums,
+            first_rows(labels, self.n_clusters, start),
+            [] if self.kept is None else [labels],
+        ]
 
     def group(self, total: list[Any], start: int) -> list[Any]:
         """Keep the labels of a group."""
-        return total if self.kept is None else [*total[:-1], self.kept.of_group(total[-1], start)]
+        return (
+            total
+            if self.kept is None
+            else [*total[:-1], self.kept.of_group(total[-1], start)]
+        )
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         """Both together."""
@@ -316,7 +332,9 @@ class SizesPass(ClustersPass):
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """The total of one block; rows that are noise count nowhere."""
         labels, weights = self.rule.label(rows), self.weights_of(start, stop)
-        return self.total_of(labels, start, np.bincount(labels + 1, weights, self.n_clusters + 1)[1:])
+        return self.total_of(
+            labels, start, np.bincount(labels + 1, weights, self.n_clusters + 1)[1:]
+        )
 
 
 def likely_order(rule: Scores, rows: Samples, *others: Any) -> np.ndarray:
@@ -326,14 +344,22 @@ def likely_order(rule: Scores, rows: Samples, *others: Any) -> np.ndarray:
     return np.argsort(first_rows(labels, rule.offset.shape[0]), kind="stable")
 
 
-def kept_labels(session: FitSession, labels: list[Any], order: np.ndarray) -> list[Any] | None:
+def kept_labels(
+    session: FitSession, labels: list[Any], order: np.ndarray
+) -> list[Any] | None:
     """What a pass has kept of the labels; None if nothing, or the clusters came in another order."""
     # What a checkpoint recalls may be of labels that were kept elsewhere.
-    is_kept = bool(labels) and not session.engine.traffic.resumed and bool((np.diff(order) > 0).all())
+    is_kept = (
+        bool(labels)
+        and not session.engine.traffic.resumed
+        and bool((np.diff(order) > 0).all())
+    )
     return labels if is_kept else None
 
 
-def label_once(session: FitSession, rule: Any, rows: Samples) -> tuple[Scores, np.ndarray, list[Any] | None]:
+def label_once(
+    session: FitSession, rule: Any, rows: Samples
+) -> tuple[Scores, np.ndarray, list[Any] | None]:
     """Label all rows in one pass, the clusters in the order of their first rows.
 
     Parameters
@@ -367,8 +393,14 @@ def without_noise(session: FitSession, made: FitResult) -> FitResult:
     sweep = SizesPass(session.weights, rule, kept=session.kept_labels)
     sizes, first, labels = session.engine.run(sweep, features, "noise")
     order = np.argsort(first, kind="stable")
-    total = session.samples.n_samples if session.weights is None else session.weights.sum(dtype=np.float64)
+    total = (
+        session.samples.n_samples
+        if session.weights is None
+        else session.weights.sum(dtype=np.float64)
+    )
     noise, *sizes = whole_numbers([total - sizes.sum(), *sizes[order]])
     model = replace(made.model, rule=made.model.rule.ordered(order.tolist()))
     kept = kept_labels(session, labels, order)
-    return replace(made, model=model, report={"sizes": sizes, "noise": noise}, kept_labels=kept)
+    return replace(
+        made, model=model, report={"sizes": sizes, "noise": noise}, kept_labels=kept
+    )

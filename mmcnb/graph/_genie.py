@@ -52,7 +52,10 @@ def _differences(values, counts, length, n_clusters):
 def _first_at(least, ends, parents, sizes, after, edge):
     """The first remaining edge from some edge on that touches a cluster of the least size."""
     while edge < ends.shape[0]:
-        if sizes[_root(parents, ends[edge, 0])] == least or sizes[_root(parents, ends[edge, 1])] == least:
+        if (
+            sizes[_root(parents, ends[edge, 0])] == least
+            or sizes[_root(parents, ends[edge, 1])] == least
+        ):
             break
         edge = after[edge]
     return edge
@@ -103,11 +106,17 @@ def genie(ends, weights, threshold, n_clusters):
     for size in np.sort(weights):
         length = _count(values, counts, length, size, 1)
     after, before = np.arange(1, n_edges + 2), np.arange(-1, n_edges)
-    after[n_edges], before[0] = 0, n_edges  # the end of the list leads to its first edge
+    after[n_edges], before[0] = (
+        0,
+        n_edges,
+    )  # the end of the list leads to its first edge
     clusters, least, place = p, 0.0, n_edges
     while clusters > max(n_clusters, 1) and after[n_edges] < n_edges:
         edge = after[n_edges]
-        if _differences(values, counts, length, clusters) / ((clusters - 1) * total) > threshold:
+        if (
+            _differences(values, counts, length, clusters) / ((clusters - 1) * total)
+            > threshold
+        ):
             if values[0] > least:
                 least, place = values[0], edge
             place = _first_at(least, ends, parents, sizes, after, place)

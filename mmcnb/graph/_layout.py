@@ -15,7 +15,9 @@ CLOSE = 1e-3  # added to the squared distance of nodes that push, which may be 0
 
 
 # Splitmix64, as in `mmcnb.kernels.evolution`: the cache misses changes in kernels of other modules.
-GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+GOLDEN, MIX_1, MIX_2 = map(
+    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = map(np.uint64, (30, 27, 31, 11))
 
 
@@ -116,8 +118,15 @@ def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
     [[2.0], [2.0]]
     """
     positions, p = start.copy(), start.shape[0]
-    due, pushers, scales = np.zeros(weights.shape[0]), np.empty(n_negative, np.int64), np.empty(n_negative)
-    differences, force = np.empty((max(n_negative, 1), start.shape[1])), np.empty(start.shape[1])
+    due, pushers, scales = (
+        np.zeros(weights.shape[0]),
+        np.empty(n_negative, np.int64),
+        np.empty(n_negative),
+    )
+    differences, force = (
+        np.empty((max(n_negative, 1), start.shape[1])),
+        np.empty(start.shape[1]),
+    )
     state = np.array([seed], np.uint64)
     for epoch in range(n_epochs):
         rate = 1.0 - epoch / n_epochs

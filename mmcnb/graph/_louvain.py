@@ -71,7 +71,16 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
         if sizes[own] == kept:
             continue
         row = indices[start:end]
-        c = _best(row, weights[start:end], labels, own, volumes, volume[i], scale * volume[i], links)
+        c = _best(
+            row,
+            weights[start:end],
+            labels,
+            own,
+            volumes,
+            volume[i],
+            scale * volume[i],
+            links,
+        )
         if c == own:
             continue
         labels[i] = c
@@ -137,10 +146,18 @@ def aggregate(indptr, indices, weights, loops, labels, k):
     """
     starts, inner = np.zeros(k + 1, np.int64), np.zeros(k)
     for i in range(labels.shape[0]):
-        starts[labels[i] + 1] += indptr[i + 1] - indptr[i]  # the most that a row can take
+        starts[labels[i] + 1] += (
+            indptr[i + 1] - indptr[i]
+        )  # the most that a row can take
     starts = np.cumsum(starts)
-    ends, columns, sums = starts.copy(), np.empty(indices.shape[0], np.int64), np.empty(indices.shape[0])
-    for j in _by_label(labels, k):  # the graph is symmetric: columns in order give rows in order
+    ends, columns, sums = (
+        starts.copy(),
+        np.empty(indices.shape[0], np.int64),
+        np.empty(indices.shape[0]),
+    )
+    for j in _by_label(
+        labels, k
+    ):  # the graph is symmetric: columns in order give rows in order
         b = labels[j]
         inner[b] += loops[j]
         for e in range(indptr[j], indptr[j + 1]):
@@ -210,9 +227,13 @@ def louvain(indptr, indices, weights, loops, resolution, order):
         count = _numbered(level)
         for i in range(labels.shape[0]):
             labels[i] = level[labels[i]]
-        if count == c:  # the first move of a level empties a community, and nothing fills it again
+        if (
+            count == c
+        ):  # the first move of a level empties a community, and nothing fills it again
             return labels
-        starts, columns, sums, inner = aggregate(starts, columns, sums, inner, level, count)
+        starts, columns, sums, inner = aggregate(
+            starts, columns, sums, inner, level, count
+        )
         turns = np.arange(count)
 
 

@@ -8,15 +8,24 @@ import numpy as np
 
 from mmcnb.graph.nodes import check_fits
 
-PIECES, NODES_A_PIECE = 8, 8  # so many a cluster are moved as wholes, but no more than one for so many nodes
+PIECES, NODES_A_PIECE = (
+    8,
+    8,
+)  # so many a cluster are moved as wholes, but no more than one for so many nodes
 MOST_DOUBLINGS, MOST_BISECTIONS = 40, 40  # of the resolution
 NO_WEIGHT = 1e-100  # of nodes without an edge
-LEAST_LINK = 1e-6  # two clusters with less are components: nothing but a bridge joins them
+LEAST_LINK = (
+    1e-6  # two clusters with less are components: nothing but a bridge joins them
+)
 
-Graph = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # CSR arrays, and the diagonal
+Graph = tuple[
+    np.ndarray, np.ndarray, np.ndarray, np.ndarray
+]  # CSR arrays, and the diagonal
 
 
-def communities_at(graph: Any, loops: np.ndarray, n_clusters: int, seed: int) -> np.ndarray | None:
+def communities_at(
+    graph: Any, loops: np.ndarray, n_clusters: int, seed: int
+) -> np.ndarray | None:
     """Communities of a graph, exactly as many as are asked for.
 
     Louvain at a high resolution gives pieces. At a lower one it joins them to communities: the resolution is
@@ -56,15 +65,21 @@ def communities_at(graph: Any, loops: np.ndarray, n_clusters: int, seed: int) ->
     pieces, resolution = pieces_of(arrays, wanted, order)
     if (count := pieces.max() + 1) < n_clusters:
         return None
-    joined, resolution = _joined(kernels.aggregate(*arrays, pieces, count), n_clusters, resolution)
-    return by_first(kernels.move_nodes(*arrays, joined[pieces], n_clusters, resolution, order))
+    joined, resolution = _joined(
+        kernels.aggregate(*arrays, pieces, count), n_clusters, resolution
+    )
+    return by_first(
+        kernels.move_nodes(*arrays, joined[pieces], n_clusters, resolution, order)
+    )
 
 
 def communities_by(graph: Any, loops: np.ndarray, resolution: float) -> np.ndarray:
     """Communities of a graph by Louvain at a resolution, numbered by first nodes; nothing is random."""
     from mmcnb.graph import _louvain as kernels
 
-    return np.asarray(kernels.louvain(*as_arrays(graph, loops), resolution, np.arange(loops.shape[0])))
+    return np.asarray(
+        kernels.louvain(*as_arrays(graph, loops), resolution, np.arange(loops.shape[0]))
+    )
 
 
 def by_first(labels: np.ndarray) -> np.ndarray:
@@ -87,7 +102,9 @@ def as_arrays(graph: Any, loops: np.ndarray) -> Graph:
     return starts, ends, graph.data.astype(np.float64), loops.astype(np.float64)
 
 
-def pieces_of(graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0) -> tuple[np.ndarray, float]:
+def pieces_of(
+    graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
+) -> tuple[np.ndarray, float]:
     """Communities at the first resolution, doubled each time, that gives so many; and the resolution."""
     from mmcnb.graph import _louvain as kernels
 
@@ -149,12 +166,22 @@ class MergeTree:
         """The tree of its three arrays, which may be anything."""
         pieces, merges, links = arrays
         c = len(links) + 1
-        check_fits("pieces", pieces.shape == (n_nodes,) and np.array_equal(np.unique(pieces), np.arange(c)))
+        check_fits(
+            "pieces",
+            pieces.shape == (n_nodes,)
+            and np.array_equal(np.unique(pieces), np.arange(c)),
+        )
         check_fits("merges", merges.shape == (c - 1, 2) and merges.dtype == np.int64)
         below = c + np.arange(c - 1)[:, None]  # of earlier merges
-        once = np.bincount(np.clip(merges, 0, 2 * c).ravel(), minlength=1).max(initial=1) == 1
+        once = (
+            np.bincount(np.clip(merges, 0, 2 * c).ravel(), minlength=1).max(initial=1)
+            == 1
+        )
         check_fits("merges", bool(((merges >= 0) & (merges < below)).all()) and once)
-        check_fits("links", links.ndim == 1 and bool((links > 0).all() and (np.diff(links) <= 0).all()))
+        check_fits(
+            "links",
+            links.ndim == 1 and bool((links > 0).all() and (np.diff(links) <= 0).all()),
+        )
         return cls(pieces, merges, links)
 
     def labels(self, n_clusters: int) -> np.ndarray:
@@ -194,7 +221,9 @@ class MergeTree:
 
     def sums(self, of_nodes: np.ndarray) -> np.ndarray:
         """Sums of a figure of the nodes over each piece and each merge, of shape (2 c - 1,)."""
-        sums = np.append(np.bincount(self.piece_of_node, of_nodes), np.zeros(self.links.size))
+        sums = np.append(
+            np.bincount(self.piece_of_node, of_nodes), np.zeros(self.links.size)
+        )
         for t, pair in enumerate(self.merges):
             sums[self.n_pieces + t] = sums[pair].sum()
         return sums
@@ -203,10 +232,18 @@ class MergeTree:
         """Number of the merge that joins two pieces each, which differ."""
         from scipy.cluster.hierarchy import cophenet
 
-        numbered = np.column_stack([self.merges, np.arange(1.0, self.n_pieces), self.linkage()[:, 3]])
+        numbered = np.column_stack(
+            [self.merges, np.arange(1.0, self.n_pieces), self.linkage()[:, 3]]
+        )
         low, high = np.minimum(one, other), np.maximum(one, other)
-        place = self.n_pieces * low + high - (low + 1) * (low + 2) // 2  # in SciPy's condensed matrix
-        return np.asarray(cophenet(numbered))[place].astype(np.int64) - 1 if place.size else place
+        place = (
+            self.n_pieces * low + high - (low + 1) * (low + 2) // 2
+        )  # in SciPy's condensed matrix
+        return (
+            np.asarray(cophenet(numbered))[place].astype(np.int64) - 1
+            if place.size
+            else place
+        )
 
     def linkage(self) -> np.ndarray:
         """The tree as SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are the pieces.
@@ -216,11 +253,15 @@ class MergeTree:
         joins = self.links < LEAST_LINK
         heights = 1 / np.maximum(self.links, LEAST_LINK)
         heights[joins] = 2 * heights[~joins].max(initial=0.5)
-        leaves = self.sums(1 / np.bincount(self.piece_of_node)[self.piece_of_node])[self.n_pieces :]
+        leaves = self.sums(1 / np.bincount(self.piece_of_node)[self.piece_of_node])[
+            self.n_pieces :
+        ]
         return np.column_stack([np.sort(self.merges, axis=1), heights, np.rint(leaves)])
 
 
-def merge_tree(weights: Any, loops: np.ndarray, n_clusters: int | None = None) -> MergeTree:
+def merge_tree(
+    weights: Any, loops: np.ndarray, n_clusters: int | None = None
+) -> MergeTree:
     """The merge tree of a graph: pieces by Louvain, then merges by the largest link.
 
     Nothing in it is random.
@@ -261,7 +302,9 @@ def merge_tree(weights: Any, loops: np.ndarray, n_clusters: int | None = None) -
     pieces, resolution = pieces_of(arrays, wanted, order, max(1.0, wanted / 64))
     fewer, _ = pieces_of(arrays, 0, order, resolution / 2**0.5)
     pieces = fewer if fewer.max() + 1 >= wanted else pieces
-    return MergeTree(pieces, *_merged(_between(kernels.aggregate(*arrays, pieces, pieces.max() + 1))))
+    return MergeTree(
+        pieces, *_merged(_between(kernels.aggregate(*arrays, pieces, pieces.max() + 1)))
+    )
 
 
 def _between(pieces: Graph) -> np.ndarray:
@@ -269,8 +312,12 @@ def _between(pieces: Graph) -> np.ndarray:
     from scipy.sparse import csr_array
 
     indptr, ends, weights, loops = pieces
-    table: np.ndarray = csr_array((weights, ends, indptr), shape=(len(loops),) * 2).toarray()
-    table = np.triu(table) + np.triu(table, 1).T  # sums in another order have another rounding
+    table: np.ndarray = csr_array(
+        (weights, ends, indptr), shape=(len(loops),) * 2
+    ).toarray()
+    table = (
+        np.triu(table) + np.triu(table, 1).T
+    )  # sums in another order have another rounding
     table[np.diag_indices_from(table)] = loops
     return table
 

@@ -4,7 +4,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-GRAIN = 2.0**-20  # sizes are multiples of it, times the smallest: then sums have no rounding in any order
+GRAIN = (
+    2.0**-20
+)  # sizes are multiples of it, times the smallest: then sums have no rounding in any order
 
 
 def spanning_tree(graph: csr_array) -> np.ndarray:
@@ -36,11 +38,15 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
     ends = np.sort(np.column_stack([rows, graph.indices]).astype(np.int64), axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0], graph.data))
     ranks = np.argsort(order) + 1.0
-    tree = minimum_spanning_tree(csr_array((ranks, graph.indices, graph.indptr), graph.shape), overwrite=True)
+    tree = minimum_spanning_tree(
+        csr_array((ranks, graph.indices, graph.indptr), graph.shape), overwrite=True
+    )
     return ends[order[np.sort(tree.data).astype(np.int64) - 1]]
 
 
-def genie_at(tree: np.ndarray, sizes: np.ndarray, n_clusters: int, threshold: float) -> np.ndarray | None:
+def genie_at(
+    tree: np.ndarray, sizes: np.ndarray, n_clusters: int, threshold: float
+) -> np.ndarray | None:
     """Clusters by the Genie linkage; None if there are not so many.
 
     Parameters
@@ -72,6 +78,8 @@ def genie_at(tree: np.ndarray, sizes: np.ndarray, n_clusters: int, threshold: fl
     from mmcnb.graph import _genie  # loads numba
 
     relative = np.asarray(sizes, np.float64) / np.min(sizes)
-    first = _genie.genie(tree, np.rint(relative / GRAIN) * GRAIN, float(threshold), int(n_clusters))
+    first = _genie.genie(
+        tree, np.rint(relative / GRAIN) * GRAIN, float(threshold), int(n_clusters)
+    )
     labels = np.unique(first, return_inverse=True)[1]
     return labels if labels.max() + 1 == n_clusters else None

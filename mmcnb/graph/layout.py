@@ -8,7 +8,10 @@ from mmcnb.samples.matrix import with_fixed_signs
 
 N_COMPONENTS = 10
 N_EPOCHS, N_NEGATIVE = 100, 3  # level with twice as many on text
-SMOOTHINGS, BETWEEN = 60, 5  # steps of the walk, and after how many the columns are made orthogonal
+SMOOTHINGS, BETWEEN = (
+    60,
+    5,
+)  # steps of the walk, and after how many the columns are made orthogonal
 REACH = 10.0  # largest absolute position at the start
 N_STARTS = 10  # of k-means
 BITS = 20
@@ -79,7 +82,9 @@ def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
     found = min(n_components, p - 1)
     roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
     scaling = diags_array(1 / roots)
-    walk = (scaling @ graph @ scaling).tocsr()  # symmetric, with the eigenvalues of the walk
+    walk = (
+        scaling @ graph @ scaling
+    ).tocsr()  # symmetric, with the eigenvalues of the walk
     columns = np.random.default_rng(seed).standard_normal((p, found))
     with threadpool_limits(1):  # sums of BLAS depend on its threads
         for step in range(SMOOTHINGS):
@@ -104,7 +109,9 @@ def _rounded(columns: np.ndarray) -> np.ndarray:
     return np.ldexp(np.rint(np.ldexp(columns, BITS - exponents)), exponents - BITS)
 
 
-def kmeans_in_layout(positions: np.ndarray, sizes: np.ndarray, n_clusters: int, seed: int) -> Any:
+def kmeans_in_layout(
+    positions: np.ndarray, sizes: np.ndarray, n_clusters: int, seed: int
+) -> Any:
     """Labels of k-means on positions, each counted as often as its size says.
 
     Parameters

@@ -25,7 +25,10 @@ from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import largest_column, range_error
 
-N_NEIGHBORS, N_LISTED = 10, 25  # of the graph that judges and votes; and nearest nodes of the gap
+N_NEIGHBORS, N_LISTED = (
+    10,
+    25,
+)  # of the graph that judges and votes; and nearest nodes of the gap
 N_NODES = 20_000
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
@@ -63,7 +66,9 @@ class NodeGraph:
     numbers: np.ndarray
     distances: np.ndarray
     is_unit: bool
-    _edges: dict[int, tuple[Any, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
+    _edges: dict[int, tuple[Any, np.ndarray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     _gaps: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -74,7 +79,9 @@ class NodeGraph:
     @cached_property
     def counts(self) -> np.ndarray:
         """How many rows each node stands for, if the lightest stands for one; at most 2**31."""
-        return np.rint(self.sizes / max(self.sizes.min(), self.sizes.max() / 2**31)).clip(1)
+        return np.rint(
+            self.sizes / max(self.sizes.min(), self.sizes.max() / 2**31)
+        ).clip(1)
 
     def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[Any, np.ndarray]:
         """Weights of the edges to some nearest neighbours, and each node's weight with itself.
@@ -92,7 +99,9 @@ class NodeGraph:
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
             nearest = self.numbers, self.distances
-            graph = connected_graph(getattr(self.search, "nodes", None), count, nearest, self._gaps)
+            graph = connected_graph(
+                getattr(self.search, "nodes", None), count, nearest, self._gaps
+            )
             self._edges[count] = weighted(graph, self.sizes)
         return self._edges[count]
 
@@ -117,7 +126,9 @@ class NodeGraph:
 
     def beyond(self, sample: Any, each: Each = map) -> np.ndarray:
         """How far the nodes, those of a dense or CSR sample, are from the space of the axes."""
-        parts = of_row_blocks(sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each)
+        parts = of_row_blocks(
+            sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each
+        )
         return self.of_nodes(np.concatenate(list(parts)))
 
 
@@ -171,7 +182,9 @@ def node_graph(
         if hasattr(nodes, "indptr"):
             search: NodeSearch | SparseSearch = SparseSearch(nodes)
         else:
-            search, order = search_in_cells(nodes, random_state, min(N_LISTED, p - 1), each)
+            search, order = search_in_cells(
+                nodes, random_state, min(N_LISTED, p - 1), each
+            )
             node_of = np.argsort(order)[node_of]
         numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
         if distances.max() ** 2 < np.finfo(float).tiny:  # of rows that differ
@@ -179,15 +192,25 @@ def node_graph(
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
             break
-        nodes, node_of = search.nodes[np.unique(group, return_index=True)[1]], group[node_of]
+        nodes, node_of = (
+            search.nodes[np.unique(group, return_index=True)[1]],
+            group[node_of],
+        )
     sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
     # Known rows may weigh nothing, and stay nodes.
     sizes = np.maximum(sizes / sizes.max(), np.finfo(float).eps)
-    return NodeGraph(axes, search, sizes, node_of, *without_own(numbers, distances), is_unit)
+    return NodeGraph(
+        axes, search, sizes, node_of, *without_own(numbers, distances), is_unit
+    )
 
 
 def _nodes_of(
-    sample: Any, is_unit: bool, random_state: np.random.RandomState, each: Each, n_axes: int, given: Any
+    sample: Any,
+    is_unit: bool,
+    random_state: np.random.RandomState,
+    each: Each,
+    n_axes: int,
+    given: Any,
 ) -> tuple[Axes | AllColumns, Any, np.ndarray]:
     """The distinct rows of a sample: what maps rows to them, the nodes, and the node of each row.
 
@@ -199,7 +222,9 @@ def _nodes_of(
         return given, rows, node_of
     is_sparse = hasattr(rows, "indptr")
     axes: Axes | AllColumns = (
-        AllColumns(sample.shape[1], is_sparse) if is_unit else leading_axes(rows, random_state, each, n_axes)
+        AllColumns(sample.shape[1], is_sparse)
+        if is_unit
+        else leading_axes(rows, random_state, each, n_axes)
     )
     if is_unit and is_sparse:
         nodes = axes(rows)
@@ -219,7 +244,9 @@ def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.nda
 
     near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
     ends, shape = np.append(0, near.sum(axis=1).cumsum()), (numbers.shape[0],) * 2
-    return connected_components(csr_array((near[near], numbers[near], ends), shape=shape), directed=False)
+    return connected_components(
+        csr_array((near[near], numbers[near], ends), shape=shape), directed=False
+    )
 
 
 def are_unit(sample: Any) -> bool:
@@ -307,7 +334,10 @@ def connected_graph(
 
     numbers, distances = (part[:, :n_neighbors] for part in nearest)
     p = numbers.shape[0]
-    weights, ends = kernels.calibrated_weights(distances), np.arange(0, p * n_neighbors + 1, n_neighbors)
+    weights, ends = (
+        kernels.calibrated_weights(distances),
+        np.arange(0, p * n_neighbors + 1, n_neighbors),
+    )
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()
     graph = (directed + reverse - directed * reverse).tocsr()
@@ -331,17 +361,25 @@ def _joined(
     from scipy.sparse.csgraph import connected_components
 
     count, component = connected_components(graph, directed=False)
-    are_many = nodes is not None and count > MANY_COMPONENTS and nodes.shape[0] > SEARCHED_NODES
+    are_many = (
+        nodes is not None
+        and count > MANY_COMPONENTS
+        and nodes.shape[0] > SEARCHED_NODES
+    )
     while count > 1:
         key = component.tobytes() + bytes([are_many])
         if key not in known:
             known[key] = _shortest_edges(nodes, component, *nearest, are_many)
         ends, gaps = known[key]
-        _, once = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)  # two may choose the same edge
+        _, once = np.unique(
+            np.sort(ends, axis=1), axis=0, return_index=True
+        )  # two may choose the same edge
         (a, b), gaps = ends[once].T, gaps[once]
         with np.errstate(over="ignore"):
             squares = gaps**2 / np.maximum(scales[a] * scales[b], np.finfo(float).tiny)
-        weights = np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)  # 0 would be no edge
+        weights = np.maximum(
+            BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps
+        )  # 0 would be no edge
         edges = coo_array((weights, (a, b)), shape=graph.shape).tocsr()
         graph = (graph + edges + edges.T).tocsr()
         count, component = connected_components(graph, directed=False)
@@ -349,7 +387,11 @@ def _joined(
 
 
 def _shortest_edges(
-    nodes: Any, component: np.ndarray, numbers: np.ndarray, distances: np.ndarray, are_many: bool
+    nodes: Any,
+    component: np.ndarray,
+    numbers: np.ndarray,
+    distances: np.ndarray,
+    are_many: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shortest edge of each component but the largest to any other: its two ends, and its length.
 
@@ -361,7 +403,9 @@ def _shortest_edges(
     reached = outside[each, place]
     gaps = np.where(reached, distances[each, place], np.inf)
     first = np.lexsort((gaps, component))
-    first = first[np.unique(component[first], return_index=True)[1]]  # of each component
+    first = first[
+        np.unique(component[first], return_index=True)[1]
+    ]  # of each component
     beyond = np.full(first.size, np.inf)  # other nodes are at least so far
     if nodes is not None:
         np.minimum.at(beyond, component[~reached], distances[~reached, -1])
@@ -370,7 +414,9 @@ def _shortest_edges(
         (first[one], numbers[first[one], place[first[one]]], gaps[first[one]])
         if gaps[first[one]] < beyond[one]
         else _shortest_edge(
-            nodes, component == one, component != one if near is None else component == near[one]
+            nodes,
+            component == one,
+            component != one if near is None else component == near[one],
         )
         for one in np.argsort(-np.bincount(component), kind="stable")[1:]
     ]
@@ -383,13 +429,21 @@ def _nearest_means(nodes: Any, component: np.ndarray) -> np.ndarray:
     from scipy.sparse import csr_array
     from sklearn.metrics import euclidean_distances
 
-    of_node = csr_array((1 / np.bincount(component)[component], component, np.arange(component.size + 1)))
+    of_node = csr_array(
+        (
+            1 / np.bincount(component)[component],
+            component,
+            np.arange(component.size + 1),
+        )
+    )
     apart = euclidean_distances(of_node.T @ nodes)
     np.fill_diagonal(apart, np.inf)
     return np.asarray(apart.argmin(axis=1))
 
 
-def _shortest_edge(nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray) -> tuple[int, int, float]:
+def _shortest_edge(
+    nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray
+) -> tuple[int, int, float]:
     """The shortest edge between some nodes and others: its two ends, and its length."""
     inside, outside = np.flatnonzero(is_inside), np.flatnonzero(is_outside)
     if nodes is None:

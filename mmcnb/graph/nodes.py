@@ -24,9 +24,13 @@ from mmcnb.samples.matrix import (
 
 # The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
-COVARIANCE_COLUMNS = 1000  # up to which all axes cost little more than iterations for some
+COVARIANCE_COLUMNS = (
+    1000  # up to which all axes cost little more than iterations for some
+)
 SPARE_AXES, POWER_STEPS = 10, 6
-BLOCKS_AT_ONCE = 2  # whose products take as much memory as the solver of the covariance matrix
+BLOCKS_AT_ONCE = (
+    2  # whose products take as much memory as the solver of the covariance matrix
+)
 SEARCHED_NODES = 4096  # up to which a search in all nodes costs less than one in cells
 CHECKED_ROWS = 2000  # nodes on which the cells are measured
 CHECKED_NEIGHBOURS = 10  # of each of them, at least
@@ -44,7 +48,11 @@ def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         with np.errstate(over="ignore", invalid="ignore"):
             values = function(*given)
         if not np.isfinite(values).all():
-            rows = next(one for one in (getattr(one, "nodes", one) for one in given) if hasattr(one, "shape"))
+            rows = next(
+                one
+                for one in (getattr(one, "nodes", one) for one in given)
+                if hasattr(one, "shape")
+            )
             raise range_error("differences or sums of the values overflow", rows)
         return values
 
@@ -98,8 +106,12 @@ class Axes:
         """Dense or CSR rows along the axes, C-ordered and of their dtype."""
         matrix = as_matrix(rows)
         if self.axes is None:
-            return np.ascontiguousarray(to_dense(matrix) - self.mean.astype(matrix.dtype))
-        axes, mean = (part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean))
+            return np.ascontiguousarray(
+                to_dense(matrix) - self.mean.astype(matrix.dtype)
+            )
+        axes, mean = (
+            part.astype(matrix.dtype, copy=False) for part in (self.axes, self.mean)
+        )
         sparse = hasattr(matrix, "toarray")
         scores = matrix @ axes - mean @ axes if sparse else (matrix - mean) @ axes
         # Keeps 24 bits: the last ones of BLAS differ between processors.
@@ -113,17 +125,30 @@ class Axes:
         if self.axes is None:
             return np.zeros(matrix.shape[0])
         if hasattr(matrix, "toarray"):
-            squares = matrix.astype(np.float64).power(2).sum(axis=1) - 2 * (matrix @ mean) + mean @ mean
+            squares = (
+                matrix.astype(np.float64).power(2).sum(axis=1)
+                - 2 * (matrix @ mean)
+                + mean @ mean
+            )
         else:
-            squares = np.square(matrix - mean.astype(matrix.dtype), dtype=np.float64).sum(axis=1)
-        return np.sqrt(np.maximum(squares - np.square(points, dtype=np.float64).sum(axis=1), 0.0))
+            squares = np.square(
+                matrix - mean.astype(matrix.dtype), dtype=np.float64
+            ).sum(axis=1)
+        return np.sqrt(
+            np.maximum(squares - np.square(points, dtype=np.float64).sum(axis=1), 0.0)
+        )
 
 
 def leading_axes(
-    sample: Any, random_state: np.random.RandomState, each: Each = map, n_axes: int = LEADING_AXES
+    sample: Any,
+    random_state: np.random.RandomState,
+    each: Each = map,
+    n_axes: int = LEADING_AXES,
 ) -> Axes:
     """So many axes of a dense or CSR sample; `each` maps a function over its blocks."""
-    with np.errstate(over="ignore", invalid="ignore"):  # `Axes` refuses rows whose sums overflow
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # `Axes` refuses rows whose sums overflow
         mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
     if min(sample.shape) <= n_axes:
         return Axes(mean)
@@ -132,7 +157,11 @@ def leading_axes(
 
 
 def _principal_axes(
-    sample: Any, mean: np.ndarray, random_state: np.random.RandomState, each: Each, n_axes: int
+    sample: Any,
+    mean: np.ndarray,
+    random_state: np.random.RandomState,
+    each: Each,
+    n_axes: int,
 ) -> np.ndarray:
     """Leading principal axes, without a copy of the sample; by subspace iteration where columns are many."""
     from scipy.linalg import eigh
@@ -143,7 +172,9 @@ def _principal_axes(
         for part in of_row_blocks(sample, lambda rows: _scatter(rows, mean), each):
             covariance += part
         wanted = [d - n_axes, d - 1]
-        return np.asarray(eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1])
+        return np.asarray(
+            eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1]
+        )
     axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), np.arange(d)
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
         used = np.unique(sample.indices)  # the axes are 0 in the others
@@ -157,7 +188,9 @@ def _principal_axes(
     return whole
 
 
-def of_row_blocks(sample: Any, function: Callable[[Any], Result], each: Each) -> Iterator[Result]:
+def of_row_blocks(
+    sample: Any, function: Callable[[Any], Result], each: Each
+) -> Iterator[Result]:
     """What a function gives for the rows of a sample, block by block"""
     blocks = row_blocks(sample)
     while some := list(itertools.islice(blocks, BLOCKS_AT_ONCE)):
@@ -220,13 +253,20 @@ def distinct_rows(sample: Any, each: Each = map) -> tuple[Any, np.ndarray]:
 def _digests(rows: Any) -> np.ndarray:
     """A digest of each dense or CSR row; equal rows have equal ones."""
     if not hasattr(rows, "indptr"):
-        parts: Any = np.ascontiguousarray(rows + 0.0)  # the bytes of -0 are not those of 0
+        parts: Any = np.ascontiguousarray(
+            rows + 0.0
+        )  # the bytes of -0 are not those of 0
     else:
         rows = rows.copy()
         rows.eliminate_zeros()
         ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-        parts = (rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends)
-    return np.frombuffer(b"".join(blake2b(part, digest_size=16).digest() for part in parts), np.dtype("V16"))
+        parts = (
+            rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in ends
+        )
+    return np.frombuffer(
+        b"".join(blake2b(part, digest_size=16).digest() for part in parts),
+        np.dtype("V16"),
+    )
 
 
 @dataclass(frozen=True)
@@ -264,11 +304,20 @@ class NodeSearch:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "NodeSearch":
         """The search of its `arrays` and of the first number of "search"; none may lead out of the nodes."""
-        nodes, starts, centres = (arrays[name] for name in ("nodes", "starts", "centres"))
+        nodes, starts, centres = (
+            arrays[name] for name in ("nodes", "starts", "centres")
+        )
         bounds = (starts.dtype.name, starts.shape) == ("int64", (centres.shape[0] + 1,))
-        rising = bounds and (starts[0], starts[-1]) == (0, nodes.shape[0]) and (np.diff(starts) > 0).all()
+        rising = (
+            bounds
+            and (starts[0], starts[-1]) == (0, nodes.shape[0])
+            and (np.diff(starts) > 0).all()
+        )
         check_fits("starts", bool(rising))
-        alike = nodes.shape[1] == centres.shape[1] == n_axes and nodes.dtype == centres.dtype
+        alike = (
+            nodes.shape[1] == centres.shape[1] == n_axes
+            and nodes.dtype == centres.dtype
+        )
         check_fits("centres", alike)
         return cls(nodes, starts, centres, int(arrays["search"][0]))
 
@@ -323,10 +372,14 @@ class NodeSearch:
     def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
         """Number of the nearest cell of each row, int64; of equal distances the first."""
         cells, halves = np.empty(rows.shape[0], np.int64), self._by_centre._halves
-        kernels.nearest_centres_into(rows.astype(self.nodes.dtype, copy=False), self.centres, halves, cells)
+        kernels.nearest_centres_into(
+            rows.astype(self.nodes.dtype, copy=False), self.centres, halves, cells
+        )
         return cells
 
-    def in_cells(self, rows: np.ndarray, count: int, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    def in_cells(
+        self, rows: np.ndarray, count: int, n_cells: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """What `nearest` gives of the nodes in so many nearest cells; -1 and inf if these hold fewer."""
         return self._among(rows, count, self._by_centre.nearest(rows, n_cells)[0])
 
@@ -336,15 +389,25 @@ class NodeSearch:
         """Nearest nodes in the cells that each row probes; of no probes, in all."""
         rows, starts = rows.astype(self.nodes.dtype, copy=False), self.starts
         if probes is None:
-            starts, probes = np.array([0, self.nodes.shape[0]]), np.zeros((rows.shape[0], 1), np.int64)
-        found = np.empty((rows.shape[0], count), np.int64), np.empty((rows.shape[0], count))
-        kernels.nearest_nodes_into(rows, self.nodes, self._halves, starts, probes, *found)
+            starts, probes = (
+                np.array([0, self.nodes.shape[0]]),
+                np.zeros((rows.shape[0], 1), np.int64),
+            )
+        found = (
+            np.empty((rows.shape[0], count), np.int64),
+            np.empty((rows.shape[0], count)),
+        )
+        kernels.nearest_nodes_into(
+            rows, self.nodes, self._halves, starts, probes, *found
+        )
         return found
 
 
 def search_all(nodes: np.ndarray) -> NodeSearch:
     """The exact search in all nodes."""
-    return NodeSearch(np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1)
+    return NodeSearch(
+        np.ascontiguousarray(nodes), np.array([0, nodes.shape[0]]), nodes[:1], 1
+    )
 
 
 def nearest_of_all(search: Any, count: int, each: Each = map) -> tuple[np.ndarray, ...]:
@@ -377,7 +440,9 @@ def nearest_of_all(search: Any, count: int, each: Each = map) -> tuple[np.ndarra
     return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 
-def without_own(numbers: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def without_own(
+    numbers: np.ndarray, distances: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """What `nearest_of_all` gave but for each node itself: one column less.
 
     Examples
@@ -391,17 +456,27 @@ def without_own(numbers: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray,
     # A node is its own nearest one: distinct rows have positive distances, but for underflow.
     others = numbers != np.arange(p)[:, None]
     others[others.all(axis=1), -1] = False
-    return numbers[others].reshape(p, count - 1), distances[others].reshape(p, count - 1)
+    return numbers[others].reshape(p, count - 1), distances[others].reshape(
+        p, count - 1
+    )
 
 
-def of_blocks(rows: np.ndarray, function: Callable[[np.ndarray], Result], each: Each) -> list[Result]:
+def of_blocks(
+    rows: np.ndarray, function: Callable[[np.ndarray], Result], each: Each
+) -> list[Result]:
     """What a function gives for rows, block by block"""
-    blocks = [rows[start : start + SHARED_ROWS] for start in range(0, rows.shape[0], SHARED_ROWS)]
+    blocks = [
+        rows[start : start + SHARED_ROWS]
+        for start in range(0, rows.shape[0], SHARED_ROWS)
+    ]
     return list(each(function, blocks))
 
 
 def search_in_cells(
-    nodes: np.ndarray, random_state: np.random.RandomState, count: int = CHECKED_NEIGHBOURS, each: Each = map
+    nodes: np.ndarray,
+    random_state: np.random.RandomState,
+    count: int = CHECKED_NEIGHBOURS,
+    each: Each = map,
 ) -> tuple[NodeSearch, np.ndarray]:
     """Lay nodes in about √p cells by k-means; many rows then look into a few cells each.
 
@@ -432,10 +507,21 @@ def search_in_cells(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # the sums of several threads have other bits
-        fitted = KMeans(int(nodes.shape[0] ** 0.5), n_init=1, init="random", max_iter=5, random_state=seed)
-        cell = fitted.fit(nodes.astype(np.float64)).labels_  # in float32 many are nearly as near to two
+        fitted = KMeans(
+            int(nodes.shape[0] ** 0.5),
+            n_init=1,
+            init="random",
+            max_iter=5,
+            random_state=seed,
+        )
+        cell = fitted.fit(
+            nodes.astype(np.float64)
+        ).labels_  # in float32 many are nearly as near to two
     order = np.argsort(cell, kind="stable")
-    sizes, nodes = np.unique(cell, return_counts=True)[1], np.ascontiguousarray(nodes[order])
+    sizes, nodes = (
+        np.unique(cell, return_counts=True)[1],
+        np.ascontiguousarray(nodes[order]),
+    )
     starts = np.concatenate([[0], np.cumsum(sizes)])
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
     centres = centres.astype(nodes.dtype)
@@ -447,7 +533,9 @@ def search_in_cells(
         """How many cells rows look into until they find each of their nearest nodes."""
         cells, _ = by_centre.nearest(rows, centres.shape[0])
         place = np.argsort(cells, axis=1) + 1  # of each cell: each row has all of them
-        cell_of = np.searchsorted(starts, whole.nearest(rows, count)[0], side="right") - 1
+        cell_of = (
+            np.searchsorted(starts, whole.nearest(rows, count)[0], side="right") - 1
+        )
         return np.take_along_axis(place, cell_of, axis=1)
 
     needed = np.sort(np.concatenate(of_blocks(checked, probes, each)), axis=None)

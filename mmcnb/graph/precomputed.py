@@ -52,8 +52,12 @@ class Precomputed:
         """Nearest nodes of rows, by rising distance; of equal distances the first node comes first."""
         found = np.diff(rows.indptr)
         if found.min(initial=count) < count or rows.data.min(initial=0) < 0:
-            raise InputError(f"rows need {count} distances to rows of the fit, none below 0; {REMEDY}.")
-        order = np.lexsort((rows.indices, rows.data, np.repeat(np.arange(found.size), found)))
+            raise InputError(
+                f"rows need {count} distances to rows of the fit, none below 0; {REMEDY}."
+            )
+        order = np.lexsort(
+            (rows.indices, rows.data, np.repeat(np.arange(found.size), found))
+        )
         places = order[rows.indptr[:-1, None] + np.arange(count)]
         return rows.indices[places].astype(np.int64), rows.data[places]
 
@@ -95,20 +99,30 @@ def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
     """
     p = distances.shape[0]
     if not hasattr(distances, "indptr") or distances.shape[1] != p:
-        raise InputError(f"X of shape {distances.shape} is no sparse matrix of rows by rows; {REMEDY}.")
+        raise InputError(
+            f"X of shape {distances.shape} is no sparse matrix of rows by rows; {REMEDY}."
+        )
     if p > 10**6:
-        raise InputError(f"X has {p:,} rows, and a graph at most 1,000,000; give the rows themselves.")
+        raise InputError(
+            f"X has {p:,} rows, and a graph at most 1,000,000; give the rows themselves."
+        )
     entries = coo_array(distances)
     others = entries.row != entries.col
-    row, column, data = (part[others] for part in (entries.row, entries.col, entries.data))
+    row, column, data = (
+        part[others] for part in (entries.row, entries.col, entries.data)
+    )
     found, least = np.bincount(row, minlength=p), min(SCALE_NEIGHBOUR, p - 1)
     if found.min() < least:
         fault = f"row {found.argmin()} has {found.min()} distances to other rows, of {least} needed"
         raise InputError(f"{fault}; {REMEDY}.")
     if data[at := data.argmin()] < 0:
-        raise InputError(f"row {row[at]}, column {column[at]} is {data[at]:g}; {REMEDY}.")
+        raise InputError(
+            f"row {row[at]}, column {column[at]} is {data[at]:g}; {REMEDY}."
+        )
     if data.max() < 1e6 * LEAST_DISTANCE:  # all would be nearly equal
-        raise InputError(f"the largest distance is {data.max():g}; multiply all of them, up to about 1.")
+        raise InputError(
+            f"the largest distance is {data.max():g}; multiply all of them, up to about 1."
+        )
     lengths = np.maximum(data, LEAST_DISTANCE).astype(np.float64)
     search = Precomputed(p, csr_array((lengths, (row, column)), shape=(p, p)))
     nearest = search.nearest(search.given, min(N_LISTED, int(found.min())))

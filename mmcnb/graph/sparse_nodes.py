@@ -37,7 +37,9 @@ class AllColumns:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> "AllColumns":
         """The columns of the nodes of a model."""
-        shape = arrays["shape"] if "shape" in arrays else np.array(arrays["nodes"].shape)
+        shape = (
+            arrays["shape"] if "shape" in arrays else np.array(arrays["nodes"].shape)
+        )
         check_fits("shape", shape.shape == (2,))
         return cls(int(shape[1]) - 1, "shape" in arrays)
 
@@ -46,10 +48,14 @@ class AllColumns:
         given = as_matrix(rows)
         if not self.is_sparse:
             given = to_dense(given)
-            return np.column_stack([given, ~given.any(axis=1)]).astype(given.dtype, copy=False)
+            return np.column_stack([given, ~given.any(axis=1)]).astype(
+                given.dtype, copy=False
+            )
         given = csr_array(given, dtype=np.float64, copy=True)
         given.eliminate_zeros()
-        return hstack([given, csr_array((np.diff(given.indptr) == 0)[:, None])], format="csr")
+        return hstack(
+            [given, csr_array((np.diff(given.indptr) == 0)[:, None])], format="csr"
+        )
 
     def beyond(self, rows: Any, points: Any) -> np.ndarray:
         """Zeros: no column is left out."""
@@ -84,20 +90,34 @@ class SparseSearch:
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, ...]:
         """Nearest nodes of rows, by rising distance; of equal distances the first node comes first."""
-        step = max(1, WORK_NUMBERS // 8 // self.nodes.shape[0])  # a product has few zeros, and is copied
-        parts = [self._nearest(rows[start : start + step], count) for start in range(0, rows.shape[0], step)]
+        step = max(
+            1, WORK_NUMBERS // 8 // self.nodes.shape[0]
+        )  # a product has few zeros, and is copied
+        parts = [
+            self._nearest(rows[start : start + step], count)
+            for start in range(0, rows.shape[0], step)
+        ]
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
         columns, squares = self._columns
         distances = _squares(rows)[:, None] + squares - 2 * (rows @ columns).toarray()
         last = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
-        is_near, is_last = distances < last, distances == last  # directions without a common column are ties
-        is_near |= is_last & (np.cumsum(is_last, axis=1) <= count - is_near.sum(axis=1, keepdims=True))
+        is_near, is_last = (
+            distances < last,
+            distances == last,
+        )  # directions without a common column are ties
+        is_near |= is_last & (
+            np.cumsum(is_last, axis=1) <= count - is_near.sum(axis=1, keepdims=True)
+        )
         near = np.nonzero(is_near)[1].reshape(-1, count)
-        order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
+        order = np.argsort(
+            np.take_along_axis(distances, near, axis=1), axis=1, kind="stable"
+        )
         near = np.take_along_axis(near, order, axis=1)
-        return near, np.sqrt(np.maximum(np.take_along_axis(distances, near, axis=1), 0.0))
+        return near, np.sqrt(
+            np.maximum(np.take_along_axis(distances, near, axis=1), 0.0)
+        )
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Distances of pairs of nodes."""
@@ -106,7 +126,9 @@ class SparseSearch:
         for start in range(0, one.size, step):
             a, b = one[start : start + step], other[start : start + step]
             products = self.nodes[a].multiply(self.nodes[b]).sum(axis=1)
-            found[start : start + step] = np.sqrt(np.maximum(squares[a] + squares[b] - 2 * products, 0.0))
+            found[start : start + step] = np.sqrt(
+                np.maximum(squares[a] + squares[b] - 2 * products, 0.0)
+            )
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -116,7 +138,9 @@ class SparseSearch:
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "SparseSearch":
         """The search of its `arrays`, of nodes of some columns."""
-        nodes = csr_of(arrays, "graph_indptr does not fit the other arrays of the graph")
+        nodes = csr_of(
+            arrays, "graph_indptr does not fit the other arrays of the graph"
+        )
         check_fits("shape", nodes.shape[1] == n_axes)
         return cls(nodes.astype(np.float64, copy=False))
 

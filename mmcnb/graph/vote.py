@@ -16,7 +16,9 @@ from mmcnb.kernels import unchecked as kernels
 
 TREE = "pieces", "merges", "links"  # names of its arrays
 SCORES = "threshold", "bound"  # names of outlier scores
-OWN = 1e-3  # of the distance to the second node: a row so near to the first one is of it
+OWN = (
+    1e-3  # of the distance to the second node: a row so near to the first one is of it
+)
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,22 @@ class Vote:
         """Shares of dense or CSR rows, of shape (rows, k)."""
         return self.shares(self.axes(rows), dtype)
 
-    def shares(self, points: Any, dtype: Any, nearest: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
+    def shares(
+        self, points: Any, dtype: Any, nearest: tuple[np.ndarray, ...] | None = None
+    ) -> np.ndarray:
         """Shares of rows along the axes, perhaps with their nearest nodes and the distances to these."""
         clusters = self.settled(points)
         open_rows = np.flatnonzero(clusters < 0)
         if nearest is None:
-            numbers, distances = self.search.nearest(points[open_rows], self.n_neighbors)
+            numbers, distances = self.search.nearest(
+                points[open_rows], self.n_neighbors
+            )
         else:
             numbers, distances = (part[open_rows] for part in nearest)
         voted = np.empty((open_rows.size, self.n_features), dtype)
-        kernels.node_shares_into(numbers, self._weights(numbers, distances), self.labels, voted)
+        kernels.node_shares_into(
+            numbers, self._weights(numbers, distances), self.labels, voted
+        )
         shares = np.zeros((clusters.size, self.n_features), dtype)
         shares[np.arange(clusters.size), clusters] = 1
         shares[open_rows] = voted
@@ -115,11 +123,19 @@ class Vote:
 
     def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Piece of the tree of rows with these nearest nodes: the one with the largest share."""
-        weights, pieces = self._weights(numbers, distances), self.tree.piece_of_node[numbers]
-        votes = np.stack([(weights * (pieces == one[:, None])).sum(axis=1) for one in pieces.T], axis=1)
+        weights, pieces = (
+            self._weights(numbers, distances),
+            self.tree.piece_of_node[numbers],
+        )
+        votes = np.stack(
+            [(weights * (pieces == one[:, None])).sum(axis=1) for one in pieces.T],
+            axis=1,
+        )
         return pieces[np.arange(len(pieces)), votes.argmax(axis=1)]
 
-    def outlier_scores(self, numbers: np.ndarray, distances: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+    def outlier_scores(
+        self, numbers: np.ndarray, distances: np.ndarray, beyond: np.ndarray
+    ) -> np.ndarray:
         """Outlier scores of rows so far beyond the axes with these nearest nodes, one more than vote.
 
         A row among ten equal ones is no outlier.
@@ -147,10 +163,20 @@ class Vote:
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the vote, by name."""
         parts = self.tree.piece_of_node, self.tree.merges, self.tree.links
-        arrays: Any = {**self.axes.arrays(), **self.search.arrays(), **dict(zip(TREE, parts, strict=True))}
+        arrays: Any = {
+            **self.axes.arrays(),
+            **self.search.arrays(),
+            **dict(zip(TREE, parts, strict=True)),
+        }
         arrays |= {"labels": self.labels, "sizes": self.sizes, "offsets": self.offsets}
-        arrays["search"] = np.array([getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features])
-        arrays |= {name: np.array(getattr(self, name)) for name in SCORES if getattr(self, name) < np.inf}
+        arrays["search"] = np.array(
+            [getattr(self.search, "n_probes", 1), self.n_neighbors, self.n_features]
+        )
+        arrays |= {
+            name: np.array(getattr(self, name))
+            for name in SCORES
+            if getattr(self, name) < np.inf
+        }
         arrays |= {} if self.is_deep is None else {"is_deep": self.is_deep}
         return {f"graph_{name}": array for name, array in arrays.items()}
 
@@ -160,19 +186,32 @@ class Vote:
         given = {name.removeprefix("graph_"): array for name, array in arrays.items()}
         check_fits("search", given["search"].shape == (3,))
         has_rows = "nodes" in given or "indptr" in given
-        axes: Any = (Precomputed if not has_rows else Axes if "mean" in given else AllColumns).restore(given)
+        axes: Any = (
+            Precomputed if not has_rows else Axes if "mean" in given else AllColumns
+        ).restore(given)
         kind: Any = SparseSearch if "indptr" in given else NodeSearch
         search = kind.restore(given, axes.n_axes) if has_rows else axes
-        labels, sizes, offsets, found = (given[name] for name in ("labels", "sizes", "offsets", "search"))
+        labels, sizes, offsets, found = (
+            given[name] for name in ("labels", "sizes", "offsets", "search")
+        )
         p = search.nodes.shape[0] if has_rows else axes.n_features
         check_fits("search", bool((found >= 1).all() and found[1] <= p))
         check_fits("sizes", sizes.shape == (p,) and bool((sizes > 0).all()))
-        check_fits("labels", labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()))
+        check_fits(
+            "labels",
+            labels.shape == (p,) and bool(((labels >= 0) & (labels < found[2])).all()),
+        )
         check_fits("offsets", offsets.shape == (p,))
         is_deep = given.get("is_deep")
-        check_fits("is_deep", is_deep is None or (is_deep.shape == (p,) and bool((is_deep >> 1 == 0).all())))
+        check_fits(
+            "is_deep",
+            is_deep is None
+            or (is_deep.shape == (p,) and bool((is_deep >> 1 == 0).all())),
+        )
         for name in ("offsets", *SCORES):  # outlier scores are float32
-            check_fits(name, np.max(np.abs(given.get(name, 0.0))) < np.finfo(np.float32).max)
+            check_fits(
+                name, np.max(np.abs(given.get(name, 0.0))) < np.finfo(np.float32).max
+            )
         tree = MergeTree.restore([given[name] for name in TREE], p)
         threshold, bound = (float(given.get(name, np.inf)) for name in SCORES)
         nodes = axes, search, labels, int(found[2]), sizes, int(found[1]), tree, offsets
@@ -181,10 +220,18 @@ class Vote:
 
 def is_own(distances: np.ndarray) -> np.ndarray:
     """Which rows are of their nearest node, by the distances to the nearest ones."""
-    return np.asarray(distances[:, 0] <= OWN * distances[:, min(1, distances.shape[1] - 1)])
+    return np.asarray(
+        distances[:, 0] <= OWN * distances[:, min(1, distances.shape[1] - 1)]
+    )
 
 
-def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree, offsets: np.ndarray) -> Vote:
+def vote(
+    graph: NodeGraph,
+    labels: np.ndarray,
+    n_clusters: int,
+    tree: MergeTree,
+    offsets: np.ndarray,
+) -> Vote:
     """The vote of the nodes of a graph, by their labels.
 
     Examples
@@ -201,14 +248,22 @@ def vote(graph: NodeGraph, labels: np.ndarray, n_clusters: int, tree: MergeTree,
     array([0, 0, 1, 1])
     """
     nodes = graph.axes, graph.search, labels.astype(np.int64), n_clusters, graph.sizes
-    is_deep = (labels[graph.numbers[:, :N_NEIGHBORS]] == labels[:, None]).all(axis=1).astype(np.int64)
-    return Vote(*nodes, min(N_NEIGHBORS, graph.sizes.size), tree, offsets, is_deep=is_deep)
+    is_deep = (
+        (labels[graph.numbers[:, :N_NEIGHBORS]] == labels[:, None])
+        .all(axis=1)
+        .astype(np.int64)
+    )
+    return Vote(
+        *nodes, min(N_NEIGHBORS, graph.sizes.size), tree, offsets, is_deep=is_deep
+    )
 
 
 # -- outliers --------------------------------------------------------------------------------------
 
 
-def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) -> np.ndarray:
+def outlier_offsets(
+    logs: np.ndarray, labels: np.ndarray, is_sure: Any = False
+) -> np.ndarray:
     """What is subtracted from the logarithm of the distance to the tenth node, for each nearest node.
 
     Parameters
@@ -243,14 +298,18 @@ def outlier_offsets(logs: np.ndarray, labels: np.ndarray, is_sure: Any = False) 
     return offsets
 
 
-def log_distances(distances: np.ndarray, beyond: Any, is_own: Any = False) -> np.ndarray:
+def log_distances(
+    distances: np.ndarray, beyond: Any, is_own: Any = False
+) -> np.ndarray:
     """Logarithm of the distance to the tenth node in all columns, but for the node that a row belongs to."""
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
     tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)
     return np.asarray(np.log(np.maximum(tenth, LEAST_DISTANCE)))
 
 
-def noise_threshold(scores: np.ndarray, sizes: np.ndarray, noise: Any, deviations: float = 2.5) -> float:
+def noise_threshold(
+    scores: np.ndarray, sizes: np.ndarray, noise: Any, deviations: float = 2.5
+) -> float:
     """The outlier score above which a row is noise.
 
     Parameters

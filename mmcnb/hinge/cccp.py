@@ -14,10 +14,22 @@ import numpy as np
 
 from mmcnb.engine.session import Record, tag
 from mmcnb.features.rules import Labels
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
+from mmcnb.hinge.cutting_plane import (
+    Objective,
+    SubproblemResult,
+    SweepBudget,
+    WorkingSet,
+)
 from mmcnb.hinge.training_set import TrainingSet
 
-PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)  # C of the continuation: `python -m benchmarks collapse`
+PATH = (
+    1.01,
+    1.3,
+    2.0,
+    3.5,
+    6.0,
+    10.0,
+)  # C of the continuation: `python -m benchmarks collapse`
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
 # Share of the labels that may still change before the last C: the next C moves them anyway.
 PASSING_SHARE = 0.003
@@ -146,25 +158,45 @@ def continuation(
     few, steps = PASSING_SHARE * working_set.training_set.total_weight, 0
     for C in path:
         bearable = min(objective.balance, max(0.0, greatest_balance(C)))
-        form = objective if objective.threshold == "fixed" else replace(objective, balance=bearable)
+        form = (
+            objective
+            if objective.threshold == "fixed"
+            else replace(objective, balance=bearable)
+        )
         # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
         last = path[-1] == C and not passing
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
         changed = limits.changed if last else max(limits.changed, few)
         for number in range(limits.max_rounds):
             tagged = tag(record, round=number)
-            solution = working_set.cutting_plane(labels, form, C, tolerance, tagged, budget)
+            solution = working_set.cutting_plane(
+                labels, form, C, tolerance, tagged, budget
+            )
             if solution.status == "degenerate":
                 working_set.labels = None  # what is left of its planes is no start
                 break
             training_set = working_set.training_set
-            step = training_set.label_step(labels, solution.hyperplane, solution.statistics, limits.least)
-            if step.changed or not step.counted:  # otherwise the planes have these labels
+            step = training_set.label_step(
+                labels, solution.hyperplane, solution.statistics, limits.least
+            )
+            if (
+                step.changed or not step.counted
+            ):  # otherwise the planes have these labels
                 labels = step.labels
             steps += bool(np.any(step.threshold))
             still = step.changed <= changed or (not step.counted and number > 0)
-            status = solution.status if still or solution.status == "sweeps" else "rounds"
-            state = CCCPResult(labels, step.boundary, solution, step.threshold, status, training_set, steps)
+            status = (
+                solution.status if still or solution.status == "sweeps" else "rounds"
+            )
+            state = CCCPResult(
+                labels,
+                step.boundary,
+                solution,
+                step.threshold,
+                status,
+                training_set,
+                steps,
+            )
             if still or status == "sweeps":
                 break
         if solution.status == "degenerate" and number == 0:

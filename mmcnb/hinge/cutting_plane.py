@@ -15,13 +15,26 @@ import numpy as np
 
 from mmcnb.engine.session import Record
 from mmcnb.features.rules import Hyperplane, Labels
-from mmcnb.hinge.qp import NO_SOLUTION, PlaneQPError, PlaneSolution, Threshold, solve_planes
+from mmcnb.hinge.qp import (
+    NO_SOLUTION,
+    PlaneQPError,
+    PlaneSolution,
+    Threshold,
+    solve_planes,
+)
 from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import row_shares
 
-DEGENERATE = 1e-6  # |w|² below this share of the total variance: the labels cannot be separated
-STATUS = ("converged", "stalled", "degenerate", "unsolved")  # by number, of `mmcnb.kernels.sample_subproblem`
+DEGENERATE = (
+    1e-6  # |w|² below this share of the total variance: the labels cannot be separated
+)
+STATUS = (
+    "converged",
+    "stalled",
+    "degenerate",
+    "unsolved",
+)  # by number, of `mmcnb.kernels.sample_subproblem`
 
 
 @dataclass(frozen=True)
@@ -92,12 +105,18 @@ class SubproblemResult:
         With an adaptive threshold the score is |w|², which at the optimum is minus twice the objective. At a
         threshold of 1 it is how far the objective lies below C, its value without a hyperplane.
         """
-        return self.quadratic.norm2 if self.threshold == "adaptive" else self.C - self.primal
+        return (
+            self.quadratic.norm2
+            if self.threshold == "adaptive"
+            else self.C - self.primal
+        )
 
     @property
     def gap(self) -> float:
         """Duality gap, relative to C rho."""
-        return (self.primal - self.objective) / max(self.C * self.quadratic.rho, np.finfo(float).tiny)
+        return (self.primal - self.objective) / max(
+            self.C * self.quadratic.rho, np.finfo(float).tiny
+        )
 
 
 class SweepBudget:
@@ -119,11 +138,16 @@ class WorkingSet:
         The rows.
     """
 
-    max_planes, random_planes = 1000, 200  # most cutting planes added in one loop; for random labels
+    max_planes, random_planes = (
+        1000,
+        200,
+    )  # most cutting planes added in one loop; for random labels
 
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
-        self.generators: list[Any] = [training_set.all_rows()]  # the only one that is always feasible
+        self.generators: list[Any] = [
+            training_set.all_rows()
+        ]  # the only one that is always feasible
         self.labels: Any = None  # that the planes have
         self.s = self.t = np.empty(0)
         self.centred = self.coefs = np.empty((0, 0))
@@ -140,29 +164,42 @@ class WorkingSet:
         self.s, self.t, centred = self.training_set.plane_sums(labels, self.generators)
         self.centred, self.coefs = self._represent(centred, len(self.generators))
 
-    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ...]:
         """One sweep: the most violated constraint of a hyperplane, its statistics second."""
-        centred, statistics, _ = self.training_set.most_violated(labels, hyperplane, rho)
+        centred, statistics, _ = self.training_set.most_violated(
+            labels, hyperplane, rho
+        )
         return (hyperplane, rho), statistics, *self._represent(centred, 1)
 
     def add(self, found: Any) -> None:
         """Add a cutting plane that `find_most_violated` returned."""
         generator, statistics, centred, coef = found
         self.generators.append(generator)
-        self.s, self.t = np.append(self.s, statistics.active), np.append(self.t, statistics.signed)
+        self.s, self.t = (
+            np.append(self.s, statistics.active),
+            np.append(self.t, statistics.signed),
+        )
         self.centred = np.vstack([self.centred, centred])
         # Where rows are their own features both are one array.
         self.coefs = self.centred if coef is centred else np.vstack([self.coefs, coef])
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop all cutting planes but those marked; basis vectors stay."""
-        self.generators = [generator for generator, keep in zip(self.generators, kept, strict=True) if keep]
+        self.generators = [
+            generator
+            for generator, keep in zip(self.generators, kept, strict=True)
+            if keep
+        ]
         shared = self.coefs is self.centred
         self.s, self.t = self.s[kept], self.t[kept]
         self.centred = self.centred[kept]
         self.coefs = self.centred if shared else self.coefs[kept]
 
-    def _represent(self, centred: np.ndarray, planes: int) -> tuple[np.ndarray, np.ndarray]:
+    def _represent(
+        self, centred: np.ndarray, planes: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Cutting planes as rows: inner products with the basis, and coefficients on it."""
         flat, coefs = centred.reshape(planes, -1), self.training_set.represent(centred)
         return flat, flat if coefs is centred else coefs.reshape(planes, -1)
@@ -182,7 +219,13 @@ class WorkingSet:
         return self.training_set.hyperplane(multipliers @ self.coefs, beta)
 
     def cutting_plane(
-        self, labels: Labels, objective: Objective, C: float, eta: float, record: Record, budget: SweepBudget
+        self,
+        labels: Labels,
+        objective: Objective,
+        C: float,
+        eta: float,
+        record: Record,
+        budget: SweepBudget,
     ) -> SubproblemResult:
         """Solve the convex subproblem for fixed labels.
 
@@ -211,7 +254,11 @@ class WorkingSet:
         if labels is not self.labels:
             budget.left -= 1
             self.relabel(labels)
-        idle, lowers, form = np.zeros(self.s.shape[0], np.int64), list[float](), objective.threshold
+        idle, lowers, form = (
+            np.zeros(self.s.shape[0], np.int64),
+            list[float](),
+            objective.threshold,
+        )
         solution: SubproblemResult | None = None
         while True:
             try:
@@ -219,14 +266,21 @@ class WorkingSet:
             except PlaneQPError:
                 if solution is None:
                     raise
-                return replace(solution, status="stalled")  # the last plane was too close to the others
+                return replace(
+                    solution, status="stalled"
+                )  # the last plane was too close to the others
             hyperplane = self.hyperplane(quadratic.multipliers, quadratic.beta)
             budget.left -= 1
             found = self.find_most_violated(labels, hyperplane, quadratic.rho)
             statistics = found[1]
-            solution = SubproblemResult(hyperplane, quadratic, C, form, statistics, "converged")
+            solution = SubproblemResult(
+                hyperplane, quadratic, C, form, statistics, "converged"
+            )
             record(self._row(solution, self.s.shape[0]))
-            if form == "adaptive" and quadratic.norm2 < DEGENERATE * objective.total_variance:
+            if (
+                form == "adaptive"
+                and quadratic.norm2 < DEGENERATE * objective.total_variance
+            ):
                 return replace(solution, status="degenerate")
             if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
                 return solution
@@ -266,18 +320,32 @@ class ExactWorkingSet(WorkingSet):
         shares = row_shares(n, self.training_set.weights)
         gram = self.training_set.features.block(0, n)
         y = labels.block(gram, 0, n)
-        decisions = np.array([gram @ plane.coef + plane.offset for plane, _ in self.generators])
+        decisions = np.array(
+            [gram @ plane.coef + plane.offset for plane, _ in self.generators]
+        )
         active = y * decisions <= np.array([rho for _, rho in self.generators])[:, None]
         signed = active * y * shares
         self.s, self.t = active @ shares, signed.sum(axis=1)
         self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
         self.coefs = signed - np.outer(self.t, shares)
 
-    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ...]:
         """One sweep of the kernel matrix."""
-        centred, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
-        y, shares = labels.block(None, 0, active.size), row_shares(active.size, self.training_set.weights)
-        return (hyperplane, rho), statistics, centred, (active * y - statistics.signed) * shares
+        centred, statistics, active = self.training_set.most_violated(
+            labels, hyperplane, rho
+        )
+        y, shares = (
+            labels.block(None, 0, active.size),
+            row_shares(active.size, self.training_set.weights),
+        )
+        return (
+            (hyperplane, rho),
+            statistics,
+            centred,
+            (active * y - statistics.signed) * shares,
+        )
 
 
 class SampleWorkingSet(WorkingSet):
@@ -291,7 +359,13 @@ class SampleWorkingSet(WorkingSet):
     signs: np.ndarray | None = None  # the labels that the planes have
 
     def cutting_plane(
-        self, labels: Labels, objective: Objective, C: float, eta: float, record: Record, budget: SweepBudget
+        self,
+        labels: Labels,
+        objective: Objective,
+        C: float,
+        eta: float,
+        record: Record,
+        budget: SweepBudget,
     ) -> SubproblemResult:
         """As `WorkingSet.cutting_plane`; the budget bounds passes over rows that are not in memory."""
         own, p = self.training_set, self.training_set.mean.shape[0]
@@ -299,23 +373,61 @@ class SampleWorkingSet(WorkingSet):
             return super().cutting_plane(labels, objective, C, eta, record, budget)
         n, count = own.n_samples, len(self.generators)
         if self.signs is None:
-            self.signs, self.members = np.zeros(n, np.int8), np.zeros((count, n), np.int8)
+            self.signs, self.members = (
+                np.zeros(n, np.int8),
+                np.zeros((count, n), np.int8),
+            )
             self.planes = np.zeros((count, 3 * p + 3))
-            for plane, (hyperplane, rho) in zip(self.planes, self.generators, strict=True):
-                plane[:p], plane[p], plane[p + 1] = hyperplane.coef, hyperplane.offset, rho
-        F, shares = np.ascontiguousarray(own.features.block(0, n)), row_shares(n, own.weights)
+            for plane, (hyperplane, rho) in zip(
+                self.planes, self.generators, strict=True
+            ):
+                plane[:p], plane[p], plane[p + 1] = (
+                    hyperplane.coef,
+                    hyperplane.offset,
+                    rho,
+                )
+        F, shares = (
+            np.ascontiguousarray(own.features.block(0, n)),
+            row_shares(n, own.weights),
+        )
         rows = F, labels.block(None, 0, n), shares, own.mean, own.inverses[0]
-        limits = float(C), float(eta), DEGENERATE * objective.total_variance, self.max_planes
-        found = kernels.sample_subproblem(*rows, self.planes, self.members, self.signs, *limits)
+        limits = (
+            float(C),
+            float(eta),
+            DEGENERATE * objective.total_variance,
+            self.max_planes,
+        )
+        found = kernels.sample_subproblem(
+            *rows, self.planes, self.members, self.signs, *limits
+        )
         self.planes, self.members, self.signs, multipliers, w, sweeps, status = found
-        self.generators = [(Hyperplane(one[:p], float(one[p])), float(one[p + 1])) for one in self.planes]
+        self.generators = [
+            (Hyperplane(one[:p], float(one[p])), float(one[p + 1]))
+            for one in self.planes
+        ]
         if STATUS[status] == "unsolved":
             raise PlaneQPError(NO_SOLUTION)
         hyperplane = Hyperplane(w[:-1], float(w[-1]))
-        for planes, rho, xi, norm2, _, active, signed, violation, above, changed, hinge in sweeps.tolist():
+        for (
+            planes,
+            rho,
+            xi,
+            norm2,
+            _,
+            active,
+            signed,
+            violation,
+            above,
+            changed,
+            hinge,
+        ) in sweeps.tolist():
             moved = changed * own.total_weight
-            statistics = ConstraintStatistics(active, signed, violation, above, moved, hinge)
+            statistics = ConstraintStatistics(
+                active, signed, violation, above, moved, hinge
+            )
             quadratic = PlaneSolution(multipliers, rho, xi, 0.0, norm2)
-            solution = SubproblemResult(hyperplane, quadratic, C, "adaptive", statistics, STATUS[status])
+            solution = SubproblemResult(
+                hyperplane, quadratic, C, "adaptive", statistics, STATUS[status]
+            )
             record(self._row(solution, int(planes)))
         return solution

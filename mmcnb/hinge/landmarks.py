@@ -17,7 +17,13 @@ from mmcnb.features.needs import ROUTINES
 from mmcnb.features.nystroem import choose_landmarks, scaled_landmarks
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge import multiclass
-from mmcnb.hinge.needs import HELD_ROWS, MARGIN_ROUTINES, ROUND_ROUTINES, hinge_needs, needs_of_search
+from mmcnb.hinge.needs import (
+    HELD_ROWS,
+    MARGIN_ROUTINES,
+    ROUND_ROUTINES,
+    hinge_needs,
+    needs_of_search,
+)
 from mmcnb.hinge.sample_search import SearchConfig, landmark_features, search_config
 from mmcnb.hinge.two_clusters import Refine, fit_two_clusters, refine_on_all_rows
 from mmcnb.least_squares.partition import PARTITION_ROUTINES, PartitionConfig
@@ -25,16 +31,26 @@ from mmcnb.least_squares.search import SearchSettings
 from mmcnb.samples import open_samples
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
-N_INIT = 8  # starts of least squares, from which more than two clusters of a sample come
+N_INIT = (
+    8  # starts of least squares, from which more than two clusters of a sample come
+)
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
     """Number of landmarks of a sample; by default half of its rows and at most 200."""
-    return min(rows, n_landmarks) if n_landmarks else max(2, min(MOST_LANDMARKS, rows // 2))
+    return (
+        min(rows, n_landmarks)
+        if n_landmarks
+        else max(2, min(MOST_LANDMARKS, rows // 2))
+    )
 
 
 def candidate_kernels(
-    session: FitSession, name: str, gamma: float | str = "auto", degree: int = 3, coef0: float = 1.0
+    session: FitSession,
+    name: str,
+    gamma: float | str = "auto",
+    degree: int = 3,
+    coef0: float = 1.0,
 ) -> list[Kernel]:
     """The kernels to try on the sample of a fit: one, or one for each candidate bandwidth.
 
@@ -43,9 +59,13 @@ def candidate_kernels(
     InputError
         If all rows are equal.
     """
-    try_all = isinstance(gamma, str) and gamma == "auto" and name == "rbf"  # others have no bandwidth
+    try_all = (
+        isinstance(gamma, str) and gamma == "auto" and name == "rbf"
+    )  # others have no bandwidth
     given = session.sample, session.sample_weights
-    gammas = candidate_gammas(*given) if try_all else [default_gamma(gamma, name, *given)]
+    gammas = (
+        candidate_gammas(*given) if try_all else [default_gamma(gamma, name, *given)]
+    )
     return [Kernel(name, one, int(degree), float(coef0)) for one in gammas]
 
 
@@ -56,8 +76,15 @@ def needs_of_landmarks(
     searched = min(rows.n_samples, drawn)
     size = basis_size(n_landmarks, searched) if landmarks is None else len(landmarks)
     compiled = size < searched
-    needs = hinge_needs(rows, size, drawn, stays_sparse=landmarks is None, compiled=compiled)
-    routines = {**ROUTINES, **PARTITION_ROUTINES, **needs.routines, **(ROUND_ROUTINES if compiled else {})}
+    needs = hinge_needs(
+        rows, size, drawn, stays_sparse=landmarks is None, compiled=compiled
+    )
+    routines = {
+        **ROUTINES,
+        **PARTITION_ROUTINES,
+        **needs.routines,
+        **(ROUND_ROUTINES if compiled else {}),
+    }
     return replace(needs, routines=routines)
 
 
@@ -73,10 +100,18 @@ def fit_on_landmarks(
     rows, weights = session.sample, session.sample_weights
     size = basis_size(n_landmarks, rows.shape[0])
     if landmarks is None:
-        basis = choose_landmarks(rows, size, session.random_state, weights, may_be_sparse=True)
+        basis = choose_landmarks(
+            rows, size, session.random_state, weights, may_be_sparse=True
+        )
     else:
         basis = scaled_landmarks(landmarks, rows, session.scaling)
-    given = session.engine, open_samples(rows), basis, weights, landmarks is None and size == rows.shape[0]
+    given = (
+        session.engine,
+        open_samples(rows),
+        basis,
+        weights,
+        landmarks is None and size == rows.shape[0],
+    )
     candidates = [partial(landmark_features, one, *given) for one in kernels]
     return fit_two_clusters(session, candidates, config, refine)
 
@@ -84,7 +119,9 @@ def fit_on_landmarks(
 # -- the widest margin of a sample: a candidate beside those of the neighbour graph ----------------
 
 
-def margin_on_sample(session: FitSession, n_clusters: int, kernel: str, seed: int) -> Model:
+def margin_on_sample(
+    session: FitSession, n_clusters: int, kernel: str, seed: int
+) -> Model:
     """The widest margin between clusters of the sample of a fit, in one thread.
 
     Two clusters are those of `SparseKernelMMC`, with every second bandwidth, and more those of
@@ -113,15 +150,21 @@ def margin_on_sample(session: FitSession, n_clusters: int, kernel: str, seed: in
             result = fit_on_landmarks(alone, search_config(alone), kernels, None)
         else:
             config = search_config(alone, max_rounds=multiclass.ROUNDS)
-            result = multiclass.fit_on_landmarks(alone, _settings(n_clusters, kernel), config)
+            result = multiclass.fit_on_landmarks(
+                alone, _settings(n_clusters, kernel), config
+            )
     return replace(result.model, rule=_in_margins(result), scaling=session.scaling)
 
 
 def _settings(n_clusters: int, kernel: str) -> SearchSettings:
-    return SearchSettings(PartitionConfig(n_clusters, n_init=N_INIT, cluster_sizes="equal"), kernel)
+    return SearchSettings(
+        PartitionConfig(n_clusters, n_init=N_INIT, cluster_sizes="equal"), kernel
+    )
 
 
-def margin_needs(rows: RowShape, n_clusters: int, kernel: str, n_rows: int | None = None) -> FitNeeds:
+def margin_needs(
+    rows: RowShape, n_clusters: int, kernel: str, n_rows: int | None = None
+) -> FitNeeds:
     """Bytes and work of the fit to a sample: some rows in memory, or so many."""
     rows = replace(rows, n_samples=n_rows or rows.n_samples, is_reopenable=False)
     if n_clusters == 2:
@@ -130,7 +173,9 @@ def margin_needs(rows: RowShape, n_clusters: int, kernel: str, n_rows: int | Non
         needs = needs_of_search(rows, _settings(n_clusters, kernel))
     # The rounds of so few rows are compiled: no sweep over blocks.
     called = needs.routines.keys() - MARGIN_ROUTINES.keys()
-    return replace(needs, routines={name: needs.routines[name] for name in sorted(called)})
+    return replace(
+        needs, routines={name: needs.routines[name] for name in sorted(called)}
+    )
 
 
 def _of_sample(
@@ -143,7 +188,9 @@ def _of_sample(
     needs = margin_needs(rows, n_clusters, kernel)
     plan = replace(session.plan, rows=rows, needs=needs, store="memory", threads=1)
     bare = replace(session, known=None, scaling=None, kept_labels=None)
-    alone = replace(bare, engine=engine, samples=samples, weights=session.sample_weights, plan=plan)
+    alone = replace(
+        bare, engine=engine, samples=samples, weights=session.sample_weights, plan=plan
+    )
     alone = replace(alone, random_state=np.random.RandomState(seed))
     return alone.of_size(min(needs.sample_size, rows.n_samples))
 
@@ -154,5 +201,7 @@ def _in_margins(result: FitResult) -> Scores:
     unit = rho if rho > 0 else 1.0
     if isinstance(rule, Hyperplane):
         half = rule.coef / 2
-        rule = Scores(np.column_stack([-half, half]), np.array([rule.offset, -rule.offset]) / 2)
+        rule = Scores(
+            np.column_stack([-half, half]), np.array([rule.offset, -rule.offset]) / 2
+        )
     return Scores(rule.coef / unit, rule.offset / unit)

@@ -23,7 +23,12 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features import rules
 from mmcnb.features.model import Model
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
+from mmcnb.hinge.cutting_plane import (
+    Objective,
+    SubproblemResult,
+    SweepBudget,
+    WorkingSet,
+)
 from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSet
@@ -37,7 +42,9 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import Weights, as_matrix
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
-ROUNDS = 5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
+ROUNDS = (
+    5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
+)
 LEAST_SQUARES = "least squares"
 
 
@@ -49,10 +56,23 @@ class MarginPass(rules.ClustersPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        scores, weights, k = self.rule.decide(rows), self.weights_of(start, stop), self.n_clusters
+        scores, weights, k = (
+            self.rule.decide(rows),
+            self.weights_of(start, stop),
+            self.n_clusters,
+        )
         labels = rules.clusters_of(scores)
-        hinge = np.maximum(0.0, self.rho - rules.margins_of(scores)) if k > 1 else np.zeros(1)
-        return self.total_of(labels, start, float((weights * hinge).sum()), np.bincount(labels, weights, k))
+        hinge = (
+            np.maximum(0.0, self.rho - rules.margins_of(scores))
+            if k > 1
+            else np.zeros(1)
+        )
+        return self.total_of(
+            labels,
+            start,
+            float((weights * hinge).sum()),
+            np.bincount(labels, weights, k),
+        )
 
 
 @dataclass(frozen=True)
@@ -80,19 +100,29 @@ class RunnerUpPass(SumPass):
         parts = []
         for scores, rho in self.generators:
             if np.isinf(rho):
-                parts.append(_all_runner_ups(rows, labels, weights, scores.offset.shape[0]))
+                parts.append(
+                    _all_runner_ups(rows, labels, weights, scores.offset.shape[0])
+                )
             else:
                 values = scores.decide(rows)
-                parts.append(kernels.most_violated_runner_ups(rows, values, labels, weights, rho))
+                parts.append(
+                    kernels.most_violated_runner_ups(rows, values, labels, weights, rho)
+                )
         return [np.array(one) for one in zip(*parts, strict=True)]
 
 
-def _all_runner_ups(rows: Any, labels: np.ndarray, weights: np.ndarray, k: int) -> tuple[Any, ...]:
+def _all_runner_ups(
+    rows: Any, labels: np.ndarray, weights: np.ndarray, k: int
+) -> tuple[Any, ...]:
     """The cutting plane of all rows: it needs no scores, and holds for any labels."""
     sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
     others = max(k - 1, 1)
     row_sums = sums - (sums.sum(axis=0) - sums) / others
-    return row_sums, sizes - (sizes.sum() - sizes) / others, np.array([weights.sum(), 0.0, 0.0, 0.0])
+    return (
+        row_sums,
+        sizes - (sizes.sum() - sizes) / others,
+        np.array([weights.sum(), 0.0, 0.0, 0.0]),
+    )
 
 
 @dataclass(eq=False)
@@ -126,7 +156,9 @@ class MulticlassTrainingSet(TrainingSet):
         coef = coef.reshape(self.n_clusters, -1)
         return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
-    def plane_sums(self, labels: rules.Labels, generators: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def plane_sums(
+        self, labels: rules.Labels, generators: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The cutting planes that some scores generate under the labels: s, zeros and centred means."""
         means, centred = self._runner_ups(labels, generators)
         return means[:, 0], np.zeros(means.shape[0]), centred
@@ -137,10 +169,14 @@ class MulticlassTrainingSet(TrainingSet):
         """The most violated constraint of some scores, and the statistics of the sweep."""
         means, centred = self._runner_ups(labels, [(hyperplane, rho)])
         active, violation, changed, hinge = means[0].tolist()
-        statistics = ConstraintStatistics(active, 0.0, violation, 0.0, changed * self.total_weight, hinge)
+        statistics = ConstraintStatistics(
+            active, 0.0, violation, 0.0, changed * self.total_weight, hinge
+        )
         return centred, statistics, np.empty(0, np.int8)
 
-    def _runner_ups(self, labels: rules.Labels, generators: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _runner_ups(
+        self, labels: rules.Labels, generators: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
         """For each of some scores the means of its sweep, and its cutting plane, of shape (k, p)."""
         totals = self._sweep(RunnerUpPass(self.weights, labels, generators))
         row_sums, shares, means = (total / self.total_weight for total in totals)
@@ -148,14 +184,21 @@ class MulticlassTrainingSet(TrainingSet):
 
     def over(self, features: Samples, weights: Weights, **given: Any) -> Self:
         """The same problem on other rows; where labels are not held, this set serves as the sketch."""
-        sketch = given.pop("sketch", None) or (None if given.get("hold_labels") else self)
+        sketch = given.pop("sketch", None) or (
+            None if given.get("hold_labels") else self
+        )
         other = super().over(features, weights, sketch=sketch, **given)
         if sketch is None:
             share, (low, high) = other.total_weight / self.total_weight, self.bounds
-            other.bounds = np.floor(low * share).astype(np.int64), np.ceil(high * share).astype(np.int64)
+            other.bounds = (
+                np.floor(low * share).astype(np.int64),
+                np.ceil(high * share).astype(np.int64),
+            )
         return other
 
-    def label_step(self, labels: rules.Labels, hyperplane: Any, statistics: Any, least: float) -> LabelStep:
+    def label_step(
+        self, labels: rules.Labels, hyperplane: Any, statistics: Any, least: float
+    ) -> LabelStep:
         """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
@@ -171,7 +214,9 @@ class MulticlassTrainingSet(TrainingSet):
         """What to subtract from the scores so that cluster sizes stay within their bounds."""
         weights = np.ones(self.n_samples) if self.weights is None else self.weights
         start = np.zeros(self.n_clusters)
-        return kernels.size_multipliers(self.decide(hyperplane), *self.bounds, weights, start)
+        return kernels.size_multipliers(
+            self.decide(hyperplane), *self.bounds, weights, start
+        )
 
 
 # -- the sample --------------------------------------------------------------------------------
@@ -206,54 +251,87 @@ class HingeRefinement:
     def working_set(self, labels: np.ndarray) -> WorkingSet:
         """A working set whose size bounds are those of the given labels."""
         weights = self.sample.features.weights
-        bounds = self.partition.bounds_by_size(np.bincount(labels, weights, self.partition.n_clusters))
-        given = self.engine, open_samples(self.sample.values), self.sample.normalization, weights
-        return WorkingSet(MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds))
+        bounds = self.partition.bounds_by_size(
+            np.bincount(labels, weights, self.partition.n_clusters)
+        )
+        given = (
+            self.engine,
+            open_samples(self.sample.values),
+            self.sample.normalization,
+            weights,
+        )
+        return WorkingSet(
+            MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds)
+        )
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
         """The labels at the last C that separates them; None where there is none."""
         given = self.working_set(start.labels), self.objective, record
         state = self.config.warm_start(start.start, start.labels, *given)
-        return None if state is None else state.labels.block(None, 0, start.labels.shape[0])
+        return (
+            None
+            if state is None
+            else state.labels.block(None, 0, start.labels.shape[0])
+        )
 
     def random_solution(self, C: float) -> SubproblemResult:
         """The solution for random labels at one C: the baseline of a partition."""
         random_state = np.random.RandomState(self.config.seed)
-        labels = random_labels(self.sample.values.shape[0], self.partition.shares, random_state)
-        return solve_random(self.working_set(labels), rules.GivenLabels(labels), self.objective, C)
+        labels = random_labels(
+            self.sample.values.shape[0], self.partition.shares, random_state
+        )
+        return solve_random(
+            self.working_set(labels), rules.GivenLabels(labels), self.objective, C
+        )
 
-    def widest_margin(self, session: FitSession, labelled: LabelledRows, rows: Samples) -> SubproblemResult:
+    def widest_margin(
+        self, session: FitSession, labelled: LabelledRows, rows: Samples
+    ) -> SubproblemResult:
         """The widest margin between the clusters of least squares: on the sample, then on more rows.
 
         It is found at the largest C that separates the labels. If none does, the first is used all the same.
         """
         sample, labels, generators = self.sample, rules.RuleLabels(labelled.rule), None
-        stages: list[Any] = [("sample", open_samples(sample.values), sample.features.weights)]
+        stages: list[Any] = [
+            ("sample", open_samples(sample.values), sample.features.weights)
+        ]
         if more := larger_sample(rows.n_samples):
-            drawn, weights, _ = draw_larger_sample(session, rows, more, self.config.seed)
+            drawn, weights, _ = draw_larger_sample(
+                session, rows, more, self.config.seed
+            )
             stages.append(("larger sample", drawn, weights))
         elif rows.n_samples > sample.values.shape[0]:
             stages.append(("all rows", rows, session.weights))
         for stage, features, weights in stages:
             given = session.engine, features, sample.normalization, weights
-            working_set = WorkingSet(MulticlassTrainingSet(*given, bounds=labelled.bounds))
+            working_set = WorkingSet(
+                MulticlassTrainingSet(*given, bounds=labelled.bounds)
+            )
             working_set.generators = generators or working_set.generators
             record = tag(session.record, stage=stage)
-            budget = SweepBudget(session.plan.needs.sweeps if stage == "all rows" else None)
+            budget = SweepBudget(
+                session.plan.needs.sweeps if stage == "all rows" else None
+            )
             working_set.relabel(labels)
             for C, form in falling(self.config, self.objective):
-                solution = working_set.cutting_plane(labels, form, C, self.config.eta, record, budget)
+                solution = working_set.cutting_plane(
+                    labels, form, C, self.config.eta, record, budget
+                )
                 if solution.status != "degenerate":
                     break
             generators = working_set.generators
         return solution
 
 
-def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: SearchConfig) -> FitResult:
+def fit_on_landmarks(
+    session: FitSession, settings: SearchSettings, config: SearchConfig
+) -> FitResult:
     """Scores on landmarks of the sample, which separate the clusters that refinement leads to."""
 
     def refine(sample: LandmarkSample) -> Refine:
-        return HingeRefinement(session.engine, sample, settings.partition, config).run_start
+        return HingeRefinement(
+            session.engine, sample, settings.partition, config
+        ).run_start
 
     sample, found = search(session, settings, refine)
     for one in found:
@@ -263,19 +341,30 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
     model = sample.model(session, partition.alpha)
     features = session.cached(model.features(session.samples))
 
-    def record_j(row: dict[str, Any]) -> None:  # the objective of least squares has a column of its own
+    def record_j(
+        row: dict[str, Any],
+    ) -> None:  # the objective of least squares has a column of its own
         renamed = {"J" if name == "objective" else name: row[name] for name in row}
         session.record(renamed | {"stage": LEAST_SQUARES})
 
     least_squares = replace(session, record=record_j)
-    labelled = label_all_rows(least_squares, partition, sample, features, best.labels, PASSES)
+    labelled = label_all_rows(
+        least_squares, partition, sample, features, best.labels, PASSES
+    )
     solution = refinement.widest_margin(session, labelled, features)
     scores = solution.hyperplane
     start, weights = np.zeros(partition.n_clusters), sample.features.weights
-    b = kernels.size_multipliers(scores.decide(sample.values), *labelled.bounds, weights, start)
+    b = kernels.size_multipliers(
+        scores.decide(sample.values), *labelled.bounds, weights, start
+    )
     model = replace(model, rule=scores.shifted(b), ridge=None)
-    result = multiclass_result(session, model, features, solution, refinement.random_solution(solution.C))
-    converged, gamma = labelled.settled and solution.status == "converged", sample.kernel.gamma
+    result = multiclass_result(
+        session, model, features, solution, refinement.random_solution(solution.C)
+    )
+    converged, gamma = (
+        labelled.settled and solution.status == "converged",
+        sample.kernel.gamma,
+    )
     fitted = result.attributes | {"gamma": gamma, "converged": converged}
     report = result.report | {"gamma": gamma, "sample_objective": float(best.objective)}
     return replace(result, attributes=fitted, report=report)
@@ -285,7 +374,11 @@ def fit_on_landmarks(session: FitSession, settings: SearchSettings, config: Sear
 
 
 def multiclass_result(
-    session: FitSession, model: Model, features: Samples, solution: SubproblemResult, random: SubproblemResult
+    session: FitSession,
+    model: Model,
+    features: Samples,
+    solution: SubproblemResult,
+    random: SubproblemResult,
 ) -> FitResult:
     """The result of a fit of any number of clusters.
 
@@ -313,7 +406,12 @@ def multiclass_result(
     empty = int((sizes == 0).sum())
     report, warnings = separation(solution, random)
     if empty:
-        warnings.append(f"{empty} of the {sizes.shape[0]} clusters hold no row; give fewer clusters.")
-    attributes = {"rho": solution.quadratic.rho, "objective": solution.value(hinge / sizes.sum())}
+        warnings.append(
+            f"{empty} of the {sizes.shape[0]} clusters hold no row; give fewer clusters."
+        )
+    attributes = {
+        "rho": solution.quadratic.rho,
+        "objective": solution.value(hinge / sizes.sum()),
+    }
     per_cluster = {"sizes": whole_numbers(sizes.tolist())}
     return FitResult(model, features, attributes, report, per_cluster, first, warnings)

@@ -16,7 +16,11 @@ from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of, kernel_names
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
-from mmcnb.features.nystroem import normalization_of, principal_features, total_variance_of
+from mmcnb.features.nystroem import (
+    normalization_of,
+    principal_features,
+    total_variance_of,
+)
 from mmcnb.features.rules import GivenLabels
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
@@ -26,7 +30,12 @@ from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import refined
 from mmcnb.least_squares.all_rows import relative_weights
 from mmcnb.least_squares.objective import Bounds
-from mmcnb.least_squares.partition import PartitionConfig, canonical_labels, partition_sample, random_labels
+from mmcnb.least_squares.partition import (
+    PartitionConfig,
+    canonical_labels,
+    partition_sample,
+    random_labels,
+)
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Weights, as_matrix
@@ -63,21 +72,30 @@ class MultipleKernelWorkingSet(WorkingSet):
     def grams(self) -> list[np.ndarray]:
         """Inner products of the cutting planes under each kernel, of shape (planes, planes)."""
         count, features = self.s.shape[0], self.training_set.mean.shape[0]
-        centred, coefs = (one.reshape(count, -1, features) for one in (self.centred, self.coefs))
-        pairs = [[side[..., one].reshape(count, -1) for side in (centred, coefs)] for one in self.columns]
+        centred, coefs = (
+            one.reshape(count, -1, features) for one in (self.centred, self.coefs)
+        )
+        pairs = [
+            [side[..., one].reshape(count, -1) for side in (centred, coefs)]
+            for one in self.columns
+        ]
         products = [one @ other.T for one, other in pairs]
         return [(product + product.T) / 2 for product in products]
 
     def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
         """The row of a sweep, with the weights of the kernels."""
-        weights = {f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)}
+        weights = {
+            f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)
+        }
         return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
         """Weight the cutting planes and the kernels; zero planes leave the kernel weights unchanged."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
-            return replace(super().solve(C, balance, threshold), kernel_weights=self.kernel_weights)
+            return replace(
+                super().solve(C, balance, threshold), kernel_weights=self.kernel_weights
+            )
         solution = solve_kernel_planes(grams, self.s, self.t, C, balance, threshold)
         self.kernel_weights = solution.kernel_weights
         return solution
@@ -135,11 +153,17 @@ class MultipleKernelSample:
     ) -> None:
         self.kernels, self.basis, self.weights = kernels, basis, weights
         dtype, tolerance = (np.float64, 1e-12) if exact else (np.float32, 1e-6)
-        self.features = cache_features(KernelSamples(sample, kernels.against(basis), dtype), "memory")
+        self.features = cache_features(
+            KernelSamples(sample, kernels.against(basis), dtype), "memory"
+        )
         self.columns = kernels.slices(basis.shape[0])
-        values = as_matrix(self.features.block(0, self.features.n_samples)).astype(np.float64)
+        values = as_matrix(self.features.block(0, self.features.n_samples)).astype(
+            np.float64
+        )
         normalizations, parts = [], []
-        for k, (gram, one) in enumerate(zip(grams_of(kernels, basis), self.columns, strict=True)):
+        for k, (gram, one) in enumerate(
+            zip(grams_of(kernels, basis), self.columns, strict=True)
+        ):
             normalization = normalization_of(gram, tolerance, dtype)
             z = values[:, one] @ normalization
             total_variance = total_variance_of(z, weights)
@@ -152,8 +176,19 @@ class MultipleKernelSample:
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
         """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
-        given = engine, self.features, self.normalization, self.weights, True, self.basis
-        training_set = TrainingSet(*given) if bounds is None else MulticlassTrainingSet(*given, bounds=bounds)
+        given = (
+            engine,
+            self.features,
+            self.normalization,
+            self.weights,
+            True,
+            self.basis,
+        )
+        training_set = (
+            TrainingSet(*given)
+            if bounds is None
+            else MulticlassTrainingSet(*given, bounds=bounds)
+        )
         make = partial(MultipleKernelWorkingSet, training_set)
         return KernelFeatures(self.kernels, self.z, self.weights, make)
 
@@ -167,7 +202,10 @@ def _narrow(z: np.ndarray) -> np.ndarray:
 
 
 def search_clusters(
-    session: FitSession, sample: MultipleKernelSample, partition: PartitionConfig, config: SearchConfig
+    session: FitSession,
+    sample: MultipleKernelSample,
+    partition: PartitionConfig,
+    config: SearchConfig,
 ) -> RestartResult | None:
     """Cluster a sample by least squares, and refine the best partitions at rising C.
 
@@ -189,30 +227,47 @@ def search_clusters(
     """
     z = sample.z / np.sqrt(len(sample.columns))
     features = principal_features(z, sample.weights)
-    R = features.smoother(partition.search_alpha(len(z))) if sample.weights is None else None
-    partitions = partition_sample(session.engine, R, features, partition, session.random_state)
-    distinct = {canonical_labels(one.labels).tobytes(): one.labels for one in partitions}
+    R = (
+        features.smoother(partition.search_alpha(len(z)))
+        if sample.weights is None
+        else None
+    )
+    partitions = partition_sample(
+        session.engine, R, features, partition, session.random_state
+    )
+    distinct = {
+        canonical_labels(one.labels).tobytes(): one.labels for one in partitions
+    }
     starts = list(enumerate(distinct.values()))[: config.n_init]
     candidate = sample.candidate(session.engine, partition.floor(features.total))
     objective = config.objective(candidate)
 
-    def run_start(start: tuple[int, np.ndarray], record: Record) -> RestartResult | None:
+    def run_start(
+        start: tuple[int, np.ndarray], record: Record
+    ) -> RestartResult | None:
         number, labels = start
         working_set = candidate.new_working_set()
         state = config.warm_start(number, labels, working_set, objective, record)
         if state is None:
             return None
         scores = (state.solution.score,)
-        return RestartResult(candidate, config, objective, working_set, state, number, scores)
+        return RestartResult(
+            candidate, config, objective, working_set, state, number, scores
+        )
 
     best: RestartResult | None = None
-    for restart in filter(None, run_starts(session.engine, run_start, starts, session.record)):
+    for restart in filter(
+        None, run_starts(session.engine, run_start, starts, session.record)
+    ):
         best = restart if restart.is_better_than(best, TIE) else best
     return best
 
 
 def fit_clusters(
-    session: FitSession, sample: MultipleKernelSample, partition: PartitionConfig, config: SearchConfig
+    session: FitSession,
+    sample: MultipleKernelSample,
+    partition: PartitionConfig,
+    config: SearchConfig,
 ) -> FitResult:
     """Search more than two clusters on the sample, and refine the best start on all rows.
 
@@ -236,14 +291,27 @@ def fit_clusters(
     limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
     config = replace(config, limits=limits)
     restart = search_clusters(session, sample, partition, config)
-    restart = restart or search_clusters(session, sample, partition, replace(config, separable=False))
+    restart = restart or search_clusters(
+        session, sample, partition, replace(config, separable=False)
+    )
     assert restart is not None  # without separability no search fails
-    counted = replace(session, weights=relative_weights(session.weights))  # sizes are counted in rows
+    counted = replace(
+        session, weights=relative_weights(session.weights)
+    )  # sizes are counted in rows
     state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)
-    labels = random_labels(restart.training_set.n_samples, partition.shares, random_state)
+    labels = random_labels(
+        restart.training_set.n_samples, partition.shares, random_state
+    )
     random = restart.random_solution(GivenLabels(labels))
-    fitted = {"converged": state.status == "converged", "kernel_names": kernel_names(sample.kernels)}
-    result = multiclass_result(session, model, state.training_set.features, state.solution, random)
-    features = result.features if session.has_more_rows else model.features(session.samples)
+    fitted = {
+        "converged": state.status == "converged",
+        "kernel_names": kernel_names(sample.kernels),
+    }
+    result = multiclass_result(
+        session, model, state.training_set.features, state.solution, random
+    )
+    features = (
+        result.features if session.has_more_rows else model.features(session.samples)
+    )
     return replace(result, attributes=result.attributes | fitted, features=features)

@@ -10,8 +10,13 @@ from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
-MARGIN_ROUTINES, ROUND_ROUTINES = {"most_violated_constraint": 8.0}, {"sample_subproblem": 6.5}
-HELD_ROWS = 2**14  # up to which the rounds of compiled methods run on all rows in memory
+MARGIN_ROUTINES, ROUND_ROUTINES = (
+    {"most_violated_constraint": 8.0},
+    {"sample_subproblem": 6.5},
+)
+HELD_ROWS = (
+    2**14
+)  # up to which the rounds of compiled methods run on all rows in memory
 MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
 LINEAR_PLANES = 80  # cutting planes of a linear method that are in memory at once, each with its hyperplane
 SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
@@ -47,14 +52,20 @@ def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
     columns, larger = needs.n_landmarks, 0.0
     if larger_rows:
         # Dense parts go as they are copied; CSR ones stay until all are.
-        larger = FREED_BYTES + (4.0 * larger_rows * columns or bytes_of_rows(rows, larger_rows))
+        larger = FREED_BYTES + (
+            4.0 * larger_rows * columns or bytes_of_rows(rows, larger_rows)
+        )
     sweeps = most_sweeps(rows.n_samples, columns * 4 or rows.row_bytes)
     likely = FEW_SWEEPS if larger_rows else LIKELY_SWEEPS
     return replace(needs, larger_bytes=larger, sweeps=sweeps, likely_sweeps=likely)
 
 
 def hinge_needs(
-    rows: RowShape, n_landmarks: int, sample_size: int, compiled: bool = False, **others: Any
+    rows: RowShape,
+    n_landmarks: int,
+    sample_size: int,
+    compiled: bool = False,
+    **others: Any,
 ) -> FitNeeds:
     """The needs of a hinge method for two clusters; of no landmarks, of a linear one.
 
@@ -80,15 +91,22 @@ def hinge_needs(
         needs = replace(needs, sample_bytes=held, block_bytes=8.0 * SUMMED_PLANES * d)
     seconds = margin_seconds(min(sample_size, rows.n_samples), d)
     needs = replace(needs, search_seconds=seconds, routines=MARGIN_ROUTINES)
-    larger = larger_sample(rows.n_samples, compiled) if rows.n_samples > sample_size else 0
+    larger = (
+        larger_sample(rows.n_samples, compiled) if rows.n_samples > sample_size else 0
+    )
     return on_all_rows(needs, rows, larger)
 
 
 def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
     """The needs of the hinge loss on clusters that least squares finds."""
-    needs = on_all_rows(search_needs(rows, settings), rows, larger_sample(rows.n_samples))
+    needs = on_all_rows(
+        search_needs(rows, settings), rows, larger_sample(rows.n_samples)
+    )
     searched, k = settings.searched_rows(rows.n_samples), settings.partition.n_clusters
-    held, routines = needs.sample_bytes + MARGIN_LIBRARIES, {**needs.routines, **MARGIN_ROUTINES}
+    held, routines = (
+        needs.sample_bytes + MARGIN_LIBRARIES,
+        {**needs.routines, **MARGIN_ROUTINES},
+    )
     seconds = needs.search_seconds + margin_seconds(searched, n_clusters=k)
     return replace(needs, sample_bytes=held, search_seconds=seconds, routines=routines)
 

@@ -15,7 +15,14 @@ from mmcnb.engine.session import FitResult, FitSession, tag
 from mmcnb.features.basis import BasisEstimate, estimated
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, coin_flip, signs
+from mmcnb.features.rules import (
+    DecisionPass,
+    GivenLabels,
+    Hyperplane,
+    Labels,
+    coin_flip,
+    signs,
+)
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, WorkingSet
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
@@ -47,8 +54,20 @@ class OwnBasisWorkingSet(WorkingSet):
 
     evaluations = 0  # of the kernel, in units of the number of rows
 
-    def __init__(self, engine: Engine, samples: Samples, kernel: Kernel, weights: Weights, seed: int) -> None:
-        self.engine, self.samples, self.kernel, self.weights = engine, samples, kernel, weights
+    def __init__(
+        self,
+        engine: Engine,
+        samples: Samples,
+        kernel: Kernel,
+        weights: Weights,
+        seed: int,
+    ) -> None:
+        self.engine, self.samples, self.kernel, self.weights = (
+            engine,
+            samples,
+            kernel,
+            weights,
+        )
         self.seed, self.labels = seed, None
         n = samples.n_samples
         self.counts = np.ones(n) if weights is None else weights * (n / weights.sum())
@@ -57,7 +76,9 @@ class OwnBasisWorkingSet(WorkingSet):
 
     def _estimate(self, z: np.ndarray) -> BasisEstimate:
         """The basis of 1/n Σ z_i φ(x_i)."""
-        found = estimated(self.engine, self.samples, z, self.kernel, np.random.RandomState(self.seed))
+        found = estimated(
+            self.engine, self.samples, z, self.kernel, np.random.RandomState(self.seed)
+        )
         self.evaluations += found.n_iter + len(found.basis)
         return found
 
@@ -83,7 +104,9 @@ class OwnBasisWorkingSet(WorkingSet):
         self._restart()
         self.add((np.ones(self.samples.n_samples, np.int8), None))
 
-    def find_most_violated(self, labels: Labels, hyperplane: Any, rho: float) -> tuple[Any, ...]:
+    def find_most_violated(
+        self, labels: Labels, hyperplane: Any, rho: float
+    ) -> tuple[Any, ...]:
         """One sweep: the rows of the most violated constraint, and its statistics."""
         _, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
         return active, statistics
@@ -92,7 +115,10 @@ class OwnBasisWorkingSet(WorkingSet):
         """Add the plane of some rows, and its basis vectors."""
         active, _ = found
         n, signed = self.samples.n_samples, active * self.y * self.counts
-        self.s, self.t = np.append(self.s, active @ self.counts / n), np.append(self.t, signed.sum() / n)
+        self.s, self.t = (
+            np.append(self.s, active @ self.counts / n),
+            np.append(self.t, signed.sum() / n),
+        )
         plane = self._estimate(signed)
         old = np.pad(self.coefs, ((0, 0), (0, len(plane.beta))))
         new = np.append(np.zeros(self.coefs.shape[1]), plane.beta)
@@ -101,7 +127,9 @@ class OwnBasisWorkingSet(WorkingSet):
         self._set_basis(np.vstack([self.basis, plane.basis]))
 
 
-def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) -> FitResult:
+def fit_on_own_basis(
+    session: FitSession, config: SearchConfig, kernel: Kernel
+) -> FitResult:
     """Fit all rows by Alg. 3; of some starts the one with the largest |w| wins.
 
     Parameters
@@ -118,8 +146,12 @@ def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) 
     FitResult
         Cluster 0 is where f is below 0.
     """
-    samples = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling).scaled(session.samples)
-    working_set = OwnBasisWorkingSet(session.engine, samples, kernel, session.weights, config.seed)
+    samples = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling).scaled(
+        session.samples
+    )
+    working_set = OwnBasisWorkingSet(
+        session.engine, samples, kernel, session.weights, config.seed
+    )
     random_state = np.random.RandomState(config.seed)
     mean, n = working_set.mean, samples.n_samples
     variance = 1 - float(mean.beta @ kernel(mean.basis, mean.basis) @ mean.beta)
@@ -136,19 +168,32 @@ def fit_on_own_basis(session: FitSession, config: SearchConfig, kernel: Kernel) 
     # Ends with equal scores up to rounding are equally good; the first one counts on every processor.
     state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
     solution, training_set = state.solution, state.training_set
-    _, statistics, _ = training_set.most_violated(state.labels, state.boundary, solution.quadratic.rho)
-    random = solve_random(working_set, coin_flip(n, random_state), objective, config.path[-1])
+    _, statistics, _ = training_set.most_violated(
+        state.labels, state.boundary, solution.quadratic.rho
+    )
+    random = solve_random(
+        working_set, coin_flip(n, random_state), objective, config.path[-1]
+    )
     separated, warnings = separation(solution, random)
     used, basis = np.flatnonzero(state.boundary.coef), np.asarray(training_set.basis)
     rule = Hyperplane(state.boundary.coef[used], state.boundary.offset)
     model = Model(rule, kernel, basis[used], session.scaling, "float64")
-    report = {**separated, "gamma": kernel.gamma, "kernel_evaluations": working_set.evaluations}
-    result = result_of(session, model, state, statistics, {"gamma": kernel.gamma}, report)
+    report = {
+        **separated,
+        "gamma": kernel.gamma,
+        "kernel_evaluations": working_set.evaluations,
+    }
+    result = result_of(
+        session, model, state, statistics, {"gamma": kernel.gamma}, report
+    )
     return replace(result, warnings=[*warnings, *result.warnings])
 
 
 def _starts(
-    session: FitSession, samples: Samples, config: SearchConfig, random_state: np.random.RandomState
+    session: FitSession,
+    samples: Samples,
+    config: SearchConfig,
+    random_state: np.random.RandomState,
 ) -> Iterator[Labels]:
     """Labels by k-means of the sample, or coin flips; of mixed starts the first is k-means."""
     from sklearn.cluster import KMeans
@@ -159,6 +204,16 @@ def _starts(
             yield coin_flip(samples.n_samples, random_state)
             continue
         fitted = KMeans(2, n_init=1, random_state=random_state)
-        low, high = fitted.fit(sample, sample_weight=session.sample_weights).cluster_centers_
-        between = Hyperplane((high - low).astype(np.float64), float(low @ low - high @ high) / 2)
-        yield GivenLabels(signs(np.concatenate(session.engine.run(DecisionPass(between), samples, "start"))))
+        low, high = fitted.fit(
+            sample, sample_weight=session.sample_weights
+        ).cluster_centers_
+        between = Hyperplane(
+            (high - low).astype(np.float64), float(low @ low - high @ high) / 2
+        )
+        yield GivenLabels(
+            signs(
+                np.concatenate(
+                    session.engine.run(DecisionPass(between), samples, "start")
+                )
+            )
+        )

@@ -30,9 +30,15 @@ from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 
 Threshold = Literal["adaptive", "fixed"]
-TOLERANCES = (1e-10, 1e-8, 1e-6)  # of the SOCP, tried in turn until the solver reaches one
+TOLERANCES = (
+    1e-10,
+    1e-8,
+    1e-6,
+)  # of the SOCP, tried in turn until the solver reaches one
 SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
-NO_SOLUTION = "the quadratic program of the planes has no solution; lower balance or raise C."
+NO_SOLUTION = (
+    "the quadratic program of the planes has no solution; lower balance or raise C."
+)
 
 
 class PlaneQPError(InputError, ArithmeticError):
@@ -68,7 +74,12 @@ class PlaneSolution:
 
 
 def solve_planes(
-    gram: np.ndarray, s: np.ndarray, t: np.ndarray, C: float, balance: float, threshold: Threshold
+    gram: np.ndarray,
+    s: np.ndarray,
+    t: np.ndarray,
+    C: float,
+    balance: float,
+    threshold: Threshold,
 ) -> PlaneSolution:
     """Solve the QP of the cutting planes.
 
@@ -103,15 +114,29 @@ def solve_planes(
     >>> solution.multipliers.round(6), round(solution.rho, 6)
     (array([1.]), 4.0)
     """
-    given = np.ascontiguousarray(gram), s, t, float(C), float(balance), threshold == "adaptive"
+    given = (
+        np.ascontiguousarray(gram),
+        s,
+        t,
+        float(C),
+        float(balance),
+        threshold == "adaptive",
+    )
     multipliers, rho, xi, beta, solved = kernels.plane_qp(*given)
     if not solved:
         raise PlaneQPError(NO_SOLUTION)
-    return PlaneSolution(multipliers, rho, xi, beta, max(0.0, float(multipliers @ gram @ multipliers)))
+    return PlaneSolution(
+        multipliers, rho, xi, beta, max(0.0, float(multipliers @ gram @ multipliers))
+    )
 
 
 def solve_kernel_planes(
-    grams: Sequence[np.ndarray], s: np.ndarray, t: np.ndarray, C: float, balance: float, threshold: Threshold
+    grams: Sequence[np.ndarray],
+    s: np.ndarray,
+    t: np.ndarray,
+    C: float,
+    balance: float,
+    threshold: Threshold,
 ) -> PlaneSolution:
     """Solve the SOCP of the cutting planes.
 
@@ -158,20 +183,33 @@ def solve_kernel_planes(
     problem = _cone_problem(grams, s, t, C, balance, threshold)
     multipliers = np.maximum(_solve(*problem)[: s.shape[0]], 0.0)
     q = np.array([max(0.0, float(multipliers @ gram @ multipliers)) for gram in grams])
-    weights = q / np.linalg.norm(q) if q.max() > 0 else np.full(len(grams), len(grams) ** -0.5)
+    weights = (
+        q / np.linalg.norm(q)
+        if q.max() > 0
+        else np.full(len(grams), len(grams) ** -0.5)
+    )
     combined = np.tensordot(weights, np.asarray(grams), axes=1)
-    return replace(solve_planes(combined, s, t, C, balance, threshold), kernel_weights=weights)
+    return replace(
+        solve_planes(combined, s, t, C, balance, threshold), kernel_weights=weights
+    )
 
 
 def _cone_problem(
-    grams: Sequence[np.ndarray], s: np.ndarray, t: np.ndarray, C: float, balance: float, threshold: Threshold
+    grams: Sequence[np.ndarray],
+    s: np.ndarray,
+    t: np.ndarray,
+    C: float,
+    balance: float,
+    threshold: Threshold,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
     """Cost, rows, right sides and cones of the SOCP in λ, u (with a balance), q and |q|, up to scale."""
     import clarabel
 
     scale = float(np.mean([np.diag(gram) for gram in grams]))
     if not scale > 0:
-        raise InputError("the planes are zero under every kernel, so no kernel has a weight; give others.")
+        raise InputError(
+            "the planes are zero under every kernel, so no kernel has a weight; give others."
+        )
     planes, kernels = s.shape[0], len(grams)
     with_u, adaptive = balance > 0, threshold == "adaptive"
     first_q = planes + with_u
@@ -214,7 +252,9 @@ def _factor(gram: np.ndarray) -> np.ndarray:
     return np.sqrt(values[positive])[:, None] * vectors[:, positive].T
 
 
-def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[Any]) -> np.ndarray:
+def _solve(
+    cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[Any]
+) -> np.ndarray:
     import clarabel
 
     done, nearly = clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved
@@ -224,10 +264,14 @@ def _solve(cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[An
         settings.verbose = False
         settings.max_threads = 1  # the same bits on any computer
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        solver = clarabel.DefaultSolver(nothing, cost, sparse.csc_matrix(rows), right, cones, settings)
+        solver = clarabel.DefaultSolver(
+            nothing, cost, sparse.csc_matrix(rows), right, cones, settings
+        )
         solution = solver.solve()
         # Only the weights of the kernels come from the SOCP, so the loosest tolerance may be missed a little.
-        if solution.status == done or (solution.status == nearly and tolerance == TOLERANCES[-1]):
+        if solution.status == done or (
+            solution.status == nearly and tolerance == TOLERANCES[-1]
+        ):
             return np.array(solution.x)
     fault = "the second-order cone program of the planes has no solution"
     raise PlaneQPError(f"{fault}; lower balance or raise C.")

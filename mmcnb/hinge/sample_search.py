@@ -19,17 +19,29 @@ from mmcnb.features.kernel import Kernel, KernelSamples, MultipleKernels
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
 from mmcnb.hinge import cutting_plane
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to
-from mmcnb.hinge.cutting_plane import Objective, SubproblemResult, SweepBudget, WorkingSet
+from mmcnb.hinge.cutting_plane import (
+    Objective,
+    SubproblemResult,
+    SweepBudget,
+    WorkingSet,
+)
 from mmcnb.hinge.qp import Threshold
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.least_squares.objective import floor_bounds
-from mmcnb.least_squares.partition import PartitionConfig, local_search, random_labels, regularization_path
+from mmcnb.least_squares.partition import (
+    PartitionConfig,
+    local_search,
+    random_labels,
+    regularization_path,
+)
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import Weights, as_matrix, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
-LEADING = 50  # components for least squares of sparse or many columns, and for k-means of any
+LEADING = (
+    50  # components for least squares of sparse or many columns, and for k-means of any
+)
 SEARCHED_ROWS = 1000  # of the local search, whose matrix has so many rows and columns
 SEARCH_RIDGE = 1e-3  # per row, of the local search
 HALVES = np.full(2, 0.5)  # proportions of a coin flip
@@ -64,7 +76,12 @@ class KernelFeatures:
 
 
 def landmark_features(
-    kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights, whole: bool = False
+    kernel: Kernel,
+    engine: Engine,
+    sample: Samples,
+    basis: np.ndarray,
+    weights: Weights,
+    whole: bool = False,
 ) -> KernelFeatures:
     """The sample on landmarks, with its kernel columns cached in memory.
 
@@ -72,33 +89,53 @@ def landmark_features(
     Rows are then few, and not worth the seconds that the compiled rounds take to compile.
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
-    features = cache_features(KernelSamples(sample, kernel.against(basis), dtype), "memory")
+    features = cache_features(
+        KernelSamples(sample, kernel.against(basis), dtype), "memory"
+    )
     make = WorkingSet if whole else cutting_plane.SampleWorkingSet
     vectors = basis.astype(np.float64)
-    normalization = nystroem.normalization_of(kernel(vectors, vectors), tolerance, dtype)
-    training_set = TrainingSet(engine, features, normalization, weights, hold_labels=True, basis=basis)
-    return KernelFeatures(kernel, _rows(training_set) @ normalization, weights, lambda: make(training_set))
+    normalization = nystroem.normalization_of(
+        kernel(vectors, vectors), tolerance, dtype
+    )
+    training_set = TrainingSet(
+        engine, features, normalization, weights, hold_labels=True, basis=basis
+    )
+    return KernelFeatures(
+        kernel, _rows(training_set) @ normalization, weights, lambda: make(training_set)
+    )
 
 
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
     """The sample with all its rows as the basis: the full kernel matrix in float64."""
-    features = cache_features(KernelSamples(sample, kernel.against(basis), np.float64), "memory")
-    training_set = TrainingSet(engine, features, None, weights, hold_labels=True, basis=basis)
+    features = cache_features(
+        KernelSamples(sample, kernel.against(basis), np.float64), "memory"
+    )
+    training_set = TrainingSet(
+        engine, features, None, weights, hold_labels=True, basis=basis
+    )
     gram = _rows(training_set)
     z = gram @ nystroem.normalization_of(gram)
-    return KernelFeatures(kernel, z, weights, lambda: cutting_plane.ExactWorkingSet(training_set))
+    return KernelFeatures(
+        kernel, z, weights, lambda: cutting_plane.ExactWorkingSet(training_set)
+    )
 
 
-def linear_features(engine: Engine, sample: Samples, weights: Weights) -> KernelFeatures:
+def linear_features(
+    engine: Engine, sample: Samples, weights: Weights
+) -> KernelFeatures:
     """The rows as their own features."""
     training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
-    return KernelFeatures(None, _rows(training_set), weights, lambda: WorkingSet(training_set))
+    return KernelFeatures(
+        None, _rows(training_set), weights, lambda: WorkingSet(training_set)
+    )
 
 
 def _rows(training_set: TrainingSet) -> Any:
-    return as_matrix(training_set.features.block(0, training_set.n_samples)).astype(np.float64)
+    return as_matrix(training_set.features.block(0, training_set.n_samples)).astype(
+        np.float64
+    )
 
 
 # -- starts ------------------------------------------------------------------------------------
@@ -147,7 +184,11 @@ def starting_labels(
     kinds: list[Any] = ["k-means" if init == "k-means" else "coin"] * n_init
     if init == "mixed":
         kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
-    directions = nystroem.principal_directions(z, 3, weights) if 0 in kinds else np.empty((z.shape[0], 0))
+    directions = (
+        nystroem.principal_directions(z, 3, weights)
+        if 0 in kinds
+        else np.empty((z.shape[0], 0))
+    )
     for kind in kinds:
         if isinstance(kind, GivenLabels):
             yield kind, True
@@ -160,7 +201,10 @@ def starting_labels(
 
 
 def least_squares_labels(
-    z: Any, random_state: np.random.RandomState, weights: Weights = None, least: float = 0.05
+    z: Any,
+    random_state: np.random.RandomState,
+    weights: Weights = None,
+    least: float = 0.05,
 ) -> tuple[GivenLabels, GivenLabels]:
     """Two partitions of a sample by least squares: the end of a regularisation path, and a local search.
 
@@ -195,26 +239,40 @@ def least_squares_labels(
     flip = random_labels(z.shape[0], HALVES, random_state)
     if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
         return _signed(flip, random_state), _signed(flip, random_state)
-    total_variance = max(1.0, features.variances.sum())  # ridges assume kernel values of at most 1
+    total_variance = max(
+        1.0, features.variances.sum()
+    )  # ridges assume kernel values of at most 1
     variances = features.variances / total_variance
-    features = replace(features, z=features.z / np.sqrt(total_variance), variances=variances)
-    path = regularization_path(features, flip, floor_bounds(features.total, 2, 2 * least))
+    features = replace(
+        features, z=features.z / np.sqrt(total_variance), variances=variances
+    )
+    path = regularization_path(
+        features, flip, floor_bounds(features.total, 2, 2 * least)
+    )
     searched = _local_search_labels(features, least, random_state)
     return _signed(path, random_state), _signed(searched, random_state)
 
 
 def _local_search_labels(
-    features: nystroem.PrincipalFeatures, least: float, random_state: np.random.RandomState
+    features: nystroem.PrincipalFeatures,
+    least: float,
+    random_state: np.random.RandomState,
 ) -> np.ndarray:
     """Cluster some rows by local search (the paper's "shaking"), and all by the nearer of the two means."""
     rows, weights = features.z.shape[0], features.weights
     weighted = (weights != weights[0]).any()
-    chosen = random_state.choice(rows, min(SEARCHED_ROWS, rows), weighted, weights / weights.sum())
+    chosen = random_state.choice(
+        rows, min(SEARCHED_ROWS, rows), weighted, weights / weights.sum()
+    )
     ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
     points = ridged[chosen] - ridged[chosen].mean(axis=0)
     config = PartitionConfig(2, n_init=1, min_share=2 * least)
-    partition = local_search(points @ points.T, config, random_state, features.z[chosen, :LEADING])[0]
-    first, second = (ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1))
+    partition = local_search(
+        points @ points.T, config, random_state, features.z[chosen, :LEADING]
+    )[0]
+    first, second = (
+        ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1)
+    )
     return ridged @ (second - first) >= (second + first) @ (second - first) / 2
 
 
@@ -226,7 +284,9 @@ def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLab
     return GivenLabels(2 * labels - 1)
 
 
-def _kmeans_labels(z: Any, random_state: np.random.RandomState, weights: Weights) -> GivenLabels:
+def _kmeans_labels(
+    z: Any, random_state: np.random.RandomState, weights: Weights
+) -> GivenLabels:
     from sklearn.cluster import KMeans
 
     model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1))
@@ -279,16 +339,25 @@ class SearchConfig:
     def objective(self, candidate: KernelFeatures) -> Objective:
         """What is minimised under a kernel."""
         z, weights = candidate.z, candidate.weights
-        total_variance = nystroem.total_variance_of(z, weights) if self.separable else 0.0
+        total_variance = (
+            nystroem.total_variance_of(z, weights) if self.separable else 0.0
+        )
         return Objective(self.threshold, self.balance, total_variance)
 
     def warm_start(
-        self, number: int, labels: np.ndarray, working_set: WorkingSet, objective: Objective, record: Record
+        self,
+        number: int,
+        labels: np.ndarray,
+        working_set: WorkingSet,
+        objective: Objective,
+        record: Record,
     ) -> CCCPResult | None:
         """Rounds from labels of the sample that least squares found: they need no C near 1."""
         path = tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
         given = GivenLabels(labels), objective, path, self.eta, self.limits
-        return continuation(working_set, *given, tag(record, stage="sample", start=number))
+        return continuation(
+            working_set, *given, tag(record, stage="sample", start=number)
+        )
 
 
 def search_config(
@@ -362,7 +431,9 @@ class RestartResult:
         At a large C a few outliers can separate two unrelated halves by a wide margin. At a small C more
         rows lie in the margin, and such a partition scores far less.
         """
-        return float(np.exp(np.mean(np.log(np.maximum(self.scores, np.finfo(float).tiny)))))
+        return float(
+            np.exp(np.mean(np.log(np.maximum(self.scores, np.finfo(float).tiny))))
+        )
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
         """Whether it is better than another start by a margin.
@@ -377,36 +448,56 @@ class RestartResult:
     def relative_norm2(self) -> float:
         """|w|² in units of the total variance of the features."""
         norm2 = self.state.solution.quadratic.norm2
-        return norm2 / max(self.objective.total_variance, 1e-100)  # 0 of rows that are all alike
+        return norm2 / max(
+            self.objective.total_variance, 1e-100
+        )  # 0 of rows that are all alike
 
     @property
     def width(self) -> dict[str, Any]:
         """The entry of its bandwidth in a report."""
-        return {"gamma": self.gamma, "relative_norm": self.relative_norm2, "score": self.leave_one_out}
+        return {
+            "gamma": self.gamma,
+            "relative_norm": self.relative_norm2,
+            "score": self.leave_one_out,
+        }
 
     def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
         """The solution for random labels on the sample at the last C: the baseline of a fit."""
         working_set, seed = self.candidate.new_working_set(), self.config.seed
-        labels = labels or coin_flip(working_set.training_set.n_samples, np.random.RandomState(seed))
+        labels = labels or coin_flip(
+            working_set.training_set.n_samples, np.random.RandomState(seed)
+        )
         return solve_random(working_set, labels, self.objective, self.config.path[-1])
 
 
 def search_bandwidth(
-    candidate: KernelFeatures, config: SearchConfig, record: Record, partitions: Sequence[GivenLabels] = ()
+    candidate: KernelFeatures,
+    config: SearchConfig,
+    record: Record,
+    partitions: Sequence[GivenLabels] = (),
 ) -> RestartResult | None:
     """Run all starts at the first C, and the distinct ones along the whole path; refine the best.
 
     Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
-    objective, random_state = config.objective(candidate), np.random.RandomState(config.seed)
-    record = tag(record, gamma=getattr(candidate.kernel, "gamma", np.nan))  # of one kernel alone
+    objective, random_state = (
+        config.objective(candidate),
+        np.random.RandomState(config.seed),
+    )
+    record = tag(
+        record, gamma=getattr(candidate.kernel, "gamma", np.nan)
+    )  # of one kernel alone
     limits, known = config.limits, (candidate.weights, partitions)
-    starts = starting_labels(config.init, config.n_init, candidate.z, random_state, *known)
+    starts = starting_labels(
+        config.init, config.n_init, candidate.z, random_state, *known
+    )
     first, early, rest = pieces_of(config.path)
     # The first C would lose a partition by least squares.
     warm_pieces = (), early[-1:], rest if early else rest[-1:]
     best: RestartResult | None = None
-    seen = set[tuple[int, bytes]]()  # labels at the ends of the pieces; of starts that meet one continues
+    seen = set[
+        tuple[int, bytes]
+    ]()  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
         working_set, scores = candidate.new_working_set(), list[float]()
         tagged = tag(record, stage="sample", start=number)
@@ -427,7 +518,9 @@ def search_bandwidth(
             if piece > 0:
                 scores.append(state.solution.score)
         if scores:
-            restart = RestartResult(candidate, config, objective, working_set, state, number, tuple(scores))
+            restart = RestartResult(
+                candidate, config, objective, working_set, state, number, tuple(scores)
+            )
             if restart.is_better_than(best, WARM_LEAD if warm else TIE):
                 best = restart
     return best and _settled(best, tag(record, stage="sample", start=best.start))
@@ -435,15 +528,26 @@ def search_bandwidth(
 
 def _settled(restart: RestartResult, record: Record) -> RestartResult:
     """Refine the best start until its labels no longer change."""
-    config, given = restart.config, (restart.working_set, restart.state.labels, restart.objective)
-    state = continuation(*given, (restart.state.solution.C,), config.eta, config.limits, record)
+    config, given = (
+        restart.config,
+        (restart.working_set, restart.state.labels, restart.objective),
+    )
+    state = continuation(
+        *given, (restart.state.solution.C,), config.eta, config.limits, record
+    )
     if state is None:
         return restart
-    state = replace(state, quantile_steps=restart.state.quantile_steps + state.quantile_steps)
-    return replace(restart, state=state, scores=(*restart.scores[:-1], state.solution.score))
+    state = replace(
+        state, quantile_steps=restart.state.quantile_steps + state.quantile_steps
+    )
+    return replace(
+        restart, state=state, scores=(*restart.scores[:-1], state.solution.score)
+    )
 
 
-def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+def pieces_of(
+    path: tuple[float, ...],
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
     """The first C, where many starts meet; those up to 2, where a score is taken; and the others.
 
     Examples
@@ -460,7 +564,10 @@ def pieces_of(path: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, 
 
 
 def search_sample(
-    engine: Engine, candidates: Sequence[Callable[[], KernelFeatures]], config: SearchConfig, record: Record
+    engine: Engine,
+    candidates: Sequence[Callable[[], KernelFeatures]],
+    config: SearchConfig,
+    record: Record,
 ) -> list[RestartResult]:
     """Try every bandwidth; the best result comes first.
 
@@ -484,30 +591,51 @@ def search_sample(
         their relative |w|²; then the others, by their leave-one-out score and, where that is equal, by |w|².
     """
     in_threads = config.sample_size <= BLOCK_ROWS
-    middle = len(candidates) // 2 if config.init == "mixed" and config.n_init > COLD_STARTS else None
+    middle = (
+        len(candidates) // 2
+        if config.init == "mixed" and config.n_init > COLD_STARTS
+        else None
+    )
 
     def prepare(number: int, _: Record) -> tuple[KernelFeatures, Sequence[GivenLabels]]:
         sample = candidates[number]()
         if number != middle:
             return sample, ()
         random_state = np.random.RandomState(config.seed)
-        return sample, least_squares_labels(sample.z, random_state, sample.weights, config.limits.least)
+        return sample, least_squares_labels(
+            sample.z, random_state, sample.weights, config.limits.least
+        )
 
     def run_start(sample: KernelFeatures, record: Record) -> RestartResult | None:
         return search_bandwidth(sample, config, record, partitions)
 
-    order = sorted(range(len(candidates)), key=lambda number: number != middle)  # the longest work first
-    prepared = dict(zip(order, run_starts(engine, prepare, order, in_threads=in_threads), strict=True))
-    samples, partitions = [prepared[i][0] for i in range(len(candidates))], prepared[order[0]][1]
+    order = sorted(
+        range(len(candidates)), key=lambda number: number != middle
+    )  # the longest work first
+    prepared = dict(
+        zip(
+            order,
+            run_starts(engine, prepare, order, in_threads=in_threads),
+            strict=True,
+        )
+    )
+    samples, partitions = (
+        [prepared[i][0] for i in range(len(candidates))],
+        prepared[order[0]][1],
+    )
     found = run_starts(engine, run_start, samples, record, in_threads)
     restarts = [restart for restart in found if restart is not None]
     if len(restarts) < 2:
         return restarts
     labelings = np.array([restart.labels for restart in restarts])
     each = engine.each if in_threads else map
-    scores = leave_one_out_scores(labelings, [one.z for one in samples], samples[0].weights, each)
+    scores = leave_one_out_scores(
+        labelings, [one.z for one in samples], samples[0].weights, each
+    )
     pairs = zip(restarts, scores.tolist(), strict=True)
-    return sorted((replace(restart, leave_one_out=score) for restart, score in pairs), key=_rank)
+    return sorted(
+        (replace(restart, leave_one_out=score) for restart, score in pairs), key=_rank
+    )
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
@@ -516,7 +644,11 @@ def _rank(restart: RestartResult) -> tuple[float, float]:
     return 0.0 if score <= CLEAN_SCORE else score, -round(restart.relative_norm2, 9)
 
 
-def solve_random(working_set: WorkingSet, labels: Labels, objective: Objective, C: float) -> SubproblemResult:
+def solve_random(
+    working_set: WorkingSet, labels: Labels, objective: Objective, C: float
+) -> SubproblemResult:
     """The solution for random labels at one C, from a limited number of cutting planes."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
-    return working_set.cutting_plane(labels, objective, C, LOOSE_ETA, ignore, SweepBudget())
+    return working_set.cutting_plane(
+        labels, objective, C, LOOSE_ETA, ignore, SweepBudget()
+    )

@@ -7,7 +7,14 @@ import numpy as np
 
 from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
 from mmcnb.engine.run import Engine, Pass, Total
-from mmcnb.features.rules import DecisionPass, GivenLabels, Hyperplane, Labels, RuleLabels, labels_from
+from mmcnb.features.rules import (
+    DecisionPass,
+    GivenLabels,
+    Hyperplane,
+    Labels,
+    RuleLabels,
+    labels_from,
+)
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 
@@ -70,9 +77,15 @@ class MostViolatedPass(SumPass):
         """Totals of one block."""
         y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
         sparse = isinstance(rows, CSRBlock)
-        sweep = kernels.most_violated_constraint_csr if sparse else kernels.most_violated_constraint
+        sweep = (
+            kernels.most_violated_constraint_csr
+            if sparse
+            else kernels.most_violated_constraint
+        )
         features, plane = rows[:3] if sparse else (rows,), self.hyperplane
-        active, row_sum, totals = sweep(*features, y, weights, plane.coef, plane.offset, self.rho)
+        active, row_sum, totals = sweep(
+            *features, y, weights, plane.coef, plane.offset, self.rho
+        )
         return [row_sum, totals, [active] if self.keep_rows else []]
 
 
@@ -137,17 +150,26 @@ class TrainingSet:
     sketch: Any = None
 
     def __post_init__(self) -> None:
-        blocks = self.normalization if isinstance(self.normalization, tuple) else (self.normalization,)
+        blocks = (
+            self.normalization
+            if isinstance(self.normalization, tuple)
+            else (self.normalization,)
+        )
         self.inverses = [block @ block.T for block in blocks if block is not None]
         stops = np.cumsum([len(inverse) for inverse in self.inverses])
-        self.columns = [slice(end - len(one), end) for one, end in zip(self.inverses, stops, strict=True)]
+        self.columns = [
+            slice(end - len(one), end)
+            for one, end in zip(self.inverses, stops, strict=True)
+        ]
         self.n_samples = self.features.n_samples
         total, weight = self.row_sum or self._sweep(RowSumPass(self.weights))
         self.total_weight: float = weight
         self.mean: np.ndarray = total / weight
 
     def _sweep(self, pass_: Pass[Total]) -> Total:
-        description = "" if self.hold_labels else "sweep"  # work on a sample is too short for a bar
+        description = (
+            "" if self.hold_labels else "sweep"
+        )  # work on a sample is too short for a bar
         return self.engine.run(pass_, self.features, description)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
@@ -155,7 +177,9 @@ class TrainingSet:
         if not self.inverses:
             return row_sums
         pairs = zip(self.columns, self.inverses, strict=True)
-        return np.concatenate([row_sums[..., one] @ inverse for one, inverse in pairs], -1)
+        return np.concatenate(
+            [row_sums[..., one] @ inverse for one, inverse in pairs], -1
+        )
 
     def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
         """The same problem on other rows in the same features; ``given`` are further arguments."""
@@ -184,7 +208,9 @@ class TrainingSet:
         active : ndarray of shape (n,), int8
             1 for each of its rows; empty if labels are not stored.
         """
-        sweep = MostViolatedPass(self.weights, labels, hyperplane, rho, self.hold_labels)
+        sweep = MostViolatedPass(
+            self.weights, labels, hyperplane, rho, self.hold_labels
+        )
         row_sum, totals, parts = self._sweep(sweep)
         active, signed, violation, positive, changed, hinge, _ = totals.tolist()
         total = self.total_weight
@@ -197,7 +223,9 @@ class TrainingSet:
         self, labels: Labels, generators: list[tuple[Any, float]]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The planes that some hyperplanes generate under the labels: s, t and centred means of y F."""
-        coefs = np.ascontiguousarray(np.column_stack([plane.coef for plane, _ in generators]))
+        coefs = np.ascontiguousarray(
+            np.column_stack([plane.coef for plane, _ in generators])
+        )
         offsets = np.array([plane.offset for plane, _ in generators])
         rhos = np.array([rho for _, rho in generators], np.float64)
         totals = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
@@ -215,7 +243,11 @@ class TrainingSet:
         return RuleLabels(hyperplane)
 
     def label_step(
-        self, labels: Labels, hyperplane: Hyperplane, statistics: ConstraintStatistics, least: float
+        self,
+        labels: Labels,
+        hyperplane: Hyperplane,
+        statistics: ConstraintStatistics,
+        least: float,
     ) -> LabelStep:
         """The labels of a hyperplane, shifted where a cluster would fall below its least share.
 
@@ -239,7 +271,9 @@ class TrainingSet:
         if not least <= positive <= 1 - least:
             q = self.quantile(hyperplane, 1 - least if positive < least else least)
         boundary = hyperplane.shifted(q)
-        return LabelStep(self.labels_of(boundary), boundary, q, statistics.changed, q == 0.0)
+        return LabelStep(
+            self.labels_of(boundary), boundary, q, statistics.changed, q == 0.0
+        )
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
         """A threshold that leaves about a given share of the weight of the decision values below it.
@@ -249,18 +283,30 @@ class TrainingSet:
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
-        _, least, largest = self._sweep(HistogramPass(self.weights, hyperplane, np.zeros(1)))
+        _, least, largest = self._sweep(
+            HistogramPass(self.weights, hyperplane, np.zeros(1))
+        )
         low, high = float(least.min()), float(np.nextafter(largest.max(), np.inf))
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
             counts, *_ = self._sweep(HistogramPass(self.weights, hyperplane, edges))
             below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
-            k = int(np.clip(np.searchsorted(below, share * self.total_weight * (1 - 1e-12)), 1, BINS))
+            k = int(
+                np.clip(
+                    np.searchsorted(below, share * self.total_weight * (1 - 1e-12)),
+                    1,
+                    BINS,
+                )
+            )
             sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
             low, high = float(edges[k - 1]), float(edges[k])
             if high <= np.nextafter(low, np.inf):
                 break
-        q = low if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5) else high
+        q = (
+            low
+            if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5)
+            else high
+        )
         halves = HistogramPass(self.weights, hyperplane, np.array([q]))
         _, (_, above), (under, _) = self._sweep(halves).tolist()
         # The middle of the gap, where rounding cannot move a row to the other side.
@@ -294,7 +340,10 @@ class HistogramPass(WeightedPass):
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The bins of one block."""
-        f, found = self.hyperplane.decide(rows), np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1)
+        f, found = (
+            self.hyperplane.decide(rows),
+            np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1),
+        )
         bins = np.searchsorted(self.edges, f, side="right")
         np.add.at(found[0], bins, self.weights_of(start, stop))
         np.minimum.at(found[1], bins, f)
@@ -304,4 +353,6 @@ class HistogramPass(WeightedPass):
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The bins of both."""
         joined = np.add, np.minimum, np.maximum
-        return np.array([join(*both) for join, *both in zip(joined, total, other, strict=True)])
+        return np.array(
+            [join(*both) for join, *both in zip(joined, total, other, strict=True)]
+        )

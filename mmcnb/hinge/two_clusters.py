@@ -11,9 +11,21 @@ from mmcnb.engine.session import FitResult, FitSession, tag, whole_numbers
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Labels, RuleLabels
 from mmcnb.hinge.cccp import CCCPResult, continuation
-from mmcnb.hinge.cutting_plane import Objective, SampleWorkingSet, SubproblemResult, SweepBudget, WorkingSet
+from mmcnb.hinge.cutting_plane import (
+    Objective,
+    SampleWorkingSet,
+    SubproblemResult,
+    SweepBudget,
+    WorkingSet,
+)
 from mmcnb.hinge.needs import FEW_SWEEPS, larger_sample
-from mmcnb.hinge.sample_search import CLEAN_SCORE, KernelFeatures, RestartResult, SearchConfig, search_sample
+from mmcnb.hinge.sample_search import (
+    CLEAN_SCORE,
+    KernelFeatures,
+    RestartResult,
+    SearchConfig,
+    search_sample,
+)
 from mmcnb.hinge.training_set import ConstraintStatistics
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
@@ -21,51 +33,77 @@ from mmcnb.samples.matrix import stack
 # Share of the labels that may change in the last round after the sample: `python -m benchmarks engine`.
 STILL_SHARE = 5e-4
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
-SMALL_SHARE = 0.3  # of the rows; the report says so where the smaller cluster holds less
+SMALL_SHARE = (
+    0.3  # of the rows; the report says so where the smaller cluster holds less
+)
 AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
-Refined = tuple[CCCPResult, Model]  # where a refinement ended, and the model without its hyperplane
+Refined = tuple[
+    CCCPResult, Model
+]  # where a refinement ended, and the model without its hyperplane
 Refine = Callable[[FitSession, RestartResult, Model], Refined]
 
 
 # -- all rows ----------------------------------------------------------------------------------
 
 
-def refine_on_all_rows(session: FitSession, restart: RestartResult, model: Model) -> Refined:
+def refine_on_all_rows(
+    session: FitSession, restart: RestartResult, model: Model
+) -> Refined:
     """Refine the labels and cutting planes of the sample on all rows.
 
     With many rows a larger sample comes in between. A few are held in memory, where rounds are compiled.
     """
     features = session.cached(model.features(session.samples))
-    n, compiled = session.samples.n_samples, isinstance(restart.working_set, SampleWorkingSet)
-    over, working_set, state = restart.training_set.over, restart.working_set, restart.state
+    n, compiled = (
+        session.samples.n_samples,
+        isinstance(restart.working_set, SampleWorkingSet),
+    )
+    over, working_set, state = (
+        restart.training_set.over,
+        restart.working_set,
+        restart.state,
+    )
     size, row_sum, few = larger_sample(n, compiled), None, None
     if size:
-        drawn, weights, row_sum = draw_larger_sample(session, features, size, restart.config.seed)
+        drawn, weights, row_sum = draw_larger_sample(
+            session, features, size, restart.config.seed
+        )
         larger = over(drawn, weights, hold_labels=True)
         working_set, labels = working_set.over(larger), larger.labels_of(state.boundary)
         stage = "all rows" if size == n else "larger sample"
         state = last_steps(session, restart, working_set, labels, None, stage)
         if size == n:
-            return replace(state, training_set=over(features, session.weights, row_sum=row_sum)), model
+            return replace(
+                state, training_set=over(features, session.weights, row_sum=row_sum)
+            ), model
         # If reads are limited, the larger sample gives the quantiles.
         few = larger if session.plan.needs.sweeps <= FEW_SWEEPS else None
     training_set = over(features, session.weights, row_sum=row_sum, sketch=few)
-    labels, working_set = training_set.labels_of(state.boundary), working_set.over(training_set)
-    return last_steps(session, restart, working_set, labels, session.plan.needs.sweeps), model
+    labels, working_set = (
+        training_set.labels_of(state.boundary),
+        working_set.over(training_set),
+    )
+    return last_steps(
+        session, restart, working_set, labels, session.plan.needs.sweeps
+    ), model
 
 
 def draw_larger_sample(
     session: FitSession, features: Samples, size: int, seed: int
 ) -> tuple[Samples, np.ndarray | None, tuple[np.ndarray, float]]:
     """A larger sample with its weights, and the sum of all rows from the same pass."""
-    rows = sample_rows(session.samples.n_samples, size, session.weights, np.random.RandomState(seed))
+    rows = sample_rows(
+        session.samples.n_samples, size, session.weights, np.random.RandomState(seed)
+    )
     both = CombinedPass((GatherPass(rows), RowSumPass(session.weights)))
     gathered, row_sum = session.engine.run(both, features, "larger sample")
     weights = None if session.weights is None else session.weights[rows]
     return open_samples(stack(gathered)), weights, row_sum
 
 
-def falling(config: SearchConfig, objective: Objective) -> list[tuple[float, Objective]]:
+def falling(
+    config: SearchConfig, objective: Objective
+) -> list[tuple[float, Objective]]:
     """C from the last to the first, and then the first with an objective for which nothing is degenerate."""
     bare = config.path[0], replace(objective, total_variance=0.0)
     return [*((C, objective) for C in reversed(config.path)), bare]
@@ -83,25 +121,50 @@ def last_steps(
 
     Where the labels cannot be separated at the last C, lower ones are tried.
     """
-    training_set, budget, config = working_set.training_set, SweepBudget(sweeps), restart.config
-    most = FINAL_ROUNDS if larger_sample(training_set.n_samples) else config.limits.max_rounds
+    training_set, budget, config = (
+        working_set.training_set,
+        SweepBudget(sweeps),
+        restart.config,
+    )
+    most = (
+        FINAL_ROUNDS
+        if larger_sample(training_set.n_samples)
+        else config.limits.max_rounds
+    )
     still = STILL_SHARE * training_set.total_weight
-    limits = replace(config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds))
+    limits = replace(
+        config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds)
+    )
     record = tag(session.record, stage=stage, gamma=restart.gamma)
-    given, forms = (config.eta, limits, record, budget), falling(config, restart.objective)
-    states = (continuation(working_set, labels, form, (C,), *given) for C, form in forms)
-    return next(filter(None, states))  # the last form separates any labels, as nothing is degenerate there
+    given, forms = (
+        (config.eta, limits, record, budget),
+        falling(config, restart.objective),
+    )
+    states = (
+        continuation(working_set, labels, form, (C,), *given) for C, form in forms
+    )
+    return next(
+        filter(None, states)
+    )  # the last form separates any labels, as nothing is degenerate there
 
 
-def refined(session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows) -> Refined:
+def refined(
+    session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
+) -> Refined:
     """Where a start on the sample ends on all rows, and its model."""
     training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
     dtype = training_set.features.dtype.name
-    model = Model(empty, restart.candidate.kernel, training_set.basis, session.scaling, dtype)
+    model = Model(
+        empty, restart.candidate.kernel, training_set.basis, session.scaling, dtype
+    )
     state = restart.state
     if session.has_more_rows:
         state, model = refine(session, restart, model)
-    return state, replace(model, rule=state.boundary, kernel_weights=state.solution.quadratic.kernel_weights)
+    return state, replace(
+        model,
+        rule=state.boundary,
+        kernel_weights=state.solution.quadratic.kernel_weights,
+    )
 
 
 # -- the fit -----------------------------------------------------------------------------------
@@ -137,16 +200,25 @@ def fit_two_clusters(
     restarts = search_sample(session.engine, candidates, config, session.record)
     if not restarts:  # not even the first C separates the rows: the report says that no clusters were found
         accepting = replace(config, separable=False)
-        restarts = search_sample(session.engine, candidates[:1], accepting, session.record)
+        restarts = search_sample(
+            session.engine, candidates[:1], accepting, session.record
+        )
     restart, (state, model) = restarts[0], refined(session, restarts[0], refine)
     solution, statistics = state.solution, state.solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
-        training_set = restart.training_set.over(model.features(session.samples), session.weights)
+        training_set = restart.training_set.over(
+            model.features(session.samples), session.weights
+        )
         labels = RuleLabels(state.boundary)
-        _, statistics, _ = training_set.most_violated(labels, state.boundary, solution.quadratic.rho)
+        _, statistics, _ = training_set.most_violated(
+            labels, state.boundary, solution.quadratic.rho
+        )
     separated, warnings = separation(solution, restart.random_solution())
     above_cut, sample = _above_cut(restart), restart.training_set
-    steps = [restart.state.quantile_steps, 0 if state is restart.state else state.quantile_steps]
+    steps = [
+        restart.state.quantile_steps,
+        0 if state is restart.state else state.quantile_steps,
+    ]
     report = {
         **separated,
         "score": restart.leave_one_out,
@@ -155,10 +227,19 @@ def fit_two_clusters(
         "kernel_evaluations": 0 if sample.basis is None else sample.features.n_features,
         "quantile_steps": sum(steps),
     }
-    result = result_of(session, model, state, statistics, attributes or {"gamma": restart.gamma}, report)
+    result = result_of(
+        session,
+        model,
+        state,
+        statistics,
+        attributes or {"gamma": restart.gamma},
+        report,
+    )
     features = state.training_set.features if session.has_more_rows else result.features
     warnings = [*warnings, *above_cut, *_disagreements(restarts), *result.warnings]
-    return replace(result, features=features, warnings=warnings, quiet=[*above_cut, *result.quiet])
+    return replace(
+        result, features=features, warnings=warnings, quiet=[*above_cut, *result.quiet]
+    )
 
 
 # -- the result --------------------------------------------------------------------------------
@@ -174,16 +255,33 @@ def result_of(
 ) -> FitResult:
     """The result of a model, by the statistics of its boundary; a small cluster has a quiet warning."""
     solution, share = state.solution, statistics.positive
-    total = session.samples.n_samples if session.weights is None else float(session.weights.sum())
-    attributes = {"rho": solution.quadratic.rho, "objective": solution.value(statistics.hinge)}
+    total = (
+        session.samples.n_samples
+        if session.weights is None
+        else float(session.weights.sum())
+    )
+    attributes = {
+        "rho": solution.quadratic.rho,
+        "objective": solution.value(statistics.hinge),
+    }
     attributes |= {"converged": state.status == "converged"} | values
-    sizes = {"sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])}
+    sizes = {
+        "sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])
+    }
     features, least = model.features(session.samples), min(share, 1 - share)
-    small = [f"the smaller cluster holds only {least:.1%} of the rows."] if least < SMALL_SHARE else []
-    return FitResult(model, features, attributes, report, sizes, warnings=small, quiet=small)
+    small = (
+        [f"the smaller cluster holds only {least:.1%} of the rows."]
+        if least < SMALL_SHARE
+        else []
+    )
+    return FitResult(
+        model, features, attributes, report, sizes, warnings=small, quiet=small
+    )
 
 
-def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[dict[str, Any], list[str]]:
+def separation(
+    solution: SubproblemResult, random: SubproblemResult
+) -> tuple[dict[str, Any], list[str]]:
     """Report entries of a solution beside that of random labels, and a warning where it is no better."""
     found = bool(solution.score > random.score)
     norm, random_norm = (float(one.quadratic.norm2**0.5) for one in (solution, random))
@@ -196,14 +294,18 @@ def separation(solution: SubproblemResult, random: SubproblemResult) -> tuple[di
 def _above_cut(restart: RestartResult) -> list[str]:
     score = restart.leave_one_out
     fault = f"the partition is not clean (leave-one-out score {score:.3f}, above {CLEAN_SCORE:g})"
-    return [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
+    return (
+        [] if score <= CLEAN_SCORE else [f"{fault}; other partitions may be as good."]
+    )
 
 
 def _disagreements(restarts: list[RestartResult]) -> list[str]:
     """Warnings for criteria that prefer a bandwidth with different labels."""
     preferred = {
         "|w|²": max(restarts, key=lambda restart: round(restart.relative_norm2, 9)),
-        "the leave-one-out score": min(restarts, key=lambda restart: round(restart.leave_one_out, 9)),
+        "the leave-one-out score": min(
+            restarts, key=lambda restart: round(restart.leave_one_out, 9)
+        ),
     }
     sentences = []
     for criterion, other in preferred.items():
@@ -211,5 +313,7 @@ def _disagreements(restarts: list[RestartResult]) -> list[str]:
         agreement = max(agreement, 1 - agreement)
         if agreement < AGREEMENT:
             fault = f"the judges of the width disagree: {criterion} prefers gamma={other.gamma:.4g}"
-            sentences.append(f"{fault}, whose labels agree on {agreement:.0%} of the sample.")
+            sentences.append(
+                f"{fault}, whose labels agree on {agreement:.0%} of the sample."
+            )
     return sentences

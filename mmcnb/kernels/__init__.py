@@ -18,7 +18,9 @@ __all__ = sorted(unchecked.PUBLIC)
 
 def _twin_of_csr(name: str) -> Callable | None:
     """The twin of a routine for CSR rows, with the arguments of the routine; None if it has no twin."""
-    twin = name.replace("_into", "_csr_into") if name.endswith("_into") else f"{name}_csr"
+    twin = (
+        name.replace("_into", "_csr_into") if name.endswith("_into") else f"{name}_csr"
+    )
     if twin not in unchecked.__all__:
         return None
     routine = getattr(unchecked, twin)
@@ -26,7 +28,11 @@ def _twin_of_csr(name: str) -> Callable | None:
     def call(data: Any, indices: Any, indptr: Any, *others: Any) -> Any:
         if "kernel_block" in name:
             B, *others = others
-            prepared = (unchecked.squared_norms(B), unchecked.column_tiles(B)) if "rbf" in name else ()
+            prepared = (
+                (unchecked.squared_norms(B), unchecked.column_tiles(B))
+                if "rbf" in name
+                else ()
+            )
             others = np.ascontiguousarray(B.T), *prepared, *others
         return routine(data, indices, indptr, *others)
 
@@ -36,7 +42,9 @@ def _twin_of_csr(name: str) -> Callable | None:
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, checked(getattr(unchecked, name), _twin_of_csr(name)))
+    return globals().setdefault(
+        name, checked(getattr(unchecked, name), _twin_of_csr(name))
+    )
 
 
 def __dir__() -> list[str]:

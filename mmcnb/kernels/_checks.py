@@ -31,7 +31,9 @@ InputError
 """
 
 
-Sizes = dict[str, tuple[int, str]]  # what a name in a shape stands for, and the argument that fixed it
+Sizes = dict[
+    str, tuple[int, str]
+]  # what a name in a shape stands for, and the argument that fixed it
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ class Array:
     @cached_property
     def axes(self) -> list[tuple[str, int]]:
         """The name of each size, and what is added to it."""
-        return [(name, int(more or 0)) for name, more in re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)]
+        return [
+            (name, int(more or 0))
+            for name, more in re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)
+        ]
 
     @cached_property
     def dtypes(self) -> list[np.dtype]:
@@ -80,15 +85,25 @@ class Array:
         """Compare type, dtype, order and shape; the value as the routine takes it."""
         if not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value):
             kind = type(value).__name__
-            raise InputError(f"{name} is of type {kind}; give a NumPy array of shape {self.shape}.")
+            raise InputError(
+                f"{name} is of type {kind}; give a NumPy array of shape {self.shape}."
+            )
         if value.dtype not in self.dtypes:
             cast = f"{name}.astype(np.{self.dtypes[-1]})"
-            raise InputError(f"{name} is of dtype {value.dtype} and not {self.dtype}; give {cast}.")
+            raise InputError(
+                f"{name} is of dtype {value.dtype} and not {self.dtype}; give {cast}."
+            )
         if value.ndim != len(self.axes):
-            raise InputError(f"{name} has {value.ndim} dimensions; give it the shape {self.shape}.")
+            raise InputError(
+                f"{name} has {value.ndim} dimensions; give it the shape {self.shape}."
+            )
         flags = value.flags
         if not (flags.c_contiguous and flags.aligned):
-            made = "one made by np.empty" if self.written else f'np.require({name}, requirements="CA")'
+            made = (
+                "one made by np.empty"
+                if self.written
+                else f'np.require({name}, requirements="CA")'
+            )
             raise InputError(f"{name} is not an aligned array in C order; give {made}.")
         if self.written and not flags.writeable:
             fault = f"{name} is read-only and is to be written to"
@@ -99,20 +114,31 @@ class Array:
                 raise InputError(f"{has}; {remedy}.")
         return value
 
-    def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
+    def check(
+        self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]
+    ) -> None:
         """Compare the values with their bounds."""
         if self.least is None:
             return
         first = 0
         if self.between is not None:
-            first, last = max(int(given[self.between][0]), 0), int(given[self.between][-1])
+            first, last = (
+                max(int(given[self.between][0]), 0),
+                int(given[self.between][-1]),
+            )
             value = value[first:last]
         below = math.inf if self.below is None else sizes[self.below][0]
         least = given[self.least] if isinstance(self.least, str) else self.least
         inside = (value >= least) & (value < below)
         if not inside.all():
-            needed = self.bounds if self.below is None else f"{self.bounds}, with {self.below}={below}"
-            raise InputError(f"{_first(name, value, ~inside, first)}; give values {needed}.")
+            needed = (
+                self.bounds
+                if self.below is None
+                else f"{self.bounds}, with {self.below}={below}"
+            )
+            raise InputError(
+                f"{_first(name, value, ~inside, first)}; give values {needed}."
+            )
 
 
 @dataclass(frozen=True)
@@ -125,7 +151,9 @@ class FromZero(Array):
 class Rows(Array):
     """A block of rows: an array, or CSR rows with the attributes ``data``, ``indices`` and ``indptr``."""
 
-    def of_csr(self, name: str, block: Any, sizes: Sizes) -> tuple[dict[str, Array], tuple[Any, ...]]:
+    def of_csr(
+        self, name: str, block: Any, sizes: Sizes
+    ) -> tuple[dict[str, Array], tuple[Any, ...]]:
         """Descriptions of the three arrays of CSR rows, and the arrays; remembers their number of columns."""
         columns, _ = self.axes[1]
         sizes[columns] = getattr(block, "n_features", 0) or block.shape[1], name
@@ -142,10 +170,14 @@ class Signs(Array):
 
     bounds = "-1 or +1"
 
-    def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
+    def check(
+        self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]
+    ) -> None:
         wrong = np.abs(value) != 1
         if wrong.any():
-            raise InputError(f"{_first(name, value, wrong)}; give labels {self.bounds}.")
+            raise InputError(
+                f"{_first(name, value, wrong)}; give labels {self.bounds}."
+            )
 
 
 class Starts(Array):
@@ -155,10 +187,14 @@ class Starts(Array):
     def bounds(self) -> str:
         return f"rising from at least 0 to at most {self.below}"
 
-    def check(self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]) -> None:
+    def check(
+        self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]
+    ) -> None:
         size = sizes[str(self.below)][0]
         if value[0] < 0 or value[-1] > size or (value[1:] < value[:-1]).any():
-            raise InputError(f"{name} goes from {value[0]} to {value[-1]}; give values {self.bounds}={size}.")
+            raise InputError(
+                f"{name} goes from {value[0]} to {value[-1]}; give values {self.bounds}={size}."
+            )
 
 
 @dataclass(frozen=True)
@@ -174,7 +210,9 @@ class Number:
         if not number >= self.least or (self.finite and math.isinf(number)):
             least = f" of at least {self.least}" if self.least > -math.inf else ""
             kind = "finite number" if self.finite else "number"
-            raise InputError(f"{name}={shown(value)} is out of range; give a {kind}{least}.")
+            raise InputError(
+                f"{name}={shown(value)} is out of range; give a {kind}{least}."
+            )
         return number
 
 
@@ -186,7 +224,10 @@ class Whole:
     size: str = ""
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> int:
-        if not isinstance(value, numbers.Integral) or not self.least <= value <= LARGEST:
+        if (
+            not isinstance(value, numbers.Integral)
+            or not self.least <= value <= LARGEST
+        ):
             fault = f"{name}={shown(value)} is out of range"
             raise InputError(f"{fault}; give a whole number of at least {self.least}.")
         if self.size and (remedy := _agree(name, (self.size, 0), int(value), sizes)):
@@ -219,10 +260,16 @@ def _agree(name: str, axis: tuple[str, int], found: int, sizes: Sizes) -> str:
         sizes[symbol] = found - beyond, name
         return "" if found >= least else f"give at least {least}"
     value, source = sizes[symbol]
-    return "" if found == value + beyond else f"give {value + beyond}, as {symbol}={value} in {source}"
+    return (
+        ""
+        if found == value + beyond
+        else f"give {value + beyond}, as {symbol}={value} in {source}"
+    )
 
 
-def takes(rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any) -> Callable:
+def takes(
+    rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any
+) -> Callable:
     """Say what a routine takes: a description for each argument, and a rule that raises for the rest."""
 
     def decorate(function: Callable) -> Callable:
@@ -255,10 +302,15 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         kinds, call = takes, routine
         if of_csr is not None and hasattr(args[0], "indptr"):
             parts, arrays = takes[first].of_csr(first, args[0], sizes)
-            kinds, args = parts | {name: takes[name] for name in others}, (*arrays, *args[1:])
+            kinds, args = (
+                parts | {name: takes[name] for name in others},
+                (*arrays, *args[1:]),
+            )
             call = of_csr
         described = zip(kinds.items(), args, strict=True)
-        given = {name: kind.fit(name, value, sizes) for (name, kind), value in described}
+        given = {
+            name: kind.fit(name, value, sizes) for (name, kind), value in described
+        }
         for name, kind in kinds.items():
             if isinstance(kind, Array):
                 kind.check(name, given[name], sizes, given)
@@ -266,6 +318,10 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
             rule(given)
         return call(*given.values())
 
-    check_and_call.__module__ = __package__  # where it is imported from, so that it can be pickled
-    check_and_call.__doc__ = re.sub(r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or ""))
+    check_and_call.__module__ = (
+        __package__  # where it is imported from, so that it can be pickled
+    )
+    check_and_call.__doc__ = re.sub(
+        r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or "")
+    )
     return check_and_call

@@ -15,17 +15,35 @@ threshold and no balance. Both loops call the QP, and both stop and drop planes 
 import numpy as np
 
 from mmcnb._numba import VECTORISED, njit
-from mmcnb.kernels._checks import FLOATS, Array, Flag, FromZero, Number, Rows, Signs, takes
+from mmcnb.kernels._checks import (
+    FLOATS,
+    Array,
+    Flag,
+    FromZero,
+    Number,
+    Rows,
+    Signs,
+    takes,
+)
 
 ROW_TILE = 64  # rows whose float32 sums are added in float64
 # Plain loops: an array expression takes up to a second to compile.
-MOST_STEPS, CAREFUL = 120, 25  # of the interior-point method, and those that go for speed; 10 are common
-ACCURATE, USABLE = 1e-10, 1e-6  # relative errors at which it stops, and up to which its end is used
+MOST_STEPS, CAREFUL = (
+    120,
+    25,
+)  # of the interior-point method, and those that go for speed; 10 are common
+ACCURATE, USABLE = (
+    1e-10,
+    1e-6,
+)  # relative errors at which it stops, and up to which its end is used
 TO_BOUNDARY = 0.995  # share of the way to the nearest bound that a step goes
 RIDGE = 1e-13  # added to the diagonal, whose mean is 1; the residuals leave it out
 ACTIVE = 1e-9  # share of C above which a multiplier counts
 IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
-STALL_PLANES, STALL_SHARE = 30, 1e-6  # stop after so many that raise the lower bound by no larger share
+STALL_PLANES, STALL_SHARE = (
+    30,
+    1e-6,
+)  # stop after so many that raise the lower bound by no larger share
 CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
 
 FEATURES = Rows("(rows, p)", FLOATS)
@@ -65,7 +83,9 @@ def _count_rows(f, y, weights, rho):
         changed += share if (f[i] >= 0.0) != (y[i] > 0) else 0.0
         hinge += max(0.0, share * (rho - abs(f[i])))
         weight += share
-    return active, np.array([inside, inside_y, violation, above, changed, hinge, weight])
+    return active, np.array(
+        [inside, inside_y, violation, above, changed, hinge, weight]
+    )
 
 
 @njit(fastmath=VECTORISED)
@@ -155,7 +175,13 @@ def decision_values_csr(data, indices, indptr, coef, offset):
 
 
 @njit()
-@takes(F=FEATURES, **LABELLED, coef=Array("(p,)", "float64"), offset=Number(), rho=Number(finite=False))
+@takes(
+    F=FEATURES,
+    **LABELLED,
+    coef=Array("(p,)", "float64"),
+    offset=Number(),
+    rho=Number(finite=False),
+)
 def most_violated_constraint(F, y, weights, coef, offset, rho):
     """The most violated constraint of a block, with its sums.
 
@@ -258,7 +284,13 @@ def _plane_rows(values, y, weights, offsets, rhos, s, t):
 
 
 @njit()
-@takes(F=FEATURES, **LABELLED, coefs=Array("(p, planes)", "float64"), offsets=PLANES, rhos=PLANES)
+@takes(
+    F=FEATURES,
+    **LABELLED,
+    coefs=Array("(p, planes)", "float64"),
+    offsets=PLANES,
+    rhos=PLANES,
+)
 def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild several planes under the labels ``y`` from the hyperplanes that generated them.
 
@@ -308,7 +340,10 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     largest = 0.0  # weights that are all equal become 1, which float32 holds exactly
     for i in range(rows):
         largest = max(largest, weights[i])
-    shares, normals = weights / (largest if largest > 0.0 else 1.0), coefs.astype(F.dtype)
+    shares, normals = (
+        weights / (largest if largest > 0.0 else 1.0),
+        coefs.astype(F.dtype),
+    )
     for start in range(0, rows, ROW_TILE):
         stop = min(start + ROW_TILE, rows)
         tile = np.ascontiguousarray(F[start:stop])
@@ -442,7 +477,11 @@ def _residuals(P, cost, A, h, at, dual, primal):
         infeasible = max(infeasible, abs(primal[i]))
     for j in range(n):
         wrong = max(wrong, abs(dual[j]))
-    return max(wrong / (1.0 + largest), infeasible / (1.0 + h[0]), _gap(at, at, 0.0) / (1.0 + abs(value)))
+    return max(
+        wrong / (1.0 + largest),
+        infeasible / (1.0 + h[0]),
+        _gap(at, at, 0.0) / (1.0 + abs(value)),
+    )
 
 
 @njit()
@@ -472,9 +511,15 @@ def _interior_point(P, cost, A, h):
             S[i, i] += at[n + i] / at[m + n + i]
         _factor(S)
         gap, aim, length = _gap(at, by, 0.0), 0.0, 0.0
-        for correcting in range(2):  # the second step is corrected by what the first one leaves
-            for j in range(m):  # correcting for the whole of a step that is cut short leads into cycles
-                products[j] = at[j] * at[m + j] + correcting * (length**2 * by[j] * by[m + j] - aim)
+        for correcting in range(
+            2
+        ):  # the second step is corrected by what the first one leaves
+            for j in range(
+                m
+            ):  # correcting for the whole of a step that is cut short leads into cycles
+                products[j] = at[j] * at[m + j] + correcting * (
+                    length**2 * by[j] * by[m + j] - aim
+                )
             _newton(L, S, V, A, at, by, dual, primal, products)
             length = min(1.0, _longest(at, by) * (TO_BOUNDARY if correcting else 1.0))
             aim = gap / m * (_gap(at, by, length) / gap) ** 3
@@ -485,7 +530,14 @@ def _interior_point(P, cost, A, h):
 
 
 @njit()
-@takes(gram=GRAM, s=PLANES, t=PLANES, C=Number(least=0), balance=Number(least=0), adaptive=Flag())
+@takes(
+    gram=GRAM,
+    s=PLANES,
+    t=PLANES,
+    C=Number(least=0),
+    balance=Number(least=0),
+    adaptive=Flag(),
+)
 def plane_qp(gram, s, t, C, balance, adaptive):
     """Solve the quadratic program over cutting planes, the dual of Wu & Zhang's eq. (11).
 
@@ -524,9 +576,16 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     """
     n, scale, bounded = s.shape[0], 0.0, balance > 0.0
     size, q = n + bounded, 1 + adaptive + 2 * bounded
-    P, cost, A, h = np.zeros((size, size)), np.zeros(size), np.zeros((q, size)), np.zeros(q)
+    P, cost, A, h = (
+        np.zeros((size, size)),
+        np.zeros(size),
+        np.zeros((q, size)),
+        np.zeros(q),
+    )
     for i in range(n):
-        scale += gram[i, i] / n  # errors are relative to 1, so the matrix is brought to this size
+        scale += (
+            gram[i, i] / n
+        )  # errors are relative to 1, so the matrix is brought to this size
     scale = scale if scale > 0.0 else 1.0
     h[0] = C
     if adaptive:
@@ -547,7 +606,13 @@ def plane_qp(gram, s, t, C, balance, adaptive):
             P[i, j] = gram[i, j] / scale
     x, rows, error = _interior_point(P, cost, A, h)
     beta = scale * (rows[q - 2] - rows[q - 1]) if bounded else 0.0
-    return x[:n], scale * rows[1] if adaptive else 1.0, scale * rows[0], beta, error <= USABLE
+    return (
+        x[:n],
+        scale * rows[1] if adaptive else 1.0,
+        scale * rows[0],
+        beta,
+        error <= USABLE,
+    )
 
 
 # -- the loop over rows in memory --------------------------------------------------------------
@@ -684,24 +749,45 @@ def _append(planes, gram, count, hyperplane, entry, row_sum, mean, inverse):
         plane[p + 3 + j] = row_sum[j] - entry[6] * mean[j]
     _represent(plane, inverse, p)
     for k in range(count + 1):
-        gram[k, count] = gram[count, k] = _dot(planes[k, p + 3 : 2 * p + 3], plane[2 * p + 3 :])
+        gram[k, count] = gram[count, k] = _dot(
+            planes[k, p + 3 : 2 * p + 3], plane[2 * p + 3 :]
+        )
 
 
 @njit()
-def _add_planes(F, y, shares, mean, inverse, planes, members, count, C, eta, least_norm2, history):
+def _add_planes(
+    F, y, shares, mean, inverse, planes, members, count, C, eta, least_norm2, history
+):
     """The cutting-plane loop; the history has room for its sweeps, and the planes for as many more."""
-    p, sweeps, status, gram = F.shape[1], 0, CONVERGED, np.empty((planes.shape[0], planes.shape[0]))
-    idle, multipliers, hyperplane = np.zeros(planes.shape[0], np.int64), np.zeros(0), np.zeros(p + 1)
+    p, sweeps, status, gram = (
+        F.shape[1],
+        0,
+        CONVERGED,
+        np.empty((planes.shape[0], planes.shape[0])),
+    )
+    idle, multipliers, hyperplane = (
+        np.zeros(planes.shape[0], np.int64),
+        np.zeros(0),
+        np.zeros(p + 1),
+    )
     for k in range(count):
         for other in range(k + 1):
-            gram[k, other] = gram[other, k] = _dot(planes[k, p + 3 : 2 * p + 3], planes[other, 2 * p + 3 :])
+            gram[k, other] = gram[other, k] = _dot(
+                planes[k, p + 3 : 2 * p + 3], planes[other, 2 * p + 3 :]
+            )
     while True:
         s = planes[:count, p + 2]
         found, rho, xi, _, solved = plane_qp(gram, s, s, C, 0.0, True)
-        if not solved:  # the last plane was too close to the others, or nothing is feasible
+        if (
+            not solved
+        ):  # the last plane was too close to the others, or nothing is feasible
             status = STALLED if sweeps > 0 else UNSOLVED
             break
-        multipliers, norm2, entry = found, _combine(planes, found, gram, mean, hyperplane), history[sweeps]
+        multipliers, norm2, entry = (
+            found,
+            _combine(planes, found, gram, mean, hyperplane),
+            history[sweeps],
+        )
         entry[0], entry[1], entry[2], entry[3] = count, rho, xi, norm2
         entry[4] = norm2 / 2 - rho + C * max(0.0, xi)
         rows = F, y, shares, hyperplane[:p], hyperplane[p], rho
@@ -725,7 +811,9 @@ def _add_planes(F, y, shares, mean, inverse, planes, members, count, C, eta, lea
 
 
 @njit()
-def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes):
+def sample_subproblem(
+    F, y, shares, mean, inverse, planes, members, signs, C, eta, norm2, most_planes
+):
     """The cutting-plane loop over rows in memory, with an adaptive threshold.
 
     Wu & Zhang, Alg. 1-3, with labels that stay fixed while planes are added.
@@ -782,7 +870,11 @@ def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, et
     >>> status, bool(((F @ hyperplane[:1] > 0) == (y > 0)).all())
     (0, True)
     """
-    (count, columns), room, signs = planes.shape, planes.shape[0] + most_planes, signs.copy()
+    (count, columns), room, signs = (
+        planes.shape,
+        planes.shape[0] + most_planes,
+        signs.copy(),
+    )
     kept, inside = np.empty((room, columns)), np.empty((room, F.shape[0]), np.int8)
     history = np.empty((most_planes + 1, 11))
     for k in range(count):
@@ -790,6 +882,8 @@ def sample_subproblem(F, y, shares, mean, inverse, planes, members, signs, C, et
         _copy(members[k], inside[k])
     given = F, y, shares, mean, inverse, kept, inside, count
     _relabel(*given, signs)
-    count, sweeps, status, multipliers, hyperplane = _add_planes(*given, C, eta, norm2, history)
+    count, sweeps, status, multipliers, hyperplane = _add_planes(
+        *given, C, eta, norm2, history
+    )
     state = kept[:count].copy(), inside[:count].copy(), signs
     return *state, multipliers, hyperplane, history[:sweeps].copy(), status

@@ -14,19 +14,35 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import Array, Flag, Signs, Whole, takes
 
-GOLDEN, MIX_1, MIX_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+GOLDEN, MIX_1, MIX_2 = map(
+    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 DIGITS = 10  # to which a fitness must differ to be better
-SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (
+    np.uint64(30),
+    np.uint64(27),
+    np.uint64(31),
+    np.uint64(11),
+)
 
-POPULATION = {"M": Array("(n, r)", "float64"), "matrix": Flag(), "population": Signs("(mu, n)", "int8")}
+POPULATION = {
+    "M": Array("(n, r)", "float64"),
+    "matrix": Flag(),
+    "population": Signs("(mu, n)", "int8"),
+}
 COUNTS = dict.fromkeys(("generations", "patience", "seed"), Whole())
 
 
 def _check_population(given):
     rows, columns = given["M"].shape
     if given["matrix"] and rows != columns:
-        raise InputError(f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}.")
-    excess, limit = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max(), given["limit"]
+        raise InputError(
+            f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}."
+        )
+    excess, limit = (
+        np.abs(given["population"].sum(axis=1, dtype=np.int64)).max(),
+        given["limit"],
+    )
     if excess > limit:
         fault = f"limit={limit} is below {excess}, the sum of a parent's labels"
         raise InputError(f"{fault}; give at least that.")
@@ -85,7 +101,9 @@ def _partner(y, i, flipped, state):
 
 
 @njit()
-def _mutate(M, matrix, y, product, excess, limit, most, order, flips, flipped, scratch, state):
+def _mutate(
+    M, matrix, y, product, excess, limit, most, order, flips, flipped, scratch, state
+):
     """Choose coordinates of y to flip; returns their number, the change of y'Ry and the new sum of y.
 
     A flip that would break the balance becomes a swap with a row of the other cluster; a row that has
@@ -124,7 +142,10 @@ def _select(M, population, products, values, excess, parents, counts, flips):
     if values[mu:].max() <= values[:mu].min():
         return False
     # Labels and their mirror image are equal but for rounding.
-    fitness, lives = np.around(-values / population.shape[1], DIGITS), np.zeros(total, np.bool_)
+    fitness, lives = (
+        np.around(-values / population.shape[1], DIGITS),
+        np.zeros(total, np.bool_),
+    )
     lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
     if lives[:mu].all():
         return False
@@ -144,8 +165,12 @@ def _select(M, population, products, values, excess, parents, counts, flips):
 
 
 @njit()
-@takes(_check_population, **POPULATION, limit=Whole(), n_offspring=Whole(least=1), **COUNTS)
-def evolve_labels(M, matrix, population, limit, n_offspring, generations, patience, seed):
+@takes(
+    _check_population, **POPULATION, limit=Whole(), n_offspring=Whole(least=1), **COUNTS
+)
+def evolve_labels(
+    M, matrix, population, limit, n_offspring, generations, patience, seed
+):
     """A (mu + nu) evolution of label vectors: Gieseke et al., Algorithm 1.
 
     In generation t (from 0) each of the offspring flips max(1, n / (t + 1)) coordinates of a random
@@ -193,7 +218,11 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
     mu, n = population.shape
     total = mu + n_offspring
     state = np.full(1, np.uint64(seed))
-    products, values, excess = np.zeros((mu, M.shape[1])), np.empty(total), np.empty(total, np.int64)
+    products, values, excess = (
+        np.zeros((mu, M.shape[1])),
+        np.empty(total),
+        np.empty(total, np.int64),
+    )
     for p in range(mu):
         y, product = population[p].astype(np.float64), products[p]
         for i in range(n):
@@ -201,7 +230,11 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
         values[p] = _dot(product, y if matrix else product)
         excess[p] = population[p].astype(np.int64).sum()
     parents, counts = np.empty(n_offspring, np.int64), np.empty(n_offspring, np.int64)
-    order, flips, flipped = np.arange(n), np.empty((n_offspring, n), np.int64), np.zeros(n, np.bool_)
+    order, flips, flipped = (
+        np.arange(n),
+        np.empty((n_offspring, n), np.int64),
+        np.zeros(n, np.bool_),
+    )
     scratch = np.empty(0 if matrix else M.shape[1])
     best = np.empty(generations)
     idle = t = 0
@@ -215,7 +248,11 @@ def evolve_labels(M, matrix, population, limit, n_offspring, generations, patien
             )  # fmt: skip
             parents[child], counts[child] = p, count
             values[mu + child], excess[mu + child] = values[p] + change, balance
-        idle = 0 if _select(M, population, products, values, excess, parents, counts, flips) else idle + 1
+        idle = (
+            0
+            if _select(M, population, products, values, excess, parents, counts, flips)
+            else idle + 1
+        )
         best[t] = 1.0 - values[:mu].max() / n
         t += 1
     return population, 1.0 - values[:mu] / n, best[:t]

@@ -9,14 +9,32 @@ dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first
 import numpy as np
 
 from mmcnb._numba import njit
-from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, Flag, FromZero, Number, Whole, takes
+from mmcnb.kernels._checks import (
+    FLOATS,
+    INTEGERS,
+    Array,
+    Flag,
+    FromZero,
+    Number,
+    Whole,
+    takes,
+)
 
 LANES = 64  # gains that are compared at once with the largest so far
 LEAST_GAIN = 1e-9  # far above rounding, far below what a move is worth
 
-ROWS = {"F": Array("(rows, p)", FLOATS), "labels": FromZero("(rows,)", INTEGERS, below="k")}
-SMOOTHED = {"R": Array("(m, m)", "float64"), "labels": FromZero("(m,)", INTEGERS, below="k")}
-SIZES = {"low": Array("(k,)", INTEGERS, least=1), "high": Array("(k,)", INTEGERS, least="low")}
+ROWS = {
+    "F": Array("(rows, p)", FLOATS),
+    "labels": FromZero("(rows,)", INTEGERS, below="k"),
+}
+SMOOTHED = {
+    "R": Array("(m, m)", "float64"),
+    "labels": FromZero("(m,)", INTEGERS, below="k"),
+}
+SIZES = {
+    "low": Array("(k,)", INTEGERS, least=1),
+    "high": Array("(k,)", INTEGERS, least="low"),
+}
 SHARES = FromZero("(k,)", "float64")
 
 
@@ -86,7 +104,9 @@ def _first_largest(values):
     best, largest = -1, -np.inf
     for start in range(0, values.shape[0], LANES):
         part, above = values[start : start + LANES], 0
-        for j in range(part.size):  # vector instructions count faster than branches compare
+        for j in range(
+            part.size
+        ):  # vector instructions count faster than branches compare
             above += part[j] > largest
         if above == 0:
             continue
@@ -120,7 +140,13 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
 
 
 @njit()
-@takes(**SMOOTHED, proportions=SHARES, amplitude=Number(least=0), decay=Number(least=0), rounds=Whole())
+@takes(
+    **SMOOTHED,
+    proportions=SHARES,
+    amplitude=Number(least=0),
+    decay=Number(least=0),
+    rounds=Whole(),
+)
 def shake(R, labels, proportions, amplitude, decay, rounds):
     """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
@@ -193,7 +219,9 @@ def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, t
         if not may_enter[d]:
             continue
         scale, total = 1.0 / (counts[d] + 1) if by_mean else 1.0, T[d]
-        constant = scale * sums[d] - (sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d])
+        constant = scale * sums[d] - (
+            sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d]
+        )
         for j in range(best.shape[0]):
             win = scale * (2.0 * total[j] + diagonal[j]) + constant
             better = (win > best[j]) & (labels[j] != d)
@@ -254,7 +282,12 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     labels = labels.astype(np.int64)
     m, k = R.shape[0], low.shape[0]
     T, counts, diagonal = _start(R, labels, k)
-    own, losses, gains, targets = np.empty(m), np.empty(m), np.empty(m), np.empty(m, np.int64)
+    own, losses, gains, targets = (
+        np.empty(m),
+        np.empty(m),
+        np.empty(m),
+        np.empty(m, np.int64),
+    )
     sums = np.zeros(k)
     for j in range(m):
         own[j] = T[labels[j], j]
@@ -263,7 +296,9 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     for step in range(most):
         forced = _allowed(counts, low, high, may_leave, may_enter)
         _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses)
-        _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, gains, targets)
+        _best_targets(
+            T, labels, counts, sums, diagonal, may_enter, by_mean, gains, targets
+        )
         for j in range(m):
             gains[j] -= losses[j]
         i = _first_largest(gains)

@@ -11,18 +11,33 @@ from mmcnb.kernels._checks import FLOATS, Array, FromZero, Starts, takes
 
 TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
-UNIT, LEAST_FLOAT32, MOST_SQUARE = 2.0**-24, 2.0**-126, 1e37  # rounding and range of float32
+UNIT, LEAST_FLOAT32, MOST_SQUARE = (
+    2.0**-24,
+    2.0**-126,
+    1e37,
+)  # rounding and range of float32
 MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
 CLOSE = 1e-12  # of a scale: a step that ends the search
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
-LEAST_WEIGHT = 2.0**-20  # of an edge, and their unit: the last bits of exp differ between processors
+LEAST_WEIGHT = (
+    2.0**-20
+)  # of an edge, and their unit: the last bits of exp differ between processors
 
 POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
 HALVES, STARTS = Array("(p,)", "float64"), Starts("(cells + 1,)", "int64", below="p")
 PROBES = Array("(rows, m)", "int64", least=-1, below="cells")
-NUMBERS, DISTANCES = Array("(rows, k)", "int64", written=True), Array("(rows, k)", "float64", written=True)
-VOTERS, WEIGHTS = FromZero("(rows, r)", "int64", below="p"), Array("(rows, r)", "float64")
-LABELS, SHARES = FromZero("(p,)", "int64", below="k"), Array("(rows, k)", FLOATS, written=True)
+NUMBERS, DISTANCES = (
+    Array("(rows, k)", "int64", written=True),
+    Array("(rows, k)", "float64", written=True),
+)
+VOTERS, WEIGHTS = (
+    FromZero("(rows, r)", "int64", below="p"),
+    Array("(rows, r)", "float64"),
+)
+LABELS, SHARES = (
+    FromZero("(p,)", "int64", below="k"),
+    Array("(rows, k)", FLOATS, written=True),
+)
 
 
 @njit()
@@ -63,9 +78,15 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
     last = scores.shape[1] - 1
     near, least = np.empty(products.shape[1], np.int64), np.empty(last + 1, np.float32)
     for a in range(members.size):
-        row_scores, row_candidates, tile = scores[members[a]], candidates[members[a]], products[a]
+        row_scores, row_candidates, tile = (
+            scores[members[a]],
+            candidates[members[a]],
+            products[a],
+        )
         worst, is_near = row_scores[last], False
-        for b in range(tile.size):  # vector instructions look faster than branches insert
+        for b in range(
+            tile.size
+        ):  # vector instructions look faster than branches insert
             tile[b] = halves[b] - tile[b]
             is_near |= tile[b] < worst
         if not is_near:
@@ -91,9 +112,15 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
 @njit()
 def _candidates(X, nodes, halves, starts, probes, kept):
     """Nodes of the smallest scores |y|²/2 - x'y of each row in float32, and these scores."""
-    halves, scores = halves.astype(np.float32), np.full((X.shape[0], kept), np.inf, np.float32)
+    halves, scores = (
+        halves.astype(np.float32),
+        np.full((X.shape[0], kept), np.inf, np.float32),
+    )
     candidates = np.full((X.shape[0], kept), -1, np.int64)
-    for some in (probes[:, :1], probes[:, 1:]):  # few nodes come closer than those of the first, nearest cell
+    for some in (
+        probes[:, :1],
+        probes[:, 1:],
+    ):  # few nodes come closer than those of the first, nearest cell
         order, first = _rows_by_cell(some, starts.size - 1)
         for cell in range(starts.size - 1):
             for start in range(first[cell], first[cell + 1], TILE_ROWS):
@@ -102,7 +129,9 @@ def _candidates(X, nodes, halves, starts, probes, kept):
                 for node in range(starts[cell], starts[cell + 1], TILE_NODES):
                     end = min(node + TILE_NODES, starts[cell + 1])
                     products = np.dot(part, nodes[node:end].astype(np.float32).T)
-                    _keep_nearest(products, halves[node:end], members, node, scores, candidates)
+                    _keep_nearest(
+                        products, halves[node:end], members, node, scores, candidates
+                    )
     return candidates, scores
 
 
@@ -142,7 +171,9 @@ def _are_nearest(x, distance, candidate, worst, longest):
     """Whether no node beyond the worst candidate can be nearer than a distance, as float32 rounds."""
     length = _length(x)
     error = _rounding(length, longest, x.size)
-    return error < np.inf and (candidate < 0 or (distance * distance - length * length) / 2 < worst - error)
+    return error < np.inf and (
+        candidate < 0 or (distance * distance - length * length) / 2 < worst - error
+    )
 
 
 @njit()
@@ -165,7 +196,8 @@ def _insert(number, distance, numbers, distances):
     """Insert a node into the nearest ones; of equal distances the smaller number comes first."""
     place = numbers.size
     while place > 0 and (
-        numbers[place - 1] < 0 or (distance, number) < (distances[place - 1], numbers[place - 1])
+        numbers[place - 1] < 0
+        or (distance, number) < (distances[place - 1], numbers[place - 1])
     ):
         if place < numbers.size:
             distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
@@ -175,7 +207,14 @@ def _insert(number, distance, numbers, distances):
 
 
 @njit()
-@takes(**POINTS, halves=HALVES, starts=STARTS, probes=PROBES, numbers=NUMBERS, distances=DISTANCES)
+@takes(
+    **POINTS,
+    halves=HALVES,
+    starts=STARTS,
+    probes=PROBES,
+    numbers=NUMBERS,
+    distances=DISTANCES,
+)
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Nearest nodes of each row of a block, among those in the cells that it looks into.
 
@@ -218,12 +257,18 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
         row_numbers, row_distances = numbers[i], distances[i]
         for number in candidates[i]:
             if number >= 0:
-                _insert(number, _distance(X, i, nodes, number), row_numbers, row_distances)
-        if _are_nearest(X[i], row_distances[-1], candidates[i, -1], scores[i, -1], longest):
+                _insert(
+                    number, _distance(X, i, nodes, number), row_numbers, row_distances
+                )
+        if _are_nearest(
+            X[i], row_distances[-1], candidates[i, -1], scores[i, -1], longest
+        ):
             continue
         row_numbers[:], row_distances[:] = -1, np.inf
         for cell in probes[i]:
-            for number in range(starts[cell], starts[cell + 1]) if cell >= 0 else range(0):
+            for number in (
+                range(starts[cell], starts[cell + 1]) if cell >= 0 else range(0)
+            ):
                 distance = _distance(X, i, nodes, number)
                 if not distance > row_distances[-1]:
                     _insert(number, distance, row_numbers, row_distances)
@@ -275,10 +320,14 @@ def nearest_centres_into(X, centres, halves, numbers):
         best, second = np.full((2, part.shape[0]), np.inf, np.float32)
         place = np.zeros(part.shape[0], np.int32)
         for number in range(scores.size):
-            _keep_two_least(products[number], scores[number], np.int32(number), best, second, place)
+            _keep_two_least(
+                products[number], scores[number], np.int32(number), best, second, place
+            )
         for i in range(part.shape[0]):
             numbers[start + i] = place[i]
-            if not np.float64(second[i]) - best[i] > 2 * _rounding(_length(part[i]), longest, part.shape[1]):
+            if not np.float64(second[i]) - best[i] > 2 * _rounding(
+                _length(part[i]), longest, part.shape[1]
+            ):
                 nearest = np.inf
                 for number in range(scores.size):
                     distance = _distance(part, i, centres, number)
@@ -316,7 +365,9 @@ def calibrated_weights(distances):
     for i in range(distances.shape[0]):
         beyond = distances[i] - distances[i, 0]
         mean = distances[i].mean()
-        start = (mean - distances[i, 0]) * share  # the scale where all but the first are equally far
+        start = (
+            mean - distances[i, 0]
+        ) * share  # the scale where all but the first are equally far
         scale = max(start if start > 0 else mean, 1e-300)
         low, high, least = 0.0, np.inf, LEAST_SCALE * mean
         for _ in range(MOST_STEPS):
@@ -329,7 +380,12 @@ def calibrated_weights(distances):
                 high = scale
             else:
                 low = scale
-            before, scale = scale, scale - (total - target) * scale / slope * scale if slope > 0 else np.nan
+            before, scale = (
+                scale,
+                scale - (total - target) * scale / slope * scale
+                if slope > 0
+                else np.nan,
+            )
             if not low < scale < high and scale != before:
                 scale = 2 * before if high == np.inf else (low + high) / 2
             if abs(scale - before) <= CLOSE * before or high <= least:

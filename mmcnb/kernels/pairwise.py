@@ -17,15 +17,25 @@ from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Whole, takes
 
 TILE_ROWS = 256  # rows whose products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
-NEAR_CSR = 2.0**10  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
+NEAR_CSR = (
+    2.0**10
+)  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
 
 # exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of Cephes' expf.
-LOG2_E, LN2_HIGH, LN2_LOW = (np.float32(x) for x in (1.44269504088896341, 0.693359375, -2.12194440e-4))
-EXP_2, EXP_3, EXP_4 = (np.float32(x) for x in (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2))
-EXP_5, EXP_6, EXP_7 = (np.float32(x) for x in (8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4))
+LOG2_E, LN2_HIGH, LN2_LOW = (
+    np.float32(x) for x in (1.44269504088896341, 0.693359375, -2.12194440e-4)
+)
+EXP_2, EXP_3, EXP_4 = (
+    np.float32(x) for x in (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2)
+)
+EXP_5, EXP_6, EXP_7 = (
+    np.float32(x) for x in (8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4)
+)
 ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
 LOWEST = np.float32(-87)  # below, exp is no normal float32 and becomes 0
-ROUND = np.float32(1.5 * 2**23)  # adding it leaves the nearest whole number in the low bits
+ROUND = np.float32(
+    1.5 * 2**23
+)  # adding it leaves the nearest whole number in the low bits
 ONE_BITS = 127 << 23
 
 # The same for float64, with as many terms of the Taylor series as float64 can see.
@@ -45,12 +55,16 @@ OUT = Array("(rows, p)", FLOATS, written=True)
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float32(x):
     """exp of x; 1 where x is above 0, which is rounding: no squared distance is negative."""
-    clamped = LOWEST if x < LOWEST else ZERO if x > ZERO else x  # written so that NaN stays NaN
+    clamped = (
+        LOWEST if x < LOWEST else ZERO if x > ZERO else x
+    )  # written so that NaN stays NaN
     rounded = clamped * LOG2_E + ROUND
     n = rounded - ROUND
     r = clamped - n * LN2_HIGH - n * LN2_LOW
     tail = EXP_2 + r * (EXP_3 + r * (EXP_4 + r * (EXP_5 + r * (EXP_6 + r * EXP_7))))
-    power = np.int32((np.float32(rounded).view(np.int32) << 23) + ONE_BITS).view(np.float32)
+    power = np.int32((np.float32(rounded).view(np.int32) << 23) + ONE_BITS).view(
+        np.float32
+    )
     return ZERO if x < LOWEST else (ONE + (r + r * r * tail)) * power
 
 
@@ -61,10 +75,14 @@ def _exp_float64(x):
     rounded = clamped * LOG2_E_64 + ROUND_64
     n = rounded - ROUND_64
     r = clamped - n * LN2_HIGH_64 - n * LN2_LOW_64
-    tail = TAYLOR[9] + r * (TAYLOR[10] + r * (TAYLOR[11] + r * (TAYLOR[12] + r * TAYLOR[13])))
+    tail = TAYLOR[9] + r * (
+        TAYLOR[10] + r * (TAYLOR[11] + r * (TAYLOR[12] + r * TAYLOR[13]))
+    )
     tail = TAYLOR[5] + r * (TAYLOR[6] + r * (TAYLOR[7] + r * (TAYLOR[8] + r * tail)))
     tail = TAYLOR[2] + r * (TAYLOR[3] + r * (TAYLOR[4] + r * tail))
-    power = np.int64((np.float64(rounded).view(np.int64) << 52) + ONE_BITS_64).view(np.float64)
+    power = np.int64((np.float64(rounded).view(np.int64) << 52) + ONE_BITS_64).view(
+        np.float64
+    )
     return 0.0 if x < LOWEST_64 else (1.0 + (r + r * r * tail)) * power
 
 
@@ -77,7 +95,9 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
         if not np.isnan(x_norm):
             for j in range(out.shape[1]):
                 exponent = scale * products[i, j] - (x_norm + b_norms[j])
-                if out.itemsize == 4:  # the compiler asks this once, outside of the loops
+                if (
+                    out.itemsize == 4
+                ):  # the compiler asks this once, outside of the loops
                     out[i, j] = _exp_float32(np.float32(exponent))
                 else:
                     out[i, j] = _exp_float64(np.float64(exponent))
@@ -174,7 +194,9 @@ def rbf_kernel_block_into(X, B, gamma, out):
     _scale_rows(B, centre, scale, scaled_B)
     b_norms = squared_norms(scaled_B).astype(X.dtype)
     for k in range(p):
-        if not b_norms[k] <= 4 * far:  # then the kernel is 0 for every row that is not far
+        if (
+            not b_norms[k] <= 4 * far
+        ):  # then the kernel is 0 for every row that is not far
             scaled_B[k] = 0
             b_norms[k] = np.inf
 
@@ -198,10 +220,17 @@ def _csr_products(data, indices, start, stop, B_T, products):
     """x·b for one row and all basis vectors."""
     products[:] = 0
     whole = start + (stop - start) // 4 * 4
-    for s in range(start, whole, 4):  # four at a time: a quarter of the loads and stores of products
+    for s in range(
+        start, whole, 4
+    ):  # four at a time: a quarter of the loads and stores of products
         x0, x1 = np.float64(data[s]), np.float64(data[s + 1])
         x2, x3 = np.float64(data[s + 2]), np.float64(data[s + 3])
-        b0, b1, b2, b3 = B_T[indices[s]], B_T[indices[s + 1]], B_T[indices[s + 2]], B_T[indices[s + 3]]
+        b0, b1, b2, b3 = (
+            B_T[indices[s]],
+            B_T[indices[s + 1]],
+            B_T[indices[s + 2]],
+            B_T[indices[s + 3]],
+        )
         for j in range(products.size):
             products[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
     for s in range(whole, stop):
@@ -259,7 +288,11 @@ def _csr_norms(data, indptr):
 @njit()
 def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
     """The rows whose norm is not NaN, by products in float32."""
-    scale, x_norms, b_norms = np.float32(2 * gamma), x_norms.astype(np.float32), b_norms.astype(np.float32)
+    scale, x_norms, b_norms = (
+        np.float32(2 * gamma),
+        x_norms.astype(np.float32),
+        b_norms.astype(np.float32),
+    )
     products = np.empty((TILE_ROWS, tiles.shape[0], SIMD_WIDTH), np.float32)
     flat = products.reshape(TILE_ROWS, -1)
     for start in range(0, x_norms.size, TILE_ROWS):
@@ -267,7 +300,16 @@ def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
         for t in range(tiles.shape[0]):
             for i in range(start, stop):
                 if not np.isnan(x_norms[i]):
-                    sum_scaled_rows(data, indices, indptr[i], indptr[i + 1], tiles, t, products, i - start)
+                    sum_scaled_rows(
+                        data,
+                        indices,
+                        indptr[i],
+                        indptr[i + 1],
+                        tiles,
+                        t,
+                        products,
+                        i - start,
+                    )
         _exp_distances(flat, scale, x_norms[start:stop], b_norms, out[start:stop])
 
 
@@ -279,8 +321,12 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
         stop = min(start + TILE_ROWS, x_norms.size)
         for i in range(start, stop):
             if not np.isnan(x_norms[i]):
-                _csr_products(data, indices, indptr[i], indptr[i + 1], B_T, products[i - start])
-        _exp_distances(products, 2 * gamma, x_norms[start:stop], b_norms, out[start:stop])
+                _csr_products(
+                    data, indices, indptr[i], indptr[i + 1], B_T, products[i - start]
+                )
+        _exp_distances(
+            products, 2 * gamma, x_norms[start:stop], b_norms, out[start:stop]
+        )
 
 
 @njit()
@@ -330,9 +376,14 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
         largest, longest = np.max(scaled_norms), np.max(b_norms)
         for i in range(x_norms.size):
             in_range = 1e-30 <= norms[i] + longest <= 1e37  # products fit float32
-            if in_range and (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR:
+            if (
+                in_range
+                and (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR
+            ):
                 near_norms[i], x_norms[i] = x_norms[i], np.nan
-        _rbf_near_rows(data, indices, indptr, tiles, near_norms, scaled_norms, gamma, out)
+        _rbf_near_rows(
+            data, indices, indptr, tiles, near_norms, scaled_norms, gamma, out
+        )
     _rbf_far_rows(data, indices, indptr, B_T, x_norms, scaled_norms, gamma, out)
     for i in range(x_norms.size):
         if np.isnan(x_norms[i]) and np.isnan(near_norms[i]):
@@ -384,7 +435,9 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
 
 
 @njit()
-def polynomial_kernel_block_csr_into(data, indices, indptr, B_T, gamma, coef0, degree, out):
+def polynomial_kernel_block_csr_into(
+    data, indices, indptr, B_T, gamma, coef0, degree, out
+):
     """Polynomial kernel between the rows of a CSR block and the basis, into ``out``.
 
     Parameters

@@ -10,7 +10,10 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, FromZero, Number, takes
 
 FEATURES, SCORES = Array("(rows, p)", FLOATS), Array("(rows, k)", "float64")
-LABELS, WEIGHTS = FromZero("(rows,)", INTEGERS, below="k"), FromZero("(rows,)", "float64")
+LABELS, WEIGHTS = (
+    FromZero("(rows,)", INTEGERS, below="k"),
+    FromZero("(rows,)", "float64"),
+)
 
 
 # Four rows at once: each number that is loaded serves several sums.
@@ -85,7 +88,9 @@ def _largest(scores, without):
 
 
 @njit()
-@takes(F=FEATURES, scores=SCORES, labels=LABELS, weights=WEIGHTS, rho=Number(finite=False))
+@takes(
+    F=FEATURES, scores=SCORES, labels=LABELS, weights=WEIGHTS, rho=Number(finite=False)
+)
 def most_violated_runner_ups(F, scores, labels, weights, rho):
     """The most violated constraint of the k-cluster margin of Crammer and Singer, with the labels held fixed.
 
@@ -134,7 +139,9 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
             continue
         margin = scores[i, c] - scores[i, r]
         top = c if margin > 0 or (margin == 0 and c < r) else r
-        own = margin if top == c else scores[i, top] - scores[i, _largest(scores[i], top)]
+        own = (
+            margin if top == c else scores[i, top] - scores[i, _largest(scores[i], top)]
+        )
         changed += weight if top != c else 0.0
         hinge += weight * max(0.0, rho - own)
         if margin <= rho:

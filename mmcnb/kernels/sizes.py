@@ -17,7 +17,10 @@ from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
 
 SCORES, WEIGHTS = Array("(n, k)", "float64"), FromZero("(n,)", "float64")
-BOUNDS = {"low": FromZero("(k,)", INTEGERS), "high": Array("(k,)", INTEGERS, least="low")}
+BOUNDS = {
+    "low": FromZero("(k,)", INTEGERS),
+    "high": Array("(k,)", INTEGERS, least="low"),
+}
 START = Array("(k,)", "float64")
 
 
@@ -26,7 +29,9 @@ def _check_sizes(given):
     total, rounding = given["weights"].sum(), 1e-9 * given["weights"].sum()
     least, most = given["low"].sum(), given["high"].sum()
     if not least - rounding <= total <= most + rounding:
-        wrong = f"low adds up to {least} and high to {most}, with rows of weight {total:g}"
+        wrong = (
+            f"low adds up to {least} and high to {most}, with rows of weight {total:g}"
+        )
         raise InputError(f"{wrong}; give bounds that this weight lies between.")
 
 
@@ -65,7 +70,9 @@ def _find(margins, weights, order, limit):
         pivot, place, weight = order[last], first, before
         for k in range(first, last):
             i = order[k]
-            if margins[i] > margins[pivot] or (margins[i] == margins[pivot] and i < pivot):
+            if margins[i] > margins[pivot] or (
+                margins[i] == margins[pivot] and i < pivot
+            ):
                 order[k], order[place] = order[place], i
                 weight += weights[i]
                 place += 1
@@ -101,7 +108,13 @@ def _order_statistic(margins, weights, low, high):
             least = min(least, margins[order[k]])
         else:
             largest = max(largest, margins[order[k]])
-    return largest + 1.0 if inside == 0 else least - 1.0 if inside >= n else (least + largest) / 2
+    return (
+        largest + 1.0
+        if inside == 0
+        else least - 1.0
+        if inside >= n
+        else (least + largest) / 2
+    )
 
 
 @njit()
@@ -177,22 +190,31 @@ def _interior(costs):
     for h in range(k):
         given = given and costs[h, k] == np.inf and costs[k, h] == np.inf
     if given:
-        distance[0, k] = distance[k, 0] = 0.0  # every size is given: one multiplier is free
+        distance[0, k] = distance[k, 0] = (
+            0.0  # every size is given: one multiplier is free
+        )
     for via in range(k + 1):
         for a in range(k + 1):
             for d in range(k + 1):
-                distance[a, d] = min(distance[a, d], distance[a, via] + distance[via, d])
+                distance[a, d] = min(
+                    distance[a, d], distance[a, via] + distance[via, d]
+                )
     b, roots = np.zeros(k), 0
     for leaving in (False, True):  # distances to each root, then from each
         for root in range(k + 1):
             farthest = -np.inf
             for node in range(k + 1):
-                farthest = max(farthest, distance[root, node] if leaving else distance[node, root])
+                farthest = max(
+                    farthest, distance[root, node] if leaving else distance[node, root]
+                )
             if farthest == np.inf:
                 continue
             roots += 1
             for h in range(k):
-                to, back = distance[h, root] - distance[k, root], distance[root, k] - distance[root, h]
+                to, back = (
+                    distance[h, root] - distance[k, root],
+                    distance[root, k] - distance[root, h],
+                )
                 b[h] += back if leaving else to
     for h in range(k):
         b[h] /= max(roots, 1)
@@ -205,17 +227,31 @@ def _flow(scores, least, most, b):
     n, k = scores.shape
     labels = _assign(scores, b)
     counts, held = np.zeros(k, np.int64), np.empty(k, np.int64)
-    low, high = np.empty(k, np.int64), np.empty(k, np.int64)  # whole: a row is never split
+    low, high = (
+        np.empty(k, np.int64),
+        np.empty(k, np.int64),
+    )  # whole: a row is never split
     for i in range(n):
         counts[labels[i]] += 1
     for h in range(k):
-        low[h], high[h] = least[h], min(most[h], n + 1)  # so many rows hold no cluster back
-        held[h] = high[h] if b[h] > 0 else low[h] if b[h] < 0 else min(max(counts[h], low[h]), high[h])
+        low[h], high[h] = (
+            least[h],
+            min(most[h], n + 1),
+        )  # so many rows hold no cluster back
+        held[h] = (
+            high[h]
+            if b[h] > 0
+            else low[h]
+            if b[h] < 0
+            else min(max(counts[h], low[h]), high[h])
+        )
     largest, excess = 0.0, np.empty(k + 1, np.int64)
     for score in scores.flat:
         largest = max(largest, abs(score))
     rounding = ROUNDING * largest
-    for _ in range(2 * k * (n + 1)):  # a path takes one row of those that are too many or too few
+    for _ in range(
+        2 * k * (n + 1)
+    ):  # a path takes one row of those that are too many or too few
         costs, rows = _costs(scores, labels, held, low, high)
         excess[k], settled = -n, True
         for h in range(k):
@@ -227,12 +263,17 @@ def _flow(scores, least, most, b):
         distance, before = _shortest(costs, excess, rounding)
         node = -1
         for candidate in range(k + 1):
-            if excess[candidate] < 0 and (node < 0 or distance[candidate] < distance[node]):
+            if excess[candidate] < 0 and (
+                node < 0 or distance[candidate] < distance[node]
+            ):
                 node = candidate
         if not np.isfinite(distance[node]):
             return b
         while before[node] >= 0:
-            a, before[node] = before[node], -1  # so that a circle ends, which NaN would make
+            a, before[node] = (
+                before[node],
+                -1,
+            )  # so that a circle ends, which NaN would make
             if node == k:
                 held[a] += 1
             elif a == k:
@@ -246,7 +287,9 @@ def _flow(scores, least, most, b):
 
 
 @njit()
-@takes(_check_sizes, scores=SCORES, **BOUNDS, weights=WEIGHTS, start=START, rounds=Whole())
+@takes(
+    _check_sizes, scores=SCORES, **BOUNDS, weights=WEIGHTS, start=START, rounds=Whole()
+)
 def size_multipliers(scores, low, high, weights, start, rounds=5):
     """What to subtract from each cluster's scores so that the largest score gives sizes within bounds.
 

@@ -16,13 +16,21 @@ from mmcnb.engine.session import FitSession
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
-from mmcnb.features.rules import ClustersPass, KeptLabels, Scores, kept_labels, likely_order
+from mmcnb.features.rules import (
+    ClustersPass,
+    KeptLabels,
+    Scores,
+    kept_labels,
+    likely_order,
+)
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples
 
-MATRICES = 2  # of the size of the sample squared: distances and kernel, or kernel and smoother
+MATRICES = (
+    2  # of the size of the sample squared: distances and kernel, or kernel and smoother
+)
 MOST_STEPS = 30  # of labels on a larger sample
 SMALLER_SAMPLE = "a smaller sample_size needs less"
 
@@ -74,12 +82,16 @@ class LandmarkSample:
     def ridge_map(self, alpha: float) -> RidgeMap:
         """The coordinates in which a ridge, given per row, is the identity."""
         axes = self.features.axes / np.sqrt(self.features.variances + alpha)
-        return RidgeMap(np.ascontiguousarray(self.normalization @ axes), self.features.mean @ axes)
+        return RidgeMap(
+            np.ascontiguousarray(self.normalization @ axes), self.features.mean @ axes
+        )
 
     def model(self, session: FitSession, alpha: float) -> Model:
         """The model of these landmarks, still without a rule."""
         empty = Scores(np.empty((0, 0)), np.empty(0))
-        return Model(empty, self.kernel, self.basis, session.scaling, ridge=self.ridge_map(alpha))
+        return Model(
+            empty, self.kernel, self.basis, session.scaling, ridge=self.ridge_map(alpha)
+        )
 
 
 # -- all rows ----------------------------------------------------------------------------------
@@ -103,7 +115,11 @@ class LabelSumsPass(ClustersPass):
         """Sums of one block."""
         labels, weights = self.rule.label(rows), self.weights_of(start, stop)
         sums, sizes = kernels.cluster_row_sums(rows, labels, self.n_clusters, weights)
-        changed = weights if self.before is None else weights[self.before.label(rows) != labels]
+        changed = (
+            weights
+            if self.before is None
+            else weights[self.before.label(rows) != labels]
+        )
         return self.total_of(labels, start, sums, sizes, float(changed.sum()))
 
 
@@ -144,8 +160,14 @@ class LabelledRows:
     @property
     def one_against_all_objective(self) -> float:
         """Q, by means and sizes: Pahikkala et al., eq. (10), with a centred kernel."""
-        k, n, sums = self.sizes.shape[0], self.sizes.sum(), self.means * self.sizes[:, None]
-        return float(k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n)
+        k, n, sums = (
+            self.sizes.shape[0],
+            self.sizes.sum(),
+            self.means * self.sizes[:, None],
+        )
+        return float(
+            k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n
+        )
 
 
 def label_step(
@@ -200,13 +222,20 @@ def label_step(
     low, high = before.bounds
     # Sums in place of means need sizes that are equal: of others the larger would win the rows between.
     by_sum = not config.sizes_are_free and np.ptp(low) == 0
-    rule = mapped.scores(before.means, before.sizes / before.sizes.sum() if by_sum else None)
+    rule = mapped.scores(
+        before.means, before.sizes / before.sizes.sum() if by_sum else None
+    )
     given = low, high, sample.features.weights, before.multipliers
     multipliers = kernels.size_multipliers(rule.decide(sample.values), *given)
     rule = rule.shifted(multipliers)
     if once:
         order = likely_order(rule, rows, sample.values)
-        rule, multipliers, low, high = rule.ordered(order), multipliers[order], low[order], high[order]
+        rule, multipliers, low, high = (
+            rule.ordered(order),
+            multipliers[order],
+            low[order],
+            high[order],
+        )
     compared = None if once else before.rule
     sweep = LabelSumsPass(weights, rule, compared, kept=kept)
     sums, sizes, changed, first, labels = session.engine.run(sweep, rows, stage)
@@ -214,10 +243,18 @@ def label_step(
     settled = compared is not None and changed <= 0.01 * float(sizes.sum())
     order = np.argsort(first, kind="stable")
     bounds, means = (low[order], high[order]), mapped.means(sums[order], sizes[order])
-    rule, multipliers, in_order = rule.ordered(order), multipliers[order], kept_labels(session, labels, order)
-    found = LabelledRows(rule, bounds, means, sizes[order], multipliers, settled, in_order)
+    rule, multipliers, in_order = (
+        rule.ordered(order),
+        multipliers[order],
+        kept_labels(session, labels, order),
+    )
+    found = LabelledRows(
+        rule, bounds, means, sizes[order], multipliers, settled, in_order
+    )
     objective = found.mean_objective
-    session.record({"stage": stage, "round": number, "objective": objective, "changed": changed})
+    session.record(
+        {"stage": stage, "round": number, "objective": objective, "changed": changed}
+    )
     return found
 
 
@@ -239,7 +276,9 @@ def label_all_rows(
     """
     weights, mapped = sample.features.weights, sample.ridge_map(config.alpha)
     step = partial(label_step, session, config, sample, mapped)
-    sums, sizes = kernels.cluster_row_sums(sample.values, labels, config.n_clusters, weights)
+    sums, sizes = kernels.cluster_row_sums(
+        sample.values, labels, config.n_clusters, weights
+    )
     bounds, zeros = config.bounds_by_size(sizes), np.zeros(config.n_clusters)
     found = LabelledRows(None, bounds, mapped.means(sums, sizes), sizes, zeros)
     if larger is not None:

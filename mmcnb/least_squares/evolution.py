@@ -14,7 +14,9 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import Weights, row_shares
 
-SAME_FITNESS = 1e-9  # smaller differences are rounding, which is not the same on every processor
+SAME_FITNESS = (
+    1e-9  # smaller differences are rounding, which is not the same on every processor
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class Evolved:
     start: int = 0
 
 
-def balanced_labels(n_samples: int, limit: int, random_state: np.random.RandomState) -> np.ndarray:
+def balanced_labels(
+    n_samples: int, limit: int, random_state: np.random.RandomState
+) -> np.ndarray:
     """A coin flip for each row, then random rows of the larger side turned until abs(sum) is at most limit.
 
     Examples
@@ -107,7 +111,9 @@ def evolve(
     n = M.shape[0]
     limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
     patience = -(-10 * n // n_offspring) if patience is None else patience
-    population = np.array([balanced_labels(n, limit, random_state) for _ in range(n_parents)])
+    population = np.array(
+        [balanced_labels(n, limit, random_state) for _ in range(n_parents)]
+    )
     seed = random_state.randint(2**31 - 1)
     limits = limit, n_offspring, max_generations, patience
     last, fitness, best = kernels.evolve_labels(M, matrix, population, *limits, seed)
@@ -116,7 +122,11 @@ def evolve(
 
 
 def run_evolutions(
-    engine: Engine, fitness: "Fitness", seeds: Sequence[int], record: Record, **settings: Any
+    engine: Engine,
+    fitness: "Fitness",
+    seeds: Sequence[int],
+    record: Record,
+    **settings: Any,
 ) -> list[Evolved]:
     """Evolutions from several seeds, the lowest F first.
 
@@ -142,7 +152,9 @@ def run_evolutions(
     def run_start(start: tuple[int, int], record: Record) -> Evolved:
         number, seed = start
         random_state = np.random.RandomState(seed)
-        found = evolve(fitness.M, matrix=fitness.matrix, random_state=random_state, **settings)
+        found = evolve(
+            fitness.M, matrix=fitness.matrix, random_state=random_state, **settings
+        )
         last = len(found.best)
         for generation in sorted({*(2**k for k in range(last.bit_length())), last}):
             row = {"stage": "sample", "start": number, "generation": generation}
@@ -194,9 +206,15 @@ class MatrixFitness:
 
     matrix = True
 
-    def __init__(self, K: np.ndarray, alpha: float, weights: Weights = None, centre: bool = True) -> None:
+    def __init__(
+        self, K: np.ndarray, alpha: float, weights: Weights = None, centre: bool = True
+    ) -> None:
         m, shares = K.shape[0], row_shares(K.shape[0], weights)
-        self.shares, self.ridge, self.means = shares, alpha * m, shares @ K if centre else None
+        self.shares, self.ridge, self.means = (
+            shares,
+            alpha * m,
+            shares @ K if centre else None,
+        )
         if self.means is not None:
             K -= self.means
             K -= (self.means - self.means @ shares)[:, None]
@@ -278,7 +296,9 @@ class FeatureFitness:
         z -= mean
         variances, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
         kept = variances > SMALLEST_VARIANCE * max(variances[-1], np.finfo(float).tiny)
-        axes = axes[:, kept] / np.sqrt(m * (variances[kept] + alpha))  # the ridge is diagonal along them
+        axes = axes[:, kept] / np.sqrt(
+            m * (variances[kept] + alpha)
+        )  # the ridge is diagonal along them
         self.M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
         self.shares, self.axes, self.centre = shares, normalization @ axes, mean @ axes
 

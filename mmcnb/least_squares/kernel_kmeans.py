@@ -33,7 +33,11 @@ class MeanSumsPass(LabelSumsPass):
         total_variance = 0.0
         if self.total_variance_of is not None:
             norms = (self.total_variance_of.decide(rows) ** 2).sum(axis=1)
-            total_variance = float(norms.sum() if self.weights is None else self.weights[start:stop] @ norms)
+            total_variance = float(
+                norms.sum()
+                if self.weights is None
+                else self.weights[start:stop] @ norms
+            )
         return [sums, sizes, total_variance, *rest]
 
 
@@ -100,10 +104,17 @@ def lloyd(
     """
     total_variance, before = 0.0, np.inf
     for number in range(max_iter):
-        sweep = MeanSumsPass(weights, mapped.scores(means), None, None if number else mapped)
+        sweep = MeanSumsPass(
+            weights, mapped.scores(means), None, None if number else mapped
+        )
         row_sums, sizes, found, first, _ = run(sweep)
         order = np.argsort(first, kind="stable")
-        rule, row_sums, sizes, means = sweep.rule.ordered(order), row_sums[order], sizes[order], means[order]
+        rule, row_sums, sizes, means = (
+            sweep.rule.ordered(order),
+            row_sums[order],
+            sizes[order],
+            means[order],
+        )
         renewed = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
         total_variance += found
         inertia = max(0.0, total_variance - float(sizes @ (renewed**2).sum(axis=1)))

@@ -40,7 +40,9 @@ class Partition:
     start: int = 0
 
 
-def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool = False) -> np.ndarray:
+def smoother(
+    K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool = False
+) -> np.ndarray:
     """The matrix that maps labels to the fitted values of kernel ridge regression.
 
     Parameters
@@ -73,7 +75,9 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool =
     """
     if not ridge > 0:
         raise InputError(f"The ridge must be positive, not {ridge}.")
-    A = np.array(K.T if overwrite else K, np.float64, order="F", copy=None if overwrite else True)
+    A = np.array(
+        K.T if overwrite else K, np.float64, order="F", copy=None if overwrite else True
+    )
     if centre:
         means = A.mean(axis=0)
         A -= means
@@ -83,7 +87,9 @@ def smoother(K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool =
     if not failed:
         A, failed = dpotri(A, lower=True, overwrite_c=True)
     if failed or not np.isfinite(A.diagonal()).all():
-        raise InputError("The kernel matrix is not positive definite: scale columns, or take a larger alpha.")
+        raise InputError(
+            "The kernel matrix is not positive definite: scale columns, or take a larger alpha."
+        )
     R = A.T  # C-ordered: its upper triangle holds the inverse
     R *= -ridge
     R.flat[:: R.shape[0] + 1] += 1.0
@@ -102,7 +108,9 @@ def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
     >>> mean_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([0, 0, 1, 1]), 2)
     2.0
     """
-    row_sums, counts = kernels.cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
+    row_sums, counts = kernels.cluster_row_sums(
+        R, labels, n_clusters, np.ones(R.shape[0])
+    )
     sums = np.array([row_sums[h, labels == h].sum() for h in range(n_clusters)])
     return float((sums / np.maximum(counts, 1)).sum())
 
@@ -123,12 +131,18 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
         return np.full(n_clusters, 1 / n_clusters)
     shares = plain_values(cluster_sizes, "cluster_sizes").astype(np.float64)
     if shares.shape != (n_clusters,):
-        fault = f"cluster_sizes must hold one share for each of the {n_clusters} clusters"
+        fault = (
+            f"cluster_sizes must hold one share for each of the {n_clusters} clusters"
+        )
         raise InputError(f"{fault}, not {shares.size}.")
     if not (shares > 0).all():
-        raise InputError(f"cluster_sizes must be positive, and {shares.min():g} is not; give shares above 0.")
+        raise InputError(
+            f"cluster_sizes must be positive, and {shares.min():g} is not; give shares above 0."
+        )
     if not abs(shares.sum() - 1) <= 1e-6:
-        raise InputError(f"cluster_sizes must sum to 1, not to {shares.sum():g}; divide them by their sum.")
+        raise InputError(
+            f"cluster_sizes must sum to 1, not to {shares.sum():g}; divide them by their sum."
+        )
     return shares / shares.sum()
 
 
@@ -143,11 +157,17 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
     [[45, 45], [55, 55]]
     """
     slack = 1e-9 * total  # 55.000000000000007 rows are 55
-    low = np.maximum(1, np.floor(total * shares * (1 - tolerance) + slack)).astype(np.int64)
-    high = np.maximum(low, np.ceil(total * shares * (1 + tolerance) - slack)).astype(np.int64)
+    low = np.maximum(1, np.floor(total * shares * (1 - tolerance) + slack)).astype(
+        np.int64
+    )
+    high = np.maximum(low, np.ceil(total * shares * (1 + tolerance) - slack)).astype(
+        np.int64
+    )
     if low.sum() > total + slack:
         fault = f"{low.size} clusters of these sizes need more than {total:g} rows"
-        raise InputError(f"{fault}; give other cluster_sizes, fewer clusters, or more rows.")
+        raise InputError(
+            f"{fault}; give other cluster_sizes, fewer clusters, or more rows."
+        )
     return low, high
 
 
@@ -165,4 +185,6 @@ def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
     if least * n_clusters > whole:
         fault = f"{n_clusters} clusters of {least} rows need more than {total:g} rows"
         raise InputError(f"{fault}; give fewer clusters.")
-    return np.full(n_clusters, least), np.full(n_clusters, whole - least * (n_clusters - 1))
+    return np.full(n_clusters, least), np.full(
+        n_clusters, whole - least * (n_clusters - 1)
+    )

@@ -22,7 +22,9 @@ from mmcnb.least_squares import objective
 from mmcnb.least_squares.objective import Bounds, Partition, mean_objective
 
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
-SCANNING_STARTS = 2  # starts that try every proportion; each costs as much as five others
+SCANNING_STARTS = (
+    2  # starts that try every proportion; each costs as much as five others
+)
 MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 TIE = 1e-6  # of J: smaller differences are rounding
 # Measured by `python -m benchmarks rls`, section "defaults".
@@ -90,7 +92,9 @@ class PartitionConfig:
 
     def smoother(self, K: np.ndarray, overwrite: bool = False) -> np.ndarray:
         """Smoother of a kernel matrix at the ridge of the search; it may take the place of the matrix."""
-        return objective.smoother(K, self.search_alpha(K.shape[0]) * K.shape[0], overwrite=overwrite)
+        return objective.smoother(
+            K, self.search_alpha(K.shape[0]) * K.shape[0], overwrite=overwrite
+        )
 
     @property
     def is_mixed(self) -> bool:
@@ -105,7 +109,9 @@ class PartitionConfig:
 
     def floor(self, total: float) -> Bounds:
         """Size constraints with a minimum only."""
-        least = 0.5 if self.min_share is None else self.min_share  # measured by `python -m benchmarks rls`
+        least = (
+            0.5 if self.min_share is None else self.min_share
+        )  # measured by `python -m benchmarks rls`
         return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
@@ -120,7 +126,9 @@ class PartitionConfig:
         return np.sort(objective.target_shares(self.cluster_sizes, self.n_clusters))
 
 
-def random_labels(n_samples: int, shares: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+def random_labels(
+    n_samples: int, shares: np.ndarray, random_state: np.random.RandomState
+) -> np.ndarray:
     """Random labels in the given proportions, no cluster empty.
 
     Examples
@@ -132,12 +140,18 @@ def random_labels(n_samples: int, shares: np.ndarray, random_state: np.random.Ra
     """
     clusters = np.arange(shares.shape[0])
     edges = np.maximum.accumulate(np.rint(np.cumsum(shares) * n_samples) - clusters - 1)
-    rest = np.searchsorted(edges[:-1], np.arange(n_samples - clusters.shape[0]), side="right")
+    rest = np.searchsorted(
+        edges[:-1], np.arange(n_samples - clusters.shape[0]), side="right"
+    )
     return random_state.permutation(np.concatenate([clusters, rest]))
 
 
 def partition_starts(
-    n_init: int, n_samples: int, shares: np.ndarray, random_state: np.random.RandomState, points: Any = None
+    n_init: int,
+    n_samples: int,
+    shares: np.ndarray,
+    random_state: np.random.RandomState,
+    points: Any = None,
 ) -> Iterator[np.ndarray]:
     """Starting labels: k-means of the points (where given) and random ones by turns.
 
@@ -150,14 +164,20 @@ def partition_starts(
     """
     for number in range(n_init):
         seed = random_state.randint(2**31 - 1)
-        if points is not None and points.shape[1] > 0 and number % 2 == 0:  # equal rows have no columns
+        if (
+            points is not None and points.shape[1] > 0 and number % 2 == 0
+        ):  # equal rows have no columns
             from sklearn.cluster import KMeans
             from sklearn.exceptions import ConvergenceWarning
 
             # Few rows: more threads would wait for one another longer than they work.
             with single_threaded(), warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
-                fitted = KMeans(shares.shape[0], n_init=1, random_state=seed).fit(points)
+                warnings.simplefilter(
+                    "ignore", ConvergenceWarning
+                )  # fewer different rows than clusters
+                fitted = KMeans(shares.shape[0], n_init=1, random_state=seed).fit(
+                    points
+                )
             yield fitted.labels_.astype(np.int64)
         else:
             yield random_labels(n_samples, shares, np.random.RandomState(seed))
@@ -176,7 +196,10 @@ def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
         # Amplitude, decay and rounds: Pahikkala et al., eq. (11) with s = 20.
         return 1.0, 0.5, 21
     # Measured by `python -m benchmarks rls`.
-    amplitude, (decay, rounds) = (1.0, 0.5, 0.25)[number % 3], ((0.5, 21), (0.8, 41))[number // 2 % 2]
+    amplitude, (decay, rounds) = (
+        (1.0, 0.5, 0.25)[number % 3],
+        ((0.5, 21), (0.8, 41))[number // 2 % 2],
+    )
     return amplitude, decay, rounds
 
 
@@ -240,14 +263,23 @@ def local_search(
     bounds = (np.ones(k, np.int64), np.full(k, m)) if paper else config.bounds(m)
     scan = config.sizes_are_free and k == 2 and not paper
     # Proportions of the larger of two clusters, measured by `python -m benchmarks rls`.
-    targets = [np.array([p, 1 - p]) for p in (0.5, 0.6, 0.7, 0.8, 0.9)] if scan else [shares]
+    targets = (
+        [np.array([p, 1 - p]) for p in (0.5, 0.6, 0.7, 0.8, 0.9)] if scan else [shares]
+    )
     given = points if config.search == "shaking" else None
-    labelings = list(enumerate(partition_starts(config.n_init, m, shares, random_state, given)))
-    starts = [(*one, np.arange(m) if paper else random_state.permutation(m)) for one in labelings]
+    labelings = list(
+        enumerate(partition_starts(config.n_init, m, shares, random_state, given))
+    )
+    starts = [
+        (*one, np.arange(m) if paper else random_state.permutation(m))
+        for one in labelings
+    ]
 
     def attempt(start: tuple[int, np.ndarray, np.ndarray]) -> Partition:
         ends = _ends(R, config, start, targets, bounds)
-        return best_partition(Partition(end, mean_objective(R, end, k), start[0]) for end in ends)
+        return best_partition(
+            Partition(end, mean_objective(R, end, k), start[0]) for end in ends
+        )
 
     each = engine.each if engine else map
     found = list(each(attempt, starts[:SCANNING_STARTS]))
@@ -256,11 +288,18 @@ def local_search(
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
     found += each(attempt, starts[SCANNING_STARTS:])
     found.sort(key=lambda partition: -round(partition.objective / TIE))
-    return [Partition(canonical_labels(one.labels), one.objective, one.start) for one in found]
+    return [
+        Partition(canonical_labels(one.labels), one.objective, one.start)
+        for one in found
+    ]
 
 
 def _ends(
-    R: np.ndarray, config: PartitionConfig, start: tuple[int, Any, Any], targets: Any, bounds: Any
+    R: np.ndarray,
+    config: PartitionConfig,
+    start: tuple[int, Any, Any],
+    targets: Any,
+    bounds: Any,
 ) -> list[np.ndarray]:
     """Labels that the search of one start ends with, for each target proportion."""
     (number, labels, order), most = start, MOST_MOVES * R.shape[0]
@@ -329,15 +368,27 @@ def partition_sample(
         return Partition(labels, mean_objective(R, labels, k), start)
 
     def run_start(start: int, record: Record) -> Partition:
-        return scored(regularization_path(features, flips[start - first_path], bounds, path), start)
+        return scored(
+            regularization_path(features, flips[start - first_path], bounds, path),
+            start,
+        )
 
-    paths = range(first_path, first_path + PATH_STARTS) if config.is_mixed or R is None else []
+    paths = (
+        range(first_path, first_path + PATH_STARTS)
+        if config.is_mixed or R is None
+        else []
+    )
     found = run_starts(engine, run_start, paths)
     if R is not None:
-        found = local_search(R, config, random_state, features.z[:, :LEADING], engine) + found
+        found = (
+            local_search(R, config, random_state, features.z[:, :LEADING], engine)
+            + found
+        )
     if refine is not None:
         chosen = sorted(sorted(found, key=_rank)[:REFINED], key=lambda one: one.start)
-        for one, labels in zip(chosen, run_starts(engine, refine, chosen, record), strict=True):
+        for one, labels in zip(
+            chosen, run_starts(engine, refine, chosen, record), strict=True
+        ):
             refined = one if labels is None else scored(labels, one.start)
             # A smaller gain of J does not replace labels of the local search.
             gain = 0.0 if one.start >= first_path else 0.01
@@ -359,7 +410,11 @@ def partition_seconds(rows: int, n_clusters: int) -> float:
 
 
 def size_constrained_step(
-    features: PrincipalFeatures, labels: np.ndarray, alpha: float, bounds: Bounds, start: np.ndarray
+    features: PrincipalFeatures,
+    labels: np.ndarray,
+    alpha: float,
+    bounds: Bounds,
+    start: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One label step under size constraints: argmax over h of z'·S'_h - b_h, and the multipliers b.
 
@@ -418,7 +473,9 @@ def regularization_path(
         # Most labels settle in five steps.
         for _ in range(12):
             before = labels
-            labels, multipliers = size_constrained_step(features, labels, alpha, bounds, multipliers)
+            labels, multipliers = size_constrained_step(
+                features, labels, alpha, bounds, multipliers
+            )
             if np.array_equal(labels, before):
                 break
     return labels

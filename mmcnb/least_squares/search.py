@@ -45,7 +45,9 @@ def landmark_sample(
         fault = f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}"
         raise InputError(f"{fault}; give more landmarks.")
     if given is None:
-        given = nystroem.choose_landmarks(sample, n_landmarks, random_state, weights, may_be_sparse=True)
+        given = nystroem.choose_landmarks(
+            sample, n_landmarks, random_state, weights, may_be_sparse=True
+        )
         check_places(given.shape[0], n_clusters)
     values, normalization = nystroem.landmark_values(sample, kernel, given)
     features = nystroem.principal_features(values @ normalization, weights)
@@ -87,24 +89,37 @@ class SearchSettings:
 
     def searched_rows(self, n_samples: int) -> int:
         """Rows of the sample that is searched."""
-        return min(self.sample_size or all_rows.rows_of_sample(self.partition.n_clusters), n_samples)
+        return min(
+            self.sample_size or all_rows.rows_of_sample(self.partition.n_clusters),
+            n_samples,
+        )
 
 
-def search_needs(rows: RowShape, settings: SearchSettings, max_passes: int = 3) -> FitNeeds:
+def search_needs(
+    rows: RowShape, settings: SearchSettings, max_passes: int = 3
+) -> FitNeeds:
     """Bytes and work of a fit that draws the rows that it searches, and no more."""
     k, own = settings.partition.n_clusters, settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
-    needs = landmark_needs(rows, n_landmarks, searched, candidates=2, stays_sparse=own is None)
+    needs = landmark_needs(
+        rows, n_landmarks, searched, candidates=2, stays_sparse=own is None
+    )
     routines = {**needs.routines, **partition.PARTITION_ROUTINES}
-    needs = replace(needs, search_seconds=partition.partition_seconds(searched, k), routines=routines)
+    needs = replace(
+        needs,
+        search_seconds=partition.partition_seconds(searched, k),
+        routines=routines,
+    )
     work = needs.work_bytes + all_rows.matrix_bytes(searched)
     likely = max_passes - 1  # the last pass labels, too
     return replace(needs, work_bytes=work, sweeps=max_passes, likely_sweeps=likely)
 
 
 def search(
-    session: FitSession, settings: SearchSettings, refine: Callable[[LandmarkSample], Refine] | None = None
+    session: FitSession,
+    settings: SearchSettings,
+    refine: Callable[[LandmarkSample], Refine] | None = None,
 ) -> tuple[LandmarkSample, list[Partition]]:
     """Cluster the sample of a fit, in landmark features.
 
@@ -129,26 +144,48 @@ def search(
     InputError
         If there are fewer rows, distinct rows or landmarks than clusters.
     """
-    config, rows, random_state = settings.partition, session.sample, session.random_state
+    config, rows, random_state = (
+        settings.partition,
+        session.sample,
+        session.random_state,
+    )
     weights = all_rows.relative_weights(session.sample_weights)
     check_clusters(config.n_clusters, rows, session.samples.n_samples)
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
-    kernel, own = Kernel(settings.kernel, gamma, settings.degree, settings.coef0), settings.landmarks
+    kernel, own = (
+        Kernel(settings.kernel, gamma, settings.degree, settings.coef0),
+        settings.landmarks,
+    )
     if own is not None:
         own = nystroem.scaled_landmarks(own, rows, session.scaling)
     size = min(rows.shape[0], settings.n_landmarks)
 
     def smoother() -> np.ndarray | None:
-        return None if weights is not None else config.smoother(kernel_matrix(rows, kernel), overwrite=True)
+        return (
+            None
+            if weights is not None
+            else config.smoother(kernel_matrix(rows, kernel), overwrite=True)
+        )
 
-    landmarks = partial(landmark_sample, rows, weights, kernel, size, config.n_clusters, random_state, own)
+    landmarks = partial(
+        landmark_sample,
+        rows,
+        weights,
+        kernel,
+        size,
+        config.n_clusters,
+        random_state,
+        own,
+    )
     R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
     given = session.engine, R, sample.features, config, random_state
     tried = None if refine is None else refine(sample)
     return sample, partition.partition_sample(*given, tried, session.record)
 
 
-def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes: int = 3) -> FitResult:
+def fit_least_squares(
+    session: FitSession, settings: SearchSettings, max_passes: int = 3
+) -> FitResult:
     """Cluster a sample, label all rows by its clusters, and renew the model pass by pass.
 
     Parameters
@@ -165,10 +202,14 @@ def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes:
     FitResult
         The fit by least squares.
     """
-    sample, found = search(session.of_size(settings.searched_rows(session.samples.n_samples)), settings)
+    sample, found = search(
+        session.of_size(settings.searched_rows(session.samples.n_samples)), settings
+    )
     config, best = settings.partition, found[0]
     for one in found:
-        session.record({"stage": "sample", "start": one.start, "objective": one.objective})
+        session.record(
+            {"stage": "sample", "start": one.start, "objective": one.objective}
+        )
     model = sample.model(session, config.alpha)
     rows = session.cached(model.features(session.samples))
     larger = None
@@ -177,12 +218,29 @@ def fit_least_squares(session: FitSession, settings: SearchSettings, max_passes:
     given = session, config, sample, rows, best.labels, max_passes
     labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
     gamma, sizes = sample.kernel.gamma, whole_numbers(labelled.sizes.tolist())
-    attributes = {"objective": labelled.mean_objective, "gamma": gamma, "alpha": config.alpha}
+    attributes = {
+        "objective": labelled.mean_objective,
+        "gamma": gamma,
+        "alpha": config.alpha,
+    }
     attributes |= {"converged": labelled.settled}
-    report = {"sizes": sizes, "one_against_all_objective": labelled.one_against_all_objective}
+    report = {
+        "sizes": sizes,
+        "one_against_all_objective": labelled.one_against_all_objective,
+    }
     report |= {"sample_objective": float(best.objective), "gamma": gamma}
     empty = int((labelled.sizes == 0).sum())
-    remedy = "lower min_share" if config.sizes_are_free else "give fewer clusters, or other cluster_sizes"
-    warnings = [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."] if empty else []
+    remedy = (
+        "lower min_share"
+        if config.sizes_are_free
+        else "give fewer clusters, or other cluster_sizes"
+    )
+    warnings = (
+        [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."]
+        if empty
+        else []
+    )
     model, kept_labels = replace(model, rule=labelled.rule), labelled.kept
-    return FitResult(model, rows, attributes, report, warnings=warnings, kept_labels=kept_labels)
+    return FitResult(
+        model, rows, attributes, report, warnings=warnings, kept_labels=kept_labels
+    )

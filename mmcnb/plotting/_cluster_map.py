@@ -9,7 +9,11 @@ import numpy as np
 
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
-from mmcnb.features.nystroem import normalization_of, principal_directions, total_variance_of
+from mmcnb.features.nystroem import (
+    normalization_of,
+    principal_directions,
+    total_variance_of,
+)
 from mmcnb.plotting._rows import drawn_rows
 from mmcnb.plotting._style import new_axes, scatter_clusters
 from mmcnb.samples.matrix import as_matrix
@@ -111,7 +115,11 @@ class ClusterMapDisplay:
 
         check_is_fitted(estimator, "model_")
         sample, samples, rows = drawn_rows(estimator, X, sample_size, random_state)
-        labels = estimator.predict(sample) if labels is None else labels_of_rows(labels, None, samples)[rows]
+        labels = (
+            estimator.predict(sample)
+            if labels is None
+            else labels_of_rows(labels, None, samples)[rows]
+        )
         points, ratio = _principal_plane(_seen(estimator.model_, sample))
         return cls(points, labels, ratio, samples.n_samples).plot(ax=ax, **scatter)
 
@@ -131,8 +139,12 @@ class ClusterMapDisplay:
         """
         ax = ax or new_axes()
         title = f"{len(self.labels):,} of {self.n_samples:,} rows"
-        self.scatter_, self.legend_ = scatter_clusters(ax, self.points, self.labels, title, **scatter)
-        for name, ratio, axis in zip("12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True):
+        self.scatter_, self.legend_ = scatter_clusters(
+            ax, self.points, self.labels, title, **scatter
+        )
+        for name, ratio, axis in zip(
+            "12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True
+        ):
             axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])
         ax.set_aspect("equal", adjustable="box")
@@ -145,7 +157,9 @@ def _seen(model: Any, samples: Any) -> Any:
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
-    basis = model.basis[:: -(-model.basis.shape[0] // 500)]  # more vectors would not be seen
+    basis = model.basis[
+        :: -(-model.basis.shape[0] // 500)
+    ]  # more vectors would not be seen
     mapped = KernelSamples(rows, model.kernel.against(basis), np.dtype(np.float64))
     values = mapped.block(0, rows.n_samples)
     if isinstance(model.kernel, MultipleKernels):
@@ -157,10 +171,15 @@ def _seen(model: Any, samples: Any) -> Any:
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Values of several kernels in coordinates of their weighted sum, each scaled to a variance of 1."""
     columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
-    parts = [values[:, one] @ normalization_of(gram) for one, gram in zip(columns, grams, strict=True)]
+    parts = [
+        values[:, one] @ normalization_of(gram)
+        for one, gram in zip(columns, grams, strict=True)
+    ]
     variances = np.array([total_variance_of(part, None) for part in parts])
     # A variance of 0: the rows drawn are equal.
-    scales = np.sqrt(np.abs(model.kernel_weights) / np.where(variances > 0, variances, 1.0))
+    scales = np.sqrt(
+        np.abs(model.kernel_weights) / np.where(variances > 0, variances, 1.0)
+    )
     return np.hstack([part * scale for part, scale in zip(parts, scales, strict=True)])
 
 

@@ -53,7 +53,9 @@ class ClusterDisplay:
     500
     """
 
-    def __init__(self, points: np.ndarray, labels: np.ndarray, names: tuple[str, str] = ("", "")) -> None:
+    def __init__(
+        self, points: np.ndarray, labels: np.ndarray, names: tuple[str, str] = ("", "")
+    ) -> None:
         self.points, self.labels, self.names = points, labels, names
 
     @classmethod
@@ -98,7 +100,11 @@ class ClusterDisplay:
         """
         sample, *_ = drawn_rows(estimator, X, sample_size, random_state)
         # Estimators of other libraries take no Samples.
-        rows: Any = sample if hasattr(estimator, "model_") else as_matrix(sample.block(0, sample.n_samples))
+        rows: Any = (
+            sample
+            if hasattr(estimator, "model_")
+            else as_matrix(sample.block(0, sample.n_samples))
+        )
         labels = np.asarray(estimator.predict(rows))
         points, names = two_columns(sample, features, labels)
         return cls(points, labels, names).plot(ax=ax, **scatter)
@@ -157,7 +163,9 @@ class ClusterDisplay:
         ClusterDisplay
         """
         ax = ax or new_axes()
-        self.scatter_, self.legend_ = scatter_clusters(ax, self.points, self.labels, **scatter)
+        self.scatter_, self.legend_ = scatter_clusters(
+            ax, self.points, self.labels, **scatter
+        )
         ax.set(xlabel=label_text(self.names[0]), ylabel=label_text(self.names[1]))
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -20,7 +20,9 @@ from mmcnb.samples import Samples
 from mmcnb.stores.atomic import atomic_write
 
 
-def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, labels: Any = None) -> None:
+def write_report(
+    path: Any, estimator: Any, explanation: Any, samples: Samples, labels: Any = None
+) -> None:
     """Write a page about a fit to one file, whole or not at all.
 
     Parameters
@@ -37,7 +39,9 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
         Clusters that the map shows in place of those of the model.
     """
     report, k = estimator.report_, (explanation.clusters["cluster"] != -1).sum()
-    n_columns = len(samples.encoding.features) if samples.encoding else samples.n_features
+    n_columns = (
+        len(samples.encoding.features) if samples.encoding else samples.n_features
+    )
     source = repr(samples.name) if Path(samples.name).exists() else "X"
     trust, number = report.get("trust"), report.get("number")
     verdict = {
@@ -47,22 +51,30 @@ def write_report(path: Any, estimator: Any, explanation: Any, samples: Samples, 
         "Warnings": " ".join(report.get("warnings", ())),
     }
     figures = ["n_clusters", "J", "persistence", "smallest", "taken"]
-    layers = pd.DataFrame(report.get("layers"), columns=figures).rename(columns={"n_clusters": "clusters"})
+    layers = pd.DataFrame(report.get("layers"), columns=figures).rename(
+        columns={"n_clusters": "clusters"}
+    )
     candidates = ["candidate", "J", "information", "gap", "broken"]
     parts = {
-        "title": _escaped(f"{k:,} cluster{'' if k == 1 else 's'} of {Path(samples.name).name}"),
+        "title": _escaped(
+            f"{k:,} cluster{'' if k == 1 else 's'} of {Path(samples.name).name}"
+        ),
         "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
         "verdict": _facts(verdict),
         "clusters": "\n".join(_clusters(explanation)),
         "effects": _effects(explanation.columns),
         "map": _map(estimator, samples, labels),
         "layers": _table(layers),
-        "candidates": _table(pd.DataFrame(report.get("candidates"), columns=candidates)),
+        "candidates": _table(
+            pd.DataFrame(report.get("candidates"), columns=candidates)
+        ),
         "fit": _escaped(f"mmcnb.{' '.join(str(estimator).split())}.fit({source})"),
         "source": _escaped(source),
         "version": __version__,
     }
-    template = files("mmcnb.plotting").joinpath("report.html").read_text(encoding="utf-8")
+    template = (
+        files("mmcnb.plotting").joinpath("report.html").read_text(encoding="utf-8")
+    )
     with atomic_write(path) as file:
         file.write(Template(template).substitute(parts).encode())
 
@@ -71,15 +83,25 @@ def _clusters(explanation: Any) -> Iterator[str]:
     """The sentence of each cluster under a bar of its size, and what is behind it when it is opened."""
     columns, rows, words = explanation.columns, explanation.rows, explanation.words
     for one in explanation.clusters.itertuples(index=False):
-        facts = {"Rows": f"{one.rows:,}", "Nearest cluster": "" if pd.isna(one.nearest) else str(one.nearest)}
-        for kind, some in rows[rows["cluster"] == one.cluster].groupby("kind", sort=False):
+        facts = {
+            "Rows": f"{one.rows:,}",
+            "Nearest cluster": "" if pd.isna(one.nearest) else str(one.nearest),
+        }
+        for kind, some in rows[rows["cluster"] == one.cluster].groupby(
+            "kind", sort=False
+        ):
             named = zip(some["row"], some["name"], strict=True)
-            texts = (str(row) if pd.isna(name) else f"{row} ({name})" for row, name in named)
+            texts = (
+                str(row) if pd.isna(name) else f"{row} ({name})" for row, name in named
+            )
             facts[f"{kind.capitalize()} rows"] = ", ".join(texts)
         if words is not None:
             facts["Words"] = ", ".join(words["word"][words["cluster"] == one.cluster])
         told = columns[columns["cluster"] == one.cluster][:10].itertuples()
-        figures = [(_name(row), _middle(row), _middle(row, "others_"), row.effect, row.auc) for row in told]
+        figures = [
+            (_name(row), _middle(row), _middle(row, "others_"), row.effect, row.auc)
+            for row in told
+        ]
         yield (
             f'<details><summary>{_escaped(one.sentence)}<span class="bar" style="--share: {one.share:.2%}">'
             f'</span></summary>\n<div class="parts">{_facts(facts)}'
@@ -105,7 +127,10 @@ def _middle(row: Any, of: str = "") -> Any:
 
 def _effects(columns: Any, most: int = 30) -> str:
     """Effects in each cluster of the columns that tell most of any."""
-    names, ranks = [*map(_name, columns.itertuples())], columns.groupby("cluster").cumcount()
+    names, ranks = (
+        [*map(_name, columns.itertuples())],
+        columns.groupby("cluster").cumcount(),
+    )
     named = columns.assign(column=names, rank=ranks)
     best = named.sort_values("rank", kind="stable")["column"].drop_duplicates()[:most]
     effects = named.pivot_table("effect", "column", "cluster", "first").reindex(best)
@@ -131,10 +156,17 @@ def _map(estimator: Any, samples: Samples, labels: Any) -> str:
     file = io.BytesIO()
     grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), "#7c7c7c")
     # Where memory runs out Matplotlib tells of boxes.
-    with worded("the map cannot be drawn", "give a larger memory_limit", ValueError), rc_context(grey):
+    with (
+        worded("the map cannot be drawn", "give a larger memory_limit", ValueError),
+        rc_context(grey),
+    ):
         figure = Figure(figsize=(3.2, 3.2))
-        ClusterMapDisplay.from_estimator(estimator, samples, labels=labels, ax=figure.subplots(), s=6)
-        figure.savefig(file, format="png", dpi=200, transparent=True, bbox_inches="tight")
+        ClusterMapDisplay.from_estimator(
+            estimator, samples, labels=labels, ax=figure.subplots(), s=6
+        )
+        figure.savefig(
+            file, format="png", dpi=200, transparent=True, bbox_inches="tight"
+        )
     alt = "Rows as dots, coloured by cluster, on the two components of largest variance"
     return f'<img alt="{alt}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
 
@@ -148,7 +180,9 @@ def _table(frame: Any, cell: Callable[[Any], str] | None = None) -> str:
         f'<tr><th scope="row">{_escaped(name)}</th>{"".join(map(cell or _cell, rest))}</tr>\n'
         for name, *rest in frame.itertuples(index=False)
     )
-    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{''.join(body)}</tbody></table>"
+    table = (
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{''.join(body)}</tbody></table>"
+    )
     return f'<div class="box" tabindex="0">{table}</div>'
 
 
@@ -165,7 +199,11 @@ def _cell(value: Any) -> str:
 
 def _facts(facts: dict[str, Any]) -> str:
     """Names and texts; those without text are left out."""
-    told = (f"<dt>{name}</dt><dd>{_escaped(text)}</dd>\n" for name, text in facts.items() if text)
+    told = (
+        f"<dt>{name}</dt><dd>{_escaped(text)}</dd>\n"
+        for name, text in facts.items()
+        if text
+    )
     return f"<dl>\n{''.join(told)}</dl>"
 
 

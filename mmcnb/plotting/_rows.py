@@ -32,7 +32,9 @@ def drawn_rows(
     return drawn, samples, rows
 
 
-def two_columns(samples: Samples, features: Any, labels: Any) -> tuple[np.ndarray, tuple[str, str]]:
+def two_columns(
+    samples: Samples, features: Any, labels: Any
+) -> tuple[np.ndarray, tuple[str, str]]:
     """Two columns of all rows, and their names; without ``features`` those that separate the clusters most.
 
     Raises
@@ -43,16 +45,30 @@ def two_columns(samples: Samples, features: Any, labels: Any) -> tuple[np.ndarra
     n, d = samples.n_samples, samples.n_features
     features = separating_columns(samples, labels) if features is None else features
     columns = list(features) if np.iterable(features) else []
-    if [isinstance(one, int | np.integer) and 0 <= one < d for one in columns] != [True, True]:
-        raise InputError(f"features={shown(features)} are not two columns of X, which has {d}.")
-    blocks = (samples.block(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS))
-    points = np.concatenate([to_dense(as_matrix(block)[:, columns]) for block in blocks])
+    if [isinstance(one, int | np.integer) and 0 <= one < d for one in columns] != [
+        True,
+        True,
+    ]:
+        raise InputError(
+            f"features={shown(features)} are not two columns of X, which has {d}."
+        )
+    blocks = (
+        samples.block(start, min(start + BLOCK_ROWS, n))
+        for start in range(0, n, BLOCK_ROWS)
+    )
+    points = np.concatenate(
+        [to_dense(as_matrix(block)[:, columns]) for block in blocks]
+    )
     names = samples.feature_names
-    first, second = (f"column {one}" if names is None else str(names[one]) for one in columns)
+    first, second = (
+        f"column {one}" if names is None else str(names[one]) for one in columns
+    )
     return points, (first, second)
 
 
-def separating_columns(samples: Samples, labels: np.ndarray, most: int = 10_000) -> list[int]:
+def separating_columns(
+    samples: Samples, labels: np.ndarray, most: int = 10_000
+) -> list[int]:
     """The two columns with the largest F ratio among some of the rows, in their order.
 
     The ratio is that of the values, or of their squared distances from the mean if it is larger: clusters may
@@ -65,9 +81,15 @@ def separating_columns(samples: Samples, labels: np.ndarray, most: int = 10_000)
     values = as_matrix(samples.gather(rows)).astype(np.float64)
     forms, is_flag = [values], np.zeros(samples.n_features, bool)
     if not issparse(values):
-        is_flag = ((values - values.min(axis=0)) * (values.max(axis=0) - values) == 0).all(axis=0)
+        is_flag = (
+            (values - values.min(axis=0)) * (values.max(axis=0) - values) == 0
+        ).all(axis=0)
         forms.append((values - values.mean(axis=0)) ** 2)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a constant column has no ratio, and so has a single cluster
-        ratios = np.nan_to_num([f_classif(form, labels[rows])[0] for form in forms], nan=-1.0).max(axis=0)
+        warnings.simplefilter(
+            "ignore"
+        )  # a constant column has no ratio, and so has a single cluster
+        ratios = np.nan_to_num(
+            [f_classif(form, labels[rows])[0] for form in forms], nan=-1.0
+        ).max(axis=0)
     return sorted(np.lexsort((-ratios, is_flag))[:2].tolist())

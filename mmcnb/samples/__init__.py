@@ -7,4 +7,11 @@ from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples._open import open_samples
 from mmcnb.samples.matrix import CSRBlock, slice_rows
 
-__all__ = ["BLOCK_ROWS", "GROUP_ROWS", "CSRBlock", "Samples", "open_samples", "slice_rows"]
+__all__ = [
+    "BLOCK_ROWS",
+    "GROUP_ROWS",
+    "CSRBlock",
+    "Samples",
+    "open_samples",
+    "slice_rows",
+]

@@ -37,9 +37,16 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     if found is None:
         has = ["X"] * (data.X is not None) + ["raw/X"] * (data.raw is not None)
         # A layer without a name is X itself.
-        has += [f"{kind}/{one}" for kind in ("layers", "obsm", "obsp") for one in getattr(data, kind) if one]
+        has += [
+            f"{kind}/{one}"
+            for kind in ("layers", "obsm", "obsp")
+            for one in getattr(data, kind)
+            if one
+        ]
         known = ", ".join(has) or "none"
-        raise InputError(f"AnnData has no element {path!r}; it has: {known}. Name one with element.")
+        raise InputError(
+            f"AnnData has no element {path!r}; it has: {known}. Name one with element."
+        )
     variables = {"X": data, "layers": data, "raw": data.raw}.get(kind)
     names = None if variables is None else plain_names(variables.var_names)
     return open_named(found, f"AnnData's {path}", names)

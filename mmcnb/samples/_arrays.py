@@ -34,7 +34,9 @@ def plain_array(source: Any, name: str) -> np.ndarray:
         The array is a matrix, has masked values, or contains something else than real numbers.
     """
     if isinstance(source, np.matrix):
-        raise InputError(f"{name} is an np.matrix, which is not supported: give np.asarray(X).")
+        raise InputError(
+            f"{name} is an np.matrix, which is not supported: give np.asarray(X)."
+        )
     if isinstance(source, np.ma.MaskedArray):
         _check_mask(source, name)
     array = _joined(source, name)
@@ -42,7 +44,9 @@ def plain_array(source: Any, name: str) -> np.ndarray:
         check_dtype(array.dtype, name)
         return array
     _refuse_objects(array, name, is_number)
-    with worded(f"{name} contains a number above the largest float64", "scale it", OverflowError):
+    with worded(
+        f"{name} contains a number above the largest float64", "scale it", OverflowError
+    ):
         return array.astype(np.float64)
 
 
@@ -71,19 +75,27 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
         source = source.compute()
     ordered = isinstance(source, list | tuple | range) or hasattr(source, "__array__")
     if not ordered or isinstance(source, type) or scipy.sparse.issparse(source):
-        raise InputError(f"{name} is a {type(source).__name__}: give an array or a list of values.")
+        raise InputError(
+            f"{name} is a {type(source).__name__}: give an array or a list of values."
+        )
     if not text or isinstance(source, np.matrix | np.ma.MaskedArray):
         return plain_array(source, name)
     array = _joined(source, name)
     if array.dtype.kind == "O":
-        _refuse_objects(array, name, lambda value: is_number(value) or isinstance(value, str | bytes))
+        _refuse_objects(
+            array,
+            name,
+            lambda value: is_number(value) or isinstance(value, str | bytes),
+        )
         missing = any(_is_missing(value) for value in array.flat)
     else:
         if array.dtype.kind not in "UST":
             check_dtype(array.dtype, name)
         missing = array.dtype.kind == "f" and not np.isfinite(array).all()
     if missing:
-        raise InputError(f"Input {name} contains NaN, infinity or a missing value: give each row a class.")
+        raise InputError(
+            f"Input {name} contains NaN, infinity or a missing value: give each row a class."
+        )
     return array
 
 
@@ -94,7 +106,10 @@ def _joined(source: Any, name: str) -> np.ndarray:
     if isinstance(source, list | tuple):
         _check_rows(source, name)
     # The object's own __array__ may raise whatever it wants.
-    with worded(f"{name} is no array of numbers", "correct it"), warnings.catch_warnings():
+    with (
+        worded(f"{name} is no array of numbers", "correct it"),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("error")  # such as of a masked value that becomes NaN
         return np.asarray(source)
 
@@ -114,7 +129,9 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
         if isinstance(row, np.ma.MaskedArray) and row.ndim:
             _check_mask(row, f"row {number} of {name}")
         if scipy.sparse.issparse(row):
-            raise InputError(f"{name} is a list of sparse matrices: join them by scipy.sparse.vstack(X).")
+            raise InputError(
+                f"{name} is a list of sparse matrices: join them by scipy.sparse.vstack(X)."
+            )
     lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
     other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
     if other is not None:
@@ -122,18 +139,28 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
         raise InputError(f"{name} has {unlike}: give rows x features (2-D).")
 
 
-def _refuse_objects(array: np.ndarray, name: str, is_fine: Callable[[Any], bool]) -> None:
+def _refuse_objects(
+    array: np.ndarray, name: str, is_fine: Callable[[Any], bool]
+) -> None:
     """Refuse the first object that is none of those that are fine, by its place."""
     for place, value in np.ndenumerate(array):
         if is_fine(value):
             continue
-        at = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False))
+        at = ", ".join(
+            f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False)
+        )
         # The words are those of float(), which scikit-learn's checks ask for.
         kind = f"(an argument must be a string or a real number, not {type(value).__name__!r})"
         shown = reprlib.repr(value)
-        found = f"text, {shown}" if isinstance(value, str | bytes) else f"{shown} {kind}"
+        found = (
+            f"text, {shown}" if isinstance(value, str | bytes) else f"{shown} {kind}"
+        )
         missing = _is_missing(value)
-        remedy = "fill in or drop such rows" if missing else "convert it to a number, or drop its column"
+        remedy = (
+            "fill in or drop such rows"
+            if missing
+            else "convert it to a number, or drop its column"
+        )
         raise NoNumberError(f"{name} contains {found}{at and f' at {at}'}: {remedy}.")
 
 
@@ -143,7 +170,9 @@ class NoNumberError(InputError, TypeError):
 
 def is_number(value: Any) -> bool:
     """Whether an object is a real number, or a truth value; durations of NumPy call themselves integers."""
-    return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+    return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(
+        value, np.timedelta64
+    )
 
 
 def _is_missing(value: Any) -> bool:
@@ -183,7 +212,9 @@ def plain_csr(source: Any, name: str) -> Any:
         if hasattr(source, "check_format"):  # CSC and BSR
             source.check_format(full_check=True)
         elif source.format == "coo":
-            type(source)((source.data, (source.row, source.col)), shape=source.shape)  # checks them
+            type(source)(
+                (source.data, (source.row, source.col)), shape=source.shape
+            )  # checks them
         # The conversion adds values of one place: small integers would overflow in their own type.
         return source.astype(block_dtype(source.dtype), copy=False).tocsr()
 
@@ -194,6 +225,8 @@ def check_feature_names(names: Any, n_features: int, name: str) -> list[str] | N
         return None
     listed = list(names) if np.iterable(names) and not isinstance(names, str) else []
     if len(listed) != n_features or not all(isinstance(one, str) for one in listed):
-        fault = f"{name}: feature_names has {len(listed)} entries for {n_features} columns"
+        fault = (
+            f"{name}: feature_names has {len(listed)} entries for {n_features} columns"
+        )
         raise InputError(f"{fault}: give one text a column, or None.")
     return [str(one) for one in listed]

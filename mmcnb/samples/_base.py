@@ -15,13 +15,17 @@ from mmcnb.samples._arrays import plain_array, plain_csr
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 
-BLOCK_ROWS = 4096  # of the fixed blocks of all reductions; another number changes the last bits
+BLOCK_ROWS = (
+    4096  # of the fixed blocks of all reductions; another number changes the last bits
+)
 """Rows in the fixed block of reduction, counted by row number."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows whose partial results are combined before those of other groups; a chunk of a labels array."""
 
-EDGE_BYTES = 64 * 2**20  # decoded chunks cached for neighbouring reads; at least two chunks of each array
+EDGE_BYTES = (
+    64 * 2**20
+)  # decoded chunks cached for neighbouring reads; at least two chunks of each array
 
 
 class Samples(ABC):
@@ -175,7 +179,9 @@ class ChunkedSamples(Samples):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_reopenable:
-            raise InputError(f"{self.name} cannot be sent to another process: open it by its path instead.")
+            raise InputError(
+                f"{self.name} cannot be sent to another process: open it by its path instead."
+            )
         return open_again, (*self.opening, self.identity())
 
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
@@ -213,7 +219,9 @@ def open_again(opener: Any, path: Any, element: Any, identity: str) -> Samples:
     """
     samples = opener(path, element)
     if samples.identity() != identity:
-        raise InputError(f"{samples.name} was replaced by another since it was opened: open it again.")
+        raise InputError(
+            f"{samples.name} was replaced by another since it was opened: open it again."
+        )
     return samples
 
 
@@ -223,13 +231,17 @@ class ContentDigest:
     def __init__(self, is_sparse: bool, dtype: np.dtype) -> None:
         self._kind = f"{'csr' if is_sparse else 'dense'} {np.dtype(dtype).name}"
         self.n_samples = 0
-        self._parts = [hashlib.blake2b(digest_size=16) for _ in range(3 if is_sparse else 1)]
+        self._parts = [
+            hashlib.blake2b(digest_size=16) for _ in range(3 if is_sparse else 1)
+        ]
 
     def update(self, block: np.ndarray | CSRBlock) -> None:
         """Add the next rows."""
         self.n_samples += matrix.n_rows_of(block)
         if isinstance(block, CSRBlock):
-            for part, array in enumerate((block.data, block.indices, np.diff(block.indptr))):
+            for part, array in enumerate(
+                (block.data, block.indices, np.diff(block.indptr))
+            ):
                 self.update_part(part, array)
         else:
             self.update_part(0, block)
@@ -241,7 +253,9 @@ class ContentDigest:
 
     def hexdigest(self, n_features: int) -> str:
         """Digest of all rows so far."""
-        whole = hashlib.blake2b(f"{self._kind} {self.n_samples} {n_features}".encode(), digest_size=16)
+        whole = hashlib.blake2b(
+            f"{self._kind} {self.n_samples} {n_features}".encode(), digest_size=16
+        )
         for part in self._parts:
             whole.update(part.digest())
         return whole.hexdigest()
@@ -281,8 +295,12 @@ class CSRSamples(Samples):
         end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
         used = end if end < len(csr.data) == len(csr.indices) else None
         self._data, self._indices = csr.data[:used], csr.indices[:used]
-        matrix.check_indptr(self._indptr, self.n_samples, len(self._data), len(self._indices), name)
-        self.row_bytes = len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
+        matrix.check_indptr(
+            self._indptr, self.n_samples, len(self._data), len(self._indices), name
+        )
+        self.row_bytes = (
+            len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
+        )
 
     def block(self, start: int, stop: int) -> CSRBlock:
         """Read the rows ``start <= row < stop``."""
@@ -292,14 +310,20 @@ class CSRSamples(Samples):
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
         rows = matrix.check_rows(rows, self.n_samples)
-        return self._part(*matrix.row_positions(self._indptr[rows], self._indptr[rows + 1]), rows)
+        return self._part(
+            *matrix.row_positions(self._indptr[rows], self._indptr[rows + 1]), rows
+        )
 
-    def _part(self, places: Any, indptr: np.ndarray, rows: int | np.ndarray) -> CSRBlock:
+    def _part(
+        self, places: Any, indptr: np.ndarray, rows: int | np.ndarray
+    ) -> CSRBlock:
         parts = self._data[places], self._indices[places], indptr
         return matrix.csr_block(parts, self.n_features, self.name, rows)
 
 
-def in_memory(rows: Any, name: str = "X", feature_names: list[str] | None = None) -> Samples:
+def in_memory(
+    rows: Any, name: str = "X", feature_names: list[str] | None = None
+) -> Samples:
     """Rows of an array, of a list of rows or of a sparse matrix, all checked."""
     samples = (CSRSamples if scipy.sparse.issparse(rows) else ArraySamples)(rows, name)
     if feature_names is not None:

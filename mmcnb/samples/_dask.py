@@ -27,9 +27,18 @@ class DaskSamples(ChunkedSamples):
 
     is_reopenable = True
 
-    def __init__(self, array: Any, name: str = "dask array", feature_names: list[str] | None = None) -> None:
-        if array.ndim == 2 and any(np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])):
-            raise InputError(f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first.")
+    def __init__(
+        self,
+        array: Any,
+        name: str = "dask array",
+        feature_names: list[str] | None = None,
+    ) -> None:
+        if array.ndim == 2 and any(
+            np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])
+        ):
+            raise InputError(
+                f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first."
+            )
         self._describe(name, array.shape, array.dtype)
         self.feature_names = feature_names
         self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
@@ -46,12 +55,17 @@ class DaskSamples(ChunkedSamples):
         return type(self), (self._array, self.name, self.feature_names)
 
     def _compute(self, chunk: int) -> Any:
-        from dask import get  # runs in this thread: the client of a cluster is left alone
+        from dask import (
+            get,
+        )  # runs in this thread: the client of a cluster is left alone
         from dask.optimization import cull
 
         shape = self._array.chunks[0][chunk], self.n_features
         # The graph's own functions may raise whatever they want.
-        with worded(f"{self.name}: chunk {chunk} could not be computed", "see that compute() works"):
+        with worded(
+            f"{self.name}: chunk {chunk} could not be computed",
+            "see that compute() works",
+        ):
             graph, keys = self._graph
             block = get(cull(graph, [keys[chunk]])[0], keys[chunk])
         if isinstance(block, np.ma.MaskedArray):
@@ -60,7 +74,9 @@ class DaskSamples(ChunkedSamples):
         if block.shape != shape or block.dtype != self._array.dtype:
             found = f"chunk {chunk} is {block.dtype} of shape {block.shape}"
             said = f"the array says {self._array.dtype} of shape {shape}"
-            raise InputError(f"{self.name}: {found}, but {said}: correct the function that makes it.")
+            raise InputError(
+                f"{self.name}: {found}, but {said}: correct the function that makes it."
+            )
         return block
 
     @cached_property
@@ -87,11 +103,15 @@ def open_dask(source: Any) -> DaskSamples:
         return DaskSamples(source)
     if not module.startswith("dask.dataframe"):
         kind = type(source).__name__
-        raise InputError(f"X is a Dask {kind}, which has no rows: give a Dask array or frame.")
+        raise InputError(
+            f"X is a Dask {kind}, which has no rows: give a Dask array or frame."
+        )
     from mmcnb.samples._frames import column_names
 
     if source.ndim != 2:
-        raise InputError("X is one column of a Dask frame: give a frame, such as by X.to_frame().")
+        raise InputError(
+            "X is one column of a Dask frame: give a frame, such as by X.to_frame()."
+        )
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
             fault = f"column {name!r} of the Dask frame is {dtype}, no plain numbers"

@@ -29,7 +29,9 @@ class Element(ChunkedSamples):
         The arrays from which rows are read.
     """
 
-    def _set(self, storage: Any, node: Any, shape: Any, dtype: Any, arrays: list[Any]) -> None:
+    def _set(
+        self, storage: Any, node: Any, shape: Any, dtype: Any, arrays: list[Any]
+    ) -> None:
         self.storage, self.node, self.arrays = storage, node, arrays
         self._describe(describe(storage, node), shape, dtype)
         self.path, self.element = storage.place(node)
@@ -43,7 +45,11 @@ class Element(ChunkedSamples):
         if names is None and not self.checksummed:
             names = names_beside(self, _variables(self.element or ""))
             names = None if names is None else plain_names(names.read(0, names.length))
-        return None if names is None else check_feature_names(names, self.n_features, self.name)
+        return (
+            None
+            if names is None
+            else check_feature_names(names, self.n_features, self.name)
+        )
 
     @property
     def sources(self) -> list[str] | None:
@@ -51,7 +57,9 @@ class Element(ChunkedSamples):
         names = self.storage.attributes(self.node).get("table_columns")
         if names is None:
             return self.feature_names
-        return check_feature_names(names, self.n_features, f"{self.name}, table_columns")
+        return check_feature_names(
+            names, self.n_features, f"{self.name}, table_columns"
+        )
 
     def identity(self) -> str:
         """A hash of the metadata of its arrays."""
@@ -59,7 +67,9 @@ class Element(ChunkedSamples):
 
     def state(self) -> Any:
         """The identity, and sizes and times of chunks that have files of their own."""
-        places = {Path(self.path or "", getattr(array, "path", "")) for array in self.arrays}
+        places = {
+            Path(self.path or "", getattr(array, "path", "")) for array in self.arrays
+        }
         return super().state(), {place: files_below(place) for place in places}
 
 
@@ -79,22 +89,39 @@ class CSRElement(Element):
 
     def __init__(self, storage: Any, group: Any) -> None:
         name, attributes = describe(storage, group), storage.attributes(group)
-        parts = {part: storage.member(group, part) for part in ("data", "indices", "indptr")}
+        parts = {
+            part: storage.member(group, part) for part in ("data", "indices", "indptr")
+        }
         for part, array in parts.items():
             if len(getattr(array, "shape", ())) != 1:
-                raise InputError(f"{name}: a CSR group needs a 1-D array named {part}: write it again.")
+                raise InputError(
+                    f"{name}: a CSR group needs a 1-D array named {part}: write it again."
+                )
         shape = attributes.get("shape")
         shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
-        if not isinstance(shape, list | tuple) or not all(type(n) is int and n >= 0 for n in shape):
+        if not isinstance(shape, list | tuple) or not all(
+            type(n) is int and n >= 0 for n in shape
+        ):
             fault = f"{name}: the CSR group has no attribute shape of the form [rows, columns]"
-            raise InputError(f"{fault}: write the matrix again, for example with anndata.")
-        self._set(storage, group, tuple(shape), parts["data"].dtype, list(parts.values()))
-        matrix.check_index_dtypes(name, indices=parts["indices"], indptr=parts["indptr"])
+            raise InputError(
+                f"{fault}: write the matrix again, for example with anndata."
+            )
+        self._set(
+            storage, group, tuple(shape), parts["data"].dtype, list(parts.values())
+        )
+        matrix.check_index_dtypes(
+            name, indices=parts["indices"], indptr=parts["indptr"]
+        )
         edges = EdgeChunks(len(parts))
         # The row pointers look one value ahead.
-        stored = [storage.rows(array, edges, int(part == "indptr")) for part, array in parts.items()]
+        stored = [
+            storage.rows(array, edges, int(part == "indptr"))
+            for part, array in parts.items()
+        ]
         self._data, self._indices, self._indptr = data, indices, indptr = stored
-        matrix.check_indptr_length(indptr.length, self.n_samples, data.length, indices.length, name)
+        matrix.check_indptr_length(
+            indptr.length, self.n_samples, data.length, indices.length, name
+        )
         ends = indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
         matrix.check_indptr_ends(int(ends[0]), int(ends[1]), data.length, name)
         n_bytes = sum(part.length * part.row_bytes for part in stored)
@@ -106,16 +133,26 @@ class CSRElement(Element):
 
     def _read(self, start: int, stop: int) -> matrix.CSRParts:
         indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
-        matrix.check_indptr_rises(indptr[:-1], indptr[1:], self._data.length, self.name, start)
+        matrix.check_indptr_rises(
+            indptr[:-1], indptr[1:], self._data.length, self.name, start
+        )
         first, last = int(indptr[0]), int(indptr[-1])
-        return self._data.read(first, last), self._indices.read(first, last), indptr - first
+        return (
+            self._data.read(first, last),
+            self._indices.read(first, last),
+            indptr - first,
+        )
 
     def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
         around = np.union1d(rows, rows + 1)
         pointers = self._indptr.gather(around).astype(np.int64)
-        starts, stops = (pointers[np.searchsorted(around, place)] for place in (rows, rows + 1))
+        starts, stops = (
+            pointers[np.searchsorted(around, place)] for place in (rows, rows + 1)
+        )
         matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
-        matrix.check_indptr_rises(stops[:-1], starts[1:], self._data.length, self.name, rows)
+        matrix.check_indptr_rises(
+            stops[:-1], starts[1:], self._data.length, self.name, rows
+        )
         positions, indptr = matrix.row_positions(starts, stops)
         return self._data.gather(positions), self._indices.gather(positions), indptr
 
@@ -128,11 +165,18 @@ class FrameElement(Element):
         columns = plain_text(storage.attributes(group).get("column-order", ()))
         arrays = [storage.member(group, column) for column in columns]
         for column, array in zip(columns, arrays, strict=True):
-            if getattr(getattr(array, "dtype", None), "kind", "O") not in "biuf" or array.ndim != 1:
-                raise InputError(f"column {column!r} of {name} has no plain numbers: convert or drop it.")
+            if (
+                getattr(getattr(array, "dtype", None), "kind", "O") not in "biuf"
+                or array.ndim != 1
+            ):
+                raise InputError(
+                    f"column {column!r} of {name} has no plain numbers: convert or drop it."
+                )
         lengths = [array.shape[0] for array in arrays] or [0]
         if len(set(lengths)) > 1:
-            raise DamagedStoreError(f"{name}: its columns have different lengths: {REMEDY}.")
+            raise DamagedStoreError(
+                f"{name}: its columns have different lengths: {REMEDY}."
+            )
         dtype = matrix.block_dtype(*(array.dtype for array in arrays))
         self._set(storage, group, (lengths[0], len(arrays)), dtype, arrays)
         self.feature_names = columns
@@ -141,10 +185,14 @@ class FrameElement(Element):
         self._set_rows(parts, max(part.chunk_length for part in parts))
 
     def _read(self, start: int, stop: int) -> np.ndarray:
-        return np.column_stack([part.read(start, stop) for part in self._rows]).astype(self.dtype)
+        return np.column_stack([part.read(start, stop) for part in self._rows]).astype(
+            self.dtype
+        )
 
     def _gather(self, rows: np.ndarray) -> np.ndarray:
-        return np.column_stack([part.gather(rows) for part in self._rows]).astype(self.dtype)
+        return np.column_stack([part.gather(rows) for part in self._rows]).astype(
+            self.dtype
+        )
 
 
 READERS = {
@@ -168,12 +216,17 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
         node = _found(storage, node, element)
     elif element not in (None, ""):
         name = describe(storage, node)
-        raise InputError(f"{name} is an array and has no element {element!r}: leave element out.")
+        raise InputError(
+            f"{name} is an array and has no element {element!r}: leave element out."
+        )
     form = _form(storage, node)
     version = str(storage.attributes(node).get("encoding-version", ""))
     known, reader = READERS.get((hasattr(node, "shape"), form), ("", None))
     if reader is None or version not in ("", known):
-        fault = f"encoded as {form or 'a plain group'} {version}".rstrip() + ", which has no reader"
+        fault = (
+            f"encoded as {form or 'a plain group'} {version}".rstrip()
+            + ", which has no reader"
+        )
         remedy = "write it as one of array 0.2.0, csr_matrix 0.1.0, or as a 2-D array"
         if form == "csc_matrix":
             fault = "stored by columns (CSC), so no rows can be streamed"
@@ -203,7 +256,9 @@ def _found(storage: Any, group: Any, element: str | None) -> Any:
     if node is None:
         name, known = describe(storage, group), ", ".join(_listed(storage, group))
         has = known and f"; it has: {known}"
-        raise InputError(f"{name} has no element {path!r}{has}. Name one with element (--element).")
+        raise InputError(
+            f"{name} has no element {path!r}{has}. Name one with element (--element)."
+        )
     return node
 
 
@@ -225,7 +280,9 @@ def _listed(storage: Any, group: Any, prefix: str = "") -> list[str]:
 
 def plain_text(values: Iterable[Any]) -> list[str]:
     """Names as text, also those that HDF5 gives as bytes."""
-    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
+    return [
+        value.decode() if isinstance(value, bytes) else str(value) for value in values
+    ]
 
 
 def plain_names(values: Iterable[Any]) -> list[str] | None:
@@ -250,11 +307,17 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
     key = None if frame is None else storage.attributes(frame).get("_index")
     if key is None:
         return None
-    array = storage.member(frame, key) if isinstance(key, str) and "/" not in key else None
-    if array is not None and not hasattr(array, "shape"):  # texts that may be missing, with a mask
+    array = (
+        storage.member(frame, key) if isinstance(key, str) and "/" not in key else None
+    )
+    if array is not None and not hasattr(
+        array, "shape"
+    ):  # texts that may be missing, with a mask
         array = storage.member(array, "values")
     if len(getattr(array, "shape", ())) != 1:
-        raise DamagedStoreError(f"{samples.name}: {path} names no 1-D array of its own as _index: {REMEDY}.")
+        raise DamagedStoreError(
+            f"{samples.name}: {path} names no 1-D array of its own as _index: {REMEDY}."
+        )
     return storage.rows(array)
 
 
@@ -264,5 +327,9 @@ def observation_names(samples: Samples) -> SlicedRows | None:
     if not isinstance(root, Element):
         return None
     path = root.element or ""
-    is_annotated = path in ("X", "raw/X") or path.partition("/")[0] in ("layers", "obsm", "obsp")
+    is_annotated = path in ("X", "raw/X") or path.partition("/")[0] in (
+        "layers",
+        "obsm",
+        "obsp",
+    )
     return names_beside(root, "obs") if is_annotated else None

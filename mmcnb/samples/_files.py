@@ -30,7 +30,9 @@ def check_file(path: str | os.PathLike[str]) -> os.stat_result:
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: check the path.") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}): check the path."
+        ) from error
     if not stat.S_ISREG(found.st_mode):
         kinds = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
         kind = kinds.get(stat.S_IFMT(found.st_mode), "device")
@@ -71,7 +73,9 @@ def read_document(path: str | os.PathLike[str]) -> bytes:
     with open_file(path) as file:
         content = file.read(min(os.fstat(file.fileno()).st_size, DOCUMENT_BYTES) + 1)
     if len(content) > DOCUMENT_BYTES:
-        raise InputError(f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: replace it.")
+        raise InputError(
+            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: replace it."
+        )
     return content
 
 

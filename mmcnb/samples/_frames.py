@@ -13,7 +13,9 @@ FRAME = "the data frame"  # for messages
 def as_frame(source: Any) -> Any:
     """A frame of pandas, or an Arrow table of the frame of another library; None for anything else."""
     if type(source).__name__ == "LazyFrame":
-        raise InputError(f"{FRAME} is lazy; give the path of its sink_parquet(path), or collect() it.")
+        raise InputError(
+            f"{FRAME} is lazy; give the path of its sink_parquet(path), or collect() it."
+        )
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
         return None
     if hasattr(source, "iloc"):
@@ -39,10 +41,14 @@ def column_names(frame: Any) -> list[str] | None:
     text = [isinstance(name, str) for name in columns]
     if any(text) and not all(text):
         other = columns[text.index(False)]
-        rule = "Feature names are only supported if all input features have string names"
+        rule = (
+            "Feature names are only supported if all input features have string names"
+        )
         remedy = "rename it, or rename all columns, such as by X.columns.astype(str)"
         raise InputError(f"{rule}, but {FRAME} has a column {other!r}: {remedy}.")
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
-        raise InputError(f"{FRAME} has two columns {twice[0]!r}: rename or drop one of them.")
+        raise InputError(
+            f"{FRAME} has two columns {twice[0]!r}: rename or drop one of them."
+        )
     return [str(name) for name in columns] if columns and all(text) else None

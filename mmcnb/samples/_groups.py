@@ -21,7 +21,9 @@ class GroupedRows(ChunkedRows):
         Gives the rows of a group by its number, as an array or a SciPy sparse matrix.
     """
 
-    def __init__(self, lengths: Sequence[int], read_group: Callable[[int], Any]) -> None:
+    def __init__(
+        self, lengths: Sequence[int], read_group: Callable[[int], Any]
+    ) -> None:
         self._offsets = np.concatenate(([0], np.cumsum(lengths)))
         self._read_group = read_group
         super().__init__("", int(self._offsets[-1]), EdgeChunks())
@@ -37,18 +39,27 @@ class GroupedRows(ChunkedRows):
     def load(self, start: int, stop: int) -> Any:
         """Read whole groups."""
         firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)]
-        return _joined([self._read_group(int(group)) for group in np.unique(self._group(firsts))])
+        return _joined(
+            [self._read_group(int(group)) for group in np.unique(self._group(firsts))]
+        )
 
     def read(self, start: int, stop: int) -> Any:
         """The rows ``start <= row < stop``."""
         parts = self.pieces(start, min(stop, self.length))
-        return _joined([self.load(begin, end) if rows is None else rows for begin, end, rows in parts])
+        return _joined(
+            [
+                self.load(begin, end) if rows is None else rows
+                for begin, end, rows in parts
+            ]
+        )
 
     def gather(self, rows: np.ndarray) -> Any:
         """Single rows; each group is read at most once, and the first one for no rows."""
         groups = self._group(rows)
         wanted = np.unique(groups).tolist() or [0]
-        parts = [self._read_group(k)[rows[groups == k] - self._offsets[k]] for k in wanted]
+        parts = [
+            self._read_group(k)[rows[groups == k] - self._offsets[k]] for k in wanted
+        ]
         return _joined(parts)
 
 

@@ -57,9 +57,15 @@ class HDF5Storage:
 
     def members(self, group: Any) -> Iterable[tuple[str, Any]]:
         """Names and nodes of the members of a group."""
-        return [(name, node) for name in group if (node := self.member(group, name)) is not None]
+        return [
+            (name, node)
+            for name in group
+            if (node := self.member(group, name)) is not None
+        ]
 
-    def rows(self, array: Any, edges: EdgeChunks | None = None, lookahead: int = 0) -> SlicedRows:
+    def rows(
+        self, array: Any, edges: EdgeChunks | None = None, lookahead: int = 0
+    ) -> SlicedRows:
         """Slices of a dataset."""
         return _Dataset(array, edges, lookahead)
 
@@ -80,13 +86,19 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
     import h5py
 
     if n_links > 16:  # that lead from one to the next
-        raise DamagedStoreError(f"{node.file.filename}: links to {path} lead in a circle: {REMEDY}.")
+        raise DamagedStoreError(
+            f"{node.file.filename}: links to {path} lead in a circle: {REMEDY}."
+        )
     for part in path.strip("/").split("/"):
         link = node.get(part, getlink=True) if hasattr(node, "keys") else None
         if isinstance(link, h5py.ExternalLink):
-            raise InputError(f"{node.file.filename}: {path} leads to the file {link.filename}: {COPY}.")
+            raise InputError(
+                f"{node.file.filename}: {path} leads to the file {link.filename}: {COPY}."
+            )
         if isinstance(link, h5py.SoftLink):
-            node = _follow(node.file if link.path.startswith("/") else node, link.path, n_links + 1)
+            node = _follow(
+                node.file if link.path.startswith("/") else node, link.path, n_links + 1
+            )
         else:
             node = None if link is None else node.get(part)
     return node

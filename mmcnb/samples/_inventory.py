@@ -36,8 +36,15 @@ ZSTD: Any = get_numcodec({"id": "zstd", "level": CODEC.level, "checksum": True})
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
-SIZED = {name: get_numcodec({"id": name}) for name in ("zstd", "blosc", "lz4")}  # a chunk says how long it is
-STREAMS = {"zstd": "zstd", "gzip": "gzip", "zlib": "gzip", "bz2": "bz2"}  # gzip's decoder knows both headers
+SIZED = {
+    name: get_numcodec({"id": name}) for name in ("zstd", "blosc", "lz4")
+}  # a chunk says how long it is
+STREAMS = {
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "zlib": "gzip",
+    "bz2": "bz2",
+}  # gzip's decoder knows both headers
 
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
 TYPES = {
@@ -45,7 +52,15 @@ TYPES = {
     **dict.fromkeys(("digest", "metadata"), str),
     "inventory": dict,
 }
-PATHS = {"", "X", "X/data", "X/indices", "X/indptr", "y", "index"}  # of arrays that a record may list
+PATHS = {
+    "",
+    "X",
+    "X/data",
+    "X/indices",
+    "X/indptr",
+    "y",
+    "index",
+}  # of arrays that a record may list
 REMEDY = "restore it from a copy or convert the data again"
 CHANGED = "if it was changed on purpose, delete the attribute mmcnb of its root and run `mmcnb convert`"
 
@@ -67,7 +82,9 @@ class Inventory:
         For messages.
     """
 
-    def __init__(self, store: Store, root: str, record: dict[str, Any], name: str) -> None:
+    def __init__(
+        self, store: Store, root: str, record: dict[str, Any], name: str
+    ) -> None:
         self.store, self.root, self.record, self.name = store, root, record, name
 
     @property
@@ -79,7 +96,9 @@ class Inventory:
         """Checksums of the chunks of the array at a path of the store; None if it was not recorded."""
         return self.arrays.get(path[len(self.root) :].strip("/"))
 
-    def check_chunk(self, path: str, number: int, key: str, frame: bytes, values: np.ndarray) -> None:
+    def check_chunk(
+        self, path: str, number: int, key: str, frame: bytes, values: np.ndarray
+    ) -> None:
         """Refuse a chunk that is sound and another than was written, such as one of another version.
 
         Parameters
@@ -95,20 +114,31 @@ class Inventory:
         values : ndarray
             As they were decoded, without the padding of the last chunk.
         """
-        found = frame_checksum(frame) if self.record["format"] > 1 else chunk_digest(values)
+        found = (
+            frame_checksum(frame) if self.record["format"] > 1 else chunk_digest(values)
+        )
         if (self.hashes(path) or [])[number : number + 1] != [found]:
-            raise damaged_chunks(self.name, [key], "not what was written", f"{REMEDY} ({CHANGED})")
+            raise damaged_chunks(
+                self.name, [key], "not what was written", f"{REMEDY} ({CHANGED})"
+            )
 
     def check_chunks(self) -> None:
         """Refuse a store of which chunks are missing; its metadata must be sound."""
-        if not self.store.supports_listing:  # then a missing chunk shows when it is read
+        if (
+            not self.store.supports_listing
+        ):  # then a missing chunk shows when it is read
             return
         missing = []
         for path, hashes in self.arrays.items():
             shape = _document(self.store, self.root, path)["shape"]
             columns = ["0"] * (len(shape) - 1)  # a chunk has whole rows
-            keys = [join(self.root, path, "c", str(chunk), *columns) for chunk in range(len(hashes))]
-            found = set(collect_aiterator(self.store.list_prefix(join(self.root, path, "c"))))
+            keys = [
+                join(self.root, path, "c", str(chunk), *columns)
+                for chunk in range(len(hashes))
+            ]
+            found = set(
+                collect_aiterator(self.store.list_prefix(join(self.root, path, "c")))
+            )
             missing += [key for key in keys if key not in found]
         if missing:
             raise damaged_chunks(self.name, missing, "missing")
@@ -129,16 +159,22 @@ def check_chunk_file(path: Path, most: int) -> None:
     OSError
         It is not to be read.
     """
-    status = path.stat() if path.exists() else path.lstat()  # of a link that leads nowhere
+    status = (
+        path.stat() if path.exists() else path.lstat()
+    )  # of a link that leads nowhere
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
     if status.st_size > most:
         raise OSError(errno.EFBIG, f"it is longer than {most:,} bytes")
 
 
-def damaged_chunks(name: str, keys: list[str], what: str, remedy: str = REMEDY) -> DamagedStoreError:
+def damaged_chunks(
+    name: str, keys: list[str], what: str, remedy: str = REMEDY
+) -> DamagedStoreError:
     """One sentence about missing or damaged chunks."""
-    listed = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
+    listed = ", ".join(keys[:3]) + (
+        f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    )
     verb = "chunks {} are" if len(keys) > 1 else "chunk {} is"
     return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {remedy}.")
 
@@ -166,7 +202,9 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
         if ATTRIBUTE not in attributes:
             return None
         if not _is_record(record := attributes[ATTRIBUTE]):
-            raise DamagedStoreError(f"{name}: the store's inventory is damaged: {REMEDY}.")
+            raise DamagedStoreError(
+                f"{name}: the store's inventory is damaged: {REMEDY}."
+            )
         found = metadata_digest(node.store, root, record)
     if record["metadata"] != found:
         fault = f"{name}: the store's metadata is not what was written"
@@ -183,7 +221,9 @@ def _is_record(record: Any) -> bool:
         return False
     record = {"n_nonzero": 0, **record}  # labels have none
     return all(type(record.get(key)) is kind for key, kind in TYPES.items()) and all(
-        path in PATHS and isinstance(hashes, list) and all(isinstance(value, str) for value in hashes)
+        path in PATHS
+        and isinstance(hashes, list)
+        and all(isinstance(value, str) for value in hashes)
         for path, hashes in record["inventory"].items()
     )
 
@@ -192,7 +232,9 @@ def attributes_of(node: zarr.Array | zarr.Group, name: str) -> dict[str, Any]:
     """The attributes of a node, of whatever types its writer gave them."""
     attributes: Any = node.metadata.attributes
     if not isinstance(attributes, dict):
-        raise DamagedStoreError(f"{name}: the attributes of {node.path or 'the root'} are damaged: {REMEDY}.")
+        raise DamagedStoreError(
+            f"{name}: the attributes of {node.path or 'the root'} are damaged: {REMEDY}."
+        )
     return attributes
 
 
@@ -205,21 +247,31 @@ def _document(store: Store, *parts: str) -> dict[str, Any]:
 def chunk_digest(values: np.ndarray) -> str:
     """Checksum of a chunk in stores of format 1: blake2b of its values; of texts as JSON lists them."""
     if values.dtype.kind == "T":
-        return hashlib.blake2b(json.dumps(values.tolist()).encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(
+            json.dumps(values.tolist()).encode(), digest_size=8
+        ).hexdigest()
     return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=8).hexdigest()
 
 
 def metadata_digest(store: Store, root: str, record: dict[str, Any]) -> str:
     """blake2b of the record and of the metadata of all that it lists."""
-    documents: dict[str, Any] = {"record": {key: record[key] for key in sorted(record) if key != "metadata"}}
-    paths = {part for path in record["inventory"] for part in ("", path.rpartition("/")[0], path)}
+    documents: dict[str, Any] = {
+        "record": {key: record[key] for key in sorted(record) if key != "metadata"}
+    }
+    paths = {
+        part
+        for path in record["inventory"]
+        for part in ("", path.rpartition("/")[0], path)
+    }
     for path in sorted(paths):
         document = _document(store, root, path)
         document.pop("consolidated_metadata", None)
         if path == "":  # attributes beside the record are the user's
             document.pop("attributes", None)
         documents[f"/{path}"] = document
-    return hashlib.blake2b(json.dumps(documents, sort_keys=True).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        json.dumps(documents, sort_keys=True).encode(), digest_size=16
+    ).hexdigest()
 
 
 def is_store_folder(path: Path) -> bool:
@@ -245,7 +297,10 @@ def read_keys(store: Store, keys: Sequence[str]) -> list[Any]:
         fetched = (store.get(key, prototype=default_buffer_prototype()) for key in keys)
         return await asyncio.gather(*fetched, return_exceptions=True)
 
-    return [found.to_bytes() if isinstance(found, Buffer) else found for found in sync(fetch())]
+    return [
+        found.to_bytes() if isinstance(found, Buffer) else found
+        for found in sync(fetch())
+    ]
 
 
 def checked_path(path: Any, what: str = "the path") -> Path:
@@ -267,16 +322,23 @@ def checked_path(path: Any, what: str = "the path") -> Path:
         It is no path, is empty or too long, or has a null character.
     """
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise InputError(f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path.")
+        raise InputError(
+            f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path."
+        )
     text = os.fspath(path)
     if not text:
         raise InputError(f"{what} is empty: name a file or a folder.")
     try:
         os.lstat(text)
     except (OSError, ValueError) as error:
-        if not isinstance(error, OSError) or error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+        if not isinstance(error, OSError) or error.errno in (
+            errno.ENAMETOOLONG,
+            errno.ELOOP,
+        ):
             why = one_line(error).lower()
-            raise InputError(f"{what} {text[:100]!r} cannot be used ({why}): choose another.") from error
+            raise InputError(
+                f"{what} {text[:100]!r} cannot be used ({why}): choose another."
+            ) from error
     return Path(text)
 
 
@@ -298,7 +360,9 @@ def codec_name(array: zarr.Array) -> str:
     if not array.compressors:
         return ""
     codec: Any = array.compressors[-1]
-    return str(getattr(codec, "codec_id", type(codec).__name__.lower().removesuffix("codec")))
+    return str(
+        getattr(codec, "codec_id", type(codec).__name__.lower().removesuffix("codec"))
+    )
 
 
 @dataclass(frozen=True)
@@ -334,7 +398,10 @@ class ChunkCodec:
         is_straight = is_same and out.flags.c_contiguous
         whole = out if is_straight else np.empty(self.shape, self.dtype, self.order)
         with damage(f"{place} is damaged"):
-            if _decode(self.name, frame, whole.ravel("K").view(np.uint8)) != whole.nbytes:
+            if (
+                _decode(self.name, frame, whole.ravel("K").view(np.uint8))
+                != whole.nbytes
+            ):
                 raise ValueError(f"the chunk does not have {whole.nbytes} bytes")
         if not is_straight:
             out[...] = whole[tuple(map(slice, out.shape))]
@@ -407,6 +474,8 @@ def content_size(frame: bytes) -> int | None:
     descriptor = frame[4]
     single_segment = descriptor >> 5 & 1
     n_bytes = (0, 2, 4, 8)[descriptor >> 6] or single_segment
-    begin = 6 - single_segment + (0, 1, 2, 4)[descriptor & 3]  # behind the name of a dictionary
+    begin = (
+        6 - single_segment + (0, 1, 2, 4)[descriptor & 3]
+    )  # behind the name of a dictionary
     size = int.from_bytes(frame[begin : begin + n_bytes], "little")
     return size + 256 * (n_bytes == 2) if n_bytes else None

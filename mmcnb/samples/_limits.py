@@ -22,9 +22,38 @@ from mmcnb.samples._files import read_document
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
 
 CODECS = {  # of numcodecs, for Zarr 2
-    *("adler32", "astype", "base64", "bitround", "blosc", "bz2", "categorize", "crc32", "crc32c", "delta"),
-    *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "msgpack2"),
-    *("packbits", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy", "zlib", "zstd"),
+    *(
+        "adler32",
+        "astype",
+        "base64",
+        "bitround",
+        "blosc",
+        "bz2",
+        "categorize",
+        "crc32",
+        "crc32c",
+        "delta",
+    ),
+    *(
+        "fixedscaleoffset",
+        "fletcher32",
+        "gzip",
+        "jenkins_lookup3",
+        "json2",
+        "lz4",
+        "msgpack2",
+    ),
+    *(
+        "packbits",
+        "quantize",
+        "shuffle",
+        "vlen-array",
+        "vlen-bytes",
+        "vlen-utf8",
+        "zfpy",
+        "zlib",
+        "zstd",
+    ),
 }
 DOCUMENTS = {*_inventory.ZARR_MARKS, ".zattrs", ".zmetadata"}
 
@@ -46,7 +75,10 @@ def check_documents(path: Any) -> None:
     """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            if member.filename.rpartition("/")[2] in DOCUMENTS and member.file_size > METADATA_BYTES:
+            if (
+                member.filename.rpartition("/")[2] in DOCUMENTS
+                and member.file_size > METADATA_BYTES
+            ):
                 fault = f"{member.filename} has {member.file_size:,} bytes, more than metadata of a store has"
                 raise InputError(f"{path}: {fault}: get the store from elsewhere.")
 
@@ -56,11 +88,15 @@ def limited(array: zarr.Array, name: str) -> zarr.Array:
 
     Codecs that are not known to be harmless are refused: one of Zarr 2 may run code that it reads.
     """
-    codecs = (*array.filters, *array.compressors) if array.metadata.zarr_format == 2 else ()
+    codecs = (
+        (*array.filters, *array.compressors) if array.metadata.zarr_format == 2 else ()
+    )
     names = [str(getattr(codec, "codec_id", codec)) for codec in codecs]
     if unknown := [codec for codec in names if codec not in CODECS]:
         fault = f"{array.path or 'the array'} is encoded by {unknown[0]}, which is not known to be harmless"
-        raise InputError(f"{name}: {fault}: write it again by another codec, such as blosc or zstd.")
+        raise InputError(
+            f"{name}: {fault}: write it again by another codec, such as blosc or zstd."
+        )
     place = StorePath(LimitedStore(array.store, array, name), array.path)
     return zarr.Array(zarr.AsyncArray(array.metadata, place))
 
@@ -71,7 +107,11 @@ class FolderStore(LocalStore):
     async def get(self, key: str, *how: Any, **options: Any) -> Buffer | None:
         """Bytes stored under a key; None if there are none."""
         path = self.root / key
-        if path.name not in DOCUMENTS or path.is_dir() or not (path.is_symlink() or path.exists()):
+        if (
+            path.name not in DOCUMENTS
+            or path.is_dir()
+            or not (path.is_symlink() or path.exists())
+        ):
             return await super().get(key, *how, **options)
         return default_buffer_prototype().buffer.from_bytes(read_document(path))
 
@@ -92,25 +132,51 @@ class LimitedStore(WrapperStore[Store]):
         super().__init__(store)
         self._array, self._name = array, name
         shape = array.shards or array.chunks
-        fixed = array.dtype.kind in "biufcSUV"  # of texts the metadata does not say the lengths
-        self.chunk_bytes = int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else 2**30
-        self._inner = int(np.prod(np.floor_divide(array.shards, array.chunks))) if array.shards else 0
-        self._is_decoded_here = not array.shards and _inventory.chunk_codec(array) is not None
-        self._codec, self._n_texts = _inventory.codec_name(array), 0 if fixed else int(np.prod(array.chunks))
+        fixed = (
+            array.dtype.kind in "biufcSUV"
+        )  # of texts the metadata does not say the lengths
+        self.chunk_bytes = (
+            int(np.prod(shape, dtype=object)) * array.dtype.itemsize if fixed else 2**30
+        )
+        self._inner = (
+            int(np.prod(np.floor_divide(array.shards, array.chunks)))
+            if array.shards
+            else 0
+        )
+        self._is_decoded_here = (
+            not array.shards and _inventory.chunk_codec(array) is not None
+        )
+        self._codec, self._n_texts = (
+            _inventory.codec_name(array),
+            0 if fixed else int(np.prod(array.chunks)),
+        )
 
     _supports_sync_io = False  # which would not call `get`
     get_ranges = RemoteStore.get_ranges
 
     async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
         """Bytes stored under a key; None if there are none."""
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
-        most, most_decoded = 2 * self.chunk_bytes + 64 * self._inner + 2**16, self.chunk_bytes + 2**16
+        most, most_decoded = (
+            2 * self.chunk_bytes + 64 * self._inner + 2**16,
+            self.chunk_bytes + 2**16,
+        )
         if isinstance(self._store, LocalStore):
-            with _inventory.damage(f"{self._name}: chunk {key} is damaged"), suppress(FileNotFoundError):
+            with (
+                _inventory.damage(f"{self._name}: chunk {key} is damaged"),
+                suppress(FileNotFoundError),
+            ):
                 _inventory.check_chunk_file(self._store.root / key, most)
-        packed = self._store._zf.NameToInfo.get(key) if isinstance(self._store, ZipStore) else None
+        packed = (
+            self._store._zf.NameToInfo.get(key)
+            if isinstance(self._store, ZipStore)
+            else None
+        )
         if packed is not None and packed.file_size > most:
             raise self._too_long(key, most)
         bound = [most] if isinstance(self._store, RemoteStore) else []
@@ -122,27 +188,49 @@ class LimitedStore(WrapperStore[Store]):
         frames = self._frames(value, byte_range) if self._inner else [value]
         for frame in () if self._is_decoded_here else frames:
             content = _inventory.start_of(self._codec, frame.to_bytes(), most_decoded)
-            fault = f"{self._n_texts:,} texts" if self._n_texts else f"{self.chunk_bytes:,} bytes"
-            if len(content) > most_decoded or int.from_bytes(content[:4], "little") > self._n_texts > 0:
+            fault = (
+                f"{self._n_texts:,} texts"
+                if self._n_texts
+                else f"{self.chunk_bytes:,} bytes"
+            )
+            if (
+                len(content) > most_decoded
+                or int.from_bytes(content[:4], "little") > self._n_texts > 0
+            ):
                 fault = f"it is cut, or claims to have more than {fault}"
                 raise _inventory.damaged_chunks(self._name, [key], f"damaged ({fault})")
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
-        return _inventory.damaged_chunks(self._name, [key], f"damaged (it is longer than {most:,} bytes)")
+        return _inventory.damaged_chunks(
+            self._name, [key], f"damaged (it is longer than {most:,} bytes)"
+        )
 
-    def _frames(self, shard: Buffer, byte_range: ByteRequest | None) -> Iterator[Buffer]:
+    def _frames(
+        self, shard: Buffer, byte_range: ByteRequest | None
+    ) -> Iterator[Buffer]:
         """The inner chunks of a shard or of a part of it, by the index at its end or at its beginning."""
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
-        length, extra = 16 * self._inner, 4 * (len(codec.index_codecs) > 1)  # its checksum
+        length, extra = (
+            16 * self._inner,
+            4 * (len(codec.index_codecs) > 1),
+        )  # its checksum
         at_end = _inventory.codec_setting(codec, "index_location") != "start"
         if byte_range is not None:
             is_first = not at_end and getattr(byte_range, "start", 1) == 0
-            yield from [] if is_first or isinstance(byte_range, SuffixByteRequest) else [shard]
+            yield from (
+                [] if is_first or isinstance(byte_range, SuffixByteRequest) else [shard]
+            )
             return
-        index = shard[len(shard) - length - extra : len(shard) - extra] if at_end else shard[:length]
+        index = (
+            shard[len(shard) - length - extra : len(shard) - extra]
+            if at_end
+            else shard[:length]
+        )
         if len(index) != length:
             return
-        for offset, n_bytes in np.frombuffer(index.to_bytes(), "<u8").reshape(-1, 2).tolist():
+        for offset, n_bytes in (
+            np.frombuffer(index.to_bytes(), "<u8").reshape(-1, 2).tolist()
+        ):
             if offset + n_bytes <= len(shard):
                 yield shard[offset : offset + n_bytes]

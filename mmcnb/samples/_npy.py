@@ -65,7 +65,11 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     read = np.lib.format
     try:
         version = read.read_magic(file)
-        header = read.read_array_header_1_0 if version == (1, 0) else read.read_array_header_2_0
+        header = (
+            read.read_array_header_1_0
+            if version == (1, 0)
+            else read.read_array_header_2_0
+        )
         shape, by_columns, dtype = header(file)
     except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
         raise
@@ -102,8 +106,14 @@ class RawArray(NamedTuple):
     def read(self, start: int, stop: int) -> np.ndarray:
         """The rows ``start <= row < stop``."""
         n_rows, width = self.shape[0], math.prod(self.shape[1:])
-        out = np.empty((width, stop - start) if self.by_columns else (1, (stop - start) * width), self.dtype)
-        with damage(f"{self.path} cannot be read", OSError), open_file(self.path) as file:
+        out = np.empty(
+            (width, stop - start) if self.by_columns else (1, (stop - start) * width),
+            self.dtype,
+        )
+        with (
+            damage(f"{self.path} cannot be read", OSError),
+            open_file(self.path) as file,
+        ):
             for column, place in enumerate(out):
                 first = column * n_rows + start if self.by_columns else start * width
                 file.seek(self.offset + first * self.dtype.itemsize)
@@ -119,13 +129,22 @@ class NpySamples(ChunkedSamples):
 
     def __init__(self, array: RawArray, element: None = None) -> None:
         self._describe(array.path, array.shape, array.dtype)
-        if Path(array.path).stat().st_size < array.offset + math.prod(array.shape) * array.dtype.itemsize:
-            raise DamagedStoreError(f"{array.path} is shorter than its header says: {REMEDY}.")
+        if (
+            Path(array.path).stat().st_size
+            < array.offset + math.prod(array.shape) * array.dtype.itemsize
+        ):
+            raise DamagedStoreError(
+                f"{array.path} is shorter than its header says: {REMEDY}."
+            )
         self._array, self.path = array, array.path
         self.opening = NpySamples, array, element
         # Pieces of a few pages, of which none lies in two blocks; whole blocks if columns lie together.
         n_rows = max(1, PIECE_BYTES // (self.n_features * array.dtype.itemsize))
-        length = BLOCK_ROWS if array.by_columns else min(1 << n_rows.bit_length() - 1, BLOCK_ROWS)
+        length = (
+            BLOCK_ROWS
+            if array.by_columns
+            else min(1 << n_rows.bit_length() - 1, BLOCK_ROWS)
+        )
         self._set_rows(SlicedRows("", array, length), length)
 
     def identity(self) -> str:
@@ -146,7 +165,9 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
     with open_file(path) as file:
         with worded(f"{path} cannot be read as .npy", "save it again with numpy"):
             shape, by_columns, dtype = read_header(file)
-        return NpySamples(RawArray(str(Path(path).absolute()), file.tell(), shape, dtype, by_columns))
+        return NpySamples(
+            RawArray(str(Path(path).absolute()), file.tell(), shape, dtype, by_columns)
+        )
 
 
 def open_memmap(array: np.memmap) -> Samples:
@@ -154,12 +175,16 @@ def open_memmap(array: np.memmap) -> Samples:
     root: Any = array
     while isinstance(root.base, np.ndarray):
         root = root.base
-    is_whole = array.ndim == 2 and (array.flags.c_contiguous or array.flags.f_contiguous)
+    is_whole = array.ndim == 2 and (
+        array.flags.c_contiguous or array.flags.f_contiguous
+    )
     if not is_whole or getattr(root, "filename", None) is None or root.mode == "c":
         return in_memory(array)
     offset = root.offset + array.ctypes.data - root.ctypes.data
     by_columns = not array.flags.c_contiguous
-    return NpySamples(RawArray(str(root.filename), offset, array.shape, array.dtype, by_columns))
+    return NpySamples(
+        RawArray(str(root.filename), offset, array.shape, array.dtype, by_columns)
+    )
 
 
 # -- .npz files ----------------------------------------------------------------------------------
@@ -175,9 +200,14 @@ def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
     """
     with archive.open(member) as packed:
         shape, _, dtype = read_header(packed)
-        claimed, n_bytes = math.prod(shape) * dtype.itemsize, archive.getinfo(member).file_size
+        claimed, n_bytes = (
+            math.prod(shape) * dtype.itemsize,
+            archive.getinfo(member).file_size,
+        )
         if packed.tell() + claimed != n_bytes:
-            raise ValueError(f"its header claims {claimed:,} bytes and it has {n_bytes:,}")
+            raise ValueError(
+                f"its header claims {claimed:,} bytes and it has {n_bytes:,}"
+            )
     with archive.open(member) as packed:  # again: the checksum is of the whole member
         return np.lib.format.read_array(packed, allow_pickle=False)
 
@@ -194,15 +224,26 @@ def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
         The file is damaged, has no such arrays, or needs more memory than is free.
     """
     name = str(path)
-    with worded(f"{path} cannot be read as .npz", "save it again with numpy"), open_file(path) as file:
+    with (
+        worded(f"{path} cannot be read as .npz", "save it again with numpy"),
+        open_file(path) as file,
+    ):
         archive = zipfile.ZipFile(file)
         members = {member.removesuffix(".npy"): member for member in archive.namelist()}
         is_sparse = bool({"format", "indptr"} & set(members))
         if not is_sparse and "X" not in members and len(members) != 1:
-            raise InputError(f"{name} contains {', '.join(members)} but no array X: save the rows as X.")
-        wanted = {"y", *(SPARSE_PARTS if is_sparse else {"X"} if "X" in members else members)}
+            raise InputError(
+                f"{name} contains {', '.join(members)} but no array X: save the rows as X."
+            )
+        wanted = {
+            "y",
+            *(SPARSE_PARTS if is_sparse else {"X"} if "X" in members else members),
+        }
         parts = sorted(wanted & set(members))  # no others: their bytes may be many
-        n_bytes, free = sum(archive.getinfo(members[part]).file_size for part in parts), available_memory()
+        n_bytes, free = (
+            sum(archive.getinfo(members[part]).file_size for part in parts),
+            available_memory(),
+        )
         if n_bytes > (free or np.inf):
             fault = f"{name} needs {format_bytes(n_bytes)} of memory and {format_bytes(free)} are free"
             raise InputError(f"{fault}: save it as .npy, which is read in pieces.")
@@ -216,19 +257,27 @@ def _csr(arrays: dict[str, np.ndarray], name: str) -> scipy.sparse.csr_array:
     form = form.decode() if isinstance(form, bytes) else str(form)
     if form != "csr" or not {*arrays, "format"} >= SPARSE_PARTS:
         fault = f"{name} contains a sparse matrix as {form}, whose rows lie apart"
-        raise InputError(f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr()).")
+        raise InputError(
+            f"{fault}: save it as CSR, by scipy.sparse.save_npz(path, X.tocsr())."
+        )
     matrix.check_index_dtypes(name, indices=arrays["indices"], indptr=arrays["indptr"])
     shape = tuple(map(int, arrays["shape"]))
-    return scipy.sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
+    return scipy.sparse.csr_array(
+        (arrays["data"], arrays["indices"], arrays["indptr"]), shape
+    )
 
 
 def _labels(y: np.ndarray, samples: Samples) -> np.ndarray:
     matrix.check_dtype(y.dtype, f"y of {samples.name}")
     if y.shape != (samples.n_samples,):
         n = samples.n_samples
-        raise InputError(f"{samples.name}: y has shape {y.shape}, but X has {n} rows: save one label a row.")
+        raise InputError(
+            f"{samples.name}: y has shape {y.shape}, but X has {n} rows: save one label a row."
+        )
     with np.errstate(invalid="ignore"):
         labels = y.astype(np.int64)
     if not np.array_equal(labels, y):
-        raise InputError(f"{samples.name}: y has numbers that are not whole: class labels must be integers.")
+        raise InputError(
+            f"{samples.name}: y has numbers that are not whole: class labels must be integers."
+        )
     return labels

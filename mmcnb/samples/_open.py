@@ -29,7 +29,9 @@ class Reader(NamedTuple):
 
 def _of(package: str) -> Callable[[Any], bool]:
     """Whether a package defines the type of an object or one of its bases."""
-    return lambda source: any(base.__module__.split(".")[0] == package for base in type(source).__mro__)
+    return lambda source: any(
+        base.__module__.split(".")[0] == package for base in type(source).__mro__
+    )
 
 
 def _ends(*endings: str) -> Callable[[Any], bool]:
@@ -47,20 +49,35 @@ def _is_frame(source: Any) -> bool:
 
 def _is_anndata(source: Any) -> bool:
     """Whether an object is AnnData's own, or its sparse rows of a file or a store."""
-    return _of("anndata")(source) and (hasattr(source, "obsm") or type(source).__name__.endswith("Dataset"))
+    return _of("anndata")(source) and (
+        hasattr(source, "obsm") or type(source).__name__.endswith("Dataset")
+    )
 
 
 OBJECTS = (
     Reader(lambda source: isinstance(source, np.memmap), "samples._npy", "open_memmap"),
-    Reader(lambda source: isinstance(source, np.ndarray | list | tuple), "samples._base", "in_memory"),
+    Reader(
+        lambda source: isinstance(source, np.ndarray | list | tuple),
+        "samples._base",
+        "in_memory",
+    ),
     Reader(scipy.sparse.issparse, "samples._base", "in_memory"),
-    Reader(lambda source: isinstance(source, zarr.Array | zarr.Group), "samples._zarr", "open_zarr", True),
+    Reader(
+        lambda source: isinstance(source, zarr.Array | zarr.Group),
+        "samples._zarr",
+        "open_zarr",
+        True,
+    ),
     Reader(_of("h5py"), "samples._hdf5", "open_node", True),
     Reader(_is_anndata, "samples._anndata", "open_anndata", True),
     Reader(_of("dask"), "samples._dask", "open_dask"),
     Reader(_of("xarray"), "samples._open", "open_xarray"),
     Reader(_is_frame, "tables.frames", "open_frame"),
-    Reader(lambda one: hasattr(one, "__array__") and not isinstance(one, type), "samples._base", "in_memory"),
+    Reader(
+        lambda one: hasattr(one, "__array__") and not isinstance(one, type),
+        "samples._base",
+        "in_memory",
+    ),
 )
 """Readers of objects; the first that recognises one opens it."""
 
@@ -84,7 +101,9 @@ def _reader(source: Any) -> Reader | None:
     return next((reader for reader in FILES if reader.recognises(path)), ZARR)
 
 
-def open_samples(source: Any, element: str | None = None, *, options: Any = None) -> Samples:
+def open_samples(
+    source: Any, element: str | None = None, *, options: Any = None
+) -> Samples:
     """Open rows for reading, block by block.
 
     Parameters
@@ -127,12 +146,20 @@ def open_samples(source: Any, element: str | None = None, *, options: Any = None
     reader = _reader(source)
     if reader is None:
         known = "an array, a SciPy CSR matrix, a data frame, AnnData, a Zarr array or group, or a path"
-        raise InputError(f"X is a {type(source).__name__}, which cannot be read: give {known}.")
+        raise InputError(
+            f"X is a {type(source).__name__}, which cannot be read: give {known}."
+        )
     if element is not None and not reader.has_elements:
         is_path = isinstance(source, str | os.PathLike)
-        name = os.fspath(source) if is_path else f"X is of type {type(source).__name__} and"
+        name = (
+            os.fspath(source)
+            if is_path
+            else f"X is of type {type(source).__name__} and"
+        )
         raise InputError(f"{name} has no element {element!r}: leave element out.")
-    function = getattr(importlib.import_module(f"mmcnb.{reader.module}"), reader.function)
+    function = getattr(
+        importlib.import_module(f"mmcnb.{reader.module}"), reader.function
+    )
     if reader.function in ("open_frame", "open_table"):
         return function(source, options)
     return function(source, element) if reader.has_elements else function(source)
@@ -145,7 +172,9 @@ def is_file_of_rows(source: Any) -> bool:
 
 def names_in_frame(source: Any) -> list[str] | None:
     """Names of the columns of a data frame, whose numbers are not read; None for anything else."""
-    reader = None if isinstance(source, Samples | str | os.PathLike) else _reader(source)
+    reader = (
+        None if isinstance(source, Samples | str | os.PathLike) else _reader(source)
+    )
     if reader is None or reader.function != "open_frame":
         return None
     from mmcnb.samples._frames import as_frame, column_names
@@ -156,7 +185,9 @@ def names_in_frame(source: Any) -> list[str] | None:
 def open_xarray(source: Any) -> Samples:
     """Open the rows of a DataArray."""
     if not hasattr(source, "data") or not hasattr(source, "dims"):
-        raise InputError(f"X is an xarray {type(source).__name__}: give one DataArray, such as by X['name'].")
+        raise InputError(
+            f"X is an xarray {type(source).__name__}: give one DataArray, such as by X['name']."
+        )
     return open_named(source.data, "the DataArray")
 
 

@@ -20,7 +20,9 @@ from mmcnb.samples._inventory import read_key
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 30.0  # for an answer, and more for each byte that came
 LEAST_RATE = 2**15  # bytes a second
-METADATA_BYTES = 64 * 2**20  # most of a document, and of a chunk whose array says nothing of its size
+METADATA_BYTES = (
+    64 * 2**20
+)  # most of a document, and of a chunk whose array says nothing of its size
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
@@ -38,7 +40,9 @@ class RemoteStore(WrapperStore[FsspecStore]):
     def __init__(self, store: FsspecStore, url: str, patient: bool = True) -> None:
         super().__init__(store)
         self.url, self.patient = url, patient
-        self.is_web = url.startswith(("http://", "https://"))  # a server of web pages is asked
+        self.is_web = url.startswith(
+            ("http://", "https://")
+        )  # a server of web pages is asked
 
     def __str__(self) -> str:
         return self.url
@@ -49,7 +53,11 @@ class RemoteStore(WrapperStore[FsspecStore]):
         return not self.is_web
 
     async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: Any = None, most: int = METADATA_BYTES
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: Any = None,
+        most: int = METADATA_BYTES,
     ) -> Buffer | None:
         """Bytes stored under a key, refused if there are more than ``most``; None if there are none."""
         fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
@@ -59,24 +67,43 @@ class RemoteStore(WrapperStore[FsspecStore]):
             most, fault = byte_range.end - byte_range.start, whole
         elif isinstance(byte_range, SuffixByteRequest):
             most, fault = byte_range.suffix, whole
-        with worded(f"{self.url}: {key} could not be fetched", "check address and connection, or try later"):
+        with worded(
+            f"{self.url}: {key} could not be fetched",
+            "check address and connection, or try later",
+        ):
             for pause in (*(PAUSES if self.patient else ()), None):
                 try:
-                    async with _bounded(f"{self.url}: {fault}.", most) if self.is_web else nullcontext():
+                    async with (
+                        _bounded(f"{self.url}: {fault}.", most)
+                        if self.is_web
+                        else nullcontext()
+                    ):
                         return await self._store.get(key, prototype, byte_range)
                 except Exception as error:  # each protocol has its own exceptions
                     if pause is None and isinstance(error, TimeoutError):
                         late = f"within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
-                        remedy = "check the connection, or copy the store to this machine"
-                        raise InputError(f"{self.url}: {key} did not come {late}: {remedy}.") from error
+                        remedy = (
+                            "check the connection, or copy the store to this machine"
+                        )
+                        raise InputError(
+                            f"{self.url}: {key} did not come {late}: {remedy}."
+                        ) from error
                     if pause is None or isinstance(error, InputError):
                         raise
                     await asyncio.sleep(pause)
         raise AssertionError
 
-    async def get_ranges(self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any) -> Any:
+    async def get_ranges(
+        self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any
+    ) -> Any:
         """Parts of a value, each fetched by `get`, which the wrapped store's own method would not call."""
-        yield [*enumerate(await asyncio.gather(*[self.get(key, prototype, part) for part in parts]))]
+        yield [
+            *enumerate(
+                await asyncio.gather(
+                    *[self.get(key, prototype, part) for part in parts]
+                )
+            )
+        ]
 
 
 @asynccontextmanager
@@ -121,16 +148,29 @@ async def _open_session(**options: Any) -> Any:
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_stay)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=SECONDS)
-    given: dict[str, Any] = {"timeout": timeout, "response_class": Bounded, "trace_configs": [trace]}
+    given: dict[str, Any] = {
+        "timeout": timeout,
+        "response_class": Bounded,
+        "trace_configs": [trace],
+    }
     return aiohttp.ClientSession(**given | options)
 
 
 async def _stay(_session: Any, _context: Any, answer: Any) -> None:
     """Refuse an answer that leads to another host; from http to https of one host is no other."""
-    place = answer.response.headers.get("Location") or answer.response.headers.get("URI") or ""
+    place = (
+        answer.response.headers.get("Location")
+        or answer.response.headers.get("URI")
+        or ""
+    )
     here = answer.response.url
     there = here.join(type(here)(place))
-    upgraded = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", 80, 443)
+    upgraded = (here.scheme, there.scheme, here.port, there.port) == (
+        "http",
+        "https",
+        80,
+        443,
+    )
     if there.host != here.host or not (there.origin() == here.origin() or upgraded):
         fault = f"{here}: the server sends requests on to {str(there)[:200]}"
         raise InputError(f"{fault}: give that address if you trust it.")
@@ -151,11 +191,19 @@ def open_address(url: str) -> tuple[RemoteStore, str]:
 
 
 def _open_store(url: str) -> FsspecStore:
-    options = {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
+    options = (
+        {"get_client": _open_session} if url.startswith(("http://", "https://")) else {}
+    )
     remedy = "install it, as by pip install 'mmcnb[remote]'"
     with (
-        worded(f"{url} is no address that can be read", "check it"),  # each protocol has its own exceptions
-        worded(f"{url}: a package that reads such addresses is missing", remedy, ImportError),
+        worded(
+            f"{url} is no address that can be read", "check it"
+        ),  # each protocol has its own exceptions
+        worded(
+            f"{url}: a package that reads such addresses is missing",
+            remedy,
+            ImportError,
+        ),
     ):
         return FsspecStore.from_url(url, options, read_only=True)
 
@@ -166,6 +214,8 @@ def _is_store(url: str) -> bool:
         return False
     try:
         store = RemoteStore(_open_store(url), url, patient=False)
-        return any(read_key(store, mark) is not None for mark in ("zarr.json", ".zgroup"))
+        return any(
+            read_key(store, mark) is not None for mark in ("zarr.json", ".zgroup")
+        )
     except Exception:
         return False

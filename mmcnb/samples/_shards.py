@@ -11,7 +11,13 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import check_chunk_file, codec_setting, damaged_chunks, join, most_bytes
+from mmcnb.samples._inventory import (
+    check_chunk_file,
+    codec_setting,
+    damaged_chunks,
+    join,
+    most_bytes,
+)
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4
@@ -20,9 +26,16 @@ CHECKSUM_BYTES = 4
 def has_plain_shards(array: zarr.Array) -> bool:
     """Whether shards and their chunks have whole rows, and shards an index with a checksum."""
     codecs: Any = getattr(array.metadata, "codecs", ())
-    if not array.shards or array.shards[1:] != array.shape[1:] or list(map(type, codecs)) != [ShardingCodec]:
+    if (
+        not array.shards
+        or array.shards[1:] != array.shape[1:]
+        or list(map(type, codecs)) != [ShardingCodec]
+    ):
         return False
-    indexed = [type(codec) for codec in codecs[0].index_codecs] == [BytesCodec, Crc32cCodec]
+    indexed = [type(codec) for codec in codecs[0].index_codecs] == [
+        BytesCodec,
+        Crc32cCodec,
+    ]
     little = indexed and codec_setting(codecs[0].index_codecs[0], "endian") == "little"
     return little and array.chunks[1:] == array.shape[1:]
 
@@ -54,7 +67,10 @@ def chunks_in_shards(
     """
     shards: Any = array.shards
     for shard, group in itertools.groupby(firsts, lambda first: first // shards[0]):
-        key = join(array.path, array.metadata.encode_chunk_key((shard, *[0] * (array.ndim - 1))))
+        key = join(
+            array.path,
+            array.metadata.encode_chunk_key((shard, *[0] * (array.ndim - 1))),
+        )
         numbers = [first % shards[0] // array.chunks[0] for first in group]
         try:
             for frame in _chunks(array, key, numbers):
@@ -69,10 +85,16 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
     """Stored bytes of chunks by their numbers in a shard; None if one was never written."""
     try:
         path = Path(array.store.root, key)
-        check_chunk_file(path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20))  # and the index
+        check_chunk_file(
+            path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20)
+        )  # and the index
         with path.open("rb") as file:
             for place, n_bytes in _index(file, array)[numbers].tolist():
-                yield None if place == n_bytes == MISSING else _chunk(file, array, place, n_bytes)
+                yield (
+                    None
+                    if place == n_bytes == MISSING
+                    else _chunk(file, array, place, n_bytes)
+                )
     except FileNotFoundError:
         yield from [None] * len(numbers)
 
@@ -82,7 +104,11 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
     if (n_bytes := file.seek(0, os.SEEK_END)) < length:
         raise ValueError(f"it has {n_bytes} bytes and its index alone has {length}")
-    file.seek(0 if codec_setting(array.metadata.codecs[0], "index_location") == "start" else n_bytes - length)
+    file.seek(
+        0
+        if codec_setting(array.metadata.codecs[0], "index_location") == "start"
+        else n_bytes - length
+    )
     places, checksum = file.read(length - CHECKSUM_BYTES), file.read(CHECKSUM_BYTES)
     if google_crc32c.value(places) != int.from_bytes(checksum, "little"):
         raise ValueError("its index is not the one that was written")

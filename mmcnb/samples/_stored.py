@@ -43,12 +43,17 @@ class EdgeChunks:
 
     def __init__(self, n_arrays: int = 1) -> None:
         self._lock = threading.Lock()
-        self._chunks: OrderedDict[Hashable, Future[Any]] = OrderedDict()  # the least recently used one first
+        self._chunks: OrderedDict[Hashable, Future[Any]] = (
+            OrderedDict()
+        )  # the least recently used one first
         self._least, self._cached_bytes = 2 * n_arrays, 0
 
     def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
         """The chunk of a key, loaded unless it is cached."""
-        place = (os.getpid(), key)  # a forked child never waits for a thread it does not have
+        place = (
+            os.getpid(),
+            key,
+        )  # a forked child never waits for a thread it does not have
         with self._lock:
             is_first = place not in self._chunks
             chunk = self._chunks.setdefault(place, Future())
@@ -64,7 +69,9 @@ class EdgeChunks:
             with self._lock:
                 chunk.set_result(loaded)
                 self._cached_bytes += matrix.n_bytes_of(loaded)
-                while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
+                while (
+                    self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least
+                ):
                     at, oldest = self._chunks.popitem(last=False)
                     if oldest.done():
                         self._cached_bytes -= matrix.n_bytes_of(oldest.result())
@@ -88,8 +95,15 @@ class ChunkedRows(ABC):
         Rows that each read gets beyond those asked for, 0 or 1; row pointers need one.
     """
 
-    def __init__(self, name: str, length: int, edges: EdgeChunks, lookahead: int = 0) -> None:
-        self._key, self.length, self._edges, self._lookahead = name, length, edges, lookahead
+    def __init__(
+        self, name: str, length: int, edges: EdgeChunks, lookahead: int = 0
+    ) -> None:
+        self._key, self.length, self._edges, self._lookahead = (
+            name,
+            length,
+            edges,
+            lookahead,
+        )
 
     @abstractmethod
     def chunk_at(self, row: int) -> tuple[int, int]:
@@ -106,14 +120,18 @@ class ChunkedRows(ABC):
         position = start
         while position < end:
             begin = position
-            while position < end and self._is_whole(self.chunk_at(position), start, stop):
+            while position < end and self._is_whole(
+                self.chunk_at(position), start, stop
+            ):
                 position = self.chunk_at(position)[1]
             if position > begin:
                 yield begin, position, None
             else:
                 first, last = self.chunk_at(begin)
                 position = min(last, end)
-                chunk = self._edges.take((self._key, first), partial(self.load, first, last))
+                chunk = self._edges.take(
+                    (self._key, first), partial(self.load, first, last)
+                )
                 yield begin, position, chunk[begin - first : position - first]
 
     def _is_whole(self, chunk: tuple[int, int], start: int, stop: int) -> bool:
@@ -139,7 +157,12 @@ class SlicedRows(ChunkedRows):
     """
 
     def __init__(
-        self, name: str, array: Any, chunk_length: int, edges: EdgeChunks | None = None, lookahead: int = 0
+        self,
+        name: str,
+        array: Any,
+        chunk_length: int,
+        edges: EdgeChunks | None = None,
+        lookahead: int = 0,
     ) -> None:
         super().__init__(name, int(array.shape[0]), edges or EdgeChunks(), lookahead)
         self._array, self.chunk_length = array, int(chunk_length)
@@ -186,9 +209,16 @@ class SlicedRows(ChunkedRows):
         most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
         # Neighbouring chunks are loaded together, up to ``most`` of them.
         is_cut = (np.diff(chunks) > 1) | (np.diff(chunks // most) > 0)
-        ends = [0, *(np.flatnonzero(is_cut) + 1).tolist(), len(positions)] if len(positions) else []
+        ends = (
+            [0, *(np.flatnonzero(is_cut) + 1).tolist(), len(positions)]
+            if len(positions)
+            else []
+        )
         for begin, end in itertools.pairwise(ends):
-            first, last = self.chunk_at(int(positions[begin]))[0], self.chunk_at(int(positions[end - 1]))[1]
+            first, last = (
+                self.chunk_at(int(positions[begin]))[0],
+                self.chunk_at(int(positions[end - 1]))[1],
+            )
             out[begin:end] = self.load(first, last)[positions[begin:end] - first]
         return out
 
@@ -210,14 +240,22 @@ class StoredArray(SlicedRows):
         ``edges`` and ``lookahead``, as in `SlicedRows`.
     """
 
-    def __init__(self, array: zarr.Array, inventory: Inventory | None, name: str, *cached: Any) -> None:
+    def __init__(
+        self, array: zarr.Array, inventory: Inventory | None, name: str, *cached: Any
+    ) -> None:
         super().__init__(array.path, array, array.chunks[0], *cached)
         self._name = name
-        self._inventory = None if inventory is None or inventory.hashes(array.path) is None else inventory
+        self._inventory = (
+            None
+            if inventory is None or inventory.hashes(array.path) is None
+            else inventory
+        )
         is_local = isinstance(array.store, LocalStore)
         is_own = not array.shards or (is_local and has_plain_shards(array))
         self._codec = _inventory.chunk_codec(array) if is_own else None
-        if (chunk_bytes := self.row_bytes * self.chunk_length) > 2**30:  # so many on any machine
+        if (
+            chunk_bytes := self.row_bytes * self.chunk_length
+        ) > 2**30:  # so many on any machine
             check_chunk_bytes(chunk_bytes, name)
         if self._codec is None or not is_local:
             self._array = limited(array, name)
@@ -241,15 +279,26 @@ class StoredArray(SlicedRows):
                 continue
             self._codec.decode(frame, chunk, f"{self._name}: chunk {key}")
             if self._inventory is not None:  # it may be sound and belong elsewhere
-                self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, chunk)
+                self._inventory.check_chunk(
+                    self._array.path, first // self.chunk_length, key, frame, chunk
+                )
 
-    def _frames(self, start: int, stop: int) -> Iterator[tuple[tuple[int, ...], str, Any]]:
+    def _frames(
+        self, start: int, stop: int
+    ) -> Iterator[tuple[tuple[int, ...], str, Any]]:
         """Places, keys and stored bytes of chunks; None if one is missing that need not be there."""
         shape, chunks = self._array.shape, self._array.chunks
-        axes = (range(start, stop, chunks[0]), *map(range, itertools.repeat(0), shape[1:], chunks[1:]))
+        axes = (
+            range(start, stop, chunks[0]),
+            *map(range, itertools.repeat(0), shape[1:], chunks[1:]),
+        )
         places = list(itertools.product(*axes))
         in_shards = self._codec is not None and self._array.shards
-        found = chunks_in_shards(self._array, self._name, axes[0]) if in_shards else self._in_files(places)
+        found = (
+            chunks_in_shards(self._array, self._name, axes[0])
+            if in_shards
+            else self._in_files(places)
+        )
         for place, (key, frame) in zip(places, found, strict=True):
             if isinstance(frame, Exception):
                 with _inventory.damage(f"{self._name}: chunk {key} is damaged"):
@@ -267,7 +316,9 @@ class StoredArray(SlicedRows):
             numbers = np.floor_divide(places[begin : begin + step], chunks).tolist()
             keys = [self.chunk_key(*place) for place in numbers]
             files = [Path(store.root, key) for key in keys] if step == 1 else []
-            found = [read_chunk_file(file, most) for file in files] or _inventory.read_keys(store, keys)
+            found = [
+                read_chunk_file(file, most) for file in files
+            ] or _inventory.read_keys(store, keys)
             yield from zip(keys, found, strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
@@ -277,12 +328,16 @@ class StoredArray(SlicedRows):
         if self._inventory is not None:
             for (first, *_), key, frame in self._frames(start, stop):
                 part = values[first - start : first - start + self.chunk_length]
-                self._inventory.check_chunk(self._array.path, first // self.chunk_length, key, frame, part)
+                self._inventory.check_chunk(
+                    self._array.path, first // self.chunk_length, key, frame, part
+                )
         return values
 
     def chunk_key(self, *coordinates: int) -> str:
         """Key of a chunk below the root of the store."""
-        return (self._array.store_path / self._array.metadata.encode_chunk_key(coordinates)).path
+        return (
+            self._array.store_path / self._array.metadata.encode_chunk_key(coordinates)
+        ).path
 
 
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:

@@ -25,8 +25,12 @@ from mmcnb.samples._inventory import is_store_folder
 from mmcnb.samples._npy import Rows
 from mmcnb.samples.matrix import CSRBlock, all_finite
 
-PIECE_BYTES = 2**21  # text parsed at once: small beside the memory that conversion needs anyway
-LARGEST_INDEX = 2**31 - 2  # with it the number of columns is still an int32, as SciPy's indices are
+PIECE_BYTES = (
+    2**21
+)  # text parsed at once: small beside the memory that conversion needs anyway
+LARGEST_INDEX = (
+    2**31 - 2
+)  # with it the number of columns is still an int32, as SciPy's indices are
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 
 
@@ -36,7 +40,12 @@ def _open_zstd(raw: IO[bytes]) -> Any:
     return pyarrow.CompressedInputStream(raw, "zstd")
 
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd}
+_OPENERS: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstd,
+}
 
 
 def plain_name(path: Path) -> str:
@@ -56,7 +65,9 @@ def table_format(path: Path) -> str | None:
     if path.is_dir() and not is_store_folder(path):
         return next((form for form in TABLES if next(_below(path, form), None)), None)
     name = plain_name(path) if path.is_file() else ""
-    form = next((form for form, endings in TABLES.items() if name.endswith(endings)), None)
+    form = next(
+        (form for form, endings in TABLES.items() if name.endswith(endings)), None
+    )
     return form if form == "csv" or path.name.lower() == name else None
 
 
@@ -67,8 +78,14 @@ def table_files(path: Path) -> list[Path]:
 
 def _below(folder: Path, form: str) -> Iterator[Path]:
     for file in folder.rglob("*"):
-        is_hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-        if not is_hidden and plain_name(file).endswith(TABLES[form]) and not file.is_dir():
+        is_hidden = any(
+            part.startswith((".", "_")) for part in file.relative_to(folder).parts
+        )
+        if (
+            not is_hidden
+            and plain_name(file).endswith(TABLES[form])
+            and not file.is_dir()
+        ):
             check_file(file)
             yield file
 
@@ -108,7 +125,10 @@ def read_pieces(
         A line has no end, or a quote in it has none.
     """
     size, line, rest, shown = path.stat().st_size, 1, b"", 0
-    with _opened(path) as (file, text), progress(size, f"reading {path.name}", "B", show_progress) as bar:
+    with (
+        _opened(path) as (file, text),
+        progress(size, f"reading {path.name}", "B", show_progress) as bar,
+    ):
         while data := text.read(PIECE_BYTES):
             bar.update(file.tell() - shown)
             shown = file.tell()
@@ -118,9 +138,13 @@ def read_pieces(
                 yield line, rest[:end]
                 line += rest.count(b"\n", 0, end)
                 rest = rest[end:]
-            elif len(rest) > 2**26:  # bytes of a line, or of a cell of several lines in quotes
+            elif (
+                len(rest) > 2**26
+            ):  # bytes of a line, or of a cell of several lines in quotes
                 fault = f"{path}, line {line}: no line ends in the next {format_bytes(len(rest))}"
-                raise InputError(f"{fault}: see that it is text, and that each quote in it is closed.")
+                raise InputError(
+                    f"{fault}: see that it is text, and that each quote in it is closed."
+                )
         if rest:
             yield line, rest
 
@@ -145,7 +169,11 @@ def looks_like_libsvm(path: Path) -> bool:
 
 
 def read_libsvm(
-    path: Path, dtype: np.dtype, zero_based: bool, n_features: int | None, show_progress: bool | None
+    path: Path,
+    dtype: np.dtype,
+    zero_based: bool,
+    n_features: int | None,
+    show_progress: bool | None,
 ) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 
@@ -174,13 +202,23 @@ def read_libsvm(
         A line is malformed; it is named.
     """
     remedy = "write a whole number, then index:value pairs whose columns rise"
-    parsed = partial(_parsed, dtype=dtype, zero_based=zero_based, most=n_features or LARGEST_INDEX + 1)
+    parsed = partial(
+        _parsed,
+        dtype=dtype,
+        zero_based=zero_based,
+        most=n_features or LARGEST_INDEX + 1,
+    )
     for line, piece in read_pieces(path, show_progress):
         try:
             rows = parsed(piece)
         except (ValueError, OverflowError):
             for number, text in enumerate(piece.split(b"\n"), start=line):
-                with worded(f"{path}, line {number} is no LIBSVM text", remedy, ValueError, OverflowError):
+                with worded(
+                    f"{path}, line {number} is no LIBSVM text",
+                    remedy,
+                    ValueError,
+                    OverflowError,
+                ):
                     parsed(text)
             raise
         if rows.y is not None and len(rows.y):

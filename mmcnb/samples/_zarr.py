@@ -49,23 +49,36 @@ class ZarrStorage:
 
     def member(self, group: zarr.Group, path: str) -> Node | None:
         """The node at a path below a group; None if there is none."""
-        with _inventory.damage(f"{describe(group)}: the metadata of {path} cannot be read"):
+        with _inventory.damage(
+            f"{describe(group)}: the metadata of {path} cannot be read"
+        ):
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
         """Names and nodes of the members of a group, by name; none if the store lists none."""
-        with _inventory.damage(f"{describe(group)}: the metadata of a member cannot be read"):
+        with _inventory.damage(
+            f"{describe(group)}: the metadata of a member cannot be read"
+        ):
             return sorted(group.members()) if group.store.supports_listing else []
 
-    def rows(self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0) -> StoredArray:
+    def rows(
+        self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0
+    ) -> StoredArray:
         """Slices of an array."""
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
         """Set how rows are opened again, whether all arrays are listed, and the recorded digest."""
-        inventory, samples.opening = self.inventory, (open_zarr, samples.path, samples.element)
-        samples.is_reopenable = isinstance(samples.node.store, RemoteStore | LocalStore | ZipStore)
-        samples.checksummed = None not in [inventory and inventory.hashes(one.path) for one in samples.arrays]
+        inventory, samples.opening = (
+            self.inventory,
+            (open_zarr, samples.path, samples.element),
+        )
+        samples.is_reopenable = isinstance(
+            samples.node.store, RemoteStore | LocalStore | ZipStore
+        )
+        samples.checksummed = None not in [
+            inventory and inventory.hashes(one.path) for one in samples.arrays
+        ]
         if inventory is not None and samples.checksummed:
             samples.digest = inventory.record["digest"]
 
@@ -74,13 +87,17 @@ class ZarrStorage:
         if self.inventory is not None and samples.checksummed:
             return self.inventory.record["metadata"]
         documents = [array.metadata.to_dict() for array in samples.arrays]
-        return blake2b(repr((samples.n_features, documents)).encode(), digest_size=16).hexdigest()
+        return blake2b(
+            repr((samples.n_features, documents)).encode(), digest_size=16
+        ).hexdigest()
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
     """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
     node = open_node(source)
-    with _inventory.damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
+    with _inventory.damage(
+        f"{describe(node)}: the store's metadata cannot be read", OSError
+    ):
         inventory = _inventory.find_inventory(node, describe(node))
         if inventory is not None:
             inventory.check_chunks()
@@ -102,7 +119,9 @@ def open_node(source: Any) -> Node:
     if "://" in path:
         return _open_store(*open_address(path), path)
     root, inner = _split(_checked(_inventory.checked_path(path)))
-    return _open_store(ZipStore(root, mode="r") if root.is_file() else FolderStore(root), inner, path)
+    return _open_store(
+        ZipStore(root, mode="r") if root.is_file() else FolderStore(root), inner, path
+    )
 
 
 def _open_store(store: Any, inner: str, name: str) -> Node:
@@ -112,7 +131,11 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
     with (
         # A damaged document can break anywhere in Zarr's parsers.
         _inventory.damage(f"{name}: the store's metadata cannot be read"),
-        worded(f"{name} contains no Zarr array or group", "check the path; a table must be local", *nothing),
+        worded(
+            f"{name} contains no Zarr array or group",
+            "check the path; a table must be local",
+            *nothing,
+        ),
     ):
         return reopen(store, inner)
 
@@ -133,9 +156,13 @@ def _checked(path: Path) -> Path:
         check_file(path)
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             return path
-        raise InputError(f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`.")
+        raise InputError(
+            f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`."
+        )
     if not _inventory.is_store_folder(path):
-        raise InputError(f"{path} is a folder that contains no Zarr array or group: check the path.")
+        raise InputError(
+            f"{path} is a folder that contains no Zarr array or group: check the path."
+        )
     return path
 
 
@@ -144,14 +171,18 @@ def _split(path: Path) -> tuple[Path, str]:
     root = path.absolute()
     while _inventory.is_store_folder(root.parent) and root.parent != root:
         root = root.parent
-    return root, "" if root == path.absolute() else path.absolute().relative_to(root).as_posix()
+    return root, "" if root == path.absolute() else path.absolute().relative_to(
+        root
+    ).as_posix()
 
 
 def _place_of(store: Any) -> str:
     """Path or address by which a store is opened again; of one in memory, how Zarr names it."""
     if isinstance(store, LocalStore):
         return str(store.root.absolute())
-    return str(Path(store.path).absolute()) if isinstance(store, ZipStore) else str(store)
+    return (
+        str(Path(store.path).absolute()) if isinstance(store, ZipStore) else str(store)
+    )
 
 
 def describe(node: Node) -> str:

@@ -26,7 +26,11 @@ class DerivedSamples(Samples):
     def __init__(self, base: Samples) -> None:
         self.base = base
         self.n_samples, self.n_features = base.n_samples, base.n_features
-        self.dtype, self.stored_dtype, self.is_sparse = base.dtype, base.stored_dtype, base.is_sparse
+        self.dtype, self.stored_dtype, self.is_sparse = (
+            base.dtype,
+            base.stored_dtype,
+            base.is_sparse,
+        )
         self.name, self.path, self.checksummed = base.name, base.path, base.checksummed
         self.chunk_rows, self.row_bytes = base.chunk_rows, base.row_bytes
         self.is_reopenable = base.is_reopenable
@@ -49,8 +53,12 @@ class DerivedSamples(Samples):
         """The rows computed from rows of the base, unless a number overflows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = self.derive(rows)
-        if not matrix.all_finite(found.data if isinstance(found, matrix.CSRBlock) else found):
-            raise matrix.range_error(f"{self.name}: its sums or products overflow", rows)
+        if not matrix.all_finite(
+            found.data if isinstance(found, matrix.CSRBlock) else found
+        ):
+            raise matrix.range_error(
+                f"{self.name}: its sums or products overflow", rows
+            )
         return found
 
     def block(self, start: int, stop: int) -> Any:
@@ -89,7 +97,9 @@ class Scaling:
         logged = np.flatnonzero(self.units)
         values = rows[:, logged].astype(np.float64)
         rows = rows.copy()
-        rows[:, logged] = np.copysign(np.log1p(np.abs(values) / self.units[logged]), values)
+        rows[:, logged] = np.copysign(
+            np.log1p(np.abs(values) / self.units[logged]), values
+        )
         return rows
 
 
@@ -99,7 +109,9 @@ class ScaledSamples(DerivedSamples):
     def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
         self.scaling, deviation = scaling, scaling.deviation
-        self.factor = 1.0 / np.where(deviation > np.finfo(np.float64).tiny, deviation, 1.0)
+        self.factor = 1.0 / np.where(
+            deviation > np.finfo(np.float64).tiny, deviation, 1.0
+        )
 
     @cached_property
     def feature_names(self) -> list[str] | None:
@@ -111,7 +123,9 @@ class ScaledSamples(DerivedSamples):
         factor = self.factor.astype(self.dtype)
         if isinstance(rows, matrix.CSRBlock):
             return rows._replace(data=rows.data * factor[rows.indices])
-        return (self.scaling.logarithms(rows) - self.scaling.mean.astype(self.dtype)) * factor
+        return (
+            self.scaling.logarithms(rows) - self.scaling.mean.astype(self.dtype)
+        ) * factor
 
 
 class CachedSamples(DerivedSamples):
@@ -134,17 +148,23 @@ class CachedSamples(DerivedSamples):
 
     feature_names = ScaledSamples.feature_names
 
-    def __init__(self, base: Samples, folder: PathLike | None = None, capacity: float = math.inf) -> None:
+    def __init__(
+        self, base: Samples, folder: PathLike | None = None, capacity: float = math.inf
+    ) -> None:
         super().__init__(base)
         self.folder, self.capacity = folder, capacity
         self.cached_elsewhere = False
         self.cached_bytes = 0
         blocks = -(-self.n_samples // BLOCK_ROWS)
         self._there = np.zeros(blocks, bool)
-        self._parts: dict[int, Any] = {}  # groups of dense rows by number, blocks of sparse ones
+        self._parts: dict[
+            int, Any
+        ] = {}  # groups of dense rows by number, blocks of sparse ones
         self._allocating = Lock()
         # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
-        self._file: Any = None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self._file: Any = (
+            None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)
+        )  # noqa: SIM115
         if self._file is not None:
             weakref.finalize(self, self._file.close)
 
@@ -203,13 +223,18 @@ class CachedSamples(DerivedSamples):
     def _put(self, start: int, rows: Any) -> None:
         """Cache one block if the capacity allows it."""
         if isinstance(rows, matrix.CSRBlock):
-            if self._part(start // BLOCK_ROWS, matrix.n_bytes_of(rows), lambda: rows) is None:
+            if (
+                self._part(start // BLOCK_ROWS, matrix.n_bytes_of(rows), lambda: rows)
+                is None
+            ):
                 return
         elif self._file is None:
             group = start // GROUP_ROWS * GROUP_ROWS
             shape = min(GROUP_ROWS, self.n_samples - group), self.n_features
             n_bytes = math.prod(shape) * self.dtype.itemsize
-            cached = self._part(group // GROUP_ROWS, n_bytes, lambda: np.empty(shape, self.dtype))
+            cached = self._part(
+                group // GROUP_ROWS, n_bytes, lambda: np.empty(shape, self.dtype)
+            )
             if cached is None:
                 return
             cached[start - group : start - group + rows.shape[0]] = rows
@@ -218,18 +243,31 @@ class CachedSamples(DerivedSamples):
         self._there[start // BLOCK_ROWS] = True
 
     def _write(self, start: int, rows: np.ndarray) -> None:
-        fault = f"the scratch file of kernel columns in {self.folder} could not be written"
-        with worded(fault, "free disk space, set TMPDIR to a larger disk, or raise memory_limit", OSError):
-            if os.pwrite(self._file.fileno(), rows.data, self._position(start)) < rows.nbytes:
+        fault = (
+            f"the scratch file of kernel columns in {self.folder} could not be written"
+        )
+        with worded(
+            fault,
+            "free disk space, set TMPDIR to a larger disk, or raise memory_limit",
+            OSError,
+        ):
+            if (
+                os.pwrite(self._file.fileno(), rows.data, self._position(start))
+                < rows.nbytes
+            ):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         rows = np.empty((stop - start, self.n_features), self.dtype)
         view, position = rows.reshape(-1).data.cast("B"), self._position(start)
-        while read := os.preadv(self._file.fileno(), [view], position):  # at most 2 GiB at once
+        while read := os.preadv(
+            self._file.fileno(), [view], position
+        ):  # at most 2 GiB at once
             view, position = view[read:], position + read
         if len(view):
-            raise InputError("the scratch file ended early; free disk space and run again.")
+            raise InputError(
+                "the scratch file ended early; free disk space and run again."
+            )
         return rows
 
     def _position(self, row: int) -> int:
@@ -253,7 +291,9 @@ def cache_features(features: Samples, store: str) -> Samples:
     """
     if store == "recompute":
         return features
-    return CachedSamples(features, tempfile.gettempdir() if store == "scratch" else None)
+    return CachedSamples(
+        features, tempfile.gettempdir() if store == "scratch" else None
+    )
 
 
 def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False) -> Any:

@@ -99,13 +99,22 @@ class Encoding:
             It is none that a fit has written.
         """
         try:
-            listed = [one | {"categories": tuple(one["categories"])} for one in given["columns"]]
+            listed = [
+                one | {"categories": tuple(one["categories"])}
+                for one in given["columns"]
+            ]
             columns = tuple(EncodedColumn(**one) for one in listed)
-            options = {name: tuple(one) if isinstance(one, list) else one for name, one in given["options"]}
+            options = {
+                name: tuple(one) if isinstance(one, list) else one
+                for name, one in given["options"]
+            }
             encoding = cls(columns, tuple(options.items()), given["has_names"])
             plain = all(map(_is_plain, columns)) and type(encoding.has_names) is bool
             marks = options.pop("na_values", None) or ()
-            plain &= all(text is None or type(text) is str for text in (*options.values(), *marks))
+            plain &= all(
+                text is None or type(text) is str
+                for text in (*options.values(), *marks)
+            )
         except (TypeError, KeyError, ValueError):
             plain = False
         if not plain or set(options) - set(TEXT_OPTIONS):
@@ -116,5 +125,7 @@ class Encoding:
 def _is_plain(column: EncodedColumn) -> bool:
     """Whether all fields have values that they may have."""
     texts = (column.name, column.kind, column.why, *column.categories)
-    is_fill = column.fill is None or (type(column.fill) is float and abs(column.fill) < float("inf"))
+    is_fill = column.fill is None or (
+        type(column.fill) is float and abs(column.fill) < float("inf")
+    )
     return all(type(text) is str for text in texts) and column.kind in KINDS and is_fill

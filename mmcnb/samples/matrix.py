@@ -11,7 +11,9 @@ from mmcnb.errors import InputError
 
 WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
 WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
-FREED_BYTES = 8 * 2**20  # of arrays that were put together, before they are returned to the system
+FREED_BYTES = (
+    8 * 2**20
+)  # of arrays that were put together, before they are returned to the system
 _REMEDY = "write the matrix again (scipy.sparse's check_format names the fault)."
 
 
@@ -39,7 +41,9 @@ class CSRBlock(NamedTuple):
     n_features: int
 
 
-def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray | CSRBlock:
+def slice_rows(
+    rows: np.ndarray | CSRBlock, start: int, stop: int
+) -> np.ndarray | CSRBlock:
     """Rows of a dense or CSR block, without a copy of the values.
 
     Parameters
@@ -64,7 +68,9 @@ def slice_rows(rows: np.ndarray | CSRBlock, start: int, stop: int) -> np.ndarray
         return rows[start:stop]
     first, last = rows.indptr[start], rows.indptr[stop]
     indptr = rows.indptr[start : stop + 1] - first
-    return CSRBlock(rows.data[first:last], rows.indices[first:last], indptr, rows.n_features)
+    return CSRBlock(
+        rows.data[first:last], rows.indices[first:last], indptr, rows.n_features
+    )
 
 
 def block_dtype(*dtypes: Any) -> np.dtype:
@@ -96,13 +102,22 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
         text = "text", "convert them to real numbers, such as by X.astype(float)"
         kinds = {
             "c": ("complex numbers", "convert them to real numbers, such as by X.real"),
-            "M": ("dates", "convert them to numbers, such as the days since the first one"),
+            "M": (
+                "dates",
+                "convert them to numbers, such as the days since the first one",
+            ),
             "m": ("durations", "convert them to numbers, such as seconds"),
             "V": ("records", "give the fields as the columns of one array of numbers"),
         } | dict.fromkeys("UST", text)
-        kind_of, remedy = kinds.get(kind, (f"{dtype} values", "convert them to real numbers"))
-        start = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn's checks ask for
-        fault = f"{start}{name} contains {kind_of} (dtype {dtype}), which are not supported"
+        kind_of, remedy = kinds.get(
+            kind, (f"{dtype} values", "convert them to real numbers")
+        )
+        start = (
+            "Complex data not supported: " if kind == "c" else ""
+        )  # as scikit-learn's checks ask for
+        fault = (
+            f"{start}{name} contains {kind_of} (dtype {dtype}), which are not supported"
+        )
         raise InputError(f"{fault}: {remedy}.")
 
 
@@ -112,7 +127,9 @@ def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
         fault = f"{name} is a {len(shape)}-D array of shape {shape}, but rows x features (2-D) are needed"
         remedy = "Reshape your data to one row a sample, such as by X.reshape(-1, 1) or X.reshape(1, -1)"
         raise InputError(f"{fault}. {remedy}.")
-    for size, unit, parts in zip(shape, ("sample", "feature"), ("rows", "columns"), strict=True):
+    for size, unit, parts in zip(
+        shape, ("sample", "feature"), ("rows", "columns"), strict=True
+    ):
         if size == 0:
             fault = f"Found array with 0 {unit}(s) (shape={shape}) while a minimum of 1 is required"
             raise InputError(f"{fault}: give {name} {parts}.")
@@ -127,7 +144,10 @@ def all_finite(values: np.ndarray) -> bool:
 
 
 def check_finite(
-    block: np.ndarray | CSRBlock, name: str, rows: int | np.ndarray, names: Callable[[], Any] | None = None
+    block: np.ndarray | CSRBlock,
+    name: str,
+    rows: int | np.ndarray,
+    names: Callable[[], Any] | None = None,
 ) -> None:
     """Refuse NaN and infinity, naming the first row and column.
 
@@ -139,14 +159,21 @@ def check_finite(
         return
     where = int(np.argmin(np.isfinite(values.reshape(-1))))
     if isinstance(block, CSRBlock):
-        row, column = int(np.searchsorted(block.indptr, where, side="right")) - 1, int(block.indices[where])
+        row, column = (
+            int(np.searchsorted(block.indptr, where, side="right")) - 1,
+            int(block.indices[where]),
+        )
     else:
         row, column = divmod(where, block.shape[1])
     kind = "NaN" if np.isnan(values.reshape(-1)[where]) else "infinity"
     listed = None if names is None else names()
     shown = f"{column}" if listed is None else f"{column} ({listed[column]!r})"
-    fault = f"Input X contains {kind} at row {_number(rows, row)}, column {shown} of {name}"
-    raise InputError(f"{fault}: fill in or drop such rows before clustering (inf and NaN are not accepted).")
+    fault = (
+        f"Input X contains {kind} at row {_number(rows, row)}, column {shown} of {name}"
+    )
+    raise InputError(
+        f"{fault}: fill in or drop such rows before clustering (inf and NaN are not accepted)."
+    )
 
 
 def _number(rows: int | np.ndarray, k: int) -> int:
@@ -156,44 +183,64 @@ def _number(rows: int | np.ndarray, k: int) -> int:
 
 def as_block(values: np.ndarray) -> np.ndarray:
     """Values in C order and their block dtype; no copy if they are so already."""
-    with np.errstate(over="ignore"):  # of wider floats; infinity is refused by row and column
+    with np.errstate(
+        over="ignore"
+    ):  # of wider floats; infinity is refused by row and column
         return np.ascontiguousarray(values, dtype=block_dtype(values.dtype))
 
 
 def check_rows(rows: np.ndarray, n_samples: int) -> np.ndarray:
     """Row numbers as int64; they must rise strictly and lie within the data."""
     rows = np.asarray(rows, dtype=np.int64)
-    if len(rows) and (rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()):
-        raise InputError(f"row numbers to gather must rise strictly within 0..{n_samples - 1}.")
+    if len(rows) and (
+        rows[0] < 0 or rows[-1] >= n_samples or (np.diff(rows) <= 0).any()
+    ):
+        raise InputError(
+            f"row numbers to gather must rise strictly within 0..{n_samples - 1}."
+        )
     return rows
 
 
-def check_indptr(indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
+def check_indptr(
+    indptr: np.ndarray, n_samples: int, n_data: int, n_indices: int, name: str
+) -> None:
     """Refuse row pointers that do not describe ``n_samples`` rows of the stored values."""
     check_indptr_length(len(indptr), n_samples, n_data, n_indices, name)
     check_indptr_ends(int(indptr[0]), int(indptr[-1]), n_data, name)
     check_indptr_rises(indptr[:-1], indptr[1:], n_data, name, 0)
 
 
-def check_indptr_length(length: int, n_samples: int, n_data: int, n_indices: int, name: str) -> None:
+def check_indptr_length(
+    length: int, n_samples: int, n_data: int, n_indices: int, name: str
+) -> None:
     """Refuse arrays of a sparse matrix whose lengths do not agree."""
     if length != n_samples + 1:
         need = f"{n_samples} rows need {n_samples + 1}"
         raise InputError(f"{name}: indptr has length {length}, but {need}: {_REMEDY}")
     if n_data != n_indices:
-        raise InputError(f"{name}: data has length {n_data} but indices has length {n_indices}: {_REMEDY}")
+        raise InputError(
+            f"{name}: data has length {n_data} but indices has length {n_indices}: {_REMEDY}"
+        )
 
 
 def check_indptr_ends(first: int, last: int, n_data: int, name: str) -> None:
     """Refuse row pointers that do not span the stored values."""
     if first != 0:
-        raise InputError(f"{name}: indptr starts at {first}, but it must rise from 0: {_REMEDY}")
+        raise InputError(
+            f"{name}: indptr starts at {first}, but it must rise from 0: {_REMEDY}"
+        )
     if last != n_data:
-        raise InputError(f"{name}: indptr ends at {last} but data has length {n_data}: {_REMEDY}")
+        raise InputError(
+            f"{name}: indptr ends at {last} but data has length {n_data}: {_REMEDY}"
+        )
 
 
 def check_indptr_rises(
-    starts: np.ndarray, stops: np.ndarray, n_data: int, name: str, rows: int | np.ndarray
+    starts: np.ndarray,
+    stops: np.ndarray,
+    n_data: int,
+    name: str,
+    rows: int | np.ndarray,
 ) -> None:
     """Refuse rows that end before they start or beyond the stored values.
 
@@ -202,12 +249,16 @@ def check_indptr_rises(
     wrong = stops < starts
     if wrong.any():
         row = _number(rows, int(np.argmax(wrong)))
-        raise InputError(f"{name}: indptr falls at row {row}, but it must rise from 0: {_REMEDY}")
+        raise InputError(
+            f"{name}: indptr falls at row {row}, but it must rise from 0: {_REMEDY}"
+        )
     wrong = (starts < 0) | (stops > n_data)
     if wrong.any():
         row = int(np.argmax(wrong))
         value, row = starts[row] if starts[row] < 0 else stops[row], _number(rows, row)
-        fault = f"indptr at row {row} points to {value}, outside the {n_data} stored values"
+        fault = (
+            f"indptr at row {row} points to {value}, outside the {n_data} stored values"
+        )
         raise InputError(f"{name}: {fault}: {_REMEDY}")
 
 
@@ -219,7 +270,9 @@ def check_index_dtypes(name: str, **arrays: Any) -> None:
             raise InputError(f"{name}: {fault}: write the matrix again.")
 
 
-def csr_block(parts: CSRParts, n_features: int, name: str, rows: int | np.ndarray) -> CSRBlock:
+def csr_block(
+    parts: CSRParts, n_features: int, name: str, rows: int | np.ndarray
+) -> CSRBlock:
     """Rows in canonical form: columns rise in each row, duplicates summed, indices in range.
 
     Parameters
@@ -241,19 +294,27 @@ def csr_block(parts: CSRParts, n_features: int, name: str, rows: int | np.ndarra
         where = int(np.argmax((indices < 0) | (indices >= n_features)))
         row = _number(rows, int(np.searchsorted(indptr, where, side="right")) - 1)
         fault = f"{name}: column index {indices[where]} in row {row} is outside 0..{n_features - 1}"
-        raise InputError(f"{fault}: write the matrix again with the right shape or indices.")
+        raise InputError(
+            f"{fault}: write the matrix again with the right shape or indices."
+        )
     index_dtype = np.int32 if n_features < 2**31 else np.int64
     indices = np.ascontiguousarray(indices, dtype=index_dtype)
-    rows_of_scipy = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+    rows_of_scipy = sp.csr_array(
+        (data, indices, indptr), shape=(len(indptr) - 1, n_features)
+    )
     if rows_of_scipy.has_canonical_format:
         return CSRBlock(data, indices, indptr, n_features)
-    canonical = rows_of_scipy.copy()  # a row by itself, so that its sums do not depend on other rows
+    canonical = (
+        rows_of_scipy.copy()
+    )  # a row by itself, so that its sums do not depend on other rows
     canonical.sum_duplicates()
     block = as_csr_block(canonical)
     return block._replace(indices=block.indices.astype(index_dtype, copy=False))
 
 
-def row_positions(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def row_positions(
+    starts: np.ndarray, stops: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Positions of rows' values in ``data`` and ``indices``, and the row pointers of the result.
 
     ``starts`` and ``stops`` are the row pointers around each row.
@@ -273,7 +334,9 @@ def as_matrix(rows: Any) -> Any:
 
 def as_csr_block(rows: Any) -> CSRBlock:
     """A CSR matrix of SciPy as a block."""
-    return CSRBlock(rows.data, rows.indices, rows.indptr.astype(np.int64), rows.shape[1])
+    return CSRBlock(
+        rows.data, rows.indices, rows.indptr.astype(np.int64), rows.shape[1]
+    )
 
 
 def squared_sums(rows: np.ndarray) -> np.ndarray:
@@ -288,7 +351,9 @@ def largest_column(rows: Any) -> str:
 
 def range_error(fault: str, rows: Any, verb: str = "divide") -> InputError:
     """The error for a block whose values are too large, or too small."""
-    return InputError(f"{fault} ({largest_column(rows)}); {verb} the columns by a constant.")
+    return InputError(
+        f"{fault} ({largest_column(rows)}); {verb} the columns by a constant."
+    )
 
 
 def stack(parts: list[Any]) -> Any:
@@ -327,12 +392,18 @@ def stack_blocks(parts: list[Any]) -> Any:
 
 def to_dense(rows: Any, dtype: Any = None) -> np.ndarray:
     """Rows of a dense or sparse matrix as a C-ordered array, of the same type or another."""
-    return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype)
+    return np.ascontiguousarray(
+        rows.toarray() if hasattr(rows, "toarray") else rows, dtype
+    )
 
 
 def row_shares(n_samples: int, weights: Weights) -> np.ndarray:
     """Share of each row in the total weight."""
-    return np.full(n_samples, 1 / n_samples) if weights is None else weights / weights.sum()
+    return (
+        np.full(n_samples, 1 / n_samples)
+        if weights is None
+        else weights / weights.sum()
+    )
 
 
 SIGN_TIE = 1e-6  # relative difference below which rounding may decide which entry is the largest
@@ -370,7 +441,10 @@ def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
 def with_short_indices(sample: Any) -> Any:
     """Rows in memory, with 32-bit indices if these suffice, as scikit-learn's own estimators need."""
     if hasattr(sample, "indptr") and max(sample.shape[1], sample.nnz) < 2**31:
-        sample.indices, sample.indptr = sample.indices.astype(np.int32), sample.indptr.astype(np.int32)
+        sample.indices, sample.indptr = (
+            sample.indices.astype(np.int32),
+            sample.indptr.astype(np.int32),
+        )
     return sample
 
 
@@ -393,8 +467,16 @@ def moments(X: Any, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
     total, squares, start = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
     for rows in row_blocks(X):
         own = weights[start : start + rows.shape[0]]
-        square = rows.power(2, np.float64) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
-        total, squares, start = total + own @ rows, squares + own @ square, start + rows.shape[0]
+        square = (
+            rows.power(2, np.float64)
+            if sp.issparse(rows)
+            else np.square(rows, dtype=np.float64)
+        )
+        total, squares, start = (
+            total + own @ rows,
+            squares + own @ square,
+            start + rows.shape[0],
+        )
     weight = weights.sum()
     return np.asarray(total).ravel() / weight, np.asarray(squares).ravel() / weight
 
@@ -406,9 +488,15 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
         raise InputError(f"{fault}; give fewer clusters, or a larger {size}.")
 
 
-def check_clusters(n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size") -> None:
+def check_clusters(
+    n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size"
+) -> None:
     """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
     if n_clusters > n_samples:
-        raise InputError(f"n_clusters={n_clusters} is more than the {n_samples} rows; give fewer clusters.")
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {n_samples} rows; give fewer clusters."
+        )
     if n_clusters > sample.shape[0]:
-        raise InputError(f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows.")
+        raise InputError(
+            f"{size}={sample.shape[0]} is smaller than n_clusters={n_clusters}; give more rows."
+        )

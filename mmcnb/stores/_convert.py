@@ -18,7 +18,12 @@ from mmcnb.samples._npy import Blocks, Rows, read_npz, step_rows
 from mmcnb.samples._open import open_samples
 from mmcnb.samples._text import looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
-from mmcnb.stores._labels import array_beside, class_names, open_class_labels, open_index
+from mmcnb.stores._labels import (
+    array_beside,
+    class_names,
+    open_class_labels,
+    open_index,
+)
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput
 
@@ -34,7 +39,9 @@ class _Stream(NamedTuple):
     cached_bytes: int = 0
     feature_names: list[str] | None = None
     sources: list[str] | None = None
-    class_names: Callable[[], list[str] | None] = lambda: None  # of a table: as many as its rows have shown
+    class_names: Callable[[], list[str] | None] = lambda: (
+        None
+    )  # of a table: as many as its rows have shown
 
 
 def convert(
@@ -112,12 +119,18 @@ def convert(
     (2, 'classes')
     """
     if layout not in ("auto", "dense", "csr"):
-        raise InputError(f"layout={shown(layout)} is unknown: give 'auto', 'dense' or 'csr'.")
+        raise InputError(
+            f"layout={shown(layout)} is unknown: give 'auto', 'dense' or 'csr'."
+        )
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-        raise InputError(f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'.")
+        raise InputError(
+            f"dtype={shown(dtype)} cannot be converted to: give 'float32' or 'float64'."
+        )
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    _check_apart(source, AtomicOutput(out, overwrite).target)  # which refuses one that is there
+    _check_apart(
+        source, AtomicOutput(out, overwrite).target
+    )  # which refuses one that is there
     form = _format(source)
 
     def write(stream: _Stream) -> None:
@@ -125,15 +138,25 @@ def convert(
         _write(stream, layout, progress, AtomicOutput(out, overwrite))
 
     if form == "table":
-        return _convert_table(Path(source), options | {"dtype": dtype}, progress, show_columns, write)
+        return _convert_table(
+            Path(source), options | {"dtype": dtype}, progress, show_columns, write
+        )
     given = next((name for name, value in options.items() if value is not None), None)
     if given is not None:
-        what = source if isinstance(source, str | os.PathLike) else f"a {type(source).__name__}"
-        raise InputError(f"{given} is of CSV, Parquet and Arrow files, but {what} is none: leave it out.")
+        what = (
+            source
+            if isinstance(source, str | os.PathLike)
+            else f"a {type(source).__name__}"
+        )
+        raise InputError(
+            f"{given} is of CSV, Parquet and Arrow files, but {what} is none: leave it out."
+        )
     if form == "libsvm":
         path, text_dtype = Path(source), np.dtype(dtype or np.float32)
         rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
-        write(_Stream(rows, True, text_dtype, n_features, cached_bytes=3 * 2**24))  # of lines, measured
+        write(
+            _Stream(rows, True, text_dtype, n_features, cached_bytes=3 * 2**24)
+        )  # of lines, measured
     elif form == "numpy":
         samples, y = read_npz(Path(source))
         write(_stream_of(samples, dtype, y))
@@ -145,33 +168,56 @@ def convert(
 def _check_apart(source: Any, target: Path) -> None:
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
-    inner, outer = (Path(os.path.realpath(one)) for one in (checked_path(source, "the source"), target))
+    inner, outer = (
+        Path(os.path.realpath(one))
+        for one in (checked_path(source, "the source"), target)
+    )
     if inner == outer or inner in outer.parents or outer in inner.parents:
-        raise InputError(f"{target} overlaps its source {source}: choose another path to write to.")
+        raise InputError(
+            f"{target} overlaps its source {source}: choose another path to write to."
+        )
 
 
 def _check_memory(memory_limit: Any, stream: _Stream) -> None:
     if memory_limit is None:
         return
     if isinstance(memory_limit, str):
-        raise InputError(f"memory_limit={memory_limit!r} is no number of bytes: give one such as 2**29.")
+        raise InputError(
+            f"memory_limit={memory_limit!r} is no number of bytes: give one such as 2**29."
+        )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
     # Pieces, chunks and libraries take 160 MiB beyond the memory of the process before, measured.
-    least = (resident_memory() or LIBRARIES) + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
+    least = (
+        (resident_memory() or LIBRARIES)
+        + 160 * 2**20
+        + stream.cached_bytes
+        + 4 * row_bytes
+    )
     if memory_limit < least:
-        fault = f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
-        named = format_bytes(least + 2**24, up=True)  # the next process may begin with a little more
+        fault = (
+            f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
+        )
+        named = format_bytes(
+            least + 2**24, up=True
+        )  # the next process may begin with a little more
         raise MemoryLimitError(f"{fault}; the least that works is {named}.")
 
 
-def _convert_table(path: Path, options: Any, progress: Any, show: Any, write: Any) -> dict[str, Any]:
+def _convert_table(
+    path: Path, options: Any, progress: Any, show: Any, write: Any
+) -> dict[str, Any]:
     from mmcnb.tables.columns import TableOptions
     from mmcnb.tables.files import Table
     from mmcnb.tables.rows import TableRows
 
-    given = TableOptions(**{name: value for name, value in options.items() if value is not None})
+    given = TableOptions(
+        **{name: value for name, value in options.items() if value is not None}
+    )
     table = Table(path, given, progress)
-    rows, n_rows = TableRows(table, given, show), None if table.lengths is None else sum(table.lengths)
+    rows, n_rows = (
+        TableRows(table, given, show),
+        None if table.lengths is None else sum(table.lengths),
+    )
 
     def write_all() -> None:
         written = _written_dtype(rows, given.dtype)
@@ -198,11 +244,15 @@ def _format(source: Any) -> str:
     if name.endswith((".libsvm", ".svm", ".svmlight")):
         return "libsvm"
     if is_store_folder(path.parent):
-        raise InputError(f"{path} is a part of a Zarr store: give the path of the store, {path.parent}.")
+        raise InputError(
+            f"{path} is a part of a Zarr store: give the path of the store, {path.parent}."
+        )
     if looks_like_libsvm(path):
         return "libsvm"
     fault = f"{path} is of no known format: name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst)"
-    raise InputError(f"{fault}, .parquet, .arrow, .feather, .npy or .npz, or give a Zarr store.")
+    raise InputError(
+        f"{fault}, .parquet, .arrow, .feather, .npy or .npz, or give a Zarr store."
+    )
 
 
 def _written_dtype(rows: Any, dtype: Any) -> np.dtype:
@@ -219,15 +269,21 @@ def _stream_of(samples: Samples, dtype: Any, y: np.ndarray | None = None) -> _St
     n, stored, names_of_classes = samples.n_samples, array_beside(samples, "y"), None
     if stored is not None:
         if stored.shape[0] != n:
-            raise InputError(f"{samples.name}: y has {stored.shape[0]} labels, but X has {n} rows.")
+            raise InputError(
+                f"{samples.name}: y has {stored.shape[0]} labels, but X has {n} rows."
+            )
         names_of_classes, y = class_names(stored), open_class_labels(samples)
     index = open_index(samples)
 
     def blocks() -> Blocks:
-        step = samples.chunk_rows * max(1, step_rows(samples.row_bytes) // samples.chunk_rows)
+        step = samples.chunk_rows * max(
+            1, step_rows(samples.row_bytes) // samples.chunk_rows
+        )
         for start in range(0, n, step):
             stop = min(start + step, n)
-            labels, names = (None if part is None else part[start:stop] for part in (y, index))
+            labels, names = (
+                None if part is None else part[start:stop] for part in (y, index)
+            )
             yield Rows(samples.block(start, stop), labels, names)
 
     written = _written_dtype(samples, dtype)
@@ -238,19 +294,36 @@ def _stream_of(samples: Samples, dtype: Any, y: np.ndarray | None = None) -> _St
     return _Stream(blocks(), samples.is_sparse, written, *shape, *names)
 
 
-def _write(stream: _Stream, layout: str, show_progress: bool | None, output: AtomicOutput) -> None:
+def _write(
+    stream: _Stream, layout: str, show_progress: bool | None, output: AtomicOutput
+) -> None:
     """Write a store; one of sparse rows that shall be dense is moved aside, and written in its place."""
     with output:
         path = output.path
-        writer = _write_rows(stream, path, stream.is_sparse or layout == "csr", show_progress)
-        if stream.is_sparse and (layout == "dense" or (layout == "auto" and writer.density > 0.5)):
+        writer = _write_rows(
+            stream, path, stream.is_sparse or layout == "csr", show_progress
+        )
+        if stream.is_sparse and (
+            layout == "dense" or (layout == "auto" and writer.density > 0.5)
+        ):
             sparse = path.rename(path.with_name(f".sparse-{path.name}"))
-            _write_rows(_stream_of(open_samples(sparse), stream.dtype), path, False, show_progress)
+            _write_rows(
+                _stream_of(open_samples(sparse), stream.dtype),
+                path,
+                False,
+                show_progress,
+            )
 
 
-def _write_rows(stream: _Stream, path: Path, is_csr: bool, show_progress: bool | None) -> Any:
+def _write_rows(
+    stream: _Stream, path: Path, is_csr: bool, show_progress: bool | None
+) -> Any:
     """Write all rows of a stream; the writer."""
-    kind, dtype = (CSRStoreWriter, block_dtype(stream.dtype)) if is_csr else (DenseStoreWriter, stream.dtype)
+    kind, dtype = (
+        (CSRStoreWriter, block_dtype(stream.dtype))
+        if is_csr
+        else (DenseStoreWriter, stream.dtype)
+    )
     writer: Any = kind(path, stream.n_features, dtype)
     shown = show_progress if stream.n_samples is not None else False
     with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
@@ -262,13 +335,17 @@ def _write_rows(stream: _Stream, path: Path, is_csr: bool, show_progress: bool |
             if names is not None:
                 writer.append_index(names)
             bar.update(n_rows_of(block))
-        writer.class_names = stream.class_names()  # of a table: as many as its rows have shown
+        writer.class_names = (
+            stream.class_names()
+        )  # of a table: as many as its rows have shown
         writer.feature_names, writer.sources = stream.feature_names, stream.sources
     return writer
 
 
 def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:
-    step = step_rows(writer.n_features * rows.dtype.itemsize)  # a sparse row may be far shorter
+    step = step_rows(
+        writer.n_features * rows.dtype.itemsize
+    )  # a sparse row may be far shorter
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
         writer.append(to_dense(rows[part]), None if y is None else y[part])

@@ -40,7 +40,9 @@ def is_table(path: PathLike) -> bool:
     ending = Path(path).suffix.lower()
     if ending not in (*TABLES, ".zarr", ""):
         fault = f"{path}: labels are not written as {ending!r}"
-        raise InputError(f"{fault}; give a path that ends with .csv, .parquet or .zarr.")
+        raise InputError(
+            f"{fault}; give a path that ends with .csv, .parquet or .zarr."
+        )
     return ending in TABLES
 
 
@@ -100,7 +102,9 @@ class TableWriter(AtomicOutput):
     <BLANKLINE>
     """
 
-    def __init__(self, path: PathLike, n_samples: int, index: RowNames | None = None) -> None:
+    def __init__(
+        self, path: PathLike, n_samples: int, index: RowNames | None = None
+    ) -> None:
         super().__init__(path)
         self._expected, self._index = n_samples, index
         self._index_name = str(getattr(index, "name", None) or INDEX)
@@ -123,7 +127,11 @@ class TableWriter(AtomicOutput):
             self._index_name = INDEX
         table = pa.table({**self._names(n_rows), **columns})
         if self._file is None:
-            writer = csv.CSVWriter if self.path.suffix.lower() == ".csv" else parquet.ParquetWriter
+            writer = (
+                csv.CSVWriter
+                if self.path.suffix.lower() == ".csv"
+                else parquet.ParquetWriter
+            )
             self._file = writer(str(self.path), table.schema)
         self._file.write_table(table)
         self._written += n_rows
@@ -133,7 +141,11 @@ class TableWriter(AtomicOutput):
         if index is None:
             return {ROW: np.arange(start, stop)}
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
-        return {self._index_name: names if names.dtype.kind in "iufbM" else [str(name) for name in names]}
+        return {
+            self._index_name: names
+            if names.dtype.kind in "iufbM"
+            else [str(name) for name in names]
+        }
 
     def _close(self) -> None:
         if self._file is not None:
@@ -142,7 +154,9 @@ class TableWriter(AtomicOutput):
     def finish(self) -> None:
         """Check the number of rows."""
         if self._written != self._expected:
-            raise InputError(f"{self.name}: {self._written} rows came, not {self._expected} as was said.")
+            raise InputError(
+                f"{self.name}: {self._written} rows came, not {self._expected} as was said."
+            )
 
 
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
@@ -177,14 +191,20 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
         table = read([column, *({ROW} & set(known) - {column})])
     values = table[column]
     if values.type in (pa.binary(), pa.large_binary()):  # of CSV that is no UTF-8
-        raise InputError(f"{path}: {column} is no text in UTF-8; write the table again.")
+        raise InputError(
+            f"{path}: {column} is no text in UTF-8; write the table again."
+        )
     if values.null_count:
         row = int(np.argmax(np.asarray(values.is_null())))
         raise InputError(f"{path}: row {row} has no {column}; give one value a row.")
     if ROW in table.column_names and column != ROW:
         rows = table[ROW].to_numpy()
-        if rows.dtype.kind not in "iu" or not np.array_equal(rows, np.arange(len(rows))):
-            raise InputError(f'{path}: the column "{ROW}" does not count from 0; sort the table by it.')
+        if rows.dtype.kind not in "iu" or not np.array_equal(
+            rows, np.arange(len(rows))
+        ):
+            raise InputError(
+                f'{path}: the column "{ROW}" does not count from 0; sort the table by it.'
+            )
     return np.asarray(values.to_numpy())
 
 
@@ -205,7 +225,11 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
         They are of another number of rows, or of rows with other names, or are no whole numbers.
     """
     is_path = isinstance(labels, str | os.PathLike)
-    values = read_values(labels, column) if is_path else plain_values(labels, "labels", text=True)
+    values = (
+        read_values(labels, column)
+        if is_path
+        else plain_values(labels, "labels", text=True)
+    )
     name = labels if is_path else "labels"
     if values.shape != (samples.n_samples,):
         shape = " x ".join(f"{size:,}" for size in values.shape)
@@ -213,7 +237,9 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
         raise InputError(f"{fault}; give one label a row, in the order of the rows.")
     if values.dtype.kind == "f" and (values % 1).any():
         example = values[values % 1 != 0][0]
-        raise InputError(f"{name} has numbers such as {example:g}; give whole numbers or names.")
+        raise InputError(
+            f"{name} has numbers such as {example:g}; give whole numbers or names."
+        )
     names, kept = read_names(labels) if is_path else None, open_index(samples)
     if names is None or kept is None:
         return values
@@ -231,17 +257,26 @@ def _opened(path: PathLike) -> tuple[list[str], Callable[[list[str]], Any]]:
 
     place = str(path)
     if Path(path).suffix.lower() == ".parquet":
-        return parquet.read_schema(place).names, lambda some: parquet.read_table(place, columns=some)
+        return parquet.read_schema(place).names, lambda some: parquet.read_table(
+            place, columns=some
+        )
     with csv.open_csv(place) as reader:
         names = reader.schema.names
-    return names, lambda some: csv.read_csv(place, None, None, csv.ConvertOptions(include_columns=some))
+    return names, lambda some: csv.read_csv(
+        place, None, None, csv.ConvertOptions(include_columns=some)
+    )
 
 
 def _chosen(path: PathLike, column: str | None, known: list[str]) -> str:
     if column is None:
         others = [name for name in known if name not in (ROW, INDEX)]
-        column = next((name for name in NAMES if name in known), others[0] if len(others) == 1 else None)
+        column = next(
+            (name for name in NAMES if name in known),
+            others[0] if len(others) == 1 else None,
+        )
     if column not in known:
         which = "" if column is None else f" {column!r}"
-        raise InputError(f"{path} has no column{which} to take; name one of {', '.join(known)}.")
+        raise InputError(
+            f"{path} has no column{which} to take; name one of {', '.join(known)}."
+        )
     return column

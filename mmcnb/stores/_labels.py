@@ -11,10 +11,23 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import FORMAT, Inventory, PathLike, attributes_of, find_inventory
+from mmcnb.samples._inventory import (
+    FORMAT,
+    Inventory,
+    PathLike,
+    attributes_of,
+    find_inventory,
+)
 from mmcnb.samples._open import is_file_of_rows
 from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import ZarrStorage, describe, is_zarr, open_node, reopen, stored_array
+from mmcnb.samples._zarr import (
+    ZarrStorage,
+    describe,
+    is_zarr,
+    open_node,
+    reopen,
+    stored_array,
+)
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, writing
 
@@ -68,16 +81,32 @@ class LabelsSink:
             The labels are not whole numbers from -1 or do not make one chunk, or cannot be written here.
         """
         block = np.asarray(labels)
-        if block.ndim != 1 or block.dtype.kind not in "iu" or (len(block) and block.min() < -1):
-            raise InputError(f"{self.name}: labels must be one whole number from 0 a row, or -1 for noise.")
+        if (
+            block.ndim != 1
+            or block.dtype.kind not in "iu"
+            or (len(block) and block.min() < -1)
+        ):
+            raise InputError(
+                f"{self.name}: labels must be one whole number from 0 a row, or -1 for noise."
+            )
         expected = min(GROUP_ROWS, self.n_samples - start)
-        if start % GROUP_ROWS or not 0 <= start < self.n_samples or len(block) != expected:
-            remedy = f"give the {GROUP_ROWS} from a multiple of that, or those that are left"
-            raise InputError(f"{self.name}: {len(block)} labels from row {start} are no chunk: {remedy}.")
+        if (
+            start % GROUP_ROWS
+            or not 0 <= start < self.n_samples
+            or len(block) != expected
+        ):
+            remedy = (
+                f"give the {GROUP_ROWS} from a multiple of that, or those that are left"
+            )
+            raise InputError(
+                f"{self.name}: {len(block)} labels from row {start} are no chunk: {remedy}."
+            )
         fault = f"{self.name}: the folder being written is not there"
         remedy = "workers need to see it under the same path, so choose one on a disk that they share"
         with writing(self.name), worded(fault, remedy, FileNotFoundError):
-            return write_chunk(_opened(self.path), start // GROUP_ROWS, block.astype(np.int32))
+            return write_chunk(
+                _opened(self.path), start // GROUP_ROWS, block.astype(np.int32)
+            )
 
 
 @lru_cache(maxsize=4)
@@ -129,7 +158,9 @@ class LabelsWriter(AtomicOutput):
 
     @cached_property
     def _array(self) -> zarr.Array:
-        return create_array(LocalStore(self.path), "", np.dtype(np.int32), self._expected, (GROUP_ROWS,))
+        return create_array(
+            LocalStore(self.path), "", np.dtype(np.int32), self._expected, (GROUP_ROWS,)
+        )
 
     def sink(self) -> LabelsSink:
         """The place that workers write chunks to."""
@@ -153,13 +184,22 @@ class LabelsWriter(AtomicOutput):
         """
         array, name = self._array, self.name
         if len(digests) != array.nchunks:
-            raise InputError(f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}.")
-        record = {"format": FORMAT, "n_samples": self._expected, "n_features": 0, "inventory": {"": digests}}
+            raise InputError(
+                f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}."
+            )
+        record = {
+            "format": FORMAT,
+            "n_samples": self._expected,
+            "n_features": 0,
+            "inventory": {"": digests},
+        }
         stored = StoredArray(array, Inventory(array.store, "", record, name), name)
         content = ContentDigest(False, array.dtype)
         for start in range(0, self._expected, GROUP_ROWS):
             content.update(stored.read(start, start + GROUP_ROWS))
-        for rest in self.path.rglob(f"*{PARTIAL}"):  # of a worker killed in the middle of a chunk
+        for rest in self.path.rglob(
+            f"*{PARTIAL}"
+        ):  # of a worker killed in the middle of a chunk
             rest.unlink()
         set_record(array, {**record, "digest": content.hexdigest(0)})
         self._is_finished = True
@@ -201,7 +241,11 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     if array is None:
         return None
     labels = read_array(array)
-    return labels if labels.dtype.kind in "iu" else np.unique(labels, return_inverse=True)[1]
+    return (
+        labels
+        if labels.dtype.kind in "iu"
+        else np.unique(labels, return_inverse=True)[1]
+    )
 
 
 def stored_classes(source: Any) -> np.ndarray | None:
@@ -211,7 +255,9 @@ def stored_classes(source: Any) -> np.ndarray | None:
     return labels if names is None else np.asarray(names)[labels]
 
 
-def class_names(array: zarr.Array, labels: np.ndarray | None = None) -> list[str] | None:
+def class_names(
+    array: zarr.Array, labels: np.ndarray | None = None
+) -> list[str] | None:
     """Names of the classes that an array of class labels counts, from its attributes; None if there are none.
 
     Raises
@@ -224,18 +270,32 @@ def class_names(array: zarr.Array, labels: np.ndarray | None = None) -> list[str
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         fault = "an attribute class_names that is no list of text"
-    elif labels is not None and len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
-        fault = f"labels other than 0 to {len(names) - 1}, the numbers of its class_names"
+    elif (
+        labels is not None
+        and len(labels)
+        and not 0 <= labels.min() <= labels.max() < len(names)
+    ):
+        fault = (
+            f"labels other than 0 to {len(names) - 1}, the numbers of its class_names"
+        )
     else:
         return names
-    raise InputError(f"{describe(array)} has {fault}: write the store again, or delete that attribute.")
+    raise InputError(
+        f"{describe(array)} has {fault}: write the store again, or delete that attribute."
+    )
 
 
 def read_column(source: Any, name: str) -> np.ndarray:
     """One number a row, out of a Zarr array or its path; ``name`` is the parameter's, for messages."""
     node = open_node(source)
-    if not isinstance(node, zarr.Array) or node.ndim != 1 or node.dtype.kind not in "iufb":
-        raise InputError(f"{name}: {describe(node)} is no 1-D array of numbers; give one number a row.")
+    if (
+        not isinstance(node, zarr.Array)
+        or node.ndim != 1
+        or node.dtype.kind not in "iufb"
+    ):
+        raise InputError(
+            f"{name}: {describe(node)} is no 1-D array of numbers; give one number a row."
+        )
     return read_array(node)
 
 
@@ -280,11 +340,17 @@ def array_beside(source: Any, name: str) -> zarr.Array | None:
     if isinstance(source, Samples):
         source = source.root
         source = source.path if is_zarr(source) else None
-    if not isinstance(source, str | os.PathLike | zarr.Array | zarr.Group) or is_file_of_rows(source):
+    if not isinstance(
+        source, str | os.PathLike | zarr.Array | zarr.Group
+    ) or is_file_of_rows(source):
         return None
     node = open_node(source)
     if node.path:
         node = reopen(node.store, node.path.rpartition("/")[0])
-    find_inventory(node, describe(node))  # lists the array, so that one that is gone is told
-    found = ZarrStorage(None).member(node, name) if isinstance(node, zarr.Group) else None
+    find_inventory(
+        node, describe(node)
+    )  # lists the array, so that one that is gone is told
+    found = (
+        ZarrStorage(None).member(node, name) if isinstance(node, zarr.Group) else None
+    )
     return found if isinstance(found, zarr.Array) and found.ndim == 1 else None

@@ -11,16 +11,31 @@ from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import _zarr, matrix, open_samples
 from mmcnb.samples._base import ContentDigest, Samples
 from mmcnb.samples._files import files_below
-from mmcnb.samples._inventory import REMEDY, Inventory, PathLike, damaged_chunks, find_inventory, join
+from mmcnb.samples._inventory import (
+    REMEDY,
+    Inventory,
+    PathLike,
+    damaged_chunks,
+    find_inventory,
+    join,
+)
 from mmcnb.samples._stored import StoredArray
 from mmcnb.stores._labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
-PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}  # of the digest of rows
+PARTS = {
+    LABELS: 0,
+    "X": 0,
+    "X/data": 0,
+    "X/indices": 1,
+    "X/indptr": 2,
+}  # of the digest of rows
 COUNTED = (LABELS, "X", "X/indptr")  # have a value a row
 
 
-def verify_store(path: PathLike, element: str | None = None, progress: bool | None = None) -> dict[str, Any]:
+def verify_store(
+    path: PathLike, element: str | None = None, progress: bool | None = None
+) -> dict[str, Any]:
     """Read a store back whole and compare it with its inventory.
 
     Parameters
@@ -66,7 +81,13 @@ def verify_store(path: PathLike, element: str | None = None, progress: bool | No
     else:
         read, digest = _read_recorded(inventory, progress), inventory.record["digest"]
         verdict = "every chunk is what was written"
-    return {"store": name, "checksummed": inventory is not None, **read, "digest": digest, "verdict": verdict}
+    return {
+        "store": name,
+        "checksummed": inventory is not None,
+        **read,
+        "digest": digest,
+        "verdict": verdict,
+    }
 
 
 def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, Any]:
@@ -74,11 +95,16 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
     n_bytes, damaged = 0, list[str]()
     n_chunks = sum(map(len, inventory.arrays.values()))
     store, root = inventory.store, inventory.root
-    arrays: dict[str, Any] = {path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays}
+    arrays: dict[str, Any] = {
+        path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays
+    }
     content = _content_digest(arrays)
     with progress_bar(n_chunks, "verifying", "chunks", show_progress) as bar:
         for path, array in arrays.items():
-            stored, end = StoredArray(array, inventory, inventory.name), np.empty(0, np.int64)
+            stored, end = (
+                StoredArray(array, inventory, inventory.name),
+                np.empty(0, np.int64),
+            )
             for start in range(0, stored.length, stored.chunk_length):
                 bar.update(1)
                 try:
@@ -94,7 +120,9 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
     if damaged:
         raise damaged_chunks(inventory.name, damaged, "missing or damaged")
     if content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
-        raise DamagedStoreError(f"{inventory.name}: the rows are not those that were written: {REMEDY}.")
+        raise DamagedStoreError(
+            f"{inventory.name}: the rows are not those that were written: {REMEDY}."
+        )
     return {"chunks": n_chunks, "bytes": n_bytes}
 
 
@@ -103,10 +131,14 @@ def _content_digest(arrays: dict[str, Any]) -> ContentDigest:
     if LABELS in arrays:
         return ContentDigest(False, arrays[LABELS].dtype)
     is_sparse = "X/data" in arrays
-    return ContentDigest(is_sparse, matrix.block_dtype(arrays["X/data" if is_sparse else "X"].dtype))
+    return ContentDigest(
+        is_sparse, matrix.block_dtype(arrays["X/data" if is_sparse else "X"].dtype)
+    )
 
 
-def _add_chunk(content: ContentDigest, path: str, values: np.ndarray, end: np.ndarray) -> None:
+def _add_chunk(
+    content: ContentDigest, path: str, values: np.ndarray, end: np.ndarray
+) -> None:
     """Add a chunk of an array to the digest of rows; ``end`` is the last value of the one before."""
     if path == "X/indptr":
         values = np.diff(values, prepend=end)
@@ -158,7 +190,10 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     array = samples.arrays[0]
     return {
         "store": samples.path,
-        **{name: getattr(samples, name) for name in ("element", "n_samples", "n_features")},
+        **{
+            name: getattr(samples, name)
+            for name in ("element", "n_samples", "n_features")
+        },
         "layout": "csr" if samples.is_sparse else "dense",
         "density": _density(samples),
         "dtype": str(samples.stored_dtype),
@@ -169,7 +204,8 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "class_counts": _class_counts(samples),
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
-        "advice": _zarr.chunk_advice(samples) or (None if samples.checksummed else unchecked(samples.name)),
+        "advice": _zarr.chunk_advice(samples)
+        or (None if samples.checksummed else unchecked(samples.name)),
     }
 
 
@@ -190,7 +226,9 @@ def _class_counts(samples: Samples) -> dict[Any, int] | None:
     stored = _zarr.stored_array(array)
     counts: Counter[Any] = Counter()
     for start in range(0, stored.length, stored.chunk_length):
-        values, times = np.unique(stored.read(start, start + stored.chunk_length), return_counts=True)
+        values, times = np.unique(
+            stored.read(start, start + stored.chunk_length), return_counts=True
+        )
         counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
         if len(counts) > 1000:  # they are no classes to be counted for people
             return None

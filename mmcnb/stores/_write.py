@@ -19,7 +19,9 @@ from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
 LABEL_CHUNK_ROWS = GROUP_ROWS  # of class labels and names of rows
-CSR_CHUNK_VALUES = 2**18  # fewer bytes than a chunk of dense rows, as rows do not begin with chunks
+CSR_CHUNK_VALUES = (
+    2**18
+)  # fewer bytes than a chunk of dense rows, as rows do not begin with chunks
 
 
 class ArrayWriter:
@@ -36,7 +38,9 @@ class ArrayWriter:
         Number of columns; none for a 1-D array.
     """
 
-    def __init__(self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
+    def __init__(
+        self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, *row_shape: int
+    ) -> None:
         self._store, self._name = store, name
         self._chunk, self._filled = np.empty((chunk_rows, *row_shape), dtype), 0
         self.n_rows = 0
@@ -61,7 +65,9 @@ class ArrayWriter:
         return self.hashes
 
     def _write(self) -> None:
-        self.hashes.append(write_chunk(self._array, len(self.hashes), self._chunk[: self._filled]))
+        self.hashes.append(
+            write_chunk(self._array, len(self.hashes), self._chunk[: self._filled])
+        )
         self._filled = 0
 
     @cached_property
@@ -85,7 +91,9 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     path = Path(store.root, array.path, key)
     if _inventory.chunk_codec(array) is None:
         first = number * array.chunks[0]
-        array.resize((first + len(chunk), *array.shape[1:]))  # Zarr clips at the end of the array
+        array.resize(
+            (first + len(chunk), *array.shape[1:])
+        )  # Zarr clips at the end of the array
         array[first : first + len(chunk)] = chunk
         return _inventory.frame_checksum(path.read_bytes())
     if len(chunk) < array.chunks[0]:
@@ -100,10 +108,20 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     return _inventory.frame_checksum(frame)
 
 
-def create_array(store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple) -> zarr.Array:
+def create_array(
+    store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple
+) -> zarr.Array:
     """An array of a store in our codec, in chunks of whole rows: damage shows."""
-    how: Any = {"dtype": dtype, "fill_value": _fill_value(dtype), "config": {"write_empty_chunks": True}}
-    how |= {"shape": (n_rows, *chunks[1:]), "chunks": chunks, "compressors": [_inventory.CODEC]}
+    how: Any = {
+        "dtype": dtype,
+        "fill_value": _fill_value(dtype),
+        "config": {"write_empty_chunks": True},
+    }
+    how |= {
+        "shape": (n_rows, *chunks[1:]),
+        "chunks": chunks,
+        "compressors": [_inventory.CODEC],
+    }
     return zarr.create_array(store, name=name or None, zarr_format=3, **how)
 
 
@@ -152,7 +170,9 @@ class StoreWriter(AtomicOutput):
 
     encoding: tuple[str, str]  # AnnData's name of it, and its version
 
-    def __init__(self, path: PathLike, n_features: int, dtype: Any, overwrite: bool = False) -> None:
+    def __init__(
+        self, path: PathLike, n_features: int, dtype: Any, overwrite: bool = False
+    ) -> None:
         super().__init__(path, overwrite)
         self.n_features, self._dtype = int(n_features), np.dtype(dtype)
         matrix.check_dtype(self._dtype, f"the dtype to write {self.name} with")
@@ -173,31 +193,57 @@ class StoreWriter(AtomicOutput):
         n_samples, n_features, name = self._digest.n_samples, self.n_features, self.name
         matrix.check_shape((n_samples, n_features), name)
         sources = None if self.sources == self.feature_names else self.sources
-        for key, names in (("feature_names", self.feature_names), ("table_columns", sources)):
+        for key, names in (
+            ("feature_names", self.feature_names),
+            ("table_columns", sources),
+        ):
             if (checked := check_feature_names(names, n_features, name)) is not None:
                 self.attributes["X"][key] = checked
         if self._is_sparse:
             self.attributes["X"]["shape"] = [n_samples, n_features]
         if self.class_names is not None and "y" in self._arrays:
             self.attributes["y"] = {"class_names": self.class_names}
-        if "index" in self._arrays and (n_names := self._arrays["index"].n_rows) != n_samples:
-            raise InputError(f"{name}: {n_names} names of rows came for {n_samples} rows: give one a row.")
+        if (
+            "index" in self._arrays
+            and (n_names := self._arrays["index"].n_rows) != n_samples
+        ):
+            raise InputError(
+                f"{name}: {n_names} names of rows came for {n_samples} rows: give one a row."
+            )
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
         for path, attributes in self.attributes.items():
             root[path].update_attributes(attributes)
-        counts = {"n_samples": n_samples, "n_features": n_features, "n_nonzero": self._n_nonzero}
+        counts = {
+            "n_samples": n_samples,
+            "n_features": n_features,
+            "n_nonzero": self._n_nonzero,
+        }
         digest = self._digest.hexdigest(n_features)
         set_record(root, {**counts, "digest": digest, "inventory": inventory})
 
     def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
-        self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_rows, *row_shape)
+        self._arrays[name] = ArrayWriter(
+            self._store, name, dtype, chunk_rows, *row_shape
+        )
 
-    def _count(self, values: np.ndarray, block: np.ndarray | matrix.CSRBlock, n_rows: int, y: Any) -> None:
+    def _count(
+        self,
+        values: np.ndarray,
+        block: np.ndarray | matrix.CSRBlock,
+        n_rows: int,
+        y: Any,
+    ) -> None:
         """Check rows that come as ``values`` and are written as ``block``; add them to the record."""
         written = block.data if isinstance(block, matrix.CSRBlock) else block
-        if not matrix.all_finite(written) and values.dtype.kind == "f" and np.isfinite(values).all():
-            raise InputError(f"{self.name}: X has numbers too large for {written.dtype}: write float64.")
+        if (
+            not matrix.all_finite(written)
+            and values.dtype.kind == "f"
+            and np.isfinite(values).all()
+        ):
+            raise InputError(
+                f"{self.name}: X has numbers too large for {written.dtype}: write float64."
+            )
         matrix.check_finite(block, self.name, self._digest.n_samples)
         self._append_labels(y, n_rows)
         self._digest.update(block)
@@ -205,13 +251,17 @@ class StoreWriter(AtomicOutput):
 
     def _append_labels(self, y: Any, n_rows: int) -> None:
         if (y is None) == ("y" in self._arrays) and self._digest.n_samples:
-            raise InputError(f"{self.name}: class labels must be given with all rows or with none.")
+            raise InputError(
+                f"{self.name}: class labels must be given with all rows or with none."
+            )
         if y is None:
             return
         labels = plain_values(y, "y")
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
             wanted = f"class labels must be one integer a row ({n_rows} here)"
-            raise InputError(f"{self.name}: {wanted}, but y is {labels.dtype} of shape {labels.shape}.")
+            raise InputError(
+                f"{self.name}: {wanted}, but y is {labels.dtype} of shape {labels.shape}."
+            )
         if "y" not in self._arrays:
             self._add("y", np.int64, LABEL_CHUNK_ROWS)
         self._arrays["y"].append(labels)
@@ -227,8 +277,14 @@ class StoreWriter(AtomicOutput):
         names = np.asarray(index)
         if "index" not in self._arrays:
             is_text = names.dtype.kind in "TUO"
-            self._add("index", np.dtypes.StringDType() if is_text else np.int64, LABEL_CHUNK_ROWS)
-            self.attributes["index"] = _encoded("string-array" if is_text else "array", "0.2.0")
+            self._add(
+                "index",
+                np.dtypes.StringDType() if is_text else np.int64,
+                LABEL_CHUNK_ROWS,
+            )
+            self.attributes["index"] = _encoded(
+                "string-array" if is_text else "array", "0.2.0"
+            )
         self._arrays["index"].append(names)
 
 
@@ -244,7 +300,9 @@ class DenseStoreWriter(StoreWriter):
     def __init__(self, *store: Any, chunk_rows: int | None = None) -> None:
         super().__init__(*store)
         row_bytes = max(1, self.n_features) * self._dtype.itemsize
-        self._add("X", self._dtype, chunk_rows or chunk_rows_for(row_bytes), self.n_features)
+        self._add(
+            "X", self._dtype, chunk_rows or chunk_rows_for(row_bytes), self.n_features
+        )
 
     def append(self, X: np.ndarray, y: Any = None) -> None:
         """Add rows, and their class labels.
@@ -257,12 +315,20 @@ class DenseStoreWriter(StoreWriter):
         """
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise InputError(f"{self.name}: rows of shape {X.shape} came, not of {self.n_features} columns.")
+            raise InputError(
+                f"{self.name}: rows of shape {X.shape} came, not of {self.n_features} columns."
+            )
         matrix.check_dtype(X.dtype, "X")
         with np.errstate(over="ignore", invalid="ignore"):
             stored = np.ascontiguousarray(X, dtype=self._dtype)
-        if self._dtype.kind in "iu" and X.dtype != self._dtype and not np.array_equal(stored, X):
-            raise InputError(f"{self.name}: X has numbers that {self._dtype} cannot: write a wider dtype.")
+        if (
+            self._dtype.kind in "iu"
+            and X.dtype != self._dtype
+            and not np.array_equal(stored, X)
+        ):
+            raise InputError(
+                f"{self.name}: X has numbers that {self._dtype} cannot: write a wider dtype."
+            )
         self._count(X, matrix.as_block(stored), len(X), y)
         self._arrays["X"].append(stored)
 
@@ -275,19 +341,29 @@ class CSRStoreWriter(StoreWriter):
     def __init__(self, path: PathLike, n_features: int | None, *store: Any) -> None:
         super().__init__(path, n_features or 0, *store)
         if self._dtype not in (np.float32, np.float64):
-            raise InputError(f"dtype is {self._dtype}; sparse rows are written as float32 or float64.")
+            raise InputError(
+                f"dtype is {self._dtype}; sparse rows are written as float32 or float64."
+            )
         self._given = n_features  # None is one more than the largest index so far
         self._add("X/data", self._dtype, CSR_CHUNK_VALUES)
-        self._add("X/indices", np.int32 if self.n_features < 2**31 else np.int64, CSR_CHUNK_VALUES)
+        self._add(
+            "X/indices",
+            np.int32 if self.n_features < 2**31 else np.int64,
+            CSR_CHUNK_VALUES,
+        )
         self._add("X/indptr", np.int64, chunk_rows_for(8))
         self._arrays["X/indptr"].append(np.zeros(1, np.int64))
 
     @property
     def density(self) -> float:
         """Share of values that are stored."""
-        return self._arrays["X/data"].n_rows / (self._digest.n_samples * self.n_features)
+        return self._arrays["X/data"].n_rows / (
+            self._digest.n_samples * self.n_features
+        )
 
-    def append(self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None) -> None:
+    def append(
+        self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None
+    ) -> None:
         """Add rows, and their class labels.
 
         Parameters
@@ -301,18 +377,28 @@ class CSRStoreWriter(StoreWriter):
         if scipy.sparse.issparse(data):
             csr = data.tocsr()
             data, indices, indptr = csr.data, csr.indices, csr.indptr
-        data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, dtype=np.int64)
+        data, indices, indptr = (
+            np.asarray(data),
+            np.asarray(indices),
+            np.asarray(indptr, dtype=np.int64),
+        )
         matrix.check_dtype(data.dtype, "X")
         n_rows, indptr = len(indptr) - 1, indptr - indptr[0]
         matrix.check_indptr(indptr, n_rows, len(data), len(indices), self.name)
         width = self._given or max(1, int(indices.max(initial=0)) + 1)
         if self._given is None and width > 2**31 - 1:
-            raise InputError(f"{self.name}: column index {width - 1} needs n_features to be given.")
+            raise InputError(
+                f"{self.name}: column index {width - 1} needs n_features to be given."
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             stored = data.astype(self._dtype, copy=False)
-        block = matrix.csr_block((stored, indices, indptr), width, self.name, self._digest.n_samples)
+        block = matrix.csr_block(
+            (stored, indices, indptr), width, self.name, self._digest.n_samples
+        )
         self._count(data, block, n_rows, y)
-        self._arrays["X/indptr"].append(block.indptr[1:] + self._arrays["X/data"].n_rows)
+        self._arrays["X/indptr"].append(
+            block.indptr[1:] + self._arrays["X/data"].n_rows
+        )
         self._arrays["X/data"].append(block.data)
         self._arrays["X/indices"].append(block.indices)
         if len(block.indices):
@@ -367,7 +453,10 @@ def create_dense_store(
 
 
 def create_csr_store(
-    path: PathLike, n_features: int | None = None, dtype: Any = "float32", overwrite: bool = False
+    path: PathLike,
+    n_features: int | None = None,
+    dtype: Any = "float32",
+    overwrite: bool = False,
 ) -> CSRStoreWriter:
     """Write sparse rows, block by block, to a Zarr store with checksums, in AnnData's encoding.
 

@@ -23,7 +23,10 @@ class DamagedArchiveError(Exception):
 
 
 def write_archive(
-    path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], part: Path | None = None
+    path: PathLike,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    part: Path | None = None,
 ) -> None:
     """Write an archive.
 
@@ -62,11 +65,22 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     try:
         with file, ZipFile(file) as members:
             _check_members(members, Path(path).stat().st_size)
-            arrays = {name.removesuffix(".npy"): read_member(members, name) for name in members.namelist()}
+            arrays = {
+                name.removesuffix(".npy"): read_member(members, name)
+                for name in members.namelist()
+            }
         header = dict(json.loads(arrays.pop("header").tobytes()))
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
             raise BadZipFile("an array is missing")
-    except (BadZipFile, EOFError, OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
+    except (
+        BadZipFile,
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+        LookupError,
+        TypeError,
+    ) as error:
         raise DamagedArchiveError from error
     return header, arrays
 
@@ -76,5 +90,7 @@ def _check_members(members: ZipFile, n_bytes: int) -> None:
     listed = members.infolist()
     if any(member.compress_type != ZIP_STORED for member in listed):
         raise BadZipFile("a member is compressed")
-    if sum(member.file_size for member in listed) > n_bytes or len(set(members.namelist())) != len(listed):
+    if sum(member.file_size for member in listed) > n_bytes or len(
+        set(members.namelist())
+    ) != len(listed):
         raise BadZipFile("members lie in one another")

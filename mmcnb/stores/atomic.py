@@ -24,7 +24,11 @@ from filelock import FileLock
 from mmcnb.errors import InputError, one_line
 from mmcnb.samples._inventory import PathLike, is_store_folder
 
-DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's quota, the process's limit
+DISK_FULL = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+}  # the disk, the user's quota, the process's limit
 PART, NEW, OLD, LOCK = ".part-", "new", "old", "lock"
 PROBE = ".filelock-"  # how names of files begin by which filelock tests a disk
 ALIVE, GONE, UNKNOWN = "works", "is gone", "is unknown"
@@ -68,7 +72,10 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     """
     target = Path(path).absolute()
     with ExitStack() as stack:
-        part = part or stack.enter_context(AtomicOutput(target, overwrite=True).begun()).path
+        part = (
+            part
+            or stack.enter_context(AtomicOutput(target, overwrite=True).begun()).path
+        )
         stack.callback(part.unlink, missing_ok=True)
         with part.open("wb") as file:
             yield file
@@ -120,28 +127,40 @@ class AtomicOutput:
         self._check()
         self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
         # What was written so far, or what it has replaced, is removed by this, or when the process ends.
-        self._discard = weakref.finalize(self, _remove, os.getpid(), self._folder, self._lock)
+        self._discard = weakref.finalize(
+            self, _remove, os.getpid(), self._folder, self._lock
+        )
 
     def _check(self) -> None:
         if not self.target.parent.is_dir():
-            raise InputError(f"{self.name}: the folder {self.target.parent} does not exist: make it first.")
+            raise InputError(
+                f"{self.name}: the folder {self.target.parent} does not exist: make it first."
+            )
         if not os.path.lexists(self.target):
             return
         if not self._overwrite:
             raise self._exists()
-        if self.target.is_dir() and not is_store_folder(self.target) and any(self.target.iterdir()):
+        if (
+            self.target.is_dir()
+            and not is_store_folder(self.target)
+            and any(self.target.iterdir())
+        ):
             fault = f"{self.name} is a folder and no Zarr store, so it is not replaced"
             raise InputError(f"{fault}: choose another path.")
 
     def _exists(self) -> InputError:
-        return InputError(f"{self.name} exists already: choose another path, or replace it with --overwrite.")
+        return InputError(
+            f"{self.name} exists already: choose another path, or replace it with --overwrite."
+        )
 
     def __enter__(self) -> Self:
         """Lock the folder of `path`, and clear away what a killed process has left there."""
         with ExitStack() as stack:
             stack.callback(self._discard)
             stack.enter_context(writing(self.name))
-            for _ in range(100):  # times that its last writer may remove the folder in the same moment
+            for _ in range(
+                100
+            ):  # times that its last writer may remove the folder in the same moment
                 with suppress(FileNotFoundError):
                     self._lock.acquire()
                     break
@@ -151,7 +170,9 @@ class AtomicOutput:
             stack.pop_all()
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         """Complete and commit, or discard after an error."""
         with writing(self.name), ExitStack() as stack:
             stack.callback(self._discard)
@@ -179,7 +200,11 @@ class AtomicOutput:
         self._check()
         with writing(self.name):
             try:
-                self._move(self.path, self.target, os.path.lexists(self.target) and self._overwrite)
+                self._move(
+                    self.path,
+                    self.target,
+                    os.path.lexists(self.target) and self._overwrite,
+                )
             except FileExistsError:  # since a moment ago
                 raise self._exists() from None
 
@@ -237,7 +262,9 @@ def commit(outputs: Sequence[AtomicOutput]) -> None:
             output._place()
     except BaseException:
         for output, status in zip(outputs, written, strict=True):
-            if os.path.lexists(output.target) and os.path.samestat(output.target.lstat(), status):
+            if os.path.lexists(output.target) and os.path.samestat(
+                output.target.lstat(), status
+            ):
                 output._move(output.target, output.path, os.path.lexists(output.path))
         raise
 
@@ -285,11 +312,21 @@ def writing(name: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, TimeoutError) and error.errno is None:  # of the lock
             remedy = "wait for it, or choose another path"
-            raise InputError(f"{name} is being written by another process: {remedy}.") from error
-        why, remedy = f" ({error.strerror or error})", "choose a path that can be written"
+            raise InputError(
+                f"{name} is being written by another process: {remedy}."
+            ) from error
+        why, remedy = (
+            f" ({error.strerror or error})",
+            "choose a path that can be written",
+        )
         if error.errno in DISK_FULL:
-            why, remedy = f", as the disk is full{why}", "free some space or choose a path on another disk"
-        raise InputError(f"{name} could not be written{why}: {remedy}; nothing was left behind.") from error
+            why, remedy = (
+                f", as the disk is full{why}",
+                "free some space or choose a path on another disk",
+            )
+        raise InputError(
+            f"{name} could not be written{why}: {remedy}; nothing was left behind."
+        ) from error
 
 
 def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
@@ -298,7 +335,10 @@ def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    here, flag = -100, 2 if is_exchange else 1  # the working folder; RENAME_EXCHANGE or RENAME_NOREPLACE
+    here, flag = (
+        -100,
+        2 if is_exchange else 1,
+    )  # the working folder; RENAME_EXCHANGE or RENAME_NOREPLACE
     done = rename(here, os.fsencode(source), here, os.fsencode(target), flag) == 0
     if not done and ctypes.get_errno() == errno.EEXIST:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -324,15 +364,21 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
         ``path``; the output that it is ``of``; ``owner``: its process works, is gone or is unknown; and
         ``done``: what became of it, or None.
     """
-    marked = (path for path in Path(folder).iterdir() if path.name.startswith((PART, ".old-")))
-    paths = sorted(path for path in marked if not path.is_symlink())  # a link may lead anywhere
+    marked = (
+        path for path in Path(folder).iterdir() if path.name.startswith((PART, ".old-"))
+    )
+    paths = sorted(
+        path for path in marked if not path.is_symlink()
+    )  # a link may lead anywhere
     return [found for path in paths if (found := _looked_at(path, clean))]
 
 
 def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
     lock, owner, done = FileLock(path / LOCK), UNKNOWN, None
     with suppress(OSError):  # of another user, or of version 0.2, which had no locks
-        names = {entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)}
+        names = {
+            entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)
+        }
         if names <= {NEW, OLD, LOCK}:
             try:
                 lock.acquire(blocking=False)
@@ -347,7 +393,12 @@ def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
     if done is None and not os.path.lexists(path):
         return None
     done = "could not be removed" if done and path.exists() else done
-    return {"path": str(path), "of": path.name.split("-", 1)[1], "owner": owner, "done": done}
+    return {
+        "path": str(path),
+        "of": path.name.split("-", 1)[1],
+        "owner": owner,
+        "done": done,
+    }
 
 
 def _remove(process: int, folder: Path, lock: Any) -> None:
@@ -355,19 +406,28 @@ def _remove(process: int, folder: Path, lock: Any) -> None:
     if os.getpid() != process:
         return
     if not lock.is_locked:
-        with suppress(OSError):  # a writer that is stopped before it has the lock may have made the folder
+        with suppress(
+            OSError
+        ):  # a writer that is stopped before it has the lock may have made the folder
             folder.rmdir()
         return
-    if sys.exc_info()[0] is not None:  # threads of Zarr, which end later, may still write there
+    if (
+        sys.exc_info()[0] is not None
+    ):  # threads of Zarr, which end later, may still write there
         atexit.register(_looked_at, folder)
     try:
         with ExitStack() as stack:
             stack.callback(_unlock, folder, lock)
             stack.callback(_clear, folder)  # again, if the first time was interrupted
             _clear(folder)
-    except OSError as error:  # what became of the output is told by its own error, or by none
+    except (
+        OSError
+    ) as error:  # what became of the output is told by its own error, or by none
         remedy = f"mmcnb doctor --clean {folder.parent} removes it"
-        warnings.warn(f"{folder} could not be removed ({one_line(error)}); {remedy}.", stacklevel=2)
+        warnings.warn(
+            f"{folder} could not be removed ({one_line(error)}); {remedy}.",
+            stacklevel=2,
+        )
 
 
 def _clear(folder: Path) -> bool:

@@ -25,7 +25,16 @@ UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
 GAP = ""  # the category of missing texts
 NUMBERS_ROWS = "it numbers the rows"  # why a column is left out
 IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"  # names of columns that number things
-GAPS = (*pa.csv.ConvertOptions().null_values, "?", "-", "--", ".", "None", "none", "<NA>")
+GAPS = (
+    *pa.csv.ConvertOptions().null_values,
+    "?",
+    "-",
+    "--",
+    ".",
+    "None",
+    "none",
+    "<NA>",
+)
 TEXT = pa.large_string()
 FLAG = "(?i)^(true|false)$"
 WHOLE = r"^[-+]?\d+$"
@@ -72,7 +81,11 @@ TREATMENTS: dict[str, dict[str | None, Treatment]] = {
     "number": {None: Treatment("number", _numbers)},
     "flag": {None: Treatment("0 or 1", _numbers)},
     "text": {"auto": ONE_HOT, "one-hot": ONE_HOT, "refuse": REFUSED},
-    "date": {"epoch": Treatment("seconds since 1970", _seconds), "drop": LEFT_OUT, "refuse": REFUSED},
+    "date": {
+        "epoch": Treatment("seconds since 1970", _seconds),
+        "drop": LEFT_OUT,
+        "refuse": REFUSED,
+    },
     "other": {None: REFUSED},
 }
 """Treatment of a column by its kind and, for texts and dates, by the option of `DECIDED_BY`."""
@@ -92,8 +105,14 @@ FAULTS = {
         f"write one 0/1 column a text with --categories one-hot, or {_DROP} "
         "(classes are named with --label-column, rows with --index-column)",
     ),
-    "date": ("{cell} is a date or time and not a number", f"make it seconds with --dates epoch, or {_DROP}"),
-    "other": ("{cell} is of type {type} and not a number", f"{_DROP}, or write a number instead"),
+    "date": (
+        "{cell} is a date or time and not a number",
+        f"make it seconds with --dates epoch, or {_DROP}",
+    ),
+    "other": (
+        "{cell} is of type {type} and not a number",
+        f"{_DROP}, or write a number instead",
+    ),
     "cell": ("{cell} is not a number", f"{{hint}}correct it, or {_DROP}"),
     "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),
     "date cell": ("{cell} is no date as those before", f"correct it, or {_DROP}"),
@@ -102,13 +121,25 @@ FAULTS = {
         "correct it, leave such rows out with --missing drop, or take the median of the column with "
         "--missing median{hint}",
     ),
-    "infinite": ("the cell is infinite", "correct it, or leave such rows out with --missing drop"),
+    "infinite": (
+        "the cell is infinite",
+        "correct it, or leave such rows out with --missing drop",
+    ),
     "large": ("{cell} is too large for {type}", "write float64 (--dtype float64)"),
-    "no class": ("the class is empty", "fill it in, or leave such rows out with --missing drop"),
-    "class": ("label {cell} is not a whole number as those before", "correct it, or use names in all rows"),
+    "no class": (
+        "the class is empty",
+        "fill it in, or leave such rows out with --missing drop",
+    ),
+    "class": (
+        "label {cell} is not a whole number as those before",
+        "correct it, or use names in all rows",
+    ),
     "row name": ("the name of the row is missing", f"fill it in, or {_DROP}"),
     "no value": ("no cell has a value", _DROP),
-    "categories": (f"there are more than {MOST_DISTINCT} different texts, which are no categories", _DROP),
+    "categories": (
+        f"there are more than {MOST_DISTINCT} different texts, which are no categories",
+        _DROP,
+    ),
 }
 """The fault of a column or cell that cannot be taken, and the remedy."""
 
@@ -134,25 +165,39 @@ class TableOptions:
 
     def __post_init__(self) -> None:
         """Refuse unknown words; lists become tuples, so that options are a key."""
-        plain: dict[str, Any] = {"header": {True: "yes", False: "no"}.get(self.header, self.header)}
+        plain: dict[str, Any] = {
+            "header": {True: "yes", False: "no"}.get(self.header, self.header)
+        }
         plain["dtype"] = None if self.dtype is None else np.dtype(self.dtype).name
         for name in ("columns", "drop", "na_values"):
             value = getattr(self, name)
             listed = [value] if isinstance(value, str | int | np.integer) else value
             if listed is not None and not np.iterable(listed):
-                raise InputError(f"{name}={shown(value)} is no list: give one of texts or numbers.")
+                raise InputError(
+                    f"{name}={shown(value)} is no list: give one of texts or numbers."
+                )
             plain[name] = None if listed is None else tuple(listed)
-        plain["delimiter"] = "\t" if self.delimiter == r"\t" else self.delimiter  # a shell leaves \t as it is
+        plain["delimiter"] = (
+            "\t" if self.delimiter == r"\t" else self.delimiter
+        )  # a shell leaves \t as it is
         vars(self).update(plain)  # it is frozen
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 words = " or ".join(map(repr, known))
-                raise InputError(f"{name}={shown(getattr(self, name))} is unknown: give {words}.")
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InputError(f"delimiter={self.delimiter!r} is no single character between cells: give one.")
+                raise InputError(
+                    f"{name}={shown(getattr(self, name))} is unknown: give {words}."
+                )
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n'
+        ):
+            raise InputError(
+                f"delimiter={self.delimiter!r} is no single character between cells: give one."
+            )
         if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
             fault = f"cannot stand between thousands beside decimal={self.decimal!r}"
-            raise InputError(f'thousands={shown(self.thousands)} {fault}: give another mark, such as "\'".')
+            raise InputError(
+                f'thousands={shown(self.thousands)} {fault}: give another mark, such as "\'".'
+            )
 
     @property
     def names_columns(self) -> bool:
@@ -163,18 +208,28 @@ class TableOptions:
         """Marks of missing values: those of CSV text and those given, or ``""`` alone."""
         if self.na_values == ("",):
             return [""]
-        given = [mark for text in self.na_values or () for mark in (text, *text.split(","))]
+        given = [
+            mark for text in self.na_values or () for mark in (text, *text.split(","))
+        ]
         return list(dict.fromkeys(["", *(GAPS if is_text else ()), *given]))
 
     def number(self) -> str:
         """The pattern of a number."""
         point = "\\" + self.decimal
-        whole = r"\d+" if self.thousands is None else rf"(\d{{1,3}}(\{self.thousands}\d{{3}})+|\d+)"
-        return rf"(?i)^[-+]?(({whole}{point}?\d*|{point}\d+)(e[-+]?\d+)?|inf(inity)?|nan)$"
+        whole = (
+            r"\d+"
+            if self.thousands is None
+            else rf"(\d{{1,3}}(\{self.thousands}\d{{3}})+|\d+)"
+        )
+        return (
+            rf"(?i)^[-+]?(({whole}{point}?\d*|{point}\d+)(e[-+]?\d+)?|inf(inity)?|nan)$"
+        )
 
     def parsed(self, texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
         """Trimmed texts as numbers or flags, and which of them are none."""
-        good = pc.match_substring_regex(texts, FLAG if kind == pa.bool_() else self.number())
+        good = pc.match_substring_regex(
+            texts, FLAG if kind == pa.bool_() else self.number()
+        )
         wrong = pc.fill_null(pc.invert(good), False)
         values = pc.if_else(good, texts, None)
         if kind == pa.bool_():
@@ -186,12 +241,19 @@ class TableOptions:
     def number_hint(self, texts: pa.Array) -> str:
         """Options with which all texts are numbers, or the only one is a mark of missing values."""
         other = "," if self.decimal == "." else "."
-        ways = ("thousands", other), ("decimal", other), ("thousands", "'"), ("thousands", " ")
+        ways = (
+            ("thousands", other),
+            ("decimal", other),
+            ("thousands", "'"),
+            ("thousands", " "),
+        )
         found = [
             f"--{name} {mark!r}"
             for name, mark in ways
             if mark != self.thousands
-            and pc.all(pc.match_substring_regex(texts, replace(self, **{name: mark}).number())).as_py()
+            and pc.all(
+                pc.match_substring_regex(texts, replace(self, **{name: mark}).number())
+            ).as_py()
         ]
         if found:
             return f"give {' or '.join(found)}, "
@@ -201,7 +263,9 @@ class TableOptions:
         return f"give --na-values {shlex.quote(texts[0].as_py())}{more} if it marks missing values, "
 
 
-NUMBERS_ALONE = TableOptions("all", missing="refuse", categories="refuse", dates="refuse")
+NUMBERS_ALONE = TableOptions(
+    "all", missing="refuse", categories="refuse", dates="refuse"
+)
 """Of rows for a model of plain numbers."""
 
 
@@ -259,7 +323,11 @@ class Column:
         """NumPy's type of the numbers that it becomes."""
         if self.treatment.encode is not _numbers:
             return np.dtype(np.uint8 if self.treatment is ONE_HOT else np.float64)
-        return np.dtype(np.float32 if pa.types.is_null(self.type) else self.type_to_read.to_pandas_dtype())
+        return np.dtype(
+            np.float32
+            if pa.types.is_null(self.type)
+            else self.type_to_read.to_pandas_dtype()
+        )
 
     @property
     def type_to_read(self) -> pa.DataType:
@@ -276,14 +344,19 @@ class Column:
         """The column as numbers."""
         texts = () if self.categories is None else tuple(self.categories.to_pylist())
         kind = kind_of(self.type) if self.is_feature else "left out"
-        return EncodedColumn(self.name, kind, texts if kind == "text" else (), self.fill, self.why)
+        return EncodedColumn(
+            self.name, kind, texts if kind == "text" else (), self.fill, self.why
+        )
 
     def note(self, values: pa.Array) -> None:
         """Count missing and different values of the next rows."""
         self.missing = (self.missing or 0) + values.null_count
         if self.distinct is None or kind_of(values.type) == "other":
             return
-        for some in (values[: 4 * MOST_DISTINCT], values):  # a few rows mostly show that they are too many
+        for some in (
+            values[: 4 * MOST_DISTINCT],
+            values,
+        ):  # a few rows mostly show that they are too many
             found, known = pc.unique(some.drop_null()), self.distinct
             if found.type != known.type:
                 common = TEXT if TEXT in (found.type, known.type) else pa.float64()
@@ -295,14 +368,17 @@ class Column:
 
     def listing(self) -> dict[str, Any]:
         """Name, type, missing and different values, and treatment of the column."""
-        distinct = f"over {MOST_DISTINCT:,}" if self.distinct is None else len(self.distinct)
+        distinct = (
+            f"over {MOST_DISTINCT:,}" if self.distinct is None else len(self.distinct)
+        )
         hint = " (--columns all takes it)" if self.why == NUMBERS_ROWS else ""
         return {
             "name": self.name,
             "type": str(self.type),
             "missing": self.missing,
             "distinct": None if self.missing is None else distinct,
-            "becomes": self.treatment.becomes + (f": {self.why}{hint}" if self.why else ""),
+            "becomes": self.treatment.becomes
+            + (f": {self.why}{hint}" if self.why else ""),
         }
 
 
@@ -336,23 +412,38 @@ class NamedColumns:
 
     def column(self, position: int) -> str:
         """A column's number and name, for messages."""
-        return f"column {position} ({self.names[position]!r})" if self.has_names else f"column {position}"
+        return (
+            f"column {position} ({self.names[position]!r})"
+            if self.has_names
+            else f"column {position}"
+        )
 
     def option(self, position: int) -> str:
         """Name or number of a column on the command line; a name comes before a number."""
         name, number = self.names[position], str(position)
-        is_clear = self.has_names and self.names.count(name) == 1 and not name.startswith("-")
-        return shlex.quote(name) if is_clear and (name.strip() or number in self.names) else number
+        is_clear = (
+            self.has_names and self.names.count(name) == 1 and not name.startswith("-")
+        )
+        return (
+            shlex.quote(name)
+            if is_clear and (name.strip() or number in self.names)
+            else number
+        )
 
     def resolve(self, references: Any, option: str) -> list[int]:
         """Numbers of columns that are given by name or number, also several in one text between commas."""
         positions: list[int] = []
-        for reference in [references] if isinstance(references, str | int) else references or ():
+        for reference in (
+            [references] if isinstance(references, str | int) else references or ()
+        ):
             found = self._position(reference)
             if found is not None:
                 positions.append(found)
             elif isinstance(reference, str) and "," in reference:
-                parts = (part.strip() for part in next(csv.reader([reference], skipinitialspace=True)))
+                parts = (
+                    part.strip()
+                    for part in next(csv.reader([reference], skipinitialspace=True))
+                )
                 positions += self.resolve([part for part in parts if part], option)
             else:
                 raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
@@ -361,7 +452,9 @@ class NamedColumns:
     def _position(self, reference: Any) -> int | None:
         if isinstance(reference, str) and self.has_names and reference in self.names:
             if self.names.count(reference) > 1:
-                raise InputError(f"{self.name}: several columns are named {reference!r}: give a number.")
+                raise InputError(
+                    f"{self.name}: several columns are named {reference!r}: give a number."
+                )
             return self.names.index(reference)
         if is_numeral(reference):
             reference = int(reference)
@@ -377,14 +470,22 @@ class NamedColumns:
         if not self.has_names:
             return f" has no header, so no column is named {reference!r}: give its number from 0"
         close = difflib.get_close_matches(reference, self.names, 1)
-        hint = f"perhaps {close[0]!r} is meant" if close else "name one of these, or give its number from 0"
+        hint = (
+            f"perhaps {close[0]!r} is meant"
+            if close
+            else "name one of these, or give its number from 0"
+        )
         more = f" and {len(self.names) - 10} more" if len(self.names) > 10 else ""
         return f": no column is named {reference!r} among {', '.join(self.names[:10])}{more}: {hint}"
 
 
 def is_numeral(reference: Any) -> bool:
     """Whether a text can be the number of a column."""
-    return isinstance(reference, str) and reference.isascii() and reference.removeprefix("-").isdigit()
+    return (
+        isinstance(reference, str)
+        and reference.isascii()
+        and reference.removeprefix("-").isdigit()
+    )
 
 
 def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
@@ -399,31 +500,50 @@ def choose_columns(table: NamedColumns, options: TableOptions) -> list[Column]:
         return encoded_columns(table, options.encoding)
     label = table.resolve(options.label_column, "--label-column")
     index = table.resolve(options.index_column, "--index-column")
-    chosen = table.resolve(options.columns if options.names_columns else (), "--columns")
+    chosen = table.resolve(
+        options.columns if options.names_columns else (), "--columns"
+    )
     dropped = table.resolve(options.drop, "--drop")
     written = [*table.index_columns]
-    if table.has_names and table.names[0].strip() in UNNAMED and 0 not in (*chosen, *dropped):
+    if (
+        table.has_names
+        and table.names[0].strip() in UNNAMED
+        and 0 not in (*chosen, *dropped)
+    ):
         written = [0]  # as pandas writes an index, and reads it again
     if not index and len(written) == 1 and label != written:
         index = written
     if len(label) > 1 or len(index) > 1:
-        raise InputError(f"{table.name}: --label-column and --index-column name one column each: give one.")
+        raise InputError(
+            f"{table.name}: --label-column and --index-column name one column each: give one."
+        )
     for position in (*label, *index, *chosen):
         if position in dropped:
-            raise InputError(f"{table.name}: {table.column(position)} is both used and dropped: choose one.")
+            raise InputError(
+                f"{table.name}: {table.column(position)} is both used and dropped: choose one."
+            )
     if label and label == index:
-        raise InputError(f"{table.name}: {table.column(label[0])} cannot be both classes and row names.")
+        raise InputError(
+            f"{table.name}: {table.column(label[0])} cannot be both classes and row names."
+        )
     hidden = {*dropped, *label, *index, *table.index_columns}
     every = range(len(table.names))
-    features = [p for p in (chosen if options.names_columns else every) if p not in hidden]
+    features = [
+        p for p in (chosen if options.names_columns else every) if p not in hidden
+    ]
     if table.has_names:
         _check_names(table, features, explicit=options.names_columns)
 
     found = {p: treatment_of(table.types[p], options) for p in features}
-    treatments = {p: treatment for p, treatment in found.items() if treatment is not LEFT_OUT}
+    treatments = {
+        p: treatment for p, treatment in found.items() if treatment is not LEFT_OUT
+    }
     treatments |= dict.fromkeys(label, CLASSES) | dict.fromkeys(index, ROW_NAMES)
     treatments |= dict.fromkeys(set(every) - set(treatments), LEFT_OUT)
-    columns = [Column(p, table.keys[p], table.names[p], table.types[p], one) for p, one in treatments.items()]
+    columns = [
+        Column(p, table.keys[p], table.names[p], table.types[p], one)
+        for p, one in treatments.items()
+    ]
     check_features(table, columns)
     return columns
 
@@ -437,9 +557,17 @@ def check_features(table: NamedColumns, columns: Sequence[Column]) -> None:
         The message says why they are left out, if no option says so.
     """
     if not any(column.is_feature for column in columns):
-        reasons = [f"; {table.column(one.position)}: {one.why}" for one in columns if one.why]
-        remedy = "name those to take (columns)" if reasons else "leave out fewer (drop, columns)"
-        raise InputError(f"{table.name}: no column is left as a feature: {remedy}{''.join(reasons[:10])}.")
+        reasons = [
+            f"; {table.column(one.position)}: {one.why}" for one in columns if one.why
+        ]
+        remedy = (
+            "name those to take (columns)"
+            if reasons
+            else "leave out fewer (drop, columns)"
+        )
+        raise InputError(
+            f"{table.name}: no column is left as a feature: {remedy}{''.join(reasons[:10])}."
+        )
 
 
 def encoded_columns(table: NamedColumns, encoding: Encoding) -> list[Column]:
@@ -457,23 +585,39 @@ def encoded_columns(table: NamedColumns, encoding: Encoding) -> list[Column]:
         raise InputError(f"{fault}: give rows with the columns of the fit.")
     for one in encoding.features:
         (p,) = table.resolve([one.name], "of the fit")
-        if table.is_text and one.kind != kind_of(table.types[p]):  # as its cells are read
-            table.types[p] = {"text": TEXT, "flag": pa.bool_(), "number": pa.float64()}.get(one.kind, TEXT)
+        if table.is_text and one.kind != kind_of(
+            table.types[p]
+        ):  # as its cells are read
+            table.types[p] = {
+                "text": TEXT,
+                "flag": pa.bool_(),
+                "number": pa.float64(),
+            }.get(one.kind, TEXT)
         given = table.types[p]
         known = {"number", "flag"} if one.kind in ("number", "flag") else {one.kind}
         if kind_of(given) not in known and not pa.types.is_null(given):
             kinds = f"has values of type {given}, and was a {one.kind} in the fit: make it a {one.kind} again"
             raise InputError(f"{table.name}: {table.column(p)} {kinds}.")
-        treatment = ONE_HOT if one.kind == "text" else treatment_of(given, TableOptions())
+        treatment = (
+            ONE_HOT if one.kind == "text" else treatment_of(given, TableOptions())
+        )
         categories = pa.array(one.categories, TEXT) if one.kind == "text" else None
-        columns.append(Column(p, table.keys[p], table.names[p], given, treatment, categories, one.fill))
+        columns.append(
+            Column(
+                p, table.keys[p], table.names[p], given, treatment, categories, one.fill
+            )
+        )
     return columns
 
 
 def options_of_fit(estimator: Any) -> TableOptions | None:
     """Options that read other rows as the table of a fit; None if it was of no table."""
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
-    return None if encoding is None else TableOptions(**dict(encoding.options), encoding=encoding)
+    return (
+        None
+        if encoding is None
+        else TableOptions(**dict(encoding.options), encoding=encoding)
+    )
 
 
 def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
@@ -489,16 +633,23 @@ def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
     (True, False)
     """
     some = numbers[:1000], numbers  # a few mostly show that they are no whole numbers
-    if numbers.size < 10 or not all((np.isfinite(one) & (np.floor(one) == one)).all() for one in some):
+    if numbers.size < 10 or not all(
+        (np.isfinite(one) & (np.floor(one) == one)).all() for one in some
+    ):
         return False
-    is_named = re.search(IDENTIFIER, name) is not None and np.unique(numbers).size == numbers.size
+    is_named = (
+        re.search(IDENTIFIER, name) is not None
+        and np.unique(numbers).size == numbers.size
+    )
     return is_named or bool((np.diff(numbers) == step).all())
 
 
 def treatment_of(kind: pa.DataType, options: TableOptions) -> Treatment:
     """Treatment of a column by its type."""
     name = kind_of(kind)
-    return TREATMENTS[name][getattr(options, DECIDED_BY[name]) if name in DECIDED_BY else None]
+    return TREATMENTS[name][
+        getattr(options, DECIDED_BY[name]) if name in DECIDED_BY else None
+    ]
 
 
 def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> None:
@@ -511,7 +662,9 @@ def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> No
         other = seen.setdefault(table.names[position], position)
         if other != position:
             fault = f"{table.name}: columns {other} and {position} are both named {table.names[position]!r}"
-            raise InputError(f"{fault}: rename one, or leave one out with --drop {position}.")
+            raise InputError(
+                f"{fault}: rename one, or leave one out with --drop {position}."
+            )
 
 
 # --- kinds, and values of a kind -----------------------------------------------------------------
@@ -522,7 +675,12 @@ def kind_of(kind: pa.DataType) -> str:
     types = pa.types
     if types.is_dictionary(kind):
         return kind_of(kind.value_type)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+    if (
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    ):
         return "number"
     if types.is_boolean(kind):
         return "flag"
@@ -533,14 +691,33 @@ def kind_of(kind: pa.DataType) -> str:
 
 def kind_of_texts(texts: pa.Array) -> pa.DataType | None:
     """Numbers, flags or dates, if half of the cells are, or numbers but for one mark; None for text."""
-    patterns = r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$", FLAG, DATE
-    counts = [pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0 for pattern in patterns]
-    number = pa.int64() if pc.all(pc.match_substring_regex(texts, WHOLE)).as_py() else pa.float64()
-    for count, kind in zip(counts, (number, pa.bool_(), pa.timestamp("s")), strict=True):
+    patterns = (
+        r"(?i)^[-+]?[\d.,' ]*\d[\d.,' ]*(e[-+]?\d+)?$|^[-+]?inf(inity)?$",
+        FLAG,
+        DATE,
+    )
+    counts = [
+        pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
+        for pattern in patterns
+    ]
+    number = (
+        pa.int64()
+        if pc.all(pc.match_substring_regex(texts, WHOLE)).as_py()
+        else pa.float64()
+    )
+    for count, kind in zip(
+        counts, (number, pa.bool_(), pa.timestamp("s")), strict=True
+    ):
         if count and 2 * count >= len(texts) - texts.null_count:
             return kind
-    others = texts.filter(pc.invert(pc.match_substring_regex(texts, r"^[-+]?[\d.,]+(e[-+]?\d+)?$")))
-    return pa.float64() if counts[0] > 1 and pc.count_distinct(others).as_py() == 1 else None
+    others = texts.filter(
+        pc.invert(pc.match_substring_regex(texts, r"^[-+]?[\d.,]+(e[-+]?\d+)?$"))
+    )
+    return (
+        pa.float64()
+        if counts[0] > 1 and pc.count_distinct(others).as_py() == 1
+        else None
+    )
 
 
 def trimmed(texts: pa.Array, gaps: pa.Array) -> pa.Array:
@@ -557,7 +734,10 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
     if not (is_first and pa.types.is_floating(values.type)):
         return False
     wide = pc.unique(values.drop_null())
-    return len(wide) - len(pc.unique(pc.cast(wide, pa.float32(), safe=False))) > len(wide) / 100
+    return (
+        len(wide) - len(pc.unique(pc.cast(wide, pa.float32(), safe=False)))
+        > len(wide) / 100
+    )
 
 
 # --- faults and classes --------------------------------------------------------------------------
@@ -589,7 +769,11 @@ class Faults(dict[Any, list[Any]]):
             for fault, remedy, count in self.values()
         ]
         if said:
-            more = [f"There are {len(said) - 10} more such faults."] if len(said) > 10 else []
+            more = (
+                [f"There are {len(said) - 10} more such faults."]
+                if len(said) > 10
+                else []
+            )
             raise InputError(" ".join(said[:10] + more))
 
 
@@ -609,11 +793,17 @@ class Classes:
         """The next labels, and the first row whose text does not suit those before; -1 if there is none."""
         if pa.types.is_integer(values.type):
             return values.to_numpy(zero_copy_only=False).astype(np.int64), -1
-        whole = pc.match_substring_regex(values, r"^[-+]?\d+(\.0*)?(e\+?0+)?$", ignore_case=True)
+        whole = pc.match_substring_regex(
+            values, r"^[-+]?\d+(\.0*)?(e\+?0+)?$", ignore_case=True
+        )
         if not self._has_begun and len(values):
             self._has_begun, self.names = True, None if whole[0].as_py() else []
         if self.names is not None:
             self.names = [*dict.fromkeys(self.names + pc.unique(values).to_pylist())]
-            return pc.index_in(values, pa.array(self.names, TEXT)).to_numpy().astype(np.int64), -1
-        digits = pc.replace_substring_regex(pc.if_else(whole, values, "0"), r"^\+|(\.0*)?([eE].*)?$", "")
+            return pc.index_in(values, pa.array(self.names, TEXT)).to_numpy().astype(
+                np.int64
+            ), -1
+        digits = pc.replace_substring_regex(
+            pc.if_else(whole, values, "0"), r"^\+|(\.0*)?([eE].*)?$", ""
+        )
         return digits.cast(pa.int64()).to_numpy(), pc.index(whole, False).as_py()

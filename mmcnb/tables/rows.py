@@ -25,7 +25,9 @@ from mmcnb.tables import columns
 from mmcnb.tables.columns import TEXT, WHOLE, Column, TableOptions, kind_of
 from mmcnb.tables.files import Part, Table
 
-MOST_WHOLE_BYTES = 256 * 2**20  # of files that are read whole; compressed ones may have a quarter of it
+MOST_WHOLE_BYTES = (
+    256 * 2**20
+)  # of files that are read whole; compressed ones may have a quarter of it
 Result = TypeVar("Result")
 
 
@@ -59,14 +61,25 @@ class TableRows:
 
     is_sparse = False
 
-    def __init__(self, table: Any, options: TableOptions, show: Callable[..., object] | None = None) -> None:
+    def __init__(
+        self,
+        table: Any,
+        options: TableOptions,
+        show: Callable[..., object] | None = None,
+    ) -> None:
         self.table = table
         self._options, self._show = options, show
         self._fills = options.missing in ("median", "mean")  # gaps, from their column
         # Columns are asked for, by name or all of a kind.
-        self._takes_all = options.columns not in (None, ("auto",)) or options.categories == "one-hot"
+        self._takes_all = (
+            options.columns not in (None, ("auto",)) or options.categories == "one-hot"
+        )
         self._gaps = pa.array(options.gaps(table.is_text), TEXT)
-        marks = [float(mark) for mark in options.na_values or () if re.fullmatch(options.number(), mark)]
+        marks = [
+            float(mark)
+            for mark in options.na_values or ()
+            if re.fullmatch(options.number(), mark)
+        ]
         self._marks = pa.array(marks, pa.float64()) if marks else None
         self._is_wide, self.n_read = False, 0
         self._take(columns.choose_columns(table, options))
@@ -83,8 +96,12 @@ class TableRows:
         """
         while True:
             with suppress(TypeChangedError):
-                has_texts = any(column.treatment is columns.ONE_HOT for column in self.features)
-                if self._options.encoding is None and (self._fills or not self._takes_all or has_texts):
+                has_texts = any(
+                    column.treatment is columns.ONE_HOT for column in self.features
+                )
+                if self._options.encoding is None and (
+                    self._fills or not self._takes_all or has_texts
+                ):
                     self._look_ahead()
                 return read()
             self._take(columns.choose_columns(self.table, self._options))
@@ -92,14 +109,18 @@ class TableRows:
     def _take(self, chosen: list[Column]) -> None:
         """Read these columns, and write their features."""
         table, self.columns = self.table, chosen
-        self._used = [column for column in chosen if column.treatment is not columns.LEFT_OUT]
+        self._used = [
+            column for column in chosen if column.treatment is not columns.LEFT_OUT
+        ]
         self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
         types = {column.dtype for column in self.features}
         self.stored_dtype = types.pop() if len(types) == 1 else block_dtype(*types)
         if table.is_text:
             has_dates = any(kind_of(column.type) == "date" for column in self.features)
-            self.stored_dtype = np.dtype(np.float64 if self._is_wide or has_dates else np.float32)
+            self.stored_dtype = np.dtype(
+                np.float64 if self._is_wide or has_dates else np.float32
+            )
         self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
 
     @property
@@ -112,7 +133,11 @@ class TableRows:
         """All columns but classes and names of rows; chosen features keep their order."""
         if self._options.encoding is not None:
             return self._options.encoding
-        may_be = [one for one in self.columns if one.treatment not in (columns.CLASSES, columns.ROW_NAMES)]
+        may_be = [
+            one
+            for one in self.columns
+            if one.treatment not in (columns.CLASSES, columns.ROW_NAMES)
+        ]
         if not self._options.names_columns:
             may_be.sort(key=lambda one: one.position)
         encoded = tuple(one.encoded for one in may_be)
@@ -123,14 +148,22 @@ class TableRows:
     def notes(self) -> list[str]:
         """Sentences about cells that were changed: gaps that are filled, and unknown texts."""
         filled = [f"{one.gaps:,} in {one.name!r}" for one in self.features if one.gaps]
-        unknown = [f"{one.unknown:,} in {one.name!r}" for one in self.features if one.unknown]
+        unknown = [
+            f"{one.unknown:,} in {one.name!r}" for one in self.features if one.unknown
+        ]
         found = {
             "gaps were filled from their column": filled,
             "texts that no row of the fit had are 0 in all categories": unknown,
         }
         if self._options.missing == "drop" and self.n_dropped:
-            found["rows with missing cells were left out and have no number"] = [f"{self.n_dropped:,}"]
-        return [f"{self.table.name}: {done}: {', '.join(some[:10])}." for done, some in found.items() if some]
+            found["rows with missing cells were left out and have no number"] = [
+                f"{self.n_dropped:,}"
+            ]
+        return [
+            f"{self.table.name}: {done}: {', '.join(some[:10])}."
+            for done, some in found.items()
+            if some
+        ]
 
     def report(self) -> dict[str, Any]:
         """A listing of all columns, and counts of missing values."""
@@ -138,7 +171,10 @@ class TableRows:
         return {"header": self.table.has_names, "columns": self._listing()} | changed
 
     def _listing(self) -> list[dict[str, Any]]:
-        return [column.listing() for column in sorted(self.columns, key=lambda column: column.position)]
+        return [
+            column.listing()
+            for column in sorted(self.columns, key=lambda column: column.position)
+        ]
 
     # --- all rows, part by part ---
 
@@ -160,7 +196,9 @@ class TableRows:
         self.faults.check()
         if self.n_dropped and self.n_dropped == self.n_read:
             remedy = "leave out the columns that are empty (--drop), or give --missing median"
-            raise InputError(f"{self.table.name}: all {self.n_read} rows have a missing cell: {remedy}.")
+            raise InputError(
+                f"{self.table.name}: all {self.n_read} rows have a missing cell: {remedy}."
+            )
 
     def group(self, number: int) -> Any:
         """A group of rows that is read by itself."""
@@ -182,10 +220,16 @@ class TableRows:
         self.faults, self.classes = columns.Faults(), columns.Classes()
         self.n_read = self.n_dropped = self.n_filled = 0
         for column in self._used:
-            column.missing, column.unknown, column.distinct = 0, 0, pa.array([], column.type_to_read)
+            column.missing, column.unknown, column.distinct = (
+                0,
+                0,
+                pa.array([], column.type_to_read),
+            )
         for part in self.table.parts(self._wanted):
             for line in part.ragged:
-                self.faults.add("width", f"{self.table.name}, {line}", "correct or remove the line")
+                self.faults.add(
+                    "width", f"{self.table.name}, {line}", "correct or remove the line"
+                )
             if not part.n_rows:
                 continue
             values = self._values(part)
@@ -203,14 +247,29 @@ class TableRows:
         for column in self._used:
             values, is_feature = part.columns[column.key], column.is_feature
             if values.type == TEXT:
-                values = columns.trimmed(values, self._gaps if is_feature else pa.array([""], TEXT))
-                if column.type_to_read != TEXT and column.treatment is not columns.CLASSES:
+                values = columns.trimmed(
+                    values, self._gaps if is_feature else pa.array([""], TEXT)
+                )
+                if (
+                    column.type_to_read != TEXT
+                    and column.treatment is not columns.CLASSES
+                ):
                     values = self._parsed(column, values, part)
-            elif is_feature and self._marks is not None and kind_of(values.type) == "number":
-                values = pc.if_else(pc.is_in(values.cast(pa.float64()), self._marks), None, values)
+            elif (
+                is_feature
+                and self._marks is not None
+                and kind_of(values.type) == "number"
+            ):
+                values = pc.if_else(
+                    pc.is_in(values.cast(pa.float64()), self._marks), None, values
+                )
             if pa.types.is_float32(values.type) or pa.types.is_float64(values.type):
                 values = pc.if_else(pc.is_nan(values), None, values)
-            if is_feature and self.table.is_text and columns.float32_merges(values, is_first=not self.n_read):
+            if (
+                is_feature
+                and self.table.is_text
+                and columns.float32_merges(values, is_first=not self.n_read)
+            ):
                 self._take_float64()
             is_told = (kind_of(column.type), column.position) in self.faults
             if column.treatment is columns.REFUSED and not is_told:
@@ -233,7 +292,10 @@ class TableRows:
         values, wrong = self._options.parsed(texts, kind)
         rows = _rows_of(wrong)
         if not len(rows):
-            if pa.types.is_integer(kind) and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
+            if (
+                pa.types.is_integer(kind)
+                and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py()
+            ):
                 self._take_type(column, pa.float64())
             return values
         if pa.types.is_null(column.type):
@@ -261,7 +323,9 @@ class TableRows:
                 rows = np.flatnonzero(np.isnan(block[:, k]))
                 block[rows, k] = column.fill
                 self.n_filled += len(rows)
-                column.gaps += len(rows) if self._options.encoding else 0  # others were looked at ahead
+                column.gaps += (
+                    len(rows) if self._options.encoding else 0
+                )  # others were looked at ahead
         if not kept.all():
             some = np.flatnonzero(kept)
             block, place = block[some], part.place
@@ -273,7 +337,9 @@ class TableRows:
                 labels, wrong = self.classes.numbers(one)
                 if wrong >= 0:
                     self._fault("class", column, part, [wrong], values=one)
-            elif column.treatment is columns.ROW_NAMES and pa.types.is_integer(one.type):
+            elif column.treatment is columns.ROW_NAMES and pa.types.is_integer(
+                one.type
+            ):
                 self._fault("row name", column, part, _rows_of(one.is_null()))
                 names = one.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
             elif column.treatment is columns.ROW_NAMES:
@@ -283,9 +349,17 @@ class TableRows:
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """One column a feature, of categories their numbers; NaN if a value is missing."""
         features = zip(self.features, values, strict=False)  # they come first
-        numbers = {column.key: column.treatment.encode(column, one) for column, one in features}
-        block = pa.record_batch(numbers).to_tensor(null_to_nan=True, row_major=True).to_numpy()
-        with np.errstate(over="ignore", invalid="ignore"):  # infinity is looked at in the whole block
+        numbers = {
+            column.key: column.treatment.encode(column, one) for column, one in features
+        }
+        block = (
+            pa.record_batch(numbers)
+            .to_tensor(null_to_nan=True, row_major=True)
+            .to_numpy()
+        )
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # infinity is looked at in the whole block
             return block.astype(self.dtype, copy=False)
 
     def _widened(self, block: np.ndarray) -> np.ndarray:
@@ -294,7 +368,9 @@ class TableRows:
             return block
         parts = [block[:, k : k + 1] for k in range(len(self.features))]
         for k, column in enumerate(self.features):
-            if column.categories is not None:  # of a text that no row of the fit had, all are 0
+            if (
+                column.categories is not None
+            ):  # of a text that no row of the fit had, all are 0
                 column.unknown += int(np.isnan(parts[k]).sum())
                 parts[k] = parts[k] == np.arange(len(column.categories))
         return np.concatenate(parts, axis=1, dtype=self.dtype)
@@ -305,7 +381,10 @@ class TableRows:
         """Find the categories and the median of each column, and columns that say nothing."""
         is_text = [column.treatment is columns.ONE_HOT for column in self.features]
         categories = {k: set[str]() for k in np.flatnonzero(is_text).tolist()}
-        thinned, gaps = _ThinnedRows(len(self.features)), np.zeros(len(self.features), int)
+        thinned, gaps = (
+            _ThinnedRows(len(self.features)),
+            np.zeros(len(self.features), int),
+        )
         for part, values in self._pass():
             block = self._narrow(values)
             thinned.add(block, self.n_read)
@@ -314,7 +393,11 @@ class TableRows:
             for k, known in categories.items():
                 if len(known) <= columns.MOST_DISTINCT:
                     texts = values[k].filter(kept)
-                    texts = texts.fill_null(columns.GAP) if self._fills else texts.drop_null()
+                    texts = (
+                        texts.fill_null(columns.GAP)
+                        if self._fills
+                        else texts.drop_null()
+                    )
                     known.update(pc.unique(texts).to_pylist())
         if not self.n_read:
             raise InputError(f"{self.table.name} has no rows: give it at least one.")
@@ -326,10 +409,14 @@ class TableRows:
                 self._leave_out(column, "it is empty", "no value")
             elif self._fills:
                 column.fill, column.gaps = fill, int(gaps[k])
-            if kind_of(column.type) == "number" and columns.names_rows(column.name, *thinned.column(k)):
+            if kind_of(column.type) == "number" and columns.names_rows(
+                column.name, *thinned.column(k)
+            ):
                 self._leave_out(column, columns.NUMBERS_ROWS)
         self.faults.check()
-        if all(column.why for column in self.features):  # numbers of rows are better than nothing
+        if all(
+            column.why for column in self.features
+        ):  # numbers of rows are better than nothing
             for column in self.features:
                 column.why = column.why.replace(columns.NUMBERS_ROWS, "")
         for column in self.features:
@@ -339,9 +426,13 @@ class TableRows:
 
     def _take_categories(self, column: Column, texts: set[str]) -> None:
         column.categories = pa.array(sorted(texts), TEXT)
-        kind = columns.kind_of_texts(column.categories.filter(pc.not_equal(column.categories, columns.GAP)))
+        kind = columns.kind_of_texts(
+            column.categories.filter(pc.not_equal(column.categories, columns.GAP))
+        )
         if len(texts) > columns.MOST_DISTINCT:
-            self._leave_out(column, f"over {columns.MOST_DISTINCT:,} texts", "categories")
+            self._leave_out(
+                column, f"over {columns.MOST_DISTINCT:,} texts", "categories"
+            )
         elif self.table.is_text and kind is not None:
             self._take_type(column, kind)
         elif len(texts) > min(columns.MOST_CATEGORIES, max(10, self.n_read // 100)):
@@ -356,12 +447,23 @@ class TableRows:
 
     # --- faults ---
 
-    def _fault(self, kind: str, column: Column, part: Any = None, rows: Any = (None,), **said: Any) -> None:
+    def _fault(
+        self,
+        kind: str,
+        column: Column,
+        part: Any = None,
+        rows: Any = (None,),
+        **said: Any,
+    ) -> None:
         """Note a fault of a column or, at the first of its rows, of cells; ``values`` has all cells."""
         if not len(rows):
             return
         table, position = self.table, column.position
-        where = [table.name, *([part.place(int(rows[0]))] if part else []), table.column(position)]
+        where = [
+            table.name,
+            *([part.place(int(rows[0]))] if part else []),
+            table.column(position),
+        ]
         if "values" in said:
             cell = said["values"][int(rows[0])]
             said["cell"] = repr(str(cell) if kind == "date" else cell.as_py())[:60]
@@ -371,8 +473,12 @@ class TableRows:
         if self._options.encoding is not None:
             remedy = "correct it, or leave its row out"
         elif not table.paths:  # options are of files
-            remedy = re.sub(r" with --\w.*?(?=[,;] | \(|$)| --\S+ \S+$| \(.*\)", "", remedy)
-        self.faults.add((kind, position), f"{', '.join(where)}: {fault}", remedy, len(rows))
+            remedy = re.sub(
+                r" with --\w.*?(?=[,;] | \(|$)| --\S+ \S+$| \(.*\)", "", remedy
+            )
+        self.faults.add(
+            (kind, position), f"{', '.join(where)}: {fault}", remedy, len(rows)
+        )
 
     def _refuse(self, column: Column, values: pa.Array, part: Part) -> None:
         """Name the first cell that is no number."""
@@ -383,7 +489,9 @@ class TableRows:
             rows = others if self.table.is_text or len(others) else rows
         self._fault(kind, column, part, rows[:1], values=values)
 
-    def _kept(self, part: Part, values: list[pa.Array], block: np.ndarray) -> np.ndarray:
+    def _kept(
+        self, part: Part, values: list[pa.Array], block: np.ndarray
+    ) -> np.ndarray:
         """Which rows are written; missing values that are not dropped or filled are faults."""
         kept, missing = np.ones(part.n_rows, bool), self._options.missing
         gaps = np.zeros((1, 0), bool) if all_finite(block) else ~np.isfinite(block)
@@ -395,7 +503,9 @@ class TableRows:
             elif missing == "refuse":
                 self._refuse_gaps(column, part, np.flatnonzero(gaps[:, k]))
             else:
-                self._fault("infinite", column, part, np.flatnonzero(np.isinf(block[:, k])))
+                self._fault(
+                    "infinite", column, part, np.flatnonzero(np.isinf(block[:, k]))
+                )
         for column, one in zip(self._used, values, strict=True):
             if column.treatment is columns.CLASSES and one.null_count:
                 if missing != "drop":
@@ -403,11 +513,15 @@ class TableRows:
                 kept &= one.is_valid().to_numpy(zero_copy_only=False)
         return kept
 
-    def _check_large(self, k: int, part: Part, values: pa.Array, numbers: np.ndarray) -> None:
+    def _check_large(
+        self, k: int, part: Part, values: pa.Array, numbers: np.ndarray
+    ) -> None:
         """Numbers beyond float32 need float64."""
         if np.isinf(numbers).any():
             exact = values.cast(pa.float64())
-            rows = np.flatnonzero(np.isinf(numbers) & np.isfinite(exact.to_numpy(zero_copy_only=False)))
+            rows = np.flatnonzero(
+                np.isinf(numbers) & np.isfinite(exact.to_numpy(zero_copy_only=False))
+            )
             if len(rows):
                 self._take_float64()
             self._fault("large", self.features[k], part, rows, values=exact)
@@ -418,7 +532,10 @@ class TableRows:
         if isinstance(cell, float):
             said = "is NaN" if cell != cell else "is infinite"
         elif isinstance(cell, str) and not cell.isspace() and cell:
-            said, hint = f"{cell!r} is a mark of missing values", ", or take it as a text with --na-values ''"
+            said, hint = (
+                f"{cell!r} is a mark of missing values",
+                ", or take it as a text with --na-values ''",
+            )
         self._fault("gap", column, part, rows, cell=said, hint=hint)
 
 
@@ -442,11 +559,17 @@ class _ThinnedRows:
     most_numbers = 2**20
 
     def __init__(self, width: int) -> None:
-        self._parts, self._step, self._most = [np.empty((0, width))], 1, max(250, self.most_numbers // width)
+        self._parts, self._step, self._most = (
+            [np.empty((0, width))],
+            1,
+            max(250, self.most_numbers // width),
+        )
 
     def add(self, block: np.ndarray, start: int) -> None:
         """Add the next rows; ``start`` is the number of the first."""
-        self._parts.append(block[-start % self._step :: self._step].astype(np.float64))  # no view of all rows
+        self._parts.append(
+            block[-start % self._step :: self._step].astype(np.float64)
+        )  # no view of all rows
         while sum(map(len, self._parts)) > self._most:
             self._parts = [np.concatenate(self._parts)[::2]]
             self._step *= 2
@@ -474,9 +597,15 @@ class TableSamples(ChunkedSamples):
         shape = sum(lengths), len(rows.encoding.feature_names)
         self._describe(str(path), shape, options.dtype or rows.stored_dtype)
         self.feature_names, self.encoding = rows.feature_names, rows.encoding
-        self.notes = [] if options.encoding else rows.notes  # of other rows than the fit's as they are read
+        self.notes = (
+            [] if options.encoding else rows.notes
+        )  # of other rows than the fit's as they are read
         self.path = str(path.absolute())
-        self.opening = open_table, self.path, replace(options, encoding=rows.encoding)  # without a look ahead
+        self.opening = (
+            open_table,
+            self.path,
+            replace(options, encoding=rows.encoding),
+        )  # without a look ahead
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
 
     def _read_group(self, number: int) -> np.ndarray:
@@ -494,7 +623,9 @@ class TableSamples(ChunkedSamples):
         return "".join(file_identity(path) for path in self.table_rows.table.paths)
 
 
-def open_table(path: str | os.PathLike[str], options: TableOptions | None = None) -> Samples:
+def open_table(
+    path: str | os.PathLike[str], options: TableOptions | None = None
+) -> Samples:
     """Open the rows of a table; row groups are read as they are needed, and text whole.
 
     Raises
@@ -510,7 +641,9 @@ def open_table(path: str | os.PathLike[str], options: TableOptions | None = None
         table = Table(path, options)
         is_whole = table.lengths is None or options.missing == "drop"
         sizes = {one: one.stat().st_size for one in table.paths}
-        packed = [size for one, size in sizes.items() if plain_name(one) != one.name.lower()]
+        packed = [
+            size for one, size in sizes.items() if plain_name(one) != one.name.lower()
+        ]
         if is_whole and sum(sizes.values()) + 3 * sum(packed) > MOST_WHOLE_BYTES:
             remedy = f"make a store with `mmcnb convert {path} OUT.zarr`"
             raise InputError(f"{path} is too large to be read whole: {remedy}.")
@@ -600,7 +733,15 @@ def read_table(
     (['width', 'height'], [[1.0, 2.5], [3.0, 4.0]])
     """
     of_columns = [columns, drop, label_column, index_column, header, na_values]
-    of_cells: list[Any] = [thousands, decimal, delimiter, missing, categories, dates, dtype]
+    of_cells: list[Any] = [
+        thousands,
+        decimal,
+        delimiter,
+        missing,
+        categories,
+        dates,
+        dtype,
+    ]
     return open_table(path, TableOptions(*of_columns, *of_cells))
 
 
@@ -610,7 +751,11 @@ def whole_table(rows: TableRows) -> Samples:
     if not blocks:
         raise InputError(f"{rows.table.name} has no rows: give it at least one.")
     samples = in_memory(stack(blocks), rows.table.name)
-    samples.feature_names, samples.encoding, samples.notes = rows.feature_names, rows.encoding, rows.notes
+    samples.feature_names, samples.encoding, samples.notes = (
+        rows.feature_names,
+        rows.encoding,
+        rows.notes,
+    )
     return samples
 
 
@@ -628,7 +773,10 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         The file cannot be read.
     """
     options = TableOptions()
-    rows, found = TableRows(Table(Path(path), options), options), {"table": str(path), "faults": None}
+    rows, found = (
+        TableRows(Table(Path(path), options), options),
+        {"table": str(path), "faults": None},
+    )
     try:
         with _worded(path, options):
             rows.settled(lambda: None)

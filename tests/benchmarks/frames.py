@@ -9,10 +9,26 @@ from benchmarks.journal import COLUMNS
 
 PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
 SIZES = (1605, 2265, 3185, 6414, 32561)
-VERSIONS = {"mmcnb": "0.1.0", "cores": 2, "jobs": 1, "commit": "abc1234", "date": "2026-11-26"}
+VERSIONS = {
+    "mmcnb": "0.1.0",
+    "cores": 2,
+    "jobs": 1,
+    "commit": "abc1234",
+    "date": "2026-11-26",
+}
 
 
-def run(dataset, method, metrics, seed=0, protocol="paper", n=100, seconds=1.0, part="", **parameters):
+def run(
+    dataset,
+    method,
+    metrics,
+    seed=0,
+    protocol="paper",
+    n=100,
+    seconds=1.0,
+    part="",
+    **parameters,
+):
     """The tidy rows of a run."""
     shared = {
         "part": part,
@@ -31,12 +47,16 @@ def run(dataset, method, metrics, seed=0, protocol="paper", n=100, seconds=1.0, 
         "versions": json.dumps(VERSIONS),
         "digest": f"digest-of-{dataset}",
     }
-    return [shared | {"metric": name, "value": value} for name, value in metrics.items()]
+    return [
+        shared | {"metric": name, "value": value} for name, value in metrics.items()
+    ]
 
 
 def failed(dataset, method, reason, **more):
     """The row of a run that failed."""
-    nothing = dict.fromkeys(("seconds", "compile_seconds", "peak_mib", "n", "d"), np.nan)
+    nothing = dict.fromkeys(
+        ("seconds", "compile_seconds", "peak_mib", "n", "d"), np.nan
+    )
     (row,) = run(dataset, method, {"": np.nan}, **more)
     return [row | nothing | {"status": "failed", "reason": reason}]
 
@@ -57,13 +77,23 @@ def mnist():
     for place, name in enumerate(PAIRS):
         for seed in range(3):
             error = 0.05 + 0.04 * place + seed / 1000
-            rows += run(name, "k-means", {"balanced_error": error}, seed, "label-free", n=14000)
-            for protocol, widths in (("paper", (0.5, 1.0, 2.0)), ("label-free", (1.0,))):
+            rows += run(
+                name, "k-means", {"balanced_error": error}, seed, "label-free", n=14000
+            )
+            for protocol, widths in (
+                ("paper", (0.5, 1.0, 2.0)),
+                ("label-free", (1.0,)),
+            ):
                 for width in widths:
                     error = {
-                        "balanced_error": 0.012 + 0.03 * place + 0.01 * abs(np.log2(width)) + seed / 2000
+                        "balanced_error": 0.012
+                        + 0.03 * place
+                        + 0.01 * abs(np.log2(width))
+                        + seed / 2000
                     }
-                    rows += run(name, "SKMMC", error, seed, protocol, 14000, 2.0, width=width)
+                    rows += run(
+                        name, "SKMMC", error, seed, protocol, 14000, 2.0, width=width
+                    )
     return rows
 
 
@@ -74,7 +104,15 @@ def adult():
         for method, power in (("SKMMC", 0.9), ("IterSVR", 2.0)):
             for seed in range(2):
                 seconds = 1e-4 * n**power * (1 + 0.05 * seed)
-                rows += run(f"a{place + 1}a", method, {"balanced_error": 0.3}, seed, "paper", n, seconds)
+                rows += run(
+                    f"a{place + 1}a",
+                    method,
+                    {"balanced_error": 0.3},
+                    seed,
+                    "paper",
+                    n,
+                    seconds,
+                )
     return rows
 
 

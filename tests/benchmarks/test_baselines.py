@@ -22,11 +22,22 @@ from benchmarks.baselines import (
     ball_graph,
     graph_kernel_kmeans,
 )
-from benchmarks.baselines.generalised_mmc import inverse_without_offset, largest_multipliers
+from benchmarks.baselines.generalised_mmc import (
+    inverse_without_offset,
+    largest_multipliers,
+)
 from benchmarks.baselines.graph_kmeans import least_eigenvalue
-from benchmarks.baselines.label_generation import LabelSearch, generate_labels, mix_labels
+from benchmarks.baselines.label_generation import (
+    LabelSearch,
+    generate_labels,
+    mix_labels,
+)
 from benchmarks.baselines.linear_label_generation import CentredColumns, mix_columns
-from benchmarks.baselines.sdp import solve_label_matrix, solve_with_triples, violated_triples
+from benchmarks.baselines.sdp import (
+    solve_label_matrix,
+    solve_with_triples,
+    violated_triples,
+)
 from benchmarks.baselines.svm import Problem, balanced_threshold
 
 pytestmark = pytest.mark.slow
@@ -55,7 +66,9 @@ def problem(n=8, C=1.0, balance=0.4, seed=0, gap=1.0, weights=None):
 
 def all_labels(one):
     """Every labelling in balance, once."""
-    labels = np.array([(1.0, *rest) for rest in product((-1.0, 1.0), repeat=len(one.shares) - 1)])
+    labels = np.array(
+        [(1.0, *rest) for rest in product((-1.0, 1.0), repeat=len(one.shares) - 1)]
+    )
     return labels[np.abs(labels @ one.shares) <= one.balance + 1e-9]
 
 
@@ -66,13 +79,18 @@ def least_objective(one):
 # -- all of them -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [SEEDED, *RELAXED, LinearLabelGenerationMMC, GeneralisedMMC])
+@pytest.mark.parametrize(
+    "kind", [SEEDED, *RELAXED, LinearLabelGenerationMMC, GeneralisedMMC]
+)
 def test_two_groups_are_found_and_both_clusters_have_their_least_share(kind):
     rows, y = make_blobs(40, centers=2, cluster_std=0.3, random_state=1)
     np.testing.assert_array_equal(kind().fit(rows).labels_, y != y[0])
     X = np.random.default_rng(1).standard_normal((41, 3)) ** 3
     for balance in (0.1, 0.8):
-        assert np.bincount(kind(balance=balance).fit(X).labels_).min() >= (1 - balance) / 2 * 41 - 1
+        assert (
+            np.bincount(kind(balance=balance).fit(X).labels_).min()
+            >= (1 - balance) / 2 * 41 - 1
+        )
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0])
@@ -84,8 +102,12 @@ def test_the_machine_of_given_labels_is_that_of_scikit_learn(C):
     bounds = C * rng.integers(1, 4, 30)
     alpha, value = Problem(X @ X.T, bounds, np.full(30, 1 / 30), 0.4).svm(y)
     w = X.T @ (alpha * y)
-    assert 0.5 * w @ w + bounds @ np.maximum(0, 1 - y * (X @ w)) == pytest.approx(value, rel=1e-6)
-    machine = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6, random_state=0)
+    assert 0.5 * w @ w + bounds @ np.maximum(0, 1 - y * (X @ w)) == pytest.approx(
+        value, rel=1e-6
+    )
+    machine = LinearSVC(
+        C=C, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6, random_state=0
+    )
     machine.fit(X, y, sample_weight=bounds / C)
     np.testing.assert_allclose(machine.coef_[0], w, atol=1e-3 * np.abs(w).max())
 
@@ -94,13 +116,16 @@ def test_the_machine_of_given_labels_is_that_of_scikit_learn(C):
 
 
 @pytest.mark.parametrize(
-    ("loss", "kernel"), [("epsilon_insensitive", "rbf"), ("hinge", "linear"), ("hinge", "poly")]
+    ("loss", "kernel"),
+    [("epsilon_insensitive", "rbf"), ("hinge", "linear"), ("hinge", "poly")],
 )
 def test_the_labels_are_a_fixpoint_of_the_machine(X, loss, kernel):
     """Trained on the labels that it ended with, scikit-learn's machine gives them back."""
     model = IterativeSVR(loss=loss, kernel=kernel, gamma=0.1, random_state=0).fit(X)
     assert model.converged_
-    assert not IterativeSVR(init="random", max_rounds=1, random_state=0).fit(X).converged_
+    assert (
+        not IterativeSVR(init="random", max_rounds=1, random_state=0).fit(X).converged_
+    )
     shared = {"kernel": kernel, "gamma": 0.1, "coef0": 1.0}
     machine = SVC(**shared) if loss == "hinge" else SVR(epsilon=0.0, **shared)
     machine.fit(X, 2 * model.labels_ - 1)
@@ -123,7 +148,9 @@ def test_a_sample_labels_the_rest_and_sparse_rows_are_taken():
 
 
 @pytest.mark.parametrize("kind", RELAXED)
-@pytest.mark.parametrize(("kernel", "C"), [("rbf", 0.1), ("linear", 10.0), ("poly", 1.0)])
+@pytest.mark.parametrize(
+    ("kernel", "C"), [("rbf", 0.1), ("linear", 10.0), ("poly", 1.0)]
+)
 def test_the_relaxed_optimum_bounds_the_objective(X, kind, kernel, C):
     model = kind(C=C, kernel=kernel).fit(X)
     assert model.converged_
@@ -150,7 +177,9 @@ def test_the_gap_is_closed_and_is_that_of_the_primal_form(C, tolerance):
     f = weights @ [y * (one.gram @ (alpha * y)) for y in labels]
     primal = 0.5 * weights @ forms + one.bounds @ np.maximum(0, 1 - f)
     assert mixture.value + mixture.gap == pytest.approx(primal, rel=1e-9)
-    assert mix_labels(one, labels[:1]).value == pytest.approx(one.svm(labels[0])[1], rel=1e-6)
+    assert mix_labels(one, labels[:1]).value == pytest.approx(
+        one.svm(labels[0])[1], rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(("n", "balance"), [(8, 0.4), (12, 0.0)])
@@ -164,8 +193,12 @@ def test_the_search_finds_the_largest_form_of_all_labels(n, balance):
         alpha = mix_labels(one, some).multipliers
         best, forms = search.best(alpha, np.c_[search.axes, some.T])
         Q = alpha[:, None] * one.gram * alpha
-        np.testing.assert_allclose(forms, np.einsum("ti,ij,tj->t", best, Q, best), atol=1e-12)
-        assert forms[0] == pytest.approx(np.einsum("ti,ij,tj->t", labels, Q, labels).max(), rel=1e-9)
+        np.testing.assert_allclose(
+            forms, np.einsum("ti,ij,tj->t", best, Q, best), atol=1e-12
+        )
+        assert forms[0] == pytest.approx(
+            np.einsum("ti,ij,tj->t", labels, Q, labels).max(), rel=1e-9
+        )
         assert (np.diff(forms) <= 0).all()
         assert (np.abs(best @ one.shares) <= balance + 1e-9).all()
         assert len(np.unique(best * best[:, :1], axis=0)) == len(best)
@@ -195,7 +228,9 @@ def test_one_labelling_on_columns_is_the_machine_of_its_labels_and_more_lower_th
     rows = (columns.X - columns.mean) / columns.length
     alpha = mixture.multipliers
     w = rows.T @ (alpha * y)
-    assert alpha.sum() - 0.5 * (w @ w + alpha @ alpha / 2.0) == pytest.approx(mixture.value, rel=1e-3)
+    assert alpha.sum() - 0.5 * (w @ w + alpha @ alpha / 2.0) == pytest.approx(
+        mixture.value, rel=1e-3
+    )
     peer = LinearSVC(C=1.0, fit_intercept=False, tol=1e-8, max_iter=10**6).fit(rows, y)
     np.testing.assert_allclose(mixture.scores, y * (rows @ peer.coef_[0]), atol=5e-3)
     labels = np.c_[y, np.sign(rng.standard_normal((60, 4)))]
@@ -238,7 +273,11 @@ def printed(one, triples=False):
     border = cvxpy.reshape(1 + mu - nu, (n, 1), order="C")
     corner = cvxpy.reshape(delta - 2 * u @ nu, (1, 1), order="C")
     block = cvxpy.bmat([[cvxpy.multiply(one.gram, M), border], [border.T, corner]])
-    constraints = [cvxpy.diag(M) == 1, (block + block.T) / 2 >> 0, s @ M @ s <= one.balance**2]
+    constraints = [
+        cvxpy.diag(M) == 1,
+        (block + block.T) / 2 >> 0,
+        s @ M @ s <= one.balance**2,
+    ]
     constraints += transitive(M) if triples else []
     program = cvxpy.Problem(cvxpy.Minimize(delta), constraints)
     program.solve(solver="CLARABEL")
@@ -247,7 +286,8 @@ def printed(one, triples=False):
 
 @doubtful
 @pytest.mark.parametrize(
-    ("C", "balance", "weights"), [(0.05, 0.4, WEIGHTS), (1.0, 0.0, None), (50.0, 0.1, WEIGHTS)]
+    ("C", "balance", "weights"),
+    [(0.05, 0.4, WEIGHTS), (1.0, 0.0, None), (50.0, 0.1, WEIGHTS)],
 )
 def test_the_optimum_is_that_of_the_printed_form(C, balance, weights):
     one = problem(12, C, balance, gap=1.5, weights=weights)
@@ -261,28 +301,44 @@ def test_the_optimum_is_that_of_the_printed_form(C, balance, weights):
 
 
 @doubtful
-@pytest.mark.parametrize(("C", "balance", "weights"), [(1.0, 0.4, None), (5.0, 0.1, WEIGHTS[:9])])
+@pytest.mark.parametrize(
+    ("C", "balance", "weights"), [(1.0, 0.4, None), (5.0, 0.1, WEIGHTS[:9])]
+)
 def test_the_optimum_with_triples_is_that_of_the_printed_form(C, balance, weights):
     one = problem(9, C, balance, seed=2, gap=0.5, weights=weights)
     relaxed, expected = solve_with_triples(one, rise=0.0), printed(one, triples=True)
     assert relaxed.value == pytest.approx(expected, rel=1e-4)
     assert relaxed.value > solve_label_matrix(one).value * 1.001
-    assert len(violated_triples(relaxed.matrix, np.array([*combinations(range(9), 3)]))) == 0
+    assert (
+        len(violated_triples(relaxed.matrix, np.array([*combinations(range(9), 3)])))
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("C", "balance"), [(0.1, 0.5), (1.0, 0.0), (10.0, 0.4)])
 def test_both_optima_bound_the_objective_of_all_labels(C, balance):
     one = problem(8, C, balance, gap=0.7)
     value = solve_label_matrix(one).value
-    assert 0 < value * (1 - 2e-6) <= solve_with_triples(one).value <= least_objective(one) * (1 + 1e-6)
+    assert (
+        0
+        < value * (1 - 2e-6)
+        <= solve_with_triples(one).value
+        <= least_objective(one) * (1 + 1e-6)
+    )
 
 
 def test_triples_of_many_rows_are_refused_in_one_sentence():
     rows = make_blobs(61, random_state=0)[0]
-    with pytest.raises(mmcnb.InputError, match="takes at most 60 rows, not 61; give fewer"):
+    with pytest.raises(
+        mmcnb.InputError, match="takes at most 60 rows, not 61; give fewer"
+    ):
         SDPMMC(triples=True).fit(rows)
     model = SDPMMC(triples=True).fit(rows[:12])
-    assert SDPMMC().fit(rows[:12]).relaxed_ * (1 - 2e-6) <= model.relaxed_ <= model.objective_ * (1 + 1e-9)
+    assert (
+        SDPMMC().fit(rows[:12]).relaxed_ * (1 - 2e-6)
+        <= model.relaxed_
+        <= model.objective_ * (1 + 1e-9)
+    )
 
 
 # -- GMMC --------------------------------------------------------------------------------------
@@ -308,7 +364,9 @@ def test_the_multipliers_are_those_of_cvxpy(C):
     assert np.linalg.eigvalsh(A - np.diag(largest))[0] >= -1e-9
     assert ((largest >= 0) & (largest <= C)).all()
     labels = np.array([*product((-1.0, 1.0), repeat=8)])
-    assert largest.sum() <= np.einsum("ti,ij,tj->t", labels, A, labels).min()  # a bound for all labels
+    assert (
+        largest.sum() <= np.einsum("ti,ij,tj->t", labels, A, labels).min()
+    )  # a bound for all labels
 
 
 # -- kernel k-means on a graph -----------------------------------------------------------------
@@ -325,7 +383,10 @@ def association_of(K, labels):
 
 @pytest.mark.parametrize("least", [1e-300, 0.5])
 def test_no_round_on_the_graph_lowers_the_ratio_association(least):
-    K, start = ball_graph(groups(200), 0.3, least), np.random.default_rng(0).integers(5, size=200)
+    K, start = (
+        ball_graph(groups(200), 0.3, least),
+        np.random.default_rng(0).integers(5, size=200),
+    )
     rounds = [graph_kernel_kmeans(K, start, count) for count in range(1, 12)]
     values = [association_of(K.toarray(), one.labels) for one in rounds]
     np.testing.assert_allclose([one.association for one in rounds], values, rtol=1e-9)
@@ -333,10 +394,18 @@ def test_no_round_on_the_graph_lowers_the_ratio_association(least):
     assert values[-1] > association_of(K.toarray(), start)
     assert graph_kernel_kmeans(K, start).converged
     eigenvalues = np.linalg.eigvalsh(K.toarray())
-    assert eigenvalues[0] - 0.01 * eigenvalues[-1] <= least_eigenvalue(K) <= eigenvalues[0] + 1e-12
+    assert (
+        eigenvalues[0] - 0.01 * eigenvalues[-1]
+        <= least_eigenvalue(K)
+        <= eigenvalues[0] + 1e-12
+    )
 
 
 def test_on_the_whole_matrix_the_graph_form_improves_no_kernel_k_means():
     X = groups(150)
-    labels = mmcnb.KernelKMeans(5, gamma=0.3, n_landmarks=150, random_state=0).fit(X).labels_
-    np.testing.assert_array_equal(graph_kernel_kmeans(ball_graph(X, 0.3, 1e-300), labels).labels, labels)
+    labels = (
+        mmcnb.KernelKMeans(5, gamma=0.3, n_landmarks=150, random_state=0).fit(X).labels_
+    )
+    np.testing.assert_array_equal(
+        graph_kernel_kmeans(ball_graph(X, 0.3, 1e-300), labels).labels, labels
+    )

@@ -36,7 +36,9 @@ def test_a_run_records_the_judge_of_its_labels_and_the_candidates_of_the_default
     )
     assert (measures["n"], measures["k"], measures["ari"]) == (200, 2, 1)
     assert measures["J"] == pytest.approx(partition_score(data.X, data.y).J)
-    assert json.loads(measures["candidates"])[measures["candidate"]] == pytest.approx(measures["J"])
+    assert json.loads(measures["candidates"])[measures["candidate"]] == pytest.approx(
+        measures["J"]
+    )
     assert measures["trust"] in ("low", "medium", "high")
 
 
@@ -59,11 +61,15 @@ def result():
     frame = pd.DataFrame(ROWS, columns=["dataset", "method", "ari", ERROR, "trust"])
     judged = json.dumps({"margin": 3.0, "communities 10": 2.5})
     frame["k"] = [PROBLEMS[name].n_clusters for name in frame["dataset"]]
-    frame = frame.assign(J=3.0, seconds=1.0, candidate="margin", candidates=judged, status="ok")
+    frame = frame.assign(
+        J=3.0, seconds=1.0, candidate="margin", candidates=judged, status="ok"
+    )
     return tables.tables_of_problems(frame)
 
 
-def test_each_set_weighs_the_same_and_the_default_is_compared_on_the_problems_of_a_peer(result):
+def test_each_set_weighs_the_same_and_the_default_is_compared_on_the_problems_of_a_peer(
+    result,
+):
     kinds = result.tables["choice"].set_index(["kind", "half", "method"])
     two = kinds.loc[TWO, TUNING, FRONT_DOOR]
     assert two["ari"] == pytest.approx((0.9 + (0.2 + 0.6) / 2) / 2)
@@ -73,9 +79,13 @@ def test_each_set_weighs_the_same_and_the_default_is_compared_on_the_problems_of
     assert kinds.loc[(tables.MORE, tables.BOTH, LEIDEN), "ari"] == 0.69
 
 
-def test_losses_name_the_peer_that_is_ahead_and_candidates_how_far_their_J_is_below(result):
+def test_losses_name_the_peer_that_is_ahead_and_candidates_how_far_their_J_is_below(
+    result,
+):
     lost = result.tables["choice-losses"]
-    assert lost[["dataset", "peer's method"]].to_numpy().tolist() == [["optdigits 4v5", KMEANS]]
+    assert lost[["dataset", "peer's method"]].to_numpy().tolist() == [
+        ["optdigits 4v5", KMEANS]
+    ]
     goals = {goal.what: goal.reached for goal in result.goals}
     assert goals["k > 2, ahead of Leiden, in ARI"] is False
     candidates = result.tables["choice-candidates"].set_index(["kind", "candidate"])
@@ -85,12 +95,19 @@ def test_losses_name_the_peer_that_is_ahead_and_candidates_how_far_their_J_is_be
 
 def test_ranks_are_of_problems_with_peers_and_of_one_genie(result):
     ranks = result.tables["choice-ranks"].set_index("method")
-    assert ranks[tables.ALL].to_dict() == {KMEANS: 1.0, FRONT_DOOR: 1.5, LEIDEN: 2.0, GENIE: 3.0}
+    assert ranks[tables.ALL].to_dict() == {
+        KMEANS: 1.0,
+        FRONT_DOOR: 1.5,
+        LEIDEN: 2.0,
+        GENIE: 3.0,
+    }
     assert ranks.loc[FRONT_DOOR, [TWO, MANY]].tolist() == [2.0, 1.0]
 
 
 def test_trust_is_judged_by_good_and_bad_partitions_of_each_half(result):
     trust = result.tables["choice-trust"].set_index(["half", "trust"])
-    assert trust.loc[(TUNING, "high"), ["precision", "recall"]].tolist() == pytest.approx([1 / 1.5] * 2)
+    assert trust.loc[
+        (TUNING, "high"), ["precision", "recall"]
+    ].tolist() == pytest.approx([1 / 1.5] * 2)
     assert trust.loc[(TUNING, "low"), ["precision", "recall"]].tolist() == [0, 0]
     assert trust.loc[(CONFIRMATION, "high"), "recall"] == 0

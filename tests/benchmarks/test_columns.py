@@ -22,7 +22,9 @@ def test_no_column_of_a_made_table_tells_its_classes_alone(name):
     frame, y = made_table(name)
     for title in frame:
         codes, _ = pd.factorize(frame[title], sort=True)
-        tree = DecisionTreeClassifier(max_leaf_nodes=y.max() + 1, random_state=0)  # ranges, by the classes
+        tree = DecisionTreeClassifier(
+            max_leaf_nodes=y.max() + 1, random_state=0
+        )  # ranges, by the classes
         ranges = tree.fit(codes[:, None], y).predict(codes[:, None])
         assert adjusted_rand_index(y, ranges) < 0.6, title
     pd.testing.assert_frame_equal(frame, made_table(name)[0])
@@ -31,7 +33,9 @@ def test_no_column_of_a_made_table_tells_its_classes_alone(name):
 
 def test_numbers_of_a_frame_are_its_columns_with_one_for_each_value_of_text():
     days = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-05"])
-    frame = pd.DataFrame({"income": [1.0, 3.0, 5.0], "flag": [True, True, False], "joined": days})
+    frame = pd.DataFrame(
+        {"income": [1.0, 3.0, 5.0], "flag": [True, True, False], "joined": days}
+    )
     frame["plan"] = ["a", "b", "b"]
     numbers = numbers_of(frame)
     assert numbers.dtype == np.float64
@@ -52,7 +56,9 @@ ROWS = [
     ("heart", KMEANS, "none", 0.3, np.nan),
     ("heart", UMAP_DENSITY, np.nan, 0.6, np.nan),
 ]
-FRAME = pd.DataFrame(ROWS, columns=["dataset", "method", "scale", "ari", "flagged"]).assign(status="ok")
+FRAME = pd.DataFrame(
+    ROWS, columns=["dataset", "method", "scale", "ari", "flagged"]
+).assign(status="ok")
 
 
 def test_means_are_over_seeds_and_then_over_sets_and_changes_against_the_better_scale():
@@ -69,7 +75,9 @@ def test_means_are_over_seeds_and_then_over_sets_and_changes_against_the_better_
 
 
 def test_flags_are_counted_among_failed_and_good_partitions():
-    counts = tables.tables_of_flags(FRAME[FRAME["method"] == FRONT_DOOR]).tables["columns-flags"]
+    counts = tables.tables_of_flags(FRAME[FRAME["method"] == FRONT_DOOR]).tables[
+        "columns-flags"
+    ]
     counts = counts.set_index(["kind", "scale", "partition"])
     assert counts.loc[("all", "auto", "failed")].tolist() == [2, 1, 0.5]
     assert counts.loc[(REAL, "auto", "good")].tolist() == [1, 0, 0]

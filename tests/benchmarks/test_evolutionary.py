@@ -13,7 +13,15 @@ pytestmark = pytest.mark.slow
 
 
 def wide(**columns):
-    given = {"status": "ok", "n": 9, "d": 2, "seconds": 1.0, "peak_mib": 1.0, "parameters": "{}", "seed": 0}
+    given = {
+        "status": "ok",
+        "n": 9,
+        "d": 2,
+        "seconds": 1.0,
+        "peak_mib": 1.0,
+        "parameters": "{}",
+        "seed": 0,
+    }
     return pd.DataFrame(given | {"mean_error": np.nan, "generations": np.nan} | columns)
 
 
@@ -25,7 +33,9 @@ def wide(**columns):
         ("ionosphere", "EvoMMC", (None, 10, 10)),
     ],
 )
-def test_evolution_gets_the_rows_and_runs_that_the_paper_gives_it(name, method, settings, tmp_path):
+def test_evolution_gets_the_rows_and_runs_that_the_paper_gives_it(
+    name, method, settings, tmp_path
+):
     runs = evolutionary.grid(3 * ([name],), Options(tmp_path, seeds=2))
     runs = runs[(runs["method"] == method) & (runs["protocol"] == PAPER)]
     points = {tuple(point.values()) for point in runs["parameters"]}
@@ -39,9 +49,13 @@ def test_of_some_runs_or_restarts_the_one_of_least_error_counts(method):
 
     def computed(seed, count):
         settings = {"rows": 60, "runs": count, "rows a landmark": 10}
-        return evolutionary.compute(Run("rings", method, seed, point, PAPER, settings=settings))
+        return evolutionary.compute(
+            Run("rings", method, seed, point, PAPER, settings=settings)
+        )
 
-    alone = [computed(seed, 1)["error"] for seed in range(4, 8)]  # other repeats have other seeds
+    alone = [
+        computed(seed, 1)["error"] for seed in range(4, 8)
+    ]  # other repeats have other seeds
     together = computed(1, 4)
     assert together["error"] == min(alone)
     assert together["mean_error"] == pytest.approx(np.mean(alone))
@@ -49,7 +63,15 @@ def test_of_some_runs_or_restarts_the_one_of_least_error_counts(method):
     if point:
         for most in (1, 2, 4):
             settings = {"rows": 60, "restarts": 4, "rows a landmark": 10}
-            run = Run("rings", method, 1, {"restarts": most} | point, PAPER, "restarts", settings)
+            run = Run(
+                "rings",
+                method,
+                1,
+                {"restarts": most} | point,
+                PAPER,
+                "restarts",
+                settings,
+            )
             assert evolutionary.compute_restarts(run)["error"] == min(alone[:most])
 
 
@@ -60,7 +82,10 @@ def test_the_mean_over_the_pairs_is_published_for_all_of_them_alone():
     ):
         frame = wide(dataset=list(names), protocol=PAPER, method="EvoMMC", error=0.25)
         row = evolutionary.tables_of_pairs(frame).tables["evolutionary-pairs"].iloc[0]
-        assert (row["dataset"], row["error"]) == (f"optdigits-tes, {len(names)} pairs", 0.25)
+        assert (row["dataset"], row["error"]) == (
+            f"optdigits-tes, {len(names)} pairs",
+            0.25,
+        )
         np.testing.assert_equal(row["published error"], published)
 
 

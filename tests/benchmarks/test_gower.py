@@ -21,7 +21,9 @@ def test_no_subset_with_one_other_medoid_is_better(k):
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     result = medoids(distances, k)
     assert result.cost == pytest.approx(cost(distances, result.rows))
-    subsets = [one for one in combinations(range(11), k) if len({*one, *result.rows}) <= k + 1]
+    subsets = [
+        one for one in combinations(range(11), k) if len({*one, *result.rows}) <= k + 1
+    ]
     assert result.cost <= min(cost(distances, one) for one in subsets) + 1e-9
     np.testing.assert_array_equal(result.labels, distances[result.rows].argmin(axis=0))
     start = np.arange(k) * 3

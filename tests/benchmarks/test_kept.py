@@ -5,9 +5,29 @@ import pandas as pd
 import pytest
 
 import data_loaders
-from benchmarks.kept import COLUMNS, KEY, POINT, compared, figures_of, keep, merged, results, summary
+from benchmarks.kept import (
+    COLUMNS,
+    KEY,
+    POINT,
+    compared,
+    figures_of,
+    keep,
+    merged,
+    results,
+    summary,
+)
 from benchmarks.papers import DOCS, write_pages
-from benchmarks.published import EVO, MKC, RLS, SKMMC, THESIS, figure, published, read_csv, table_figures
+from benchmarks.published import (
+    EVO,
+    MKC,
+    RLS,
+    SKMMC,
+    THESIS,
+    figure,
+    published,
+    read_csv,
+    table_figures,
+)
 from benchmarks.published.coverage import coverage
 from benchmarks.report.summary import read
 from mmcnb import InputError
@@ -20,7 +40,9 @@ pytestmark = pytest.mark.slow
 def figures(folder, study, rows, **more):
     """The kept figures of a made-up study, by table, data set, method, measure and protocol."""
     kept = figures_of(read(write(folder, study, rows, **more)))
-    return kept.set_index(["table", "dataset", "method", "metric", "protocol"]).sort_index()
+    return kept.set_index(
+        ["table", "dataset", "method", "metric", "protocol"]
+    ).sort_index()
 
 
 # -- keeping -----------------------------------------------------------------------------------
@@ -29,7 +51,9 @@ def figures(folder, study, rows, **more):
 def test_a_figure_is_kept_at_the_best_parameters_beside_the_published_one(tmp_path):
     kept = figures(tmp_path, "mnist", frames.mnist())
     ours = kept.loc[("Tab. V", "mnist-1v7", "SKMMC", "balanced_error", "paper")]
-    assert ours[["value", "sd", "published"]].tolist() == pytest.approx([0.0125, 0.0005, 0.0281])
+    assert ours[["value", "sd", "published"]].tolist() == pytest.approx(
+        [0.0125, 0.0005, 0.0281]
+    )
     assert ours["setting"] == "full; width=1.0; 3 runs; 14000 rows"
     assert ours["command"] == "python -m benchmarks mnist"
     assert (ours["commit"], ours["date"]) == ("abc1234", "2026-11-26")
@@ -38,7 +62,9 @@ def test_a_figure_is_kept_at_the_best_parameters_beside_the_published_one(tmp_pa
     assert kept.loc[("Tab. VI", "mnist-1v7", "SKMMC", "seconds", "paper"), "value"] == 2
 
 
-def test_the_command_names_section_and_scale_and_the_largest_of_some_runs_is_kept(tmp_path):
+def test_the_command_names_section_and_scale_and_the_largest_of_some_runs_is_kept(
+    tmp_path,
+):
     rows = []
     for seed, ari in enumerate((0.25, 0.75)):
         rows += run("iris", "k-means", {"ari": ari}, seed, part="tables")
@@ -53,15 +79,25 @@ def test_the_command_names_section_and_scale_and_the_largest_of_some_runs_is_kep
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"), [("full", "full", 2), ("quick", "quick", 2), ("full", "quick", 1)]
+    ("old", "new", "expected"),
+    [("full", "full", 2), ("quick", "quick", 2), ("full", "quick", 1)],
 )
-def test_a_new_figure_takes_the_place_of_an_old_one_but_a_quick_one_never_of_a_full(old, new, expected):
+def test_a_new_figure_takes_the_place_of_an_old_one_but_a_quick_one_never_of_a_full(
+    old, new, expected
+):
     def one(scale, value, dataset):
-        row = dict.fromkeys(COLUMNS, "") | {"dataset": dataset, "setting": f"{scale}; a", "value": value}
+        row = dict.fromkeys(COLUMNS, "") | {
+            "dataset": dataset,
+            "setting": f"{scale}; a",
+            "value": value,
+        }
         return pd.DataFrame([row])
 
     rows = merged([one(old, 1, "heart"), one(old, 3, "liver"), one(new, 2, "heart")])
-    assert dict(zip(rows["dataset"], rows["value"], strict=True)) == {"heart": expected, "liver": 3}
+    assert dict(zip(rows["dataset"], rows["value"], strict=True)) == {
+        "heart": expected,
+        "liver": 3,
+    }
 
 
 def test_keeping_twice_changes_nothing_and_a_smoke_run_is_refused(tmp_path):
@@ -86,17 +122,24 @@ def test_excess_is_beyond_the_larger_deviation_to_the_printed_digits(tmp_path):
         for seed, error in enumerate(errors):
             rows += run(name, "SKMMC", {"balanced_error": error}, seed, n=14000)
     keep(write(tmp_path, "mnist", rows).parent, tmp_path / "results")
-    errors = compared(tmp_path / "results").query("table == 'Tab. V' and method == 'SKMMC'")
+    errors = compared(tmp_path / "results").query(
+        "table == 'Tab. V' and method == 'SKMMC'"
+    )
     excess = errors.set_index("dataset")["excess"]
     assert excess["mnist-1v7"] == pytest.approx(0.05 - 0.0281)
     deviation = np.std([0.2, 0.3], ddof=1)
     expected = 0.25 - figure(SKMMC, "mnist-2v7", "SKMMC", "balanced_error") - deviation
     assert excess["mnist-2v7"] == pytest.approx(expected, abs=6e-5)
     lines = summary(tmp_path / "results").splitlines()
-    assert lines[0] == "4 of 711 (1%) published figures of tables have a kept run, 0 a quick one."
+    assert (
+        lines[0]
+        == "4 of 711 (1%) published figures of tables have a kept run, 0 a quick one."
+    )
     assert lines[1].startswith("0 of 2 (0%) ")
     worse = lines[lines.index("Worse, by excess:") + 1]
-    assert worse.startswith("SKMMC Tab. V: mnist-2v7, SKMMC, balanced_error: 0.25 beside ")
+    assert worse.startswith(
+        "SKMMC Tab. V: mnist-2v7, SKMMC, balanced_error: 0.25 beside "
+    )
 
 
 def test_every_figure_has_a_run_or_a_reason_and_every_worse_one_a_reason():
@@ -114,7 +157,9 @@ def test_kept_figures_stand_once_with_what_is_needed_to_repeat_them():
     assert (frame[["setting", "command", "commit", "date"]] != "").all(axis=None)
     assert frame["setting"].str.match("(full|quick); ").all()
     for row in frame[frame["published"].notna()].itertuples():
-        assert row.published == figure(row.paper, row.dataset, row.method, row.metric, row.table)
+        assert row.published == figure(
+            row.paper, row.dataset, row.method, row.metric, row.table
+        )
 
 
 def test_the_pages_are_what_the_command_makes(tmp_path):
@@ -167,4 +212,6 @@ def test_sizes_and_imbalances_are_those_of_the_data_sets():
     imbalances = frame.query("metric == 'imbalance'").set_index("dataset")["value"]
     for name in ("heart", "german", "mnist-3v8", "a9a"):
         counts = list(facts[name]["class_counts"].values())
-        assert abs(counts[0] - counts[1]) / sum(counts) == pytest.approx(imbalances[name], abs=6e-5)
+        assert abs(counts[0] - counts[1]) / sum(counts) == pytest.approx(
+            imbalances[name], abs=6e-5
+        )

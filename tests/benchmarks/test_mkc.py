@@ -46,12 +46,19 @@ SHAPES = {
     MNIST: (35_735, 784),
     MNIST_SAMPLE: (1000, 784),
 }
-LARGE = [pytest.param(name, marks=pytest.mark.nightly) for name in (MNIST, MNIST_SAMPLE)]
+LARGE = [
+    pytest.param(name, marks=pytest.mark.nightly) for name in (MNIST, MNIST_SAMPLE)
+]
 
 
 @pytest.mark.real_data
-@pytest.mark.skipif("MMCNB_DATA_DIR" not in os.environ, reason="MMCNB_DATA_DIR does not name the real data")
-@pytest.mark.parametrize("name", [*(name for name in SETS if name not in (MNIST, MNIST_SAMPLE)), *LARGE])
+@pytest.mark.skipif(
+    "MMCNB_DATA_DIR" not in os.environ,
+    reason="MMCNB_DATA_DIR does not name the real data",
+)
+@pytest.mark.parametrize(
+    "name", [*(name for name in SETS if name not in (MNIST, MNIST_SAMPLE)), *LARGE]
+)
 def test_a_data_set_has_the_rows_and_classes_that_are_known_of_it(name):
     data = load_set(name)
     assert data.X.shape == SHAPES[name]
@@ -64,12 +71,22 @@ def test_a_data_set_has_the_rows_and_classes_that_are_known_of_it(name):
 def test_accuracy_is_that_of_the_best_matching_where_each_class_has_its_cluster(k):
     random = np.random.default_rng(k)
     y = random.integers(k, size=200)
-    labels = np.where(random.random(200) < 0.8, (y + 1) % k, random.integers(k, size=200))
+    labels = np.where(
+        random.random(200) < 0.8, (y + 1) % k, random.integers(k, size=200)
+    )
     assert majority_accuracy(y, labels) == pytest.approx(clustering_accuracy(y, labels))
     for order in permutations(range(k)):
-        assert majority_accuracy(y, np.array(order)[labels]) == majority_accuracy(y, labels)
-    assert majority_accuracy([0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 1, 0]) == pytest.approx(4 / 6)
-    assert scores(["a", "b", "a", "c"], [2, 0, 2, 1]) == {"accuracy": 1, "rand": 1, "ari": 1}
+        assert majority_accuracy(y, np.array(order)[labels]) == majority_accuracy(
+            y, labels
+        )
+    assert majority_accuracy([0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 1, 0]) == pytest.approx(
+        4 / 6
+    )
+    assert scores(["a", "b", "a", "c"], [2, 0, 2, 1]) == {
+        "accuracy": 1,
+        "rand": 1,
+        "ari": 1,
+    }
 
 
 def test_normalised_cut_parts_rings_that_k_means_cannot():
@@ -79,12 +96,16 @@ def test_normalised_cut_parts_rings_that_k_means_cannot():
 
 def fits(*rows):
     frame = pd.DataFrame(rows, columns=["parameters", "seed", "accuracy"])
-    frame = frame.assign(rand=1.0, seconds=1.0, peak_mib=1.0, n=9, d=2, weights="", status="ok")
+    frame = frame.assign(
+        rand=1.0, seconds=1.0, peak_mib=1.0, n=9, d=2, weights="", status="ok"
+    )
     return frame.assign(dataset="ringnorm", method=MKC, protocol=PAPER)
 
 
 def test_the_best_parameters_are_those_of_the_highest_mean_of_the_runs_that_succeeded():
-    chosen = mkc.chosen_of(fits(("a", 0, 0.99), ("a", 1, 0.51), ("b", 0, 0.80), ("b", 1, 0.82)))
+    chosen = mkc.chosen_of(
+        fits(("a", 0, 0.99), ("a", 1, 0.51), ("b", 0, 0.80), ("b", 1, 0.82))
+    )
     assert chosen["parameters"].tolist() == ["b"]
     assert chosen["accuracy"].tolist() == [pytest.approx(0.81)]
     failed = fits(("c", 0, 0.9)).assign(status="failed")
@@ -93,19 +114,29 @@ def test_the_best_parameters_are_those_of_the_highest_mean_of_the_runs_that_succ
 
 
 def test_each_method_stands_once_with_both_protocols_beside_the_published_figures():
-    one = pd.concat([fits(("a", 0, 0.9 + k / 100)).assign(method=name) for k, name in enumerate(METHODS)])
+    one = pd.concat(
+        [
+            fits(("a", 0, 0.9 + k / 100)).assign(method=name)
+            for k, name in enumerate(METHODS)
+        ]
+    )
     free = one.assign(protocol=LABEL_FREE, accuracy=one["accuracy"] - 0.2)
     table = mkc.beside(mkc.chosen_of(pd.concat([one, free])))
     assert table["method"].tolist() == list(METHODS)
     np.testing.assert_allclose(table["accuracy"], one["accuracy"])
     np.testing.assert_allclose(table["label-free accuracy"], free["accuracy"])
-    published = [figure(MKC_PAPER, "ringnorm", method, "accuracy") for method in METHODS]
+    published = [
+        figure(MKC_PAPER, "ringnorm", method, "accuracy") for method in METHODS
+    ]
     assert table["published accuracy"].tolist() == published
 
 
 def test_goals_are_a_point_below_what_was_published_and_the_best_kernel_alone():
     accuracies = zip(OURS, (0.8, 0.95, 0.92, 0.945), strict=True)
-    rows = [fits(("a", 0, accuracy)).assign(method=method) for method, accuracy in accuracies]
+    rows = [
+        fits(("a", 0, accuracy)).assign(method=method)
+        for method, accuracy in accuracies
+    ]
     beside, alone = mkc.table2(pd.concat(rows)).goals
     assert (beside.bound, alone.bound) == (98.0, 94.0)
     assert (beside.reached, alone.reached) == (False, True)

@@ -11,9 +11,17 @@ pytestmark = pytest.mark.slow
 
 
 def test_false_alarms_are_shares_and_a_high_trust_in_one_cluster_is_none():
-    rows = [("uniform, 100 x 2", 100, 2, 1, "high"), ("uniform, 300 x 2", 300, 2, 3, "high")]
-    rows += [("Laplace, 100 x 5", 100, 5, 2, "low"), ("Laplace, 300 x 5", 300, 5, 1, "low")]
-    frame = pd.DataFrame(rows, columns=["dataset", "n", "d", "clusters", "trust"]).assign(status="ok")
+    rows = [
+        ("uniform, 100 x 2", 100, 2, 1, "high"),
+        ("uniform, 300 x 2", 300, 2, 3, "high"),
+    ]
+    rows += [
+        ("Laplace, 100 x 5", 100, 5, 2, "low"),
+        ("Laplace, 300 x 5", 300, 5, 1, "low"),
+    ]
+    frame = pd.DataFrame(
+        rows, columns=["dataset", "n", "d", "clusters", "trust"]
+    ).assign(status="ok")
     result = clouds.tables(frame, "alarms")
     table = result.tables["alarms"].set_index(["by", "of"])
     assert table.loc[("", "all")].tolist() == [4, 0.5, 0.25]
@@ -22,7 +30,26 @@ def test_false_alarms_are_shares_and_a_high_trust_in_one_cluster_is_none():
     assert [goal.reached for goal in result.goals] == [False]
 
 
-LOSS = np.array([0.3, 0.1, 2.3, -0.1, -0.7, -0.5, -0.05, 0.6, 0, 0.03, -0.06, -1.2, 0.03, -0.02, 0, 0.03])
+LOSS = np.array(
+    [
+        0.3,
+        0.1,
+        2.3,
+        -0.1,
+        -0.7,
+        -0.5,
+        -0.05,
+        0.6,
+        0,
+        0.03,
+        -0.06,
+        -1.2,
+        0.03,
+        -0.02,
+        0,
+        0.03,
+    ]
+)
 SPREAD = np.array([-2.9, 1.5, 0.2, -0.4, -0.4, 0.3])
 
 
@@ -31,9 +58,13 @@ def simulated(rows):
     random = np.random.default_rng(0)
     n = np.exp(random.uniform(np.log(100), np.log(20_000), rows))
     k = np.exp(random.uniform(np.log(2), np.log(n / 6)))
-    table = pd.DataFrame({"n": n, "k": k, "H": np.log(k) * random.uniform(0.7, 1, rows)})
+    table = pd.DataFrame(
+        {"n": n, "k": k, "H": np.log(k) * random.uniform(0.7, 1, rows)}
+    )
     table["d"] = random.uniform(1.01, 40, rows)
-    left = np.exp(constants.spread_features(table) @ SPREAD) * random.standard_normal(rows)
+    left = np.exp(constants.spread_features(table) @ SPREAD) * random.standard_normal(
+        rows
+    )
     return table.assign(L=np.exp(constants.loss_features(table) @ LOSS - left))
 
 
@@ -45,5 +76,8 @@ def test_the_fit_finds_the_formulas_that_losses_follow():
     z = constants.significance(table, LOSS, SPREAD)
     halved = constants.significance(table.assign(L=table["L"] / 2), LOSS, SPREAD)
     assert (halved > z).all()
-    wide = np.exp(constants.spread_features(table) @ SPREAD) * constants.SPREADS > constants.LEAST_SPREAD
+    wide = (
+        np.exp(constants.spread_features(table) @ SPREAD) * constants.SPREADS
+        > constants.LEAST_SPREAD
+    )
     assert z[wide].std() == pytest.approx(1 / constants.SPREADS, abs=0.05)

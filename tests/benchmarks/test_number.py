@@ -26,7 +26,9 @@ def test_blobs_are_of_equal_sizes_with_centres_apart_and_follow_from_the_seed():
     means = np.array([data.X[data.y == c].mean(axis=0) for c in range(20)])
     assert pdist(means).min() > 6.5
     assert np.std(data.X - means[data.y]) == pytest.approx(1, abs=0.02)
-    assert pdist(made.centres_apart(np.random.default_rng(0), 20, 8, 7.0, 3.0)).min() >= 7
+    assert (
+        pdist(made.centres_apart(np.random.default_rng(0), 20, 8, 7.0, 3.0)).min() >= 7
+    )
 
 
 def test_a_small_cluster_is_found_by_enough_of_its_rows_and_few_others():
@@ -47,14 +49,18 @@ def test_communities_are_of_rows_and_equal_rows_are_together():
     labels = sets.GraphCommunities(0).fit(X).labels_
     np.testing.assert_array_equal(labels[:30], labels[300:])
     assert all(len(set(truth[labels == c])) == 1 for c in set(labels))
-    np.testing.assert_array_equal(sets.GraphCommunities(0).fit(csr_array(X)).labels_, labels)
+    np.testing.assert_array_equal(
+        sets.GraphCommunities(0).fit(csr_array(X)).labels_, labels
+    )
 
 
 def test_layers_are_counted_without_noise():
     y, noisy = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 1, 1, -1, -1])
     layers = [np.zeros(6, int), noisy, y]
     assert sets.of_layers(y, layers, 2) == {"best layer": 1.0, "layers": "2, 3"}
-    assert sets.of_layers(y, layers[:2], 1)["best layer"] == adjusted_rand_index(y, noisy)
+    assert sets.of_layers(y, layers[:2], 1)["best layer"] == adjusted_rand_index(
+        y, noisy
+    )
 
 
 # -- tables ------------------------------------------------------------------------------------
@@ -71,17 +77,30 @@ ROWS = [
 
 
 def test_means_are_over_seeds_and_then_over_sets():
-    frame = pd.DataFrame(ROWS, columns=["dataset", "method", "k", "clusters", "ari", "best layer", "trust"])
-    frame = frame.assign(status="ok", n=100, layers="3, 2", seconds=1.0, balanced_error=np.nan)
+    frame = pd.DataFrame(
+        ROWS,
+        columns=["dataset", "method", "k", "clusters", "ari", "best layer", "trust"],
+    )
+    frame = frame.assign(
+        status="ok", n=100, layers="3, 2", seconds=1.0, balanced_error=np.nan
+    )
     result = tables.tables_of_sets(frame)
     kinds = result.tables["number"].set_index(["kind", "half", "method"])
     two = kinds.loc[TWO, TUNING, FRONT_DOOR]
-    assert two[["sets", "ari", "exact", "of the true number"]].tolist() == pytest.approx([1, 0.3, 0.5, 1.5])
+    assert two[
+        ["sets", "ari", "exact", "of the true number"]
+    ].tolist() == pytest.approx([1, 0.3, 0.5, 1.5])
     real = kinds.loc[tables.REAL, BOTH, FRONT_DOOR]
     assert real["ari"] == pytest.approx((0.3 + 0.9 + 0.5) / 3)
     assert real["exact"] == pytest.approx((0.5 + 1 + 0) / 3)
-    assert kinds.loc[(MANY, CONFIRMATION, FRONT_DOOR), "best layer"] == pytest.approx(0.7)
+    assert kinds.loc[(MANY, CONFIRMATION, FRONT_DOOR), "best layer"] == pytest.approx(
+        0.7
+    )
     heart = result.tables["number-sets"].set_index("dataset").loc["heart"]
-    assert heart[["found", "trust", f"{LEIDEN}, found"]].tolist() == ["2, 4", "high, low", "8"]
+    assert heart[["found", "trust", f"{LEIDEN}, found"]].tolist() == [
+        "2, 4",
+        "high, low",
+        "8",
+    ]
     goals = {goal.what: goal.reached for goal in result.goals}
     assert goals[f"{tables.REAL}: ARI, above Leiden at resolution 1"]

@@ -14,7 +14,9 @@ from mmcnb.datasets import make_block
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("method", [*(one for one in peers.METHODS if one != DENSITY), MIXTURE])
+@pytest.mark.parametrize(
+    "method", [*(one for one in peers.METHODS if one != DENSITY), MIXTURE]
+)
 def test_every_peer_finds_blobs(method):
     X, y = make_block("blobs", 0, 200, 3, random_state=0)
     labels = estimator(method, 2, random_state=0).fit(X).labels_
@@ -23,7 +25,12 @@ def test_every_peer_finds_blobs(method):
 
 def test_noise_is_a_cluster_of_its_own():
     scores = peers.with_noise(np.array([0, 0, 1, 1, 1]), np.array([0, 0, -1, -1, -1]))
-    assert (scores["ari"], scores["error"], scores["labelled"], scores["clusters"]) == (1, 0, 0.4, 1)
+    assert (scores["ari"], scores["error"], scores["labelled"], scores["clusters"]) == (
+        1,
+        0,
+        0.4,
+        1,
+    )
 
 
 # -- tables and goals --------------------------------------------------------------------------
@@ -31,9 +38,16 @@ def test_noise_is_a_cluster_of_its_own():
 
 @pytest.mark.parametrize(("labels", "equal"), [("aaa", 100), ("aab", 200 / 3)])
 def test_workers_are_judged_by_the_labels_of_threads(labels, equal):
-    frame = pd.DataFrame({"workers": [0, 1, 2], "labels_digest": list(labels), "seconds": 1.0, "seed": 0})
+    frame = pd.DataFrame(
+        {"workers": [0, 1, 2], "labels_digest": list(labels), "seconds": 1.0, "seed": 0}
+    )
     frame = frame.assign(
-        part="dask", protocol=LABEL_FREE, reason="", digest="x", status="ok", parameters="{}"
+        part="dask",
+        protocol=LABEL_FREE,
+        reason="",
+        digest="x",
+        status="ok",
+        parameters="{}",
     )
     result = engine.dask_tables(frame)
     assert result.goals[0].figure == pytest.approx(equal)
@@ -42,7 +56,14 @@ def test_workers_are_judged_by_the_labels_of_threads(labels, equal):
 
 def made_up(*rows):
     frame = pd.DataFrame(rows, columns=["dataset", "method", "ari", "seconds"])
-    facts = {"n": 9, "d": 2, "peak_mib": 1.0, "status": "ok", "labelled": 1.0, "clusters": 2}
+    facts = {
+        "n": 9,
+        "d": 2,
+        "peak_mib": 1.0,
+        "status": "ok",
+        "labelled": 1.0,
+        "clusters": 2,
+    }
     return frame.assign(seed=0, balanced_error=0.1, **facts)
 
 

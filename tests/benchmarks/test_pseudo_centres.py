@@ -19,7 +19,9 @@ POLYNOMIAL = {"kernel": "poly", "gamma": 0.1, "degree": 2, "coef0": 1.0}
 
 def groups(n):
     rng = np.random.default_rng(0)
-    return rng.uniform(-3, 3, (5, 3))[rng.integers(5, size=n)] + rng.standard_normal((n, 3))
+    return rng.uniform(-3, 3, (5, 3))[rng.integers(5, size=n)] + rng.standard_normal(
+        (n, 3)
+    )
 
 
 def fitted(X, weights=None, n_clusters=5, **parameters):
@@ -28,11 +30,14 @@ def fitted(X, weights=None, n_clusters=5, **parameters):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "weighted"), [(GAUSSIAN, True), ({"kernel": "linear"}, False), (POLYNOMIAL, True)]
+    ("kernel", "weighted"),
+    [(GAUSSIAN, True), ({"kernel": "linear"}, False), (POLYNOMIAL, True)],
 )
 def test_they_are_those_of_the_kernel_matrix(kernel, weighted):
     X = groups(200)
-    weights = np.random.default_rng(1).integers(0, 3, 200) * 0.7 if weighted else np.ones(200)
+    weights = (
+        np.random.default_rng(1).integers(0, 3, 200) * 0.7 if weighted else np.ones(200)
+    )
     model = fitted(X, weights, n_landmarks=200, **kernel)
     given = {name: value for name, value in kernel.items() if name != "kernel"}
     K = pairwise_kernels(X, metric=kernel["kernel"], **given)
@@ -59,16 +64,25 @@ def test_storages_and_threads_give_the_same_rows(tmp_path):
     model = fitted(X, n_landmarks=12, sample_size=300, max_iter=2, scale="standard")
     expected = pseudo_centres(model, X)
     np.testing.assert_array_equal(model.labels_[expected], np.arange(5))
-    with create_dense_store(tmp_path / "ours.zarr", 3, dtype="float64", chunk_rows=7777) as writer:
+    with create_dense_store(
+        tmp_path / "ours.zarr", 3, dtype="float64", chunk_rows=7777
+    ) as writer:
         writer.append(X)
     bare = zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(30_000, 2))
     model.set_params(n_jobs=2)
-    for rows in (X, tmp_path / "ours.zarr", bare, dask.array.from_array(X, chunks=(30_000, 3))):
+    for rows in (
+        X,
+        tmp_path / "ours.zarr",
+        bare,
+        dask.array.from_array(X, chunks=(30_000, 3)),
+    ):
         np.testing.assert_array_equal(pseudo_centres(model, rows), expected)
     with create_csr_store(tmp_path / "csr.zarr", 3, dtype="float64") as writer:
         writer.append(csr)
     model = fitted(csr)
-    np.testing.assert_array_equal(pseudo_centres(model, tmp_path / "csr.zarr"), pseudo_centres(model, csr))
+    np.testing.assert_array_equal(
+        pseudo_centres(model, tmp_path / "csr.zarr"), pseudo_centres(model, csr)
+    )
 
 
 def test_other_rows_and_weights_than_those_of_the_fit_are_one_sentence():

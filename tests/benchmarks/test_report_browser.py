@@ -64,7 +64,10 @@ document.body.append(told);
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt install chromium)"),
+    pytest.mark.skipif(
+        CHROMIUM is None,
+        reason="Chromium is not installed (Debian: apt install chromium)",
+    ),
 ]
 
 
@@ -77,7 +80,8 @@ def page(tmp_path_factory):
     probed = folder / "probed.html"
     assert text.count("<head>") == text.count("</body>") == 1
     probed.write_text(
-        text.replace("<head>", f"<head>{GATHER}").replace("</body>", f"{PROBE}</body>"), encoding="utf-8"
+        text.replace("<head>", f"<head>{GATHER}").replace("</body>", f"{PROBE}</body>"),
+        encoding="utf-8",
     )
     return probed
 
@@ -131,7 +135,9 @@ def test_the_console_has_no_fault_and_nothing_is_asked_for(where, request):
 
 
 @pytest.mark.parametrize("where", ["desk", "phone"])
-def test_every_figure_is_drawn_and_the_page_is_not_wider_than_the_window(where, request):
+def test_every_figure_is_drawn_and_the_page_is_not_wider_than_the_window(
+    where, request
+):
     found, _ = request.getfixturevalue(where)
     assert len(found["figures"]) == 3
     assert min(found["figures"]) > 250

@@ -14,7 +14,15 @@ pytestmark = pytest.mark.slow
 
 
 def wide(**columns):
-    given = {"status": "ok", "n": 9, "d": 2, "seconds": 1.0, "peak_mib": 1.0, "parameters": "{}", "seed": 0}
+    given = {
+        "status": "ok",
+        "n": 9,
+        "d": 2,
+        "seconds": 1.0,
+        "peak_mib": 1.0,
+        "parameters": "{}",
+        "seed": 0,
+    }
     return pd.DataFrame(given | columns)
 
 
@@ -31,7 +39,9 @@ def test_a_search_keeps_every_cluster_and_depends_on_the_seed_alone(method):
 
 def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run():
     points, scores = ["a", "a", "b", "b"], [1.0, 0.5, 0.875, 0.8125]
-    frame = wide(dataset="iris", protocol=PAPER, method="UMC-RLS", parameters=points, ari=scores)
+    frame = wide(
+        dataset="iris", protocol=PAPER, method="UMC-RLS", parameters=points, ari=scores
+    )
     row = rls.tables(frame).tables["rls-tables"].iloc[0]
     assert (row["parameters"], row["runs"], row["largest ari"]) == ("b", 2, 0.875)
     assert row["ari"] == pytest.approx(0.84375)
@@ -40,7 +50,16 @@ def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run():
 
 def test_defaults_are_judged_by_ari_and_with_a_bandwidth_by_the_error():
     names = list(TASKS)
-    frame = wide(dataset=[names[0], names[-1]], ari=0.9, balanced_error=0.03, objective=1.0, reads=4)
+    frame = wide(
+        dataset=[names[0], names[-1]],
+        ari=0.9,
+        balanced_error=0.03,
+        objective=1.0,
+        reads=4,
+    )
     goals = rls.tables_of_defaults(frame).goals
-    assert [goal.bound for goal in goals] == [TASKS[names[0]].least, 100 * TASKS[names[-1]].most]
+    assert [goal.bound for goal in goals] == [
+        TASKS[names[0]].least,
+        100 * TASKS[names[-1]].most,
+    ]
     assert [goal.reached for goal in goals] == [True, False]

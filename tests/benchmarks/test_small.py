@@ -18,7 +18,10 @@ FOUR = Data("four", np.eye(4), np.array([0, 1, 0, 1]))
 
 def test_the_grid_is_that_of_the_paper_with_as_many_coin_flips_as_runs(tmp_path):
     runs = [
-        Run(**row) for row in small.grid(Options(tmp_path)).query("dataset == 'heart'").to_dict("records")
+        Run(**row)
+        for row in small.grid(Options(tmp_path))
+        .query("dataset == 'heart'")
+        .to_dict("records")
     ]
     ours = [run for run in runs if run.method == SKMMC and run.protocol == PAPER]
     assert {run.parameters["width"] for run in ours} == {0.25, 0.5, 1.0, 2.0, 4.0}
@@ -28,9 +31,19 @@ def test_the_grid_is_that_of_the_paper_with_as_many_coin_flips_as_runs(tmp_path)
     model = as_published(SKMMC, FOUR, 0, ours[0].parameters, 2)
     assert (model.C, model.eta, model.balance) == (10.0, 0.01, 0.5)
     given = {"width": 1.0, "starts": "mixed"}
-    assert label_free(SKMMC2, 0).threshold == as_published(SKMMC2, FOUR, 0, given).threshold == "fixed"
-    assert label_free(SKMMC, 0).threshold == as_published(SKMMC, FOUR, 0, given).threshold == "adaptive"
-    linear = small.points_of("spambase", LGMMC, Options(tmp_path))  # of more than a thousand rows
+    assert (
+        label_free(SKMMC2, 0).threshold
+        == as_published(SKMMC2, FOUR, 0, given).threshold
+        == "fixed"
+    )
+    assert (
+        label_free(SKMMC, 0).threshold
+        == as_published(SKMMC, FOUR, 0, given).threshold
+        == "adaptive"
+    )
+    linear = small.points_of(
+        "spambase", LGMMC, Options(tmp_path)
+    )  # of more than a thousand rows
     assert isinstance(as_published(LGMMC, FOUR, 0, linear[0]), LinearLabelGenerationMMC)
 
 
@@ -38,7 +51,14 @@ def tables_of(tmp_path, error):
     """The tables of the study, with runs that fit nothing."""
 
     def compute(run):
-        measures = {"n": 9, "d": 2, "seconds": 2.0, "cpu_seconds": 2.0, "peak_mib": 1.0, "rounds": 7}
+        measures = {
+            "n": 9,
+            "d": 2,
+            "seconds": 2.0,
+            "cpu_seconds": 2.0,
+            "peak_mib": 1.0,
+            "rounds": 7,
+        }
         if run.part == small.FACTS:
             return measures | {"imbalance": 0.5, "sparsity": 0.9}
         return measures | {"mean_error": 0.44, ERROR: error(run)}
@@ -62,11 +82,15 @@ def test_an_error_that_coin_flips_reach_measures_selection(tmp_path):
     np.testing.assert_allclose(table["mean error of its runs"], 0.44)
 
 
-def test_published_figures_and_both_protocols_stand_together_and_failures_leave_gaps(tmp_path):
+def test_published_figures_and_both_protocols_stand_together_and_failures_leave_gaps(
+    tmp_path,
+):
     def error(run):
         if run.method == LGMMC:
             raise ValueError("too many rows")
-        return 0.1 if run.protocol == LABEL_FREE else 0.2 * run.parameters.get("width", 1)
+        return (
+            0.1 if run.protocol == LABEL_FREE else 0.2 * run.parameters.get("width", 1)
+        )
 
     result = tables_of(tmp_path, error)
     table = result.tables["small-table2"].set_index(["dataset", "protocol"])
@@ -79,4 +103,6 @@ def test_published_figures_and_both_protocols_stand_together_and_failures_leave_
     assert times.loc[("spectf", PAPER), SKMMC] == 2
     rounds = result.tables["small-iterations"].set_index(["dataset", "protocol"])
     assert rounds.loc[("spectf", PAPER), SKMMC] == 7
-    assert {goal.what.partition(":")[0] for goal in result.goals} == set(small.QUICK_SETS)
+    assert {goal.what.partition(":")[0] for goal in result.goals} == set(
+        small.QUICK_SETS
+    )

@@ -22,8 +22,23 @@ from benchmarks.protocol import (
     run_and_watch,
 )
 from benchmarks.run import Options
-from benchmarks.studies._skmmc import OWN_BASIS, WIDTHS_BETWEEN, growth_goals, runs_of, table_of
-from benchmarks.tables import Goal, best, goals_of, log_slope, over_seeds, plain, ratio_to, verdicts
+from benchmarks.studies._skmmc import (
+    OWN_BASIS,
+    WIDTHS_BETWEEN,
+    growth_goals,
+    runs_of,
+    table_of,
+)
+from benchmarks.tables import (
+    Goal,
+    best,
+    goals_of,
+    log_slope,
+    over_seeds,
+    plain,
+    ratio_to,
+    verdicts,
+)
 from mmcnb import InputError
 from mmcnb.datasets import SHAPES
 from mmcnb.metrics import balanced_clustering_error
@@ -43,26 +58,47 @@ def test_the_slope_of_a_power_is_its_exponent(power):
 
 def test_the_interval_of_a_slope_holds_the_truth_as_often_as_it_says():
     rng, n = np.random.default_rng(0), np.logspace(2, 5, 6)
-    slopes = [log_slope(n, n * np.exp(rng.normal(scale=0.3, size=6))) for _ in range(400)]
+    slopes = [
+        log_slope(n, n * np.exp(rng.normal(scale=0.3, size=6))) for _ in range(400)
+    ]
     assert 0.92 < np.mean([slope.low < 1 < slope.high for slope in slopes]) < 0.98
 
 
 def frame(**columns):
-    shared = {"n": 9, "d": 2, "status": "ok", "seconds": 1.0, "peak_mib": 50.0, "parameters": "{}"}
-    return pd.DataFrame(shared | columns, index=range(len(next(iter(columns.values())))))
+    shared = {
+        "n": 9,
+        "d": 2,
+        "status": "ok",
+        "seconds": 1.0,
+        "peak_mib": 50.0,
+        "parameters": "{}",
+    }
+    return pd.DataFrame(
+        shared | columns, index=range(len(next(iter(columns.values()))))
+    )
 
 
 def test_means_leave_out_what_failed():
-    runs = frame(method=["a", "a", "a", "b"], error=[0.1, 0.3, 9.0, 0.5], seconds=[1.0, 3.0, 9.0, 2.0])
+    runs = frame(
+        method=["a", "a", "a", "b"],
+        error=[0.1, 0.3, 9.0, 0.5],
+        seconds=[1.0, 3.0, 9.0, 2.0],
+    )
     runs.loc[2, "status"] = "failed"
     table = over_seeds(runs, ["method"], "error").set_index("method")
     expected = [0.2, np.std([0.1, 0.3], ddof=1), 2, 2.0]
-    assert table.loc["a", ["error", "error sd", "runs", "seconds"]].tolist() == pytest.approx(expected)
+    assert table.loc[
+        "a", ["error", "error sd", "runs", "seconds"]
+    ].tolist() == pytest.approx(expected)
     assert np.isnan(table.loc["b", "error sd"])
 
 
 def test_the_best_of_a_group_is_never_what_is_missing():
-    table = frame(method=["a", "a", "a", "b"], error=[np.nan, 0.3, 0.2, np.nan], width=[1, 2, 3, 4])
+    table = frame(
+        method=["a", "a", "a", "b"],
+        error=[np.nan, 0.3, 0.2, np.nan],
+        width=[1, 2, 3, 4],
+    )
     assert best(table, ["method"], "error")["width"].tolist() == [3, 4]
     assert best(table, ["method"], "error", largest=True)["width"].tolist() == [2, 4]
 
@@ -70,7 +106,9 @@ def test_the_best_of_a_group_is_never_what_is_missing():
 def test_ratios_are_to_the_peer_on_the_same_data():
     table = frame(dataset=["x", "y", "z"], seconds=[2.0, 3.0, 1.0])
     peer = frame(dataset=["y", "x"], seconds=[6.0, 1.0])
-    assert ratio_to(table, peer).tolist() == pytest.approx([2.0, 0.5, np.nan], nan_ok=True)
+    assert ratio_to(table, peer).tolist() == pytest.approx(
+        [2.0, 0.5, np.nan], nan_ok=True
+    )
 
 
 def test_clusters_of_more_classes_have_no_balanced_error():
@@ -83,7 +121,9 @@ def test_goals_stand_for_the_figures_that_are_there():
     assert not Goal("nothing measured", float("nan"), 5.0).reached
     assert Goal("agreement", 5.0, 5.0, at_least=True).reached
     assert not Goal("agreement", 4.9, 5.0, at_least=True).reached
-    goals = goals_of({"a": 0.12, "b": 0.5}, {"a": 0.12, "b": 0.1, "c": 0.1}, "{}: error", "%")
+    goals = goals_of(
+        {"a": 0.12, "b": 0.5}, {"a": 0.12, "b": 0.1, "c": 0.1}, "{}: error", "%"
+    )
     table = verdicts(goals)
     assert table["goal"].tolist() == ["a: error", "b: error"]
     assert table["bound"].tolist() == ["<= 12", "<= 10"]
@@ -105,7 +145,9 @@ def test_the_table_takes_the_best_parameters_for_each_protocol():
     )
     rows = table_of(runs).set_index(["protocol", "method"])
     assert rows.loc[(PAPER, SKMMC), "parameters"] == '{"width": 1.0}'
-    assert rows.loc[(PAPER, SKMMC), [ERROR, "of k-means"]].tolist() == pytest.approx([0.15, 2.0])
+    assert rows.loc[(PAPER, SKMMC), [ERROR, "of k-means"]].tolist() == pytest.approx(
+        [0.15, 2.0]
+    )
     assert rows.loc[(LABEL_FREE, SKMMC), "of k-means"] == 0.5
 
 
@@ -113,9 +155,15 @@ def test_goals_of_growth_are_of_the_worst_size():
     runs = frame(
         dataset=["small", "small", "large", "large"],
         method=[SKMMC, KMEANS] * 2,
-        **{"n": [3000, 3000, 30_000, 30_000], ERROR: [0.2, 0.4, 0.5, 0.4], "seconds": [1.0, 1.0, 10.0, 20.0]},
+        **{
+            "n": [3000, 3000, 30_000, 30_000],
+            ERROR: [0.2, 0.4, 0.5, 0.4],
+            "seconds": [1.0, 1.0, 10.0, 20.0],
+        },
     )
-    error, slope, time = growth_goals("adult", table_of(runs.assign(protocol=LABEL_FREE)))
+    error, slope, time = growth_goals(
+        "adult", table_of(runs.assign(protocol=LABEL_FREE))
+    )
     assert (error.figure, slope.figure, time.figure) == pytest.approx((10.0, 1.0, 0.5))
     assert not error.reached
 
@@ -132,8 +180,12 @@ def test_the_papers_grid_is_the_papers(tmp_path):
     kmeans = [run for run in paper if run.method == KMEANS]
     assert len(kmeans) == 20
     assert {run.parameters["n_init"] for run in kmeans} == {1}
-    assert {run.parameters["kernel"] for run in paper if run.method == LGMMC} == {"linear"}
-    free = {run.method: dict(run.parameters) for run in runs if run.protocol == LABEL_FREE}
+    assert {run.parameters["kernel"] for run in paper if run.method == LGMMC} == {
+        "linear"
+    }
+    free = {
+        run.method: dict(run.parameters) for run in runs if run.protocol == LABEL_FREE
+    }
     assert free == {KMEANS: {"n_init": 10}, CPMMC: {}, SKMMC: {}}
 
 
@@ -162,16 +214,25 @@ def test_a_set_is_in_one_half_with_all_that_is_made_of_its_rows():
 def test_mean_squared_distance_is_that_of_all_ordered_pairs():
     X = np.random.default_rng(0).normal(size=(30, 4))
     pairs = 2 * pdist(X, "sqeuclidean").sum() / 30**2
-    assert mean_squared_distance(X) == mean_squared_distance(csr_matrix(X)) == pytest.approx(pairs, rel=1e-5)
+    assert (
+        mean_squared_distance(X)
+        == mean_squared_distance(csr_matrix(X))
+        == pytest.approx(pairs, rel=1e-5)
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from Linux's /proc")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="peak memory is read from Linux's /proc",
+)
 def test_peak_memory_counts_children_and_a_command_that_fails_is_told(capfd):
     child = "import time; held = bytearray(100 * 2**20); time.sleep(0.3)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}]); print('{{}}')"
     report, peak = run_and_watch([sys.executable, "-c", parent])
-    _, small = run_and_watch([sys.executable, "-c", "import time; time.sleep(0.3); print('{}')"])
+    _, small = run_and_watch(
+        [sys.executable, "-c", "import time; time.sleep(0.3); print('{}')"]
+    )
     assert report == {}
     assert 100 * 2**20 < peak - small < 200 * 2**20
     with pytest.raises(InputError, match="ended with code 3"):

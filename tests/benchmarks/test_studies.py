@@ -32,7 +32,9 @@ def test_a_study_writes_what_it_prints(study, tmp_path, capsys):
     assert "runs failed" not in printed
     tables = list(tmp_path.glob("*.csv"))
     files = {f"{study}.jsonl", f"{study}.lock", f"{study}.parquet"}
-    assert {path.name for path in tmp_path.iterdir()} == files | {path.name for path in tables}
+    assert {path.name for path in tmp_path.iterdir()} == files | {
+        path.name for path in tables
+    }
     for path in tables:
         assert {"mmcnb", "numpy", "numba", "cores"} <= set(pd.read_csv(path).columns)
     frame = pd.read_parquet(tmp_path / f"{study}.parquet")
@@ -46,14 +48,19 @@ def test_no_run_is_asked_for_twice(study, tmp_path):
     sections = getattr(module, "SECTIONS", {"": module})
     for scale in SCALES:
         for section in sections.values():
-            runs = [Run(**row) for row in section.grid(Options(tmp_path, **scale)).to_dict("records")]
+            runs = [
+                Run(**row)
+                for row in section.grid(Options(tmp_path, **scale)).to_dict("records")
+            ]
             assert len({run.identity for run in runs}) == len(runs) > 0
 
 
 def made_up(compute, count=2):
     """A study of some runs, with a table of them."""
     runs = pd.DataFrame([Run("rings", "guess", seed) for seed in range(count)])
-    return Section(lambda options: runs, compute, lambda frame: Result({"counted": frame}))
+    return Section(
+        lambda options: runs, compute, lambda frame: Result({"counted": frame})
+    )
 
 
 def stopped(run):
@@ -74,15 +81,21 @@ def test_what_stops_a_study_does_not_stop_the_others(tmp_path, capsys, monkeypat
     monkeypatch.setitem(sys.modules, module_of("adult"), made_up(guess, 3))
     assert main(["all", "--out", str(tmp_path)]) == 2
     printed = capsys.readouterr()
-    assert "error: mnist: no run could be computed: no luck." in printed.err.splitlines()
+    assert (
+        "error: mnist: no run could be computed: no luck." in printed.err.splitlines()
+    )
     assert "1 runs failed" in printed.out
     assert (tmp_path / "adult.parquet").exists()
     assert (tmp_path / "counted.csv").exists()
     assert set(pd.read_parquet(tmp_path / "mnist.parquet")["status"]) == {"failed"}
 
 
-@pytest.mark.parametrize(("compute", "count", "code"), [(guess, 2, 0), (guess, 3, 1), (interrupted, 1, 130)])
-def test_the_exit_code_tells_how_a_study_ended(compute, count, code, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("compute", "count", "code"), [(guess, 2, 0), (guess, 3, 1), (interrupted, 1, 130)]
+)
+def test_the_exit_code_tells_how_a_study_ended(
+    compute, count, code, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setitem(sys.modules, module_of("mnist"), made_up(compute, count))
     words = ["mnist", "--out", str(tmp_path)]
     if code == 130:
@@ -101,10 +114,14 @@ def run_sections(tmp_path, sections, parts=(), **more):
     return result.tables["counted"]
 
 
-def test_sections_run_if_they_are_asked_for_and_one_that_finds_nothing_is_left_out(tmp_path, capsys):
+def test_sections_run_if_they_are_asked_for_and_one_that_finds_nothing_is_left_out(
+    tmp_path, capsys
+):
     sections = {"bad": made_up(stopped), "good": made_up(guess)}
     assert set(run_sections(tmp_path, sections)["part"]) == {"good"}
-    assert "bad is left out: no run could be computed: no luck." in capsys.readouterr().err
+    assert (
+        "bad is left out: no run could be computed: no luck." in capsys.readouterr().err
+    )
     usual = {"usual_sections": lambda options: ("good",)}
     assert set(run_sections(tmp_path, sections, **usual)["part"]) == {"good"}
     assert capsys.readouterr().err == ""
@@ -117,7 +134,9 @@ def test_sections_run_if_they_are_asked_for_and_one_that_finds_nothing_is_left_o
 def test_runs_may_follow_from_results(tmp_path):
     def follow(frame, options):
         seeds = frame.loc[frame["error"] > 0.5, "seed"]
-        return pd.DataFrame([Run("rings", "again", int(seed)) for seed in seeds], columns=Run._fields)
+        return pd.DataFrame(
+            [Run("rings", "again", int(seed)) for seed in seeds], columns=Run._fields
+        )
 
     table = run_sections(tmp_path, {"a": made_up(guess)._replace(follow=(follow,))})
     assert table["method"].tolist() == ["guess", "guess", "again"]
@@ -134,7 +153,10 @@ def test_the_list_names_every_study(capsys):
     ("words", "sentence"),
     [
         (["adlut"], "there is no study called 'adlut'; choose one of small, mnist"),
-        (["rls", "--part", "table"], "rls: there is no part called 'table'; choose from tables, steps"),
+        (
+            ["rls", "--part", "table"],
+            "rls: there is no part called 'table'; choose from tables, steps",
+        ),
         (["mnist"], "nowhere is not a folder; set MMCNB_DATA_DIR"),
         (["report"], "report: there is no frame of a study"),
         (["keep"], "keep: there is no frame (STUDY.parquet) of small, mnist"),

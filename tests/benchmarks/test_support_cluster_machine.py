@@ -28,7 +28,9 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def make(**parameters):
-    return SupportClusterMachine(**{"random_state": 0, "gamma": 0.5, "n_jobs": 1} | parameters)
+    return SupportClusterMachine(
+        **{"random_state": 0, "gamma": 0.5, "n_jobs": 1} | parameters
+    )
 
 
 def rare(n=3000, n_positive=60, shift=2.5):
@@ -61,7 +63,9 @@ def three():
         ("rbf", {1: 1.5}, 1800, 0.0),
     ],
 )
-def test_where_every_row_represents_itself_it_is_the_support_vector_machine(kernel, class_weight, n, shift):
+def test_where_every_row_represents_itself_it_is_the_support_vector_machine(
+    kernel, class_weight, n, shift
+):
     X, y = rare(n, n // 3, shift)
     shared = {"kernel": kernel, "coef0": 1.0, "class_weight": class_weight}
     model = make(n_clusters=n - n // 3, **shared).fit(X, y)
@@ -79,7 +83,11 @@ def test_a_representative_counts_for_all_copies_of_its_row():
     X = np.r_[rng.standard_normal((20, 2)) + 1.0, np.repeat(common, copies, axis=0)]
     y = np.arange(len(X)) < 20
     shared = {"class_weight": {True: 3.0}, "C": 0.3}
-    once = {"n_clusters": 40, "representative": "pseudo-centre", "shrink_threshold": 1e9}
+    once = {
+        "n_clusters": 40,
+        "representative": "pseudo-centre",
+        "shrink_threshold": 1e9,
+    }
     model = make(**once, **shared).fit(X, y)
     f = SVC(gamma=0.5, **shared).fit(X, y).decision_function(X)
     assert model.history_["representatives"].tolist() == [40]
@@ -90,7 +98,12 @@ def test_a_representative_counts_for_all_copies_of_its_row():
 def test_dropped_rows_go_on_through_rows_of_theirs(data, representative):
     """With a small C each multiplier is its bound, the weight of its row: all rows count, dropped or not."""
     X, y = data
-    parameters = {"C": 1e-4, "class_weight": {1: 49.0}, "n_clusters": 80, "representative": representative}
+    parameters = {
+        "C": 1e-4,
+        "class_weight": {1: 49.0},
+        "n_clusters": 80,
+        "representative": representative,
+    }
     first = np.abs(make(max_rounds=1, **parameters).fit(X, y).decision_function(X))
     threshold = np.median(first[y == 0])
     model = make(max_rounds=2, shrink_threshold=threshold, **parameters).fit(X, y)
@@ -116,17 +129,25 @@ def test_members_are_drawn_by_weight():
     drawn = np.array([drawn_members(labels, weights, random) for _ in range(4000)])
     np.testing.assert_array_equal(labels[drawn], np.tile([0, 1, 2], (4000, 1)))
     chances = np.bincount(drawn.ravel(), minlength=6) / 4000
-    np.testing.assert_allclose(chances, weights / np.bincount(labels, weights)[labels], atol=0.03)
+    np.testing.assert_allclose(
+        chances, weights / np.bincount(labels, weights)[labels], atol=0.03
+    )
 
 
 def test_the_rarer_class_is_the_positive_one_whatever_its_name(data):
     X, y = data
     model, turned = make().fit(X, y), make().fit(X, 1 - y)
-    np.testing.assert_array_equal(model.decision_function(X), -turned.decision_function(X))
+    np.testing.assert_array_equal(
+        model.decision_function(X), -turned.decision_function(X)
+    )
     named = make().fit(X, np.where(y == 1, "rare", "common"))
     assert named.classes_.tolist() == ["common", "rare"]
     np.testing.assert_array_equal(named.predict(X) == "rare", model.predict(X) == 1)
-    assert [set(one.history_["class"]) for one in (model, turned, named)] == [{1}, {0}, {"rare"}]
+    assert [set(one.history_["class"]) for one in (model, turned, named)] == [
+        {1},
+        {0},
+        {"rare"},
+    ]
 
 
 def test_it_is_close_to_the_machine_on_all_rows_and_tells_its_rounds(data):
@@ -177,7 +198,11 @@ def test_several_classes_are_each_set_against_the_others(three):
     f = model.decision_function(X)
     np.testing.assert_array_equal(model.predict(X), f.argmax(axis=1))
     positives = model.history_.groupby("class")["positives"].first()
-    assert positives.to_dict() == {0: 40, 1: 300, 2: 260}  # of the larger class, the others are the rare side
+    assert positives.to_dict() == {
+        0: 40,
+        1: 300,
+        2: 260,
+    }  # of the larger class, the others are the rare side
     weights = np.where(y == 0, 2.0, 1.0)
     for c in range(3):
         machine = SVC(gamma=0.5).fit(X, y == c, sample_weight=weights)
@@ -189,16 +214,21 @@ def bits(model, X):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "classes", "held"), [({"scale": "standard"}, 2, True), ({}, 3, True), ({}, 2, False)]
+    ("parameters", "classes", "held"),
+    [({"scale": "standard"}, 2, True), ({}, 3, True), ({}, 2, False)],
 )
-def test_dense_storages_and_threads_give_the_same_bits(tmp_path, monkeypatch, parameters, classes, held):
+def test_dense_storages_and_threads_give_the_same_bits(
+    tmp_path, monkeypatch, parameters, classes, held
+):
     if not held:
         # Internal: rows stay in their store only where more are left than any test could hold.
         monkeypatch.setattr(shrinking, "CACHED_ROWS", 100)
         monkeypatch.setattr(shrinking, "CACHED_VALUES", 0)
     X, y = rare(6000, 90)
     y[:: 7 * classes] = classes - 1
-    with create_dense_store(tmp_path / "ours.zarr", 3, dtype="float64", chunk_rows=777) as writer:
+    with create_dense_store(
+        tmp_path / "ours.zarr", 3, dtype="float64", chunk_rows=777
+    ) as writer:
         writer.append(X, y)
     zarr.create_array(tmp_path / "bare.zarr", data=X, chunks=(1000, 2))
     labels = zarr.create_array(tmp_path / "y.zarr", data=y, chunks=(500,))
@@ -221,7 +251,9 @@ def test_sparse_storages_give_the_same_bits_and_agree_with_dense(tmp_path):
         writer.append(csr, y=y)
     fit = {"n_clusters": 40, "max_rounds": 2}
     model = make(**fit).fit(csr, y)
-    assert bits(make(**fit, n_jobs=2).fit(tmp_path / "csr.zarr"), csr) == bits(model, csr)
+    assert bits(make(**fit, n_jobs=2).fit(tmp_path / "csr.zarr"), csr) == bits(
+        model, csr
+    )
     assert np.mean(make(**fit).fit(X, y).predict(X) == model.predict(X)) > 0.98
 
 
@@ -236,22 +268,31 @@ def test_labels_go_to_stores_and_tables_and_models_to_a_pickle(tmp_path, three):
     np.testing.assert_array_equal(frame["class"], model.predict(X))
     np.testing.assert_array_equal(frame["margin"], ordered[:, -1] - ordered[:, -2])
     model.predict(X, out=tmp_path / "classes.csv")
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "classes.csv")[["class", "margin"]], frame)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "classes.csv")[["class", "margin"]], frame
+    )
     again = pickle.loads(pickle.dumps(model))
     assert again.score(X, names) == model.score(X, names) > 0.95
     assert json.dumps(again.report_) == json.dumps(model.report_)
-    with pytest.raises(InputError, match=r"^SupportClusterMachine is not written [^\n]*with pickle\.$"):
+    with pytest.raises(
+        InputError, match=r"^SupportClusterMachine is not written [^\n]*with pickle\.$"
+    ):
         model.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 
 def test_units_do_not_matter_to_scaled_columns_and_scores_take_weights(data):
     X, y = data
-    model, other = (make(scale="standard").fit(rows, y) for rows in (X, X * [1.0, 1e3, 1e-3]))
+    model, other = (
+        make(scale="standard").fit(rows, y) for rows in (X, X * [1.0, 1e3, 1e-3])
+    )
     np.testing.assert_array_equal(model.predict(X), other.predict(X * [1.0, 1e3, 1e-3]))
     right = model.predict(X) == y
     assert model.score(X, y, y + 1.0) == pytest.approx(np.average(right, weights=y + 1))
-    for labels, weights, name in ((y.astype(str), None, "classes_"), (y, -1.0 - y, "sample_weight")):
+    for labels, weights, name in (
+        (y.astype(str), None, "classes_"),
+        (y, -1.0 - y, "sample_weight"),
+    ):
         with pytest.raises(InputError, match=rf"^[^\n]*{name}[^\n]*\.$"):
             model.score(X, labels, weights)
 
@@ -261,11 +302,17 @@ def test_units_do_not_matter_to_scaled_columns_and_scores_take_weights(data):
     [
         ({"C": 0}, "C=0 is out of range"),
         ({"n_clusters": 2941}, "n_clusters=2941 is more than the 2940 rows of a class"),
-        ({"n_clusters": 61, "clustered": "both"}, "n_clusters=61 is more than the 60 rows of a class"),
+        (
+            {"n_clusters": 61, "clustered": "both"},
+            "n_clusters=61 is more than the 60 rows of a class",
+        ),
         ({"stop": "miss-rate", "level": 1.5}, "level=1.5 is out of range"),
         ({"representative": "mean"}, "representative='mean' is unknown"),
         ({"class_weight": "heavy"}, "class_weight='heavy' is unknown"),
-        ({"class_weight": {2: 1.0}}, "class_weight names the class 2, which y does not have"),
+        (
+            {"class_weight": {2: 1.0}},
+            "class_weight names the class 2, which y does not have",
+        ),
         ({"class_weight": {1: -1.0}}, "class_weight of 1 is -1.0"),
     ],
 )

@@ -13,7 +13,18 @@ from mmcnb._progress import progress
 from tests.campaigns import runner
 
 CAMPAIGNS = (
-    *("flips", "kills", "fuzz", "truth", "memory", "races", "hostile", "models", "routines", "dask"),
+    *(
+        "flips",
+        "kills",
+        "fuzz",
+        "truth",
+        "memory",
+        "races",
+        "hostile",
+        "models",
+        "routines",
+        "dask",
+    ),
     *("changes", "errors"),
 )
 
@@ -38,24 +49,43 @@ def _run(name: str, words: argparse.Namespace) -> int:
     tries = words.tries or (module.CI_TRIES if words.ci else module.TRIES)
     seeds = range(words.seed, words.seed + tries)
     with progress(tries, name, "tries") as bar:
-        frame = runner.run(module, seeds, words.jobs, words.minutes, lambda: bar.update(1))
+        frame = runner.run(
+            module, seeds, words.jobs, words.minutes, lambda: bar.update(1)
+        )
     runner.write(frame, words.out / f"{name}.csv")
     print(runner.summary(name, frame, whole=tries == 1), flush=True)
     return int(frame["failure"].notna().any())
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns", description=__doc__)
-    parser.add_argument(
-        "campaign", metavar="NAME", help=f"{', '.join(CAMPAIGNS)}, all, or table of their frames"
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns", description=__doc__
     )
-    parser.add_argument("--tries", type=int, help="tries of each campaign; by default those of a full run")
-    parser.add_argument("--ci", action="store_true", help="a small share of the tries, for every change")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first try; each one counts on")
-    parser.add_argument("--minutes", type=float, help="start no try of a campaign after that long")
+    parser.add_argument(
+        "campaign",
+        metavar="NAME",
+        help=f"{', '.join(CAMPAIGNS)}, all, or table of their frames",
+    )
+    parser.add_argument(
+        "--tries",
+        type=int,
+        help="tries of each campaign; by default those of a full run",
+    )
+    parser.add_argument(
+        "--ci", action="store_true", help="a small share of the tries, for every change"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the first try; each one counts on"
+    )
+    parser.add_argument(
+        "--minutes", type=float, help="start no try of a campaign after that long"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="tries made side by side")
     parser.add_argument(
-        "--out", type=Path, default=Path("campaigns"), help="folder for a CSV file of each campaign"
+        "--out",
+        type=Path,
+        default=Path("campaigns"),
+        help="folder for a CSV file of each campaign",
     )
     return parser
 

@@ -9,8 +9,28 @@ from typing import Any
 import numpy as np
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata", "run.json")
-TEXTS = (None, True, False, "", "a", "../../outside", "http://127.0.0.1:9/x", "NaN", [], [0], {}, {"a": 1})
-NUMBERS = (-1, 0, 1, 7, 977, 1.5)  # no larger ones: a store may have as many rows as it says
+TEXTS = (
+    None,
+    True,
+    False,
+    "",
+    "a",
+    "../../outside",
+    "http://127.0.0.1:9/x",
+    "NaN",
+    [],
+    [0],
+    {},
+    {"a": 1},
+)
+NUMBERS = (
+    -1,
+    0,
+    1,
+    7,
+    977,
+    1.5,
+)  # no larger ones: a store may have as many rows as it says
 LARGE = (2**31, 2**63, 10**30, 1e300)
 
 Generator = np.random.Generator
@@ -19,7 +39,11 @@ Damage = Callable[[Path, Path, Generator], str | None]
 
 def files_of(root: Path) -> list[Path]:
     """All files of a folder, or the one that a path is."""
-    return sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else [root]
+    return (
+        sorted(path for path in root.rglob("*") if path.is_file())
+        if root.is_dir()
+        else [root]
+    )
 
 
 def drawn(files: list[Path], random: Generator) -> Path:
@@ -31,7 +55,9 @@ def flip(root: Path, other: Path, random: Generator) -> str | None:
     """Turn one bit of one file."""
     file = drawn([file for file in files_of(root) if file.stat().st_size], random)
     whole = bytearray(file.read_bytes())
-    place = int(random.integers(min(len(whole), 24) if random.random() < 0.2 else len(whole)))
+    place = int(
+        random.integers(min(len(whole), 24) if random.random() < 0.2 else len(whole))
+    )
     whole[place] ^= 1 << int(random.integers(8))
     file.write_bytes(whole)
     return f"bit of byte {place} of {_name(file, root)}"
@@ -41,7 +67,11 @@ def truncate(root: Path, other: Path, random: Generator) -> str | None:
     """Cut one file."""
     file = drawn(files_of(root), random)
     whole = file.read_bytes()
-    kept = int(random.integers(len(whole))) if len(whole) > 1 and random.random() < 0.8 else 0
+    kept = (
+        int(random.integers(len(whole)))
+        if len(whole) > 1 and random.random() < 0.8
+        else 0
+    )
     file.write_bytes(whole[:kept])
     return f"{kept} of {len(whole)} bytes of {_name(file, root)}"
 
@@ -78,7 +108,9 @@ def swap(root: Path, other: Path, random: Generator) -> str | None:
     """Exchange two files of one kind: two chunks, mostly of one array, or two passes of a checkpoint."""
     chunks = [file for file in files_of(root) if file.name not in (*DOCUMENTS, "lock")]
     first = drawn(chunks, random)
-    near = [file for file in chunks if file.stat().st_size and _array(file) == _array(first)]
+    near = [
+        file for file in chunks if file.stat().st_size and _array(file) == _array(first)
+    ]
     second = drawn(near if len(near) > 1 and random.random() < 0.8 else chunks, random)
     held = first.read_bytes()
     if held == second.read_bytes():
@@ -92,7 +124,10 @@ def stale(root: Path, other: Path, random: Generator) -> str | None:
     """Put a file of another version in place of one."""
     if not root.is_dir():  # then it is the other version
         return None
-    file = drawn([file for file in files_of(root) if (other / file.relative_to(root)).is_file()], random)
+    file = drawn(
+        [file for file in files_of(root) if (other / file.relative_to(root)).is_file()],
+        random,
+    )
     source = other / file.relative_to(root)
     if source.read_bytes() == file.read_bytes():
         return None
@@ -100,7 +135,9 @@ def stale(root: Path, other: Path, random: Generator) -> str | None:
     return f"{_name(file, root)} of another version"
 
 
-def metadata(root: Path, other: Path, random: Generator, large: bool = False) -> str | None:
+def metadata(
+    root: Path, other: Path, random: Generator, large: bool = False
+) -> str | None:
     """Change one place of a JSON document."""
     documents = [file for file in files_of(root) if file.name in DOCUMENTS]
     if not documents:
@@ -121,7 +158,9 @@ def metadata(root: Path, other: Path, random: Generator, large: bool = False) ->
     else:
         owner[key] = value
     file.write_text(json.dumps(document))
-    return f"{action} {key!r} of {_name(file, root)} from {str(before)[:60]} to {value!r}"
+    return (
+        f"{action} {key!r} of {_name(file, root)} from {str(before)[:60]} to {value!r}"
+    )
 
 
 def metadata_of_checked(root: Path, other: Path, random: Generator) -> str | None:
@@ -131,7 +170,13 @@ def metadata_of_checked(root: Path, other: Path, random: Generator) -> str | Non
 
 def _places(value: Any) -> Any:
     """All containers and keys of a document."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(len(value))
+        if isinstance(value, list)
+        else []
+    )
     for key in keys:
         yield value, key
         yield from _places(value[key])

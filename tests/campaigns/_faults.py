@@ -17,7 +17,18 @@ from unittest import mock
 
 import numpy as np
 
-OF_PATHS = ("open", "replace", "rename", "unlink", "remove", "rmdir", "mkdir", "stat", "lstat", "scandir")
+OF_PATHS = (
+    "open",
+    "replace",
+    "rename",
+    "unlink",
+    "remove",
+    "rmdir",
+    "mkdir",
+    "stat",
+    "lstat",
+    "scandir",
+)
 OF_NUMBERS = (
     "fsync",
     "fdatasync",
@@ -30,10 +41,41 @@ OF_NUMBERS = (
     "writev",
     "pwritev",
 )
-WRITING = {"open", "replace", "rename", "mkdir", "fsync", "fdatasync", "write", "pwrite", "writev", "pwritev"}
+WRITING = {
+    "open",
+    "replace",
+    "rename",
+    "mkdir",
+    "fsync",
+    "fdatasync",
+    "write",
+    "pwrite",
+    "writev",
+    "pwritev",
+}
 ALLOCATORS = (
-    *("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like", "arange"),
-    *("array", "asarray", "ascontiguousarray", "concatenate", "stack", "vstack", "hstack", "repeat", "sort"),
+    *(
+        "empty",
+        "zeros",
+        "ones",
+        "full",
+        "empty_like",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "arange",
+    ),
+    *(
+        "array",
+        "asarray",
+        "ascontiguousarray",
+        "concatenate",
+        "stack",
+        "vstack",
+        "hstack",
+        "repeat",
+        "sort",
+    ),
 )
 FAULTS = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE)
 
@@ -51,19 +93,26 @@ class Trap:
         Whether those after it that write, or take memory, fail too, as on a disk that stays full.
     """
 
-    def __init__(self, at: int | None, error: Callable[[], BaseException], lasts: bool = False) -> None:
+    def __init__(
+        self, at: int | None, error: Callable[[], BaseException], lasts: bool = False
+    ) -> None:
         self.at, self.error, self.lasts, self.calls = at, error, lasts, 0
         self._numbers = itertools.count(1)  # whose steps no other thread divides
 
     def __call__(self, writes: bool = True) -> None:
         """Count one call, which writes or only asks."""
         self.calls = number = next(self._numbers)
-        if self.at is not None and (number == self.at or (self.lasts and writes and number > self.at)):
+        if self.at is not None and (
+            number == self.at or (self.lasts and writes and number > self.at)
+        ):
             raise self.error()
 
 
 def _patched(
-    original: Any, trap: Trap, concerns: Callable[[Any], bool] = lambda first: True, writes: bool = True
+    original: Any,
+    trap: Trap,
+    concerns: Callable[[Any], bool] = lambda first: True,
+    writes: bool = True,
 ) -> Any:
     """A function that tells a trap of the calls whose first argument concerns it."""
 
@@ -80,7 +129,11 @@ def _is_below(folder: Path) -> Callable[[Any], bool]:
 
     def is_below(path: Any) -> bool:
         with contextlib.suppress(TypeError, ValueError, OSError):
-            name = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else os.fspath(path)
+            name = (
+                Path(f"/proc/self/fd/{path}").readlink()
+                if isinstance(path, int)
+                else os.fspath(path)
+            )
             return str(name).startswith(str(folder))
         return False
 
@@ -99,7 +152,11 @@ def _calls(folder: Path, trap: Trap) -> Iterator[Any]:
             return super().__new__(cls, number, *given, **options)
 
     yield mock.patch.object(mmap, "mmap", Map)
-    opened = _patched(io.open, trap, lambda path: not isinstance(path, int) and _is_below(folder)(path))
+    opened = _patched(
+        io.open,
+        trap,
+        lambda path: not isinstance(path, int) and _is_below(folder)(path),
+    )
     yield from (mock.patch.object(module, "open", opened) for module in (io, builtins))
 
 
@@ -132,13 +189,21 @@ def _files(folder: Path, trap: Trap) -> Iterator[Any]:
 
     original, is_below = io.open, _is_below(folder)
 
-    def opened(path: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any) -> Any:
+    def opened(
+        path: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any
+    ) -> Any:
         if isinstance(path, int) or not is_below(path) or options.get("opener"):
             return original(path, mode, buffering, *text, **options)
         raw = Raw(path, mode.replace("b", "").replace("t", ""))
         if buffering == 0:
             return raw
-        kind = io.BufferedRandom if "+" in mode else io.BufferedReader if "r" in mode else io.BufferedWriter
+        kind = (
+            io.BufferedRandom
+            if "+" in mode
+            else io.BufferedReader
+            if "r" in mode
+            else io.BufferedWriter
+        )
         buffered: Any = kind(raw)  # type: ignore[arg-type]
         return buffered if "b" in mode else io.TextIOWrapper(buffered, *text, **options)
 
@@ -157,10 +222,15 @@ KINDS = {"calls": _calls, "files": _files, "memory": _memory}
 def error_of(kind: str, number: int, folder: Path) -> Callable[[], BaseException]:
     """What a call of a kind raises: one of a few errors, by a number."""
     if kind == "memory":
-        message = ("Unable to allocate 7.45 GiB for an array with shape (1000000000,)", "")[number % 2]
+        message = (
+            "Unable to allocate 7.45 GiB for an array with shape (1000000000,)",
+            "",
+        )[number % 2]
         return lambda: MemoryError(*[message] if message else [])
     fault = FAULTS[number % len(FAULTS)] if kind == "calls" else FAULTS[number % 2]
-    place = [str(folder / "somewhere")] if kind == "calls" else []  # reads and writes name no file
+    place = (
+        [str(folder / "somewhere")] if kind == "calls" else []
+    )  # reads and writes name no file
     return lambda: OSError(fault, os.strerror(fault), *place)
 
 
@@ -175,7 +245,9 @@ def failing(
     """Count the calls of a kind that concern a folder, and let one of them fail, or also later ones."""
     trap = Trap(at, error, lasts)
     with contextlib.ExitStack() as stack:
-        stack.callback(setattr, trap, "at", None)  # of modules that were first imported meanwhile
+        stack.callback(
+            setattr, trap, "at", None
+        )  # of modules that were first imported meanwhile
         for patch in list(KINDS[kind](folder, trap)):
             stack.enter_context(patch)
         yield trap

@@ -53,7 +53,10 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "masked nowhere": np.ma.masked_array,
     "read only": lambda X: np.frombuffer(X.tobytes(), X.dtype).reshape(X.shape),
     "unaligned": lambda X: (
-        np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].copy()[: X.nbytes].view(X.dtype).reshape(X.shape)
+        np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:]
+        .copy()[: X.nbytes]
+        .view(X.dtype)
+        .reshape(X.shape)
     ),
 }
 
@@ -119,7 +122,9 @@ def fitted(X: Any) -> Any:
 @functools.cache
 def _model(columns: int) -> Any:
     rows = np.arange(12.0)[:, None] + 100 * (np.arange(12.0)[:, None] > 5)
-    return mmcnb.CPMMC(C=1.5, n_init=1, n_jobs=1, random_state=0).fit(np.repeat(rows, columns, axis=1))
+    return mmcnb.CPMMC(C=1.5, n_init=1, n_jobs=1, random_state=0).fit(
+        np.repeat(rows, columns, axis=1)
+    )
 
 
 # -- sparse rows ---------------------------------------------------------------------------------
@@ -127,7 +132,11 @@ def _model(columns: int) -> Any:
 
 def sparse(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A SciPy matrix with zeros, places given twice and no order, which may be damaged."""
-    n, d, size = int(rng.integers(4, 30)), int(rng.integers(1, 6)), int(rng.integers(1, 90))
+    n, d, size = (
+        int(rng.integers(4, 30)),
+        int(rng.integers(1, 6)),
+        int(rng.integers(1, 90)),
+    )
     row, column = rng.integers(0, n, size), rng.integers(0, d, size)
     dtype = one_of(rng, FLOAT32 + FLOAT64)
     data = rng.integers(0, 30, size).astype(dtype)
@@ -137,8 +146,13 @@ def sparse(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     order = np.argsort(row, kind="stable")
     indptr = np.searchsorted(row[order], np.arange(n + 1))
     kind = one_of(rng, (np.int32, np.int64))
-    form, make = one_of(rng, FORMATS), one_of(rng, (scipy.sparse.csr_array, scipy.sparse.csr_matrix))
-    matrix = make((np.zeros(size), column[order].astype(kind), indptr.astype(kind)), (n, d))
+    form, make = (
+        one_of(rng, FORMATS),
+        one_of(rng, (scipy.sparse.csr_array, scipy.sparse.csr_matrix)),
+    )
+    matrix = make(
+        (np.zeros(size), column[order].astype(kind), indptr.astype(kind)), (n, d)
+    )
     matrix.data = data[order]
     if rng.random() < 0.5:
         if form != "csr" and (data.dtype.char in "e?g" or not data.dtype.isnative):
@@ -169,11 +183,21 @@ def spoil(matrix: Any, part: str, value: Any, rng: np.random.Generator) -> Any:
 
 
 DAMAGED: dict[str, Callable[[Any, np.random.Generator], Any]] = {
-    "column beyond": lambda m, rng: spoil(m, "indices", int(rng.integers(m.shape[1], 2**31)), rng),
-    "column below": lambda m, rng: spoil(m, "indices", -int(rng.integers(1, 2**31)), rng),
-    "pointer beyond": lambda m, rng: spoil(m, "indptr", int(rng.integers(len(m.data) + 1, 2**31)), rng),
-    "pointer below": lambda m, rng: spoil(m, "indptr", -int(rng.integers(1, 2**31)), rng),
-    "row beyond, by columns": lambda m, rng: spoil(plain(m).tocsc(), "indices", m.shape[0], rng),
+    "column beyond": lambda m, rng: spoil(
+        m, "indices", int(rng.integers(m.shape[1], 2**31)), rng
+    ),
+    "column below": lambda m, rng: spoil(
+        m, "indices", -int(rng.integers(1, 2**31)), rng
+    ),
+    "pointer beyond": lambda m, rng: spoil(
+        m, "indptr", int(rng.integers(len(m.data) + 1, 2**31)), rng
+    ),
+    "pointer below": lambda m, rng: spoil(
+        m, "indptr", -int(rng.integers(1, 2**31)), rng
+    ),
+    "row beyond, by columns": lambda m, rng: spoil(
+        plain(m).tocsc(), "indices", m.shape[0], rng
+    ),
     "place beyond": lambda m, rng: spoil(plain(m).tocoo(), "col", m.shape[1], rng),
     "NaN": lambda m, rng: spoil(m, "data", math.nan, rng),
     "short": lambda m, rng: _cut(m),
@@ -201,14 +225,18 @@ def store(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A Zarr array or file of any chunks and types, read and converted: the same numbers."""
     rows = drawn_rows(rng)
     expected, n, d = numbers_of(rows), *rows.shape
-    name = one_of(rng, ("zarr 2", "zarr 3", "sharded", "npy", "npy by columns", "memory map"))
+    name = one_of(
+        rng, ("zarr 2", "zarr 3", "sharded", "npy", "npy by columns", "memory map")
+    )
     if name.startswith(("zarr", "sharded")):
         rows = rows.astype(np.float64) if rows.dtype == np.longdouble else rows
         chunks = int(rng.integers(1, n + 1)), int(rng.integers(1, d + 1))
         shards = {"shards": (2 * chunks[0], chunks[1])} if name == "sharded" else {}
         version = 2 if name == "zarr 2" else 3
         source: Any = folder / "in.zarr"
-        zarr.create_array(source, data=rows, chunks=chunks, zarr_format=version, **shards)
+        zarr.create_array(
+            source, data=rows, chunks=chunks, zarr_format=version, **shards
+        )
     else:
         source = folder / "in.npy"
         np.save(source, np.asfortranarray(rows) if name == "npy by columns" else rows)

@@ -16,7 +16,19 @@ from tests.campaigns._fuzz_texts import written
 from tests.campaigns._judge import judged, one_of, refusal, same_rows
 
 TEXTS = (
-    *("a", "b c", "x,y", "x;y", 'he said "no"', '"', "line\nbreak", "naïve", "日本語", "İ", "z\u0301"),
+    *(
+        "a",
+        "b c",
+        "x,y",
+        "x;y",
+        'he said "no"',
+        '"',
+        "line\nbreak",
+        "naïve",
+        "日本語",
+        "İ",
+        "z\u0301",
+    ),
     *(
         "a'b",
         "#tag",
@@ -62,14 +74,28 @@ def number_column(rng: np.random.Generator, gaps: np.ndarray, decimal: str) -> C
 def flag_column(rng: np.random.Generator, gaps: np.ndarray, decimal: str) -> Column:
     flags = rng.integers(0, 2, gaps.size)
     words = one_of(rng, (("false", "true"), ("False", "True"), ("FALSE", "TRUE")))
-    return Column("flag", [words[flag] for flag in flags], {"": filled(flags.astype(np.float64), gaps)})
+    return Column(
+        "flag",
+        [words[flag] for flag in flags],
+        {"": filled(flags.astype(np.float64), gaps)},
+    )
 
 
 def date_column(rng: np.random.Generator, gaps: np.ndarray, decimal: str) -> Column:
-    form = one_of(rng, ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"))
+    form = one_of(
+        rng, ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
+    )
     first = datetime.datetime(1970, 1, 1)
-    texts = [(first + datetime.timedelta(seconds=int(rng.integers(-1e9, 4e9)))).strftime(form) for _ in gaps]
-    numbers = [(datetime.datetime.strptime(text, form) - first).total_seconds() for text in texts]
+    texts = [
+        (first + datetime.timedelta(seconds=int(rng.integers(-1e9, 4e9)))).strftime(
+            form
+        )
+        for _ in gaps
+    ]
+    numbers = [
+        (datetime.datetime.strptime(text, form) - first).total_seconds()
+        for text in texts
+    ]
     return Column("date", texts, {"": filled(np.array(numbers), gaps)})
 
 
@@ -77,8 +103,13 @@ def text_column(rng: np.random.Generator, gaps: np.ndarray, decimal: str) -> Col
     pool = rng.choice(len(TEXTS), int(rng.integers(1, 8)), replace=False)
     cells = [TEXTS[one_of(rng, pool)] for _ in gaps]
     known = ["" if gap else cell for cell, gap in zip(cells, gaps, strict=True)]
-    numbers = {f"_{text or 'missing'}": np.array([one == text for one in known]) for text in sorted({*known})}
-    return Column("text", cells, {name: one.astype(np.float64) for name, one in numbers.items()})
+    numbers = {
+        f"_{text or 'missing'}": np.array([one == text for one in known])
+        for text in sorted({*known})
+    }
+    return Column(
+        "text", cells, {name: one.astype(np.float64) for name, one in numbers.items()}
+    )
 
 
 KINDS: tuple[Callable[[np.random.Generator, np.ndarray, str], Column], ...] = (
@@ -103,10 +134,16 @@ def table(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
         for row in np.flatnonzero(gaps & (np.arange(n) > 4)):
             column.cells[row] = one_of(rng, marks)
         columns.append(column)
-    lines = [list(cells) for cells in zip(*(column.cells for column in columns), strict=True)]
-    what, must = spoiled(rng, lines, columns) if rng.random() < 0.4 else ("sound", False)
+    lines = [
+        list(cells) for cells in zip(*(column.cells for column in columns), strict=True)
+    ]
+    what, must = (
+        spoiled(rng, lines, columns) if rng.random() < 0.4 else ("sound", False)
+    )
     path = folder / ("in.csv.gz" if rng.random() < 0.1 else "in.csv")
-    whole, wrong = in_bytes(rng, text_of(rng, [names, *lines], delimiter), what == "sound")
+    whole, wrong = in_bytes(
+        rng, text_of(rng, [names, *lines], delimiter), what == "sound"
+    )
     if wrong:
         what, must = wrong, None if wrong == "a quote" else True
     path.write_bytes(gzip.compress(whole) if path.suffix == ".gz" else whole)
@@ -116,15 +153,24 @@ def table(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     out = folder / "out.zarr"
     refused = refusal(lambda: convert(path, out, progress=False, **options))
     if refused is not None:
-        assert {entry.name for entry in folder.iterdir()} == {path.name}, "a refused table left a file"
-        assert refusal(lambda: mmcnb.read_table(path, **options)) is not None, "read_table takes it"
+        assert {entry.name for entry in folder.iterdir()} == {path.name}, (
+            "a refused table left a file"
+        )
+        assert refusal(lambda: mmcnb.read_table(path, **options)) is not None, (
+            "read_table takes it"
+        )
     elif what == "sound":
         compare(path, out, options, columns, names, rng)
     return judged(refused, must, f"table, {what}")
 
 
 def compare(
-    path: Path, out: Path, options: dict[str, Any], columns: list[Column], names: list[str], rng: Any
+    path: Path,
+    out: Path,
+    options: dict[str, Any],
+    columns: list[Column],
+    names: list[str],
+    rng: Any,
 ) -> None:
     """The table and its store hold the numbers and names that were drawn."""
     parts = [
@@ -132,10 +178,14 @@ def compare(
         for name, column in zip(names, columns, strict=True)
         for end, one in column.numbers.items()
     ]
-    dtype = np.float64 if any(column.kind == "date" for column in columns) else np.float32
+    dtype = (
+        np.float64 if any(column.kind == "date" for column in columns) else np.float32
+    )
     expected = np.column_stack([one for _, one in parts]).astype(dtype)
     for source in (mmcnb.read_table(path, **options), mmcnb.open_samples(out)):
-        assert source.feature_names == [name for name, _ in parts], f"{source.feature_names} are other names"
+        assert source.feature_names == [name for name, _ in parts], (
+            f"{source.feature_names} are other names"
+        )
         same_rows(source, expected, rng)
 
 
@@ -157,7 +207,9 @@ def spoiled(
         return f"infinite {kind}", None if kind == "text" else True
     if what == "short":
         del lines[row][place]
-        return what, True if any(map(str.strip, lines[row])) else None  # a line without text is none
+        return what, True if any(
+            map(str.strip, lines[row])
+        ) else None  # a line without text is none
     lines[row].insert(place, "1.5")
     return what, True
 
@@ -166,10 +218,17 @@ def text_of(rng: np.random.Generator, lines: list[list[str]], delimiter: str) ->
     """CSV text, with quotes where they are needed or in more cells, and spaces around some."""
     out = io.StringIO()
     quoting = one_of(rng, (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    writer = csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator=one_of(rng, ("\n", "\r\n")))
+    writer = csv.writer(
+        out,
+        delimiter=delimiter,
+        quoting=quoting,
+        lineterminator=one_of(rng, ("\n", "\r\n")),
+    )
     spaced = one_of(rng, (0.0, 0.0, 0.2))
     for line in lines:
-        writer.writerow([f" {cell} " if rng.random() < spaced else cell for cell in line])
+        writer.writerow(
+            [f" {cell} " if rng.random() < spaced else cell for cell in line]
+        )
     text = out.getvalue()
     return text if rng.random() < 0.8 else text.rstrip("\r\n")
 

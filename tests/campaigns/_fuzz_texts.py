@@ -47,7 +47,9 @@ def written(value: float, rng: np.random.Generator) -> str:
 def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A table of known numbers as CSV, which may be spoiled."""
     n, d = int(rng.integers(1, 30)), int(rng.integers(1, 6))
-    numbers = np.round(rng.normal(size=(n, d)) * 10.0 ** int(rng.integers(-3, 6)), 3).astype(np.float32)
+    numbers = np.round(
+        rng.normal(size=(n, d)) * 10.0 ** int(rng.integers(-3, 6)), 3
+    ).astype(np.float32)
     cells = [[written(value, rng) for value in row] for row in numbers]
     spoiled, what = rng.random() < 0.5, "sound"
     if spoiled:
@@ -57,14 +59,18 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
             cells[r][c] = one_of(rng, NO_NUMBERS)
         elif what == "missing":
             cells[r][c] = one_of(rng, MISSING)
-            if np.isnan(float(cells[r][c])) and n > 1:  # a gap takes the lower median of the others
+            if (
+                np.isnan(float(cells[r][c])) and n > 1
+            ):  # a gap takes the lower median of the others
                 spoiled, others = False, np.sort(np.delete(numbers[:, c], r))
                 numbers[r, c] = others[(n - 2) // 2]
         elif what == "short":
             del cells[r][c]
         else:
             cells[r].insert(c, "1.5")
-    header = what != "sound" or rng.random() < 0.6  # a spoiled first line would be a header
+    header = (
+        what != "sound" or rng.random() < 0.6
+    )  # a spoiled first line would be a header
     quote = rng.random() < 0.2
     lines = [",".join(f'"{cell}"' if quote else cell for cell in row) for row in cells]
     lines = [",".join(f"c{k}" for k in range(d)), *lines] if header else lines
@@ -72,7 +78,9 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     text = end.join(lines) + (end if rng.random() < 0.8 else "")
     path = folder / "in.csv"
     path.write_bytes((b"\xef\xbb\xbf" if rng.random() < 0.2 else b"") + text.encode())
-    if not header and _counts(cells[0]):  # cells that count 0, 1, 2 are names, as the page on tables says
+    if not header and _counts(
+        cells[0]
+    ):  # cells that count 0, 1, 2 are names, as the page on tables says
         return judged(None, None, "counting cells")
     same = functools.partial(same_rows, expected=numbers, rng=rng)
     refused = refusal(lambda: convert(path, folder / "out.zarr", progress=False))
@@ -84,8 +92,12 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
             same(folder / "out.zarr")
             same(path)
     else:
-        assert {entry.name for entry in folder.iterdir()} == {"in.csv"}, "a refused text left a file"
-        assert refusal(lambda: open_samples(path).block(0, 1)) is not None, "fit reads what convert refuses"
+        assert {entry.name for entry in folder.iterdir()} == {"in.csv"}, (
+            "a refused text left a file"
+        )
+        assert refusal(lambda: open_samples(path).block(0, 1)) is not None, (
+            "fit reads what convert refuses"
+        )
     return judged(refused, None if is_sound else spoiled, f"CSV, {what}")
 
 
@@ -102,7 +114,11 @@ def libsvm(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     classes = rng.integers(-2, 3, n)
     lines = []
     for label, row in zip(classes, numbers, strict=True):
-        pairs = [f"{column + 1}:{written(value, rng)}" for column, value in enumerate(row) if value]
+        pairs = [
+            f"{column + 1}:{written(value, rng)}"
+            for column, value in enumerate(row)
+            if value
+        ]
         lines.append(" ".join([str(label), *pairs]) + one_of(rng, ("", " ", " # note")))
     spoiled = rng.random() < 0.5
     if spoiled:
@@ -110,12 +126,18 @@ def libsvm(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
         lines[r] = lines[r].partition("#")[0] + " " + one_of(rng, LIBSVM_SPOILS)
     path = folder / "in.libsvm"
     path.write_text(one_of(rng, ("\n", "\r\n")).join(lines) + "\n", newline="")
-    refused = refusal(lambda: convert(path, folder / "out.zarr", layout="csr", progress=False))
+    refused = refusal(
+        lambda: convert(path, folder / "out.zarr", layout="csr", progress=False)
+    )
     if refused is None and not spoiled:
         same_rows(folder / "out.zarr", numbers, rng)
-        assert np.array_equal(open_class_labels(folder / "out.zarr"), classes), "other classes"
+        assert np.array_equal(open_class_labels(folder / "out.zarr"), classes), (
+            "other classes"
+        )
     if refused is not None:
-        assert {entry.name for entry in folder.iterdir()} == {"in.libsvm"}, "a refused text left a file"
+        assert {entry.name for entry in folder.iterdir()} == {"in.libsvm"}, (
+            "a refused text left a file"
+        )
     return judged(refused, spoiled, "LIBSVM, spoiled" if spoiled else "LIBSVM")
 
 

@@ -51,7 +51,11 @@ def drawn_rows(rng: np.random.Generator) -> np.ndarray:
 
 def numbers_of(rows: np.ndarray) -> np.ndarray:
     """The numbers as `Samples` shall give them, number by number."""
-    dtype = np.float32 if rows.dtype.str.lstrip("|=") in (*FLOAT32, "|b1", "b1") else np.float64
+    dtype = (
+        np.float32
+        if rows.dtype.str.lstrip("|=") in (*FLOAT32, "|b1", "b1")
+        else np.float64
+    )
     return np.array([[float(value) for value in row] for row in rows], dtype)
 
 
@@ -67,8 +71,12 @@ def same_rows(source: Any, expected: np.ndarray, rng: np.random.Generator) -> No
     ):
         block = as_matrix(got)
         block = block.toarray() if scipy.sparse.issparse(block) else block
-        assert block.dtype == wanted.dtype, f"{block.dtype} where {wanted.dtype} is the rule"
-        assert block.tobytes() == np.ascontiguousarray(wanted).tobytes(), "other numbers"
+        assert block.dtype == wanted.dtype, (
+            f"{block.dtype} where {wanted.dtype} is the rule"
+        )
+        assert block.tobytes() == np.ascontiguousarray(wanted).tobytes(), (
+            "other numbers"
+        )
 
 
 def fits(source: Any, rng: np.random.Generator) -> str | None:
@@ -78,11 +86,17 @@ def fits(source: Any, rng: np.random.Generator) -> str | None:
     def fit() -> None:
         model.fit(source)
         assert math.isfinite(model.objective_), "the objective is not finite"
-        assert np.array_equal(model.labels_, model.predict(source)), "labels_ differ from predict"
-        assert np.isfinite(model.decision_function(source)).all(), "decision values are not finite"
+        assert np.array_equal(model.labels_, model.predict(source)), (
+            "labels_ differ from predict"
+        )
+        assert np.isfinite(model.decision_function(source)).all(), (
+            "decision values are not finite"
+        )
 
     refused = refusal(fit)
-    assert refused is None or "rows" in refused or "sample" in refused, f"sound rows were refused: {refused}"
+    assert refused is None or "rows" in refused or "sample" in refused, (
+        f"sound rows were refused: {refused}"
+    )
     return refused
 
 

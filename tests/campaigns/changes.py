@@ -63,7 +63,9 @@ def plain(**options: Any) -> Callable[[Path, np.ndarray], None]:
     def write(path: Path, X: np.ndarray) -> None:
         import zarr
 
-        zarr.create_array(path, shape=X.shape, chunks=(1000, 3), dtype="f8", **options)[:] = X
+        zarr.create_array(path, shape=X.shape, chunks=(1000, 3), dtype="f8", **options)[
+            :
+        ] = X
 
     return write
 
@@ -96,7 +98,9 @@ WRITERS: dict[str, Callable[[Path, np.ndarray], None]] = {
 def exchange(path: Path, other: Path, random: np.random.Generator) -> None:
     """One file of a path becomes that of the other version: in one step, or written in place."""
     files = [one.relative_to(path) for one in sorted(path.rglob("*")) if one.is_file()]
-    parts = [one for one in files if one.suffix != ".json" and not one.name.startswith(".z")]
+    parts = [
+        one for one in files if one.suffix != ".json" and not one.name.startswith(".z")
+    ]
     part = parts[random.integers(len(parts))] if path.is_dir() else Path()
     if random.random() < 0.5:
         (path / part).write_bytes((other / part).read_bytes())
@@ -108,7 +112,11 @@ def exchange(path: Path, other: Path, random: np.random.Generator) -> None:
 @contextmanager
 def counted(at: int | None, change: Callable[[], None]) -> Iterator[list[int]]:
     """Count reads of rows, and make the change before one of them."""
-    lock, count, originals = threading.Lock(), [0], (ChunkedSamples.block, ChunkedSamples.gather)
+    lock, count, originals = (
+        threading.Lock(),
+        [0],
+        (ChunkedSamples.block, ChunkedSamples.gather),
+    )
 
     def counting(original: Any) -> Any:
         def read(self: Any, *places: Any) -> Any:
@@ -144,7 +152,12 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         with counted(None, lambda: None) as reads:
             expected = model.fit(path, element=element).labels_
         at = int(random.integers(1, reads[0] + 1))
-        facts = {"storage": name, "estimator": type(model).__name__, "at": at, "reads": reads[0]}
+        facts = {
+            "storage": name,
+            "estimator": type(model).__name__,
+            "at": at,
+            "reads": reads[0],
+        }
         try:
             with counted(at, lambda: exchange(path, other, random)):
                 found = model.fit(path, element=element).labels_
@@ -153,5 +166,7 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
                 raise AssertionError(f"not one sentence: {error}") from error
             return facts | {"answer": "refused"}
     if not np.array_equal(found, expected):
-        raise AssertionError(f"{name}: labels of two versions, changed at read {at} of {reads[0]}")
+        raise AssertionError(
+            f"{name}: labels of two versions, changed at read {at} of {reads[0]}"
+        )
     return facts | {"answer": "same"}

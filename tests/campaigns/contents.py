@@ -33,7 +33,9 @@ def objectives(path: Path) -> list[str]:
     if not path.exists():
         return []
     frame = pd.read_parquet(path)
-    found = frame.loc[frame["metric"] == "objective", ["seed", "value"]].sort_values("seed")
+    found = frame.loc[frame["metric"] == "objective", ["seed", "value"]].sort_values(
+        "seed"
+    )
     return found.to_csv(index=False).splitlines(keepends=True)[1:]
 
 
@@ -42,18 +44,28 @@ def model_digest(path: Path) -> str:
     from mmcnb.features.model import read_model
 
     header, arrays = read_model(path)
-    history = {name: column for name, column in header["history"].items() if name not in DONE}
-    report = {name: value for name, value in header["report"].items() if name not in DONE}
+    history = {
+        name: column for name, column in header["history"].items() if name not in DONE
+    }
+    report = {
+        name: value for name, value in header["report"].items() if name not in DONE
+    }
     if "candidates" in report:
         report["candidates"] = [one | {"seconds": None} for one in report["candidates"]]
     told = json.dumps(header | {"history": history, "report": report}, sort_keys=True)
-    return digest_of(told.encode() + b"".join(arrays[name].tobytes() for name in sorted(arrays)))
+    return digest_of(
+        told.encode() + b"".join(arrays[name].tobytes() for name in sorted(arrays))
+    )
 
 
 def digests(path: Path) -> dict[str, str]:
     """A digest of each file under a path."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return {str(file.relative_to(path)): digest_of(file.read_bytes()) for file in files if file.is_file()}
+    return {
+        str(file.relative_to(path)): digest_of(file.read_bytes())
+        for file in files
+        if file.is_file()
+    }
 
 
 def digest_of(content: bytes) -> str:

@@ -26,11 +26,23 @@ TRIES = 60
 CI_TRIES = 2
 SECONDS = 120
 
-PATIENCE = 12.0  # seconds that a fit waits for workers to come back, instead of a minute
+PATIENCE = (
+    12.0  # seconds that a fit waits for workers to come back, instead of a minute
+)
 LOST_AFTER = "3s"  # a worker without a heartbeat is lost to the scheduler, instead of after five minutes
 LONGEST = 60.0  # seconds of a try until a fit must have ended
-GRAPH_BYTES = 4 * 2**20, 0  # of rounds over all kinds, in turn: with 0 Dask cannot make lost data again
-PARAMETERS = {"gamma": 2.0, "n_landmarks": 8, "n_init": 1, "sample_size": 150, "random_state": 0, "n_jobs": 1}
+GRAPH_BYTES = (
+    4 * 2**20,
+    0,
+)  # of rounds over all kinds, in turn: with 0 Dask cannot make lost data again
+PARAMETERS = {
+    "gamma": 2.0,
+    "n_landmarks": 8,
+    "n_init": 1,
+    "sample_size": 150,
+    "random_state": 0,
+    "n_jobs": 1,
+}
 SETTINGS = {
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.profile.enabled": False,
@@ -62,7 +74,10 @@ def fit(store: Any, engine: Any = None) -> bytes:
         warnings.simplefilter("ignore", ClusterWarning)
         model = SparseKernelMMC(**PARAMETERS, engine=engine).fit(store)
     arrays = model.model_.arrays()
-    return b"".join(arrays[name].tobytes() for name in sorted(arrays)) + model.labels_.tobytes()
+    return (
+        b"".join(arrays[name].tobytes() for name in sorted(arrays))
+        + model.labels_.tobytes()
+    )
 
 
 @cache
@@ -157,9 +172,21 @@ DISTURBANCES: dict[str, Callable[[Cluster], Any]] = {
     "two fits at once, one killed": lambda cluster: cluster.signal("KILL"),
 }
 KINDS = tuple(DISTURBANCES)
-ENDS_THE_CLUSTER = {"one halted for good", "all gone", "scheduler closed", "client closed", "another version"}
+ENDS_THE_CLUSTER = {
+    "one halted for good",
+    "all gone",
+    "scheduler closed",
+    "client closed",
+    "another version",
+}
 MUST_REFUSE = {"rows are not there", "another version"}
-MUST_END = {"one killed", "one halted", "restarted", "two fits at once", "two fits at once, one killed"}
+MUST_END = {
+    "one killed",
+    "one halted",
+    "restarted",
+    "two fits at once",
+    "two fits at once, one killed",
+}
 
 
 def pretend(name: str) -> None:
@@ -190,7 +217,9 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         store = moved_rows(folder)
     answers: list[Any] = []
     fits = [
-        threading.Thread(target=answer_of, args=(answers, store, cluster.client), daemon=True)
+        threading.Thread(
+            target=answer_of, args=(answers, store, cluster.client), daemon=True
+        )
         for _ in range(2 if "two" in kind else 1)
     ]
     began = time.monotonic()
@@ -202,7 +231,9 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         DISTURBANCES[kind](cluster)
         for thread in fits:
             thread.join(max(0.0, began + LONGEST - time.monotonic()))
-            assert not thread.is_alive(), f"{kind}: a fit still runs after {LONGEST:.0f} s"
+            assert not thread.is_alive(), (
+                f"{kind}: a fit still runs after {LONGEST:.0f} s"
+            )
     finally:
         cluster.signal_all("CONT")
         if kind in ENDS_THE_CLUSTER:

@@ -36,7 +36,16 @@ from tests.campaigns._faults import KINDS, error_of, failing
 TRIES = 5000
 CI_TRIES = 30
 SECONDS = 60
-_FIT = ["fit", "rows.zarr", "--model", "out.model", "--labels", "out.csv", "--random-state", "0"]
+_FIT = [
+    "fit",
+    "rows.zarr",
+    "--model",
+    "out.model",
+    "--labels",
+    "out.csv",
+    "--random-state",
+    "0",
+]
 COMMANDS = {
     "convert": ["convert", "rows.csv", "out.zarr"],
     "fit": _FIT,
@@ -55,18 +64,27 @@ def _prepared() -> tempfile.TemporaryDirectory[str]:
     """Rows, a store and a model, from which each command starts; made once in this process."""
     made = tempfile.TemporaryDirectory(prefix="campaign-errors-")
     folder = Path(made.name)
-    X = np.random.default_rng(0).normal(size=(900, 3)) + 6 * (np.arange(900) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(900, 3))
+        + 6 * (np.arange(900) % 2)[:, None]
+    )
     np.savetxt(folder / "rows.csv", X, delimiter=",", header="a,b,c", comments="")
     np.save(folder / "rows.npy", X)
     assert silent("convert", folder / "rows.npy", folder / "rows.zarr")[0] == 0
-    mmcnb.MaximumMarginClustering(2, kernel="graph", random_state=0).fit(X).save(folder / "old.model")
+    mmcnb.MaximumMarginClustering(2, kernel="graph", random_state=0).fit(X).save(
+        folder / "old.model"
+    )
     return made
 
 
 def silent(*words: Any) -> tuple[int, str, str]:
     """Status of a command, what it prints, and what it prints on standard error."""
     out, error = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error), warnings.catch_warnings():
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(error),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         try:
             status = main([str(word) for word in words])
@@ -90,7 +108,11 @@ def run(name: str, folder: Path, *more: str) -> tuple[int, str]:
 
 def outputs(name: str, folder: Path) -> dict[str, Any]:
     """What the outputs of a command say, whatever their bytes; None for one that is not there."""
-    return {word: answer(folder / word) for word in COMMANDS[name] if word.startswith("out.")}
+    return {
+        word: answer(folder / word)
+        for word in COMMANDS[name]
+        if word.startswith("out.")
+    }
 
 
 def answer(path: Path) -> Any:
@@ -139,11 +161,16 @@ def put_old(name: str, folder: Path) -> None:
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """One call that fails in one command."""
     random = np.random.default_rng(seed)
-    name, kind = [*COMMANDS][random.integers(len(COMMANDS))], [*KINDS][random.integers(len(KINDS))]
+    name, kind = (
+        [*COMMANDS][random.integers(len(COMMANDS))],
+        [*KINDS][random.integers(len(KINDS))],
+    )
     sentence, written, calls = right(name, kind)
     shutil.copytree(_prepared().name, folder, dirs_exist_ok=True)
     if name == "resumed fit":
-        with failing("files", folder, int(random.integers(1, right(name, "files")[2] + 1))):
+        with failing(
+            "files", folder, int(random.integers(1, right(name, "files")[2] + 1))
+        ):
             run(name, folder)
         for word in written:
             (folder / word).unlink(missing_ok=True)
@@ -153,29 +180,46 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     before, more = bytes_of(name, folder), ["--overwrite"] * is_old
     at, fault = int(random.integers(1, calls + 1)), int(random.integers(4))
     lasts = bool(random.random() < 0.3)
-    facts = {"command": name, "kind": kind, "at": at, "calls": calls, "fault": fault, "lasts": lasts}
+    facts = {
+        "command": name,
+        "kind": kind,
+        "at": at,
+        "calls": calls,
+        "fault": fault,
+        "lasts": lasts,
+    }
     with failing(kind, folder, at, error_of(kind, fault, folder), lasts):
         status, said = run(name, folder, *more)
     if status == 0:
         assert outputs(name, folder) == written, f"{name}: status 0 and another output"
-        assert name != "explain" or said == sentence, f"{name}: status 0 and another text"
+        assert name != "explain" or said == sentence, (
+            f"{name}: status 0 and another text"
+        )
         return facts | {"old": is_old, "answer": "done"}
     notices = "mmcnb: warning", f"checkpoint {folder}"  # of a pass that runs again
     last = [line for line in said.splitlines() if not line.startswith(notices)]
     is_sentence = len(last) == 1 and last[0].endswith(".")
     is_told = kind != "memory" or "memory-limit" in said.replace("_", "-")
-    assert (status, is_sentence, is_told) == (2, True, True), f"{name}: status {status}: {said[:300]}"
+    assert (status, is_sentence, is_told) == (2, True, True), (
+        f"{name}: status {status}: {said[:300]}"
+    )
     assert bytes_of(name, folder) == before, f"{name}: an output has changed"
     status, said = run(name, folder, *more)
     assert status == 0, f"{name}, again: {said[:300]}"
     assert outputs(name, folder) == written, f"{name}, again: another output"
     left = sorted(path.name for path in folder.rglob(".part-*"))
     assert not left, f"{name}, again: {left} are left behind"
-    return facts | {"old": is_old, "answer": "refused", "said": last[0].replace(str(folder), "")}
+    return facts | {
+        "old": is_old,
+        "answer": "refused",
+        "said": last[0].replace(str(folder), ""),
+    }
 
 
 def bytes_of(name: str, folder: Path) -> dict[str, Any]:
     """All bytes of the outputs of a command."""
     paths = [folder / word for word in COMMANDS[name] if word.startswith("out.")]
-    files = [file for path in paths for file in (path, *path.rglob("*")) if file.is_file()]
+    files = [
+        file for path in paths for file in (path, *path.rglob("*")) if file.is_file()
+    ]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}

@@ -72,7 +72,9 @@ def rows(version: int) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers in two clusters, half of them 0, and classes; each version has others."""
     random = np.random.default_rng(version)
     y = random.integers(0, 2, ROWS)
-    X = random.integers(1, 60, (ROWS, 4)) * (random.random((ROWS, 4)) < 0.5) + 90 * y[:, None] * [1, 0, 1, 0]
+    X = random.integers(1, 60, (ROWS, 4)) * (random.random((ROWS, 4)) < 0.5) + 90 * y[
+        :, None
+    ] * [1, 0, 1, 0]
     return X, y
 
 
@@ -87,10 +89,15 @@ def ours(layout: str, folder: Path, version: int) -> Path:
             writer.append_index(np.arange(ROWS) * (version + 2))
             writer.class_names = ["first", "second"]
         return path
-    with create_dense_store(path, 4, dtype="u1" if layout == "bytes" else "f4", chunk_rows=100) as writer:
+    with create_dense_store(
+        path, 4, dtype="u1" if layout == "bytes" else "f4", chunk_rows=100
+    ) as writer:
         writer.append(X, y)
         writer.append_index(np.array([f"row {version} {row}" for row in range(ROWS)]))
-        writer.class_names, writer.feature_names = ["first", "second"], ["a", "b", "c", "d"]
+        writer.class_names, writer.feature_names = (
+            ["first", "second"],
+            ["a", "b", "c", "d"],
+        )
     return path
 
 
@@ -106,7 +113,9 @@ def labels_store(folder: Path, version: int) -> Path:
     labels = np.arange(70_000) // (500 + version) % 7
     with LabelsWriter(folder / "labels.zarr", len(labels)) as writer:
         starts = range(0, len(labels), writer.chunk_rows)
-        writer.finish_chunks([writer.sink().write(i, labels[i : i + writer.chunk_rows]) for i in starts])
+        writer.finish_chunks(
+            [writer.sink().write(i, labels[i : i + writer.chunk_rows]) for i in starts]
+        )
     return folder / "labels.zarr"
 
 
@@ -115,7 +124,9 @@ def plain_zarr(zarr_format: int, folder: Path, version: int) -> Path:
     import zarr
 
     X, y = rows(version)
-    group: Any = zarr.open_group(folder / "rows.zarr", mode="w", zarr_format=zarr_format)
+    group: Any = zarr.open_group(
+        folder / "rows.zarr", mode="w", zarr_format=zarr_format
+    )
     group.create_array("X", shape=X.shape, dtype="f4", chunks=(100, 4))[:] = X
     group.create_array("y", shape=y.shape, dtype="i8", chunks=(200,))[:] = y
     return folder / "rows.zarr"
@@ -129,7 +140,9 @@ def anndata_store(layout: str, folder: Path, version: int) -> Path:
     X, _ = rows(version)
     names = pd.DataFrame(index=[f"cell {row}" for row in range(ROWS)])
     genes = pd.DataFrame(index=[f"gene {column}" for column in range(4)])
-    values = scipy.sparse.csr_matrix(X.astype("f4")) if layout == "csr" else X.astype("f4")
+    values = (
+        scipy.sparse.csr_matrix(X.astype("f4")) if layout == "csr" else X.astype("f4")
+    )
     with anndata.settings.override(zarr_write_format=2 if layout == "csr" else 3):
         anndata.AnnData(values, obs=names, var=genes).write_zarr(folder / "rows.zarr")
     return folder / "rows.zarr"
@@ -151,21 +164,31 @@ def a_file(name: str, folder: Path, version: int) -> Path:
         import pandas as pd
 
         frame = pd.DataFrame(X[:150], columns=list("abcd")).assign(kind=y[:150])
-        write = {".csv": frame.to_csv, ".parquet": frame.to_parquet, ".arrow": frame.to_feather}
-        write[path.suffix](path, **({"index": False} if path.suffix != ".arrow" else {}))
+        write = {
+            ".csv": frame.to_csv,
+            ".parquet": frame.to_parquet,
+            ".arrow": frame.to_feather,
+        }
+        write[path.suffix](
+            path, **({"index": False} if path.suffix != ".arrow" else {})
+        )
     return path
 
 
 def table(name: str, folder: Path, version: int) -> Path:
     """Labels as ``--labels`` writes them to a table."""
     with TableWriter(folder / name, ROWS) as writer:
-        writer.append({"label": (np.arange(ROWS) // (50 + version) % 3).astype(np.int32)})
+        writer.append(
+            {"label": (np.arange(ROWS) // (50 + version) % 3).astype(np.int32)}
+        )
     return folder / name
 
 
 def model_file(folder: Path, version: int) -> Path:
     """A model."""
-    estimator("", version).fit(rows(version)[0].astype("f4")).save(folder / "rows.model")
+    estimator("", version).fit(rows(version)[0].astype("f4")).save(
+        folder / "rows.model"
+    )
     return folder / "rows.model"
 
 
@@ -188,14 +211,21 @@ def checkpoint(folder: Path, version: int) -> Path:
 def estimator(folder: str = "", seed: int = 0) -> Any:
     """A quick estimator that makes several passes."""
     return mmcnb.UnsupervisedRLS(
-        n_clusters=2, n_landmarks=20, n_init=1, random_state=seed, n_jobs=1, checkpoint=folder or None
+        n_clusters=2,
+        n_landmarks=20,
+        n_init=1,
+        random_state=seed,
+        n_jobs=1,
+        checkpoint=folder or None,
     )
 
 
 @functools.cache
 def fitted(columns: int) -> Any:
     """A model for rows of so many columns."""
-    return estimator().fit(np.random.default_rng(9).integers(0, 200, (200, columns)).astype("f4"))
+    return estimator().fit(
+        np.random.default_rng(9).integers(0, 200, (200, columns)).astype("f4")
+    )
 
 
 def ask_fit(path: Path) -> Any:
@@ -221,12 +251,22 @@ def ask_convert(path: Path) -> Any:
     out = path.parent / "copy.zarr"
     taken = convert(path, out, progress=False)
     samples = open_samples(out)
-    return samples.digest, stored_classes(out), open_index(out), samples.feature_names, taken
+    return (
+        samples.digest,
+        stored_classes(out),
+        open_index(out),
+        samples.feature_names,
+        taken,
+    )
 
 
 def ask_info(path: Path) -> Any:
     """What ``info`` says; the size on the disk is that of the damaged store."""
-    return {name: value for name, value in describe_store(path).items() if name != "bytes_on_disk"}
+    return {
+        name: value
+        for name, value in describe_store(path).items()
+        if name != "bytes_on_disk"
+    }
 
 
 def ask_command(*words: str) -> Callable[[Path], Any]:
@@ -237,10 +277,16 @@ def ask_command(*words: str) -> Callable[[Path], Any]:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main([words[0], str(path), *words[1:], "--json"])
         if code == 0:
-            return {key: value for key, value in json.loads(out.getvalue()).items() if key != "bytes_on_disk"}
+            return {
+                key: value
+                for key, value in json.loads(out.getvalue()).items()
+                if key != "bytes_on_disk"
+            }
         told = [line for line in err.getvalue().splitlines() if "Warning" not in line]
         assert code == 2, f"the command ended with {code}"
-        raise mmcnb.InputError("\n".join(told[-2:] if "Traceback" in err.getvalue() else told[-1:]))
+        raise mmcnb.InputError(
+            "\n".join(told[-2:] if "Traceback" in err.getvalue() else told[-1:])
+        )
 
     return ask
 
@@ -248,7 +294,11 @@ def ask_command(*words: str) -> Callable[[Path], Any]:
 def ask_model(path: Path) -> Any:
     """Labels by the model, and what it was."""
     model = mmcnb.load(path)
-    return np.asarray(model.predict(rows(0)[0].astype("f4"))), repr(model.get_params()), model.objective_
+    return (
+        np.asarray(model.predict(rows(0)[0].astype("f4"))),
+        repr(model.get_params()),
+        model.objective_,
+    )
 
 
 def ask_resumed(path: Path) -> Any:
@@ -257,7 +307,12 @@ def ask_resumed(path: Path) -> Any:
     return np.asarray(model.labels_), float(model.objective_)
 
 
-ROWS_ALONE = {"fit": ask_fit, "predict": ask_predict, "single rows": ask_single_rows, "convert": ask_convert}
+ROWS_ALONE = {
+    "fit": ask_fit,
+    "predict": ask_predict,
+    "single rows": ask_single_rows,
+    "convert": ask_convert,
+}
 OF_STORES = ROWS_ALONE | {
     "verify": lambda path: verify_store(path, progress=False),
     "info": ask_info,
@@ -266,11 +321,17 @@ OF_STORES = ROWS_ALONE | {
     "mmcnb verify": ask_command("verify"),
     "mmcnb info": ask_command("info"),
 }
-OF_LABELS = {"labels": lambda path: read_column(path, "y"), "verify": OF_STORES["verify"]}
+OF_LABELS = {
+    "labels": lambda path: read_column(path, "y"),
+    "verify": OF_STORES["verify"],
+}
 OF_TABLES = {"labels": read_values}
 
 KINDS = {
-    **{name: Kind(functools.partial(ours, name), OF_STORES, True) for name in ("dense", "bytes", "csr")},
+    **{
+        name: Kind(functools.partial(ours, name), OF_STORES, True)
+        for name in ("dense", "bytes", "csr")
+    },
     "labels": Kind(labels_store, OF_LABELS, True),
     "model": Kind(model_file, {"load": ask_model}, True),
     "checkpoint": Kind(checkpoint, {"resume": ask_resumed}, True),
@@ -279,8 +340,14 @@ KINDS = {
         for name in ("dense", "bytes", "csr")
     },
     "labels of 0.2.0": Kind(functools.partial(release, "labels"), OF_LABELS, True),
-    **{f"Zarr {n}": Kind(functools.partial(plain_zarr, n), OF_STORES, False) for n in (2, 3)},
-    **{f"AnnData {n}": Kind(functools.partial(anndata_store, n), OF_STORES, False) for n in ("dense", "csr")},
+    **{
+        f"Zarr {n}": Kind(functools.partial(plain_zarr, n), OF_STORES, False)
+        for n in (2, 3)
+    },
+    **{
+        f"AnnData {n}": Kind(functools.partial(anndata_store, n), OF_STORES, False)
+        for n in ("dense", "csr")
+    },
     **{
         name: Kind(functools.partial(a_file, name), ROWS_ALONE, False)
         for name in ("rows.npy", "rows.parquet")
@@ -289,7 +356,10 @@ KINDS = {
         name: Kind(functools.partial(a_file, name), {"convert": ask_convert}, False)
         for name in ("rows.npz", "rows.csv", "rows.libsvm", "rows.arrow")
     },
-    **{name: Kind(functools.partial(table, name), OF_TABLES, False) for name in ("l.csv", "l.parquet")},
+    **{
+        name: Kind(functools.partial(table, name), OF_TABLES, False)
+        for name in ("l.csv", "l.parquet")
+    },
 }
 DAMAGES: dict[str, _damage.Damage] = {
     "flip": _damage.flip,
@@ -309,7 +379,9 @@ DAMAGES: dict[str, _damage.Damage] = {
 @functools.cache
 def original(kind: str, version: int) -> Path:
     """The untouched file or folder, written once in a process."""
-    return KINDS[kind].write(Path(tempfile.mkdtemp(prefix=f"flips-{version}-")), version)
+    return KINDS[kind].write(
+        Path(tempfile.mkdtemp(prefix=f"flips-{version}-")), version
+    )
 
 
 @functools.cache
@@ -322,7 +394,9 @@ def known(kind: str, question: str) -> str:
 def copied(kind: str, folder: Path) -> Path:
     """A copy of the untouched file or folder."""
     source = original(kind, 0)
-    (shutil.copytree if source.is_dir() else shutil.copyfile)(source, folder / source.name)
+    (shutil.copytree if source.is_dir() else shutil.copyfile)(
+        source, folder / source.name
+    )
     return folder / source.name
 
 
@@ -333,11 +407,19 @@ def answer(path: Path, ask: Callable[[Path], Any]) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        bits = json.dumps(value.tolist()).encode() if value.dtype.kind in "TOU" else value.tobytes()
+        bits = (
+            json.dumps(value.tolist()).encode()
+            if value.dtype.kind in "TOU"
+            else value.tobytes()
+        )
         return f"{value.dtype} {value.shape} {hashlib.sha256(bits).hexdigest()}"
     if isinstance(value, dict):
         return str({name: _text(part) for name, part in value.items()})
-    return str([_text(part) for part in value]) if isinstance(value, list | tuple) else repr(value)
+    return (
+        str([_text(part) for part in value])
+        if isinstance(value, list | tuple)
+        else repr(value)
+    )
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
@@ -353,7 +435,11 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         how, done = "", None
         while done is None:
             how = list(DAMAGES)[int(random.integers(len(DAMAGES)))]
-            damage = _damage.metadata_of_checked if how == "metadata" and kind.checked else DAMAGES[how]
+            damage = (
+                _damage.metadata_of_checked
+                if how == "metadata" and kind.checked
+                else DAMAGES[how]
+            )
             done = damage(path, other, random)
         facts = {"kind": name, "question": question, "damage": how, "what": done}
         try:
@@ -361,16 +447,23 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         except mmcnb.InputError as error:
             if len(str(error).splitlines()) != 1:
                 raise AssertionError(f"{facts}: no one sentence: {error}") from error
-            return facts | {"answer": "refused", "sentence": str(error).replace(str(folder), "")}
+            return facts | {
+                "answer": "refused",
+                "sentence": str(error).replace(str(folder), ""),
+            }
         except Exception as error:
             error.add_note(str(facts))
             raise
         if found == untouched:
             return facts | {"answer": "same"}
-        assert not kind.checked or is_told(path), f"{facts}: {found[:300]} where {untouched[:300]} was"
+        assert not kind.checked or is_told(path), (
+            f"{facts}: {found[:300]} where {untouched[:300]} was"
+        )
         return facts | {"answer": "unchecked" if kind.checked else "another"}
 
 
 def is_told(path: Path) -> bool:
     """Whether a store of ours has lost its inventory and says so."""
-    return path.suffix == ".zarr" and not verify_store(path, progress=False)["checksummed"]
+    return (
+        path.suffix == ".zarr" and not verify_store(path, progress=False)["checksummed"]
+    )

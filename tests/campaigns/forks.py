@@ -19,13 +19,22 @@ class Forks:
     """Runs commands in forks of one process, or in processes of their own."""
 
     def __init__(self, folder: Path, warm_up: list[list[str]]) -> None:
-        words = [sys.executable, "-m", "tests.campaigns.forks", str(folder), json.dumps(warm_up)]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.campaigns.forks",
+            str(folder),
+            json.dumps(warm_up),
+        ]
         self._process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},  # threads of OpenMP do not survive a fork
+            env={
+                **os.environ,
+                "OMP_NUM_THREADS": "1",
+            },  # threads of OpenMP do not survive a fork
         )
         assert self._line() == "ready", "the process that forks did not get ready"
 
@@ -101,7 +110,12 @@ def _become(task: dict[str, Any]) -> None:
     said = os.dup(1)
     folder = Path(task["folder"])
     for number, stream in ((1, "out"), (2, "err")):
-        os.dup2(os.open(folder.with_suffix(f".{stream}"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        os.dup2(
+            os.open(
+                folder.with_suffix(f".{stream}"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            ),
+            number,
+        )
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(folder)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -114,10 +114,50 @@ ESTIMATORS = (
     "CrammerSingerMMC",
 )
 ODD_VALUES: tuple[Any, ...] = (
-    *("", "a", "1", "nan", "auto", "rbf", "\0", b"a", 1.5, 0, -1, -3, 2, 3, True, False, None),
-    *([], [1], {}, (), {"a": 1}, [[1]], [None], [0.5, 0.5], set(), object(), int, len, 1j, slice(1)),
+    *(
+        "",
+        "a",
+        "1",
+        "nan",
+        "auto",
+        "rbf",
+        "\0",
+        b"a",
+        1.5,
+        0,
+        -1,
+        -3,
+        2,
+        3,
+        True,
+        False,
+        None,
+    ),
+    *(
+        [],
+        [1],
+        {},
+        (),
+        {"a": 1},
+        [[1]],
+        [None],
+        [0.5, 0.5],
+        set(),
+        object(),
+        int,
+        len,
+        1j,
+        slice(1),
+    ),
     *(math.nan, math.inf, -math.inf, 1e308, -1e308, 1e-308, 2**70, -(2**70)),
-    *(np.int64(3), np.float32(1.5), np.bool_(True), np.array([1, 2]), np.array(3), np.array("a")),
+    *(
+        np.int64(3),
+        np.float32(1.5),
+        np.bool_(True),
+        np.array([1, 2]),
+        np.array(3),
+        np.array("a"),
+    ),
     *(np.timedelta64(1, "s"), np.datetime64("2020"), np.ma.masked, np.str_("rbf")),
 )
 
@@ -135,7 +175,9 @@ def parameters(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     def fit() -> None:
         model.fit(X)
         assert math.isfinite(model.objective_), "the objective is not finite"
-        assert np.array_equal(model.labels_, model.predict(X)), "labels_ differ from predict"
+        assert np.array_equal(model.labels_, model.predict(X)), (
+            "labels_ differ from predict"
+        )
 
     return judged(refusal(fit), None, f"{kind.__name__}({name})")
 
@@ -144,7 +186,11 @@ def parameters(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
 def known_files() -> tuple[str, str, str]:
     """A store, a model and labels that command lines may name; none of them writes there."""
     folder = Path(tempfile.mkdtemp(prefix="campaign-"))
-    rows, model, labels = folder / "rows.zarr", folder / "known.model", folder / "labels.zarr"
+    rows, model, labels = (
+        folder / "rows.zarr",
+        folder / "known.model",
+        folder / "labels.zarr",
+    )
     convert(known_rows(), rows, progress=False)
     clusterer = mmcnb.CPMMC(C=1.5, n_init=1, n_jobs=1, random_state=0).fit(known_rows())
     clusterer.save(model)
@@ -165,8 +211,16 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--element": ("X",),
     },
     "predict": {"--jobs": ("1",), "--memory-limit": ("4GiB",), "--element": ("X",)},
-    "convert": {"--layout": ("auto", "dense", "csr"), "--dtype": ("float32", "float64"), "--element": ("X",)},
-    "plan": {"--method": ("cpmmc", "kernel-kmeans"), "--n-clusters": ("2",), "--memory-limit": ("4GiB",)},
+    "convert": {
+        "--layout": ("auto", "dense", "csr"),
+        "--dtype": ("float32", "float64"),
+        "--element": ("X",),
+    },
+    "plan": {
+        "--method": ("cpmmc", "kernel-kmeans"),
+        "--n-clusters": ("2",),
+        "--memory-limit": ("4GiB",),
+    },
     "score": {"--element": ("X",), "--random-state": ("0", "7")},
     "info": {"--element": ("X",)},
     "verify": {},
@@ -211,25 +265,48 @@ def command(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A sound command line, of which one word may be spoiled, lost or added."""
     rows, model, labels = known_files()
     verb = one_of(rng, list(OPTIONS))
-    places = {"predict": [model, rows], "score": [rows, labels], "convert": [rows, str(folder / "out.zarr")]}
+    places = {
+        "predict": [model, rows],
+        "score": [rows, labels],
+        "convert": [rows, str(folder / "out.zarr")],
+    }
     argv = [verb, *places.get(verb, [rows])]
-    names = [name for name in OPTIONS[verb] if rng.random() < 0.4 or (verb, name) == ("fit", "--method")]
+    names = [
+        name
+        for name in OPTIONS[verb]
+        if rng.random() < 0.4 or (verb, name) == ("fit", "--method")
+    ]
     for name in names:
         argv += [name, one_of(rng, OPTIONS[verb][name])]
     if verb == "fit":
         argv += ["--model", str(folder / "out.model")]
     if verb in ("fit", "predict"):
-        argv += ["--labels", str(folder / one_of(rng, ("labels.zarr", "labels.csv", "labels.parquet")))]
+        argv += [
+            "--labels",
+            str(folder / one_of(rng, ("labels.zarr", "labels.csv", "labels.parquet"))),
+        ]
     spoiled = rng.random() < 0.6
     if spoiled:
         place = int(rng.integers(1, len(argv) + 1))
         word = one_of(
-            rng, (*ODD_TEXTS, str(folder), str(folder / "nowhere"), "--nothing", "--json", "--overwrite")
+            rng,
+            (
+                *ODD_TEXTS,
+                str(folder),
+                str(folder / "nowhere"),
+                "--nothing",
+                "--json",
+                "--overwrite",
+            ),
         )
-        argv[place : place + int(rng.integers(0, 2))] = [] if rng.random() < 0.15 else [word]
+        argv[place : place + int(rng.integers(0, 2))] = (
+            [] if rng.random() < 0.15 else [word]
+        )
     with contextlib.chdir(folder):
         code, said = run(argv)
-    lines = [line for line in said.splitlines() if not line.startswith("mmcnb: warning: ")]
+    lines = [
+        line for line in said.splitlines() if not line.startswith("mmcnb: warning: ")
+    ]
     assert code in (0, 2), f"exit code {code} of {argv}: {said}"
     assert spoiled or code == 0, f"a sound command was refused: {argv}: {said}"
     assert code == 0 or len(lines) == 1, f"{len(lines)} lines of {argv}: {said}"

@@ -62,7 +62,11 @@ def _audit(event: str, given: tuple[Any, ...]) -> None:
     folder = _watched["folder"]
     if folder is None:
         return
-    if event == "socket.connect" and isinstance(given[1], tuple) and given[1][1] not in _watched["ports"]:
+    if (
+        event == "socket.connect"
+        and isinstance(given[1], tuple)
+        and given[1][1] not in _watched["ports"]
+    ):
         _events.append(f"connected to {given[1][:2]}")
     elif event in ("os.system", "subprocess.Popen", "os.exec"):
         _events.append(f"started {given[0]}")
@@ -74,7 +78,11 @@ def _audit(event: str, given: tuple[Any, ...]) -> None:
 
 
 def _writes(given: tuple[Any, ...]) -> bool:
-    return bool(given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) if isinstance(given[2], int) else False
+    return (
+        bool(given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        if isinstance(given[2], int)
+        else False
+    )
 
 
 @cache
@@ -85,7 +93,9 @@ def _hook() -> None:
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """Make one hostile thing, read it, and judge the answer."""
     warnings.simplefilter("ignore")
-    logging.getLogger("mmcnb").setLevel(logging.ERROR)  # a damaged pass is run again, and said to be
+    logging.getLogger("mmcnb").setLevel(
+        logging.ERROR
+    )  # a damaged pass is run again, and said to be
     kind = list(KINDS)[seed % len(KINDS)]
     rng = random.Random(seed)
     _hook()
@@ -139,10 +149,14 @@ def _shared() -> dict[str, tuple[Any, Any]]:
     import tempfile
 
     models = {
-        "kernel": mmcnb.SparseKernelMMC(gamma=0.1, n_landmarks=6, n_init=1, scale="standard"),
+        "kernel": mmcnb.SparseKernelMMC(
+            gamma=0.1, n_landmarks=6, n_init=1, scale="standard"
+        ),
         "linear": mmcnb.CPMMC(),
         "least squares": mmcnb.UnsupervisedRLS(2, gamma=0.1, n_landmarks=6, n_init=1),
-        "several kernels": mmcnb.MultipleKernelClustering(2, n_init=1, kernels=["linear", "rbf"]),
+        "several kernels": mmcnb.MultipleKernelClustering(
+            2, n_init=1, kernels=["linear", "rbf"]
+        ),
         "graph": mmcnb.MaximumMarginClustering(2, kernel="graph", noise="auto"),
     }
     found = {}
@@ -168,7 +182,9 @@ def _read(source: Any) -> str:
     block = samples.block(0, min(samples.n_samples, 300))
     values = block if isinstance(block, np.ndarray) else block.data
     assert np.isfinite(values).all()
-    same = block.shape == (300, 4) and np.array_equal(block, _rows().astype(block.dtype))
+    same = block.shape == (300, 4) and np.array_equal(
+        block, _rows().astype(block.dtype)
+    )
     return "same" if same else "another table"
 
 
@@ -187,7 +203,11 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             content = None
         try:
-            if content is not None and self.path == server.path and self.command == "GET":
+            if (
+                content is not None
+                and self.path == server.path
+                and self.command == "GET"
+            ):
                 MANNERS[server.manner](self, content)
             elif content is None:
                 self.answer(404)
@@ -198,9 +218,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def answer(self, status: int, content: bytes = b"", length: int | None = None, **headers: str) -> None:
+    def answer(
+        self,
+        status: int,
+        content: bytes = b"",
+        length: int | None = None,
+        **headers: str,
+    ) -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(content) if length is None else length))
+        self.send_header(
+            "Content-Length", str(len(content) if length is None else length)
+        )
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
@@ -263,7 +291,9 @@ MANNERS: dict[str, Callable[[Any, bytes], None]] = {
     "file": _elsewhere("file:///etc/hostname"),
     "loop": _elsewhere(""),
     "no place": lambda handler, content: handler.answer(302),
-    "no status": lambda handler, content: handler.wfile.write(b"HTTP/1.1 \r\n\r\n") and None,
+    "no status": lambda handler, content: (
+        handler.wfile.write(b"HTTP/1.1 \r\n\r\n") and None
+    ),
     "no words": lambda handler, content: handler.wfile.write(os.urandom(500)) and None,
     "twice": lambda handler, content: handler.answer(200, content * 2),
 }
@@ -291,7 +321,9 @@ def _try_server(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any
     server = _server()
     _store(folder)
     server.root = folder
-    server.path = rng.choice(["/a.zarr/zarr.json", "/a.zarr/X/zarr.json", "/a.zarr/X/c/1/0"])
+    server.path = rng.choice(
+        ["/a.zarr/zarr.json", "/a.zarr/X/zarr.json", "/a.zarr/X/c/1/0"]
+    )
     server.manner = rng.choice(list(MANNERS))
 
     def ask() -> str:
@@ -307,8 +339,18 @@ def _try_server(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Paths of all fields of a JSON object."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [place for key, part in inner for place in [(*path, key), *_places(part, (*path, key))][:200]]
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [
+        place
+        for key, part in inner
+        for place in [(*path, key), *_places(part, (*path, key))][:200]
+    ]
 
 
 def spoil(rng: random.Random, document: Any) -> str:
@@ -319,7 +361,9 @@ def spoil(rng: random.Random, document: Any) -> str:
     if rng.random() < 0.2 and isinstance(document, dict):
         del document[path[-1]]
         return f"without {path}"
-    document[path[-1]] = value = rng.choice((*HUGE, *MARKUP, {"a": 1}, float("nan"), -1e308))
+    document[path[-1]] = value = rng.choice(
+        (*HUGE, *MARKUP, {"a": 1}, float("nan"), -1e308)
+    )
     return f"{path} is {str(value)[:20]!r}"
 
 
@@ -331,7 +375,9 @@ ARRAY_CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "empty": lambda a: a[:0] if a.ndim else a,
     "nan": lambda a: np.full(a.shape, np.nan),
     "infinite": lambda a: np.full(a.shape, np.inf),
-    "huge": lambda a: np.full(a.shape, 1e308) if a.dtype.kind == "f" else np.full(a.shape, 2**62),
+    "huge": lambda a: (
+        np.full(a.shape, 1e308) if a.dtype.kind == "f" else np.full(a.shape, 2**62)
+    ),
     "negative": lambda a: -a - 1,
     "integers": lambda a: a.astype(np.int8),
     "complex": lambda a: a.astype(complex),
@@ -347,7 +393,10 @@ def _try_model(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
     with np.errstate(all="ignore"):
         if rng.random() < 0.5:
             name, change = rng.choice(sorted(arrays)), rng.choice(list(ARRAY_CHANGES))
-            arrays[name], what = ARRAY_CHANGES[change](arrays[name]), f"{name}: {change}"
+            arrays[name], what = (
+                ARRAY_CHANGES[change](arrays[name]),
+                f"{name}: {change}",
+            )
         else:
             what = spoil(rng, header)
     header.pop("arrays", None)
@@ -367,16 +416,18 @@ def _try_model(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
 
 
 def _try_archive(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]]:
-    what = rng.choice(["bomb", "traversal", "twice", "truncated", "claim", "deep", "names"])
+    what = rng.choice(
+        ["bomb", "traversal", "twice", "truncated", "claim", "deep", "names"]
+    )
     form = rng.choice(["model", "npz", "zip"])
     whole = io.BytesIO()
     if form == "zip":
         import zarr
 
         with zarr.storage.ZipStore(folder / "whole.zip", mode="w") as store:
-            zarr.create_array(store, shape=(300, 4), chunks=(100, 4), dtype="f8", compressors=None)[:] = (
-                _rows()
-            )
+            zarr.create_array(
+                store, shape=(300, 4), chunks=(100, 4), dtype="f8", compressors=None
+            )[:] = _rows()
         whole = io.BytesIO((folder / "whole.zip").read_bytes())
     elif form == "npz":
         np.savez(whole, X=_rows(), y=np.arange(300) % 2)
@@ -395,14 +446,20 @@ def _try_archive(rng: random.Random, folder: Path) -> tuple[str, Callable[[], An
         members[place] = name, DEEP
     elif what == "traversal":
         members.append(
-            (rng.choice(["../../evil", "/tmp/evil", "..\\evil"]) + rng.choice(["", ".npy"]), content)
+            (
+                rng.choice(["../../evil", "/tmp/evil", "..\\evil"])
+                + rng.choice(["", ".npy"]),
+                content,
+            )
         )
     elif what == "twice":
         members.append((name, content[::-1]))
     elif what == "names":
         members.append((rng.choice(MARKUP[:3]) + ".npy", content))
     path = folder / {"model": "bad.model", "npz": "bad.npz", "zip": "bad.zip"}[form]
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if what == "bomb" else zipfile.ZIP_STORED) as out:
+    with zipfile.ZipFile(
+        path, "w", zipfile.ZIP_DEFLATED if what == "bomb" else zipfile.ZIP_STORED
+    ) as out:
         for member, text in members:
             out.writestr(member, text)
     if what == "truncated":
@@ -421,7 +478,8 @@ def _try_archive(rng: random.Random, folder: Path) -> tuple[str, Callable[[], An
 
 def _npy_header(rng: random.Random) -> bytes:
     shape = tuple(
-        rng.choice((0, 1, 4, 300, 10**6, 2**31, 10**12, 2**62, -1)) for _ in range(rng.randrange(4))
+        rng.choice((0, 1, 4, 300, 10**6, 2**31, 10**12, 2**62, -1))
+        for _ in range(rng.randrange(4))
     )
     out = io.BytesIO()
     header = {
@@ -462,7 +520,9 @@ def _try_checkpoint(rng: random.Random, folder: Path) -> tuple[str, Callable[[],
     elif what == "deep":
         run.write_bytes(DEEP)
     elif what == "link":
-        (place / rng.choice(["lock", "passes/x.part", "run.json.part"])).unlink(missing_ok=True)
+        (place / rng.choice(["lock", "passes/x.part", "run.json.part"])).unlink(
+            missing_ok=True
+        )
         (place / rng.choice(["other", "run.json.part"])).symlink_to("/etc/hostname")
     elif what == "engine":
         document = json.loads(run.read_text())
@@ -490,7 +550,9 @@ def _try_attributes(rng: random.Random, folder: Path) -> tuple[str, Callable[[],
     foreign = rng.random() < 0.7
     store = folder / "a.zarr"
     if foreign:
-        zarr.create_array(store, shape=(300, 4), chunks=(100, 4), dtype="f8")[:] = _rows()
+        zarr.create_array(store, shape=(300, 4), chunks=(100, 4), dtype="f8")[:] = (
+            _rows()
+        )
         document_path = store / "zarr.json"
     else:
         _store(folder)
@@ -525,15 +587,21 @@ class Page(HTMLParser):
         super().__init__()
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(
+        self, tag: str, attributes: list[tuple[str, str | None]]
+    ) -> None:
         """Look for what a name has brought in."""
         assert tag != "img", "markup of a name in a page"
-        assert not any(name.startswith("onerror") for name, _ in attributes), "markup of a name in a page"
+        assert not any(name.startswith("onerror") for name, _ in attributes), (
+            "markup of a name in a page"
+        )
         self.tag = tag
 
     def handle_data(self, data: str) -> None:
         """Look at scripts."""
-        assert getattr(self, "tag", "") != "script" or "alert(1)" not in data, "script of a name in a page"
+        assert getattr(self, "tag", "") != "script" or "alert(1)" not in data, (
+            "script of a name in a page"
+        )
 
 
 def _try_names(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]]:
@@ -542,7 +610,11 @@ def _try_names(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
     def ask() -> str:
         if place == "notebook":
             header, arrays = copy.deepcopy(_shared()["linear"])
-            header["report"] |= {"warnings": [name], "trust": {"level": name, "reason": name}, name: name}
+            header["report"] |= {
+                "warnings": [name],
+                "trust": {"level": name, "reason": name},
+                name: name,
+            }
             header["feature_names_in"] = [name, *"abc"]
             write_model(folder / "model", header, arrays)
             Page(str(mmcnb.load(folder / "model")._repr_html_()))
@@ -557,7 +629,11 @@ def _study(name: str, folder: Path) -> None:
     from benchmarks.report import write_report
     from tests.benchmarks import frames
 
-    rows = [row for seed in range(2) for row in frames.run(name, name, {"balanced_error": 0.1}, seed)]
+    rows = [
+        row
+        for seed in range(2)
+        for row in frames.run(name, name, {"balanced_error": 0.1}, seed)
+    ]
     frames.write(folder, "mnist", rows + frames.failed(name, name, name))
     Page(write_report(folder).read_text(encoding="utf-8"))
 

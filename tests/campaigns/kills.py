@@ -79,9 +79,7 @@ def fits() -> dict[str, Command]:
     made = {}
     for number, (method, (store, options)) in enumerate(METHODS.items()):
         labels = ("labels.csv", "labels.parquet", "labels.zarr")[number % 3]
-        words = (
-            f"fit {{}}/{store} --model model --labels {labels} --method {method} {options} --random-state 0"
-        )
+        words = f"fit {{}}/{store} --model model --labels {labels} --method {method} {options} --random-state 0"
         jobs = 1 + number % 2
         words += f" --jobs {jobs} --checkpoint run"
         made[method] = Command("mmcnb", words, ("model", labels), kept="run")
@@ -96,7 +94,9 @@ def plain_commands() -> dict[str, Command]:
     update = "update {}/nodes {}/few.zarr --out model --labels labels.csv --jobs 2"
     made = {
         "convert csv": Command("mmcnb", "convert {}/rows.csv out.zarr", ("out.zarr",)),
-        "convert libsvm": Command("mmcnb", "convert {}/rows.libsvm out.zarr", ("out.zarr",)),
+        "convert libsvm": Command(
+            "mmcnb", "convert {}/rows.libsvm out.zarr", ("out.zarr",)
+        ),
         "convert over": Command(
             "mmcnb",
             "convert {}/rows.csv out.zarr --overwrite",
@@ -109,9 +109,13 @@ def plain_commands() -> dict[str, Command]:
             ("out.zarr",),
             old="convert {}/few.zarr out.zarr",
         ),
-        "fit": Command("mmcnb", fit + "0 --labels labels.zarr", ("model", "labels.zarr")),
+        "fit": Command(
+            "mmcnb", fit + "0 --labels labels.zarr", ("model", "labels.zarr")
+        ),
         "save": Command("save", "{}/model model", ("model",)),
-        "save over": Command("save", "{}/model model", ("model",), old="{}/other model"),
+        "save over": Command(
+            "save", "{}/model model", ("model",), old="{}/other model"
+        ),
         "update": Command("mmcnb", update, ("model", "labels.csv")),
         "update over": Command(
             "mmcnb",
@@ -127,14 +131,18 @@ def plain_commands() -> dict[str, Command]:
             repeat=False,
         ),
         "explain": Command("mmcnb", "explain {}/model {}/rows.zarr --json", ()),
-        "report": Command("mmcnb", "report {}/model {}/rows.zarr --out page.html", ("page.html",)),
+        "report": Command(
+            "mmcnb", "report {}/model {}/rows.zarr --out page.html", ("page.html",)
+        ),
         "report over": Command(
             "mmcnb",
             "report {}/nodes {}/rows.zarr --out page.html --overwrite",
             ("page.html",),
             old="report {}/model {}/few.zarr --out page.html",
         ),
-        "study": Command("benchmarks", "tiny --out .", ("tiny.parquet",), kept="tiny.jsonl"),
+        "study": Command(
+            "benchmarks", "tiny --out .", ("tiny.parquet",), kept="tiny.jsonl"
+        ),
         "console": Command("console", "convert {}/rows.csv out.zarr", ("out.zarr",)),
     }
     for labels in ("labels.csv", "labels.parquet", "labels.zarr"):
@@ -176,11 +184,15 @@ def inputs() -> Path:
     ]
     Path(folder, "rows.libsvm").write_text("\n".join(lines) + "\n")
     for seed, name in enumerate(("model", "other")):
-        fitted = SparseKernelMMC(n_landmarks=12, n_init=1, sample_size=150, n_jobs=1, random_state=seed)
+        fitted = SparseKernelMMC(
+            n_landmarks=12, n_init=1, sample_size=150, n_jobs=1, random_state=seed
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ClusterWarning)
             fitted.fit(rows[seed :: seed + 1]).save(folder / name)
-    nodes = MaximumMarginClustering(2, kernel="graph", n_nodes=300, n_jobs=1, random_state=0)
+    nodes = MaximumMarginClustering(
+        2, kernel="graph", n_nodes=300, n_jobs=1, random_state=0
+    )
     nodes.fit(rows).save(folder / "nodes")
     return folder
 
@@ -231,7 +243,9 @@ def untouched(kind: str) -> Untouched:
     began = time.monotonic()
     run(command, folder)
     seconds = time.monotonic() - began
-    return Untouched(before, state(command, folder), old, seconds, len(kept(command, folder)))
+    return Untouched(
+        before, state(command, folder), old, seconds, len(kept(command, folder))
+    )
 
 
 def run(command: Command, folder: Path, words: list[str] | None = None) -> None:
@@ -259,28 +273,46 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     assert digests(inputs()) == inputs_before, f"{kind}: an input was changed"
     found = judged(command, whole, place)
     left = left_behind(command, place)
-    answer = "finished" if code == 0 else judge_stop(command, signals, code, found, left, place)
+    answer = (
+        "finished"
+        if code == 0
+        else judge_stop(command, signals, code, found, left, place)
+    )
     if answer == "finished":
         assert set(found.values()) <= {"new"}, f"{kind} ended, with {found}"
         assert not left, f"{kind} ended and left {left}"
     elif command.repeat or "new" not in found.values():
         run_again(command, whole, place)
-    left &= names_in(place)  # a command that begins again removes what it had left itself
+    left &= names_in(
+        place
+    )  # a command that begins again removes what it had left itself
     if left:
         clean(place, left)
-    facts = {"answer": answer, "kind": kind, "signals": signals, "moment": moment, "delay": round(delay, 4)}
+    facts = {
+        "answer": answer,
+        "kind": kind,
+        "signals": signals,
+        "moment": moment,
+        "delay": round(delay, 4),
+    }
     return facts | {"targets": " ".join(found.values()), "left": len(left)}
 
 
-def wait_for(moment: str, draw: np.random.Generator, seconds: float, folder: Path) -> float:
+def wait_for(
+    moment: str, draw: np.random.Generator, seconds: float, folder: Path
+) -> float:
     """Wait until a moment of a run: any, just after it began to write, or near its end; how long that was."""
     began = time.monotonic()
     if moment == "first":
-        while not any(folder.glob(".part-*/*/*")) and time.monotonic() < began + seconds:
+        while (
+            not any(folder.glob(".part-*/*/*")) and time.monotonic() < began + seconds
+        ):
             time.sleep(0.0002)
         time.sleep(draw.uniform(0, 0.004))
     else:
-        forks().sleep(draw.uniform(0.8 * seconds if moment == "last" else 0.001, 1.02 * seconds))
+        forks().sleep(
+            draw.uniform(0.8 * seconds if moment == "last" else 0.001, 1.02 * seconds)
+        )
     return time.monotonic() - began
 
 
@@ -295,26 +327,44 @@ def send(process: int, signals: str, between: float) -> None:
 
 
 def judge_stop(
-    command: Command, signals: str, code: int, found: dict[str, str], left: set[str], folder: Path
+    command: Command,
+    signals: str,
+    code: int,
+    found: dict[str, str],
+    left: set[str],
+    folder: Path,
 ) -> str:
     """What a command that did not finish must have said and left, by its signal; that it was stopped."""
     name, said = signals.split()[0], output_of(folder)
     if name == "KILL":
         assert code == -signal.SIGKILL, f"ended with {code}: {said}"
         return "killed"
-    assert name != "STOP", f"a run that was halted for a while ended with {code}: {said}"
+    assert name != "STOP", (
+        f"a run that was halted for a while ended with {code}: {said}"
+    )
     if command.program == "save":  # a program without handlers ends as Python does
         assert code == -getattr(signal, f"SIG{name}"), f"ended with {code}: {said}"
         assert name == "TERM" or not left, f"left behind: {left}"
         return "stopped"
-    if command.program == "console" and code < 0 and not left and set(found.values()) == {"absent"}:
+    if (
+        command.program == "console"
+        and code < 0
+        and not left
+        and set(found.values()) == {"absent"}
+    ):
         return "not begun"  # Python itself had not started
     assert code == 130, f"ended with {code}: {said}"
-    lines = [line for line in said.splitlines() if line and not line.startswith("benchmarks: ")]
+    lines = [
+        line
+        for line in said.splitlines()
+        if line and not line.startswith("benchmarks: ")
+    ]
     assert len(lines) == 1, f"said {said!r}"
     assert "stopped by the user" in said or "interrupted" in said, f"said {said!r}"
     assert not left, f"left behind: {left}"
-    assert len(set(found.values())) <= 1, f"one output was written without the other: {found}"
+    assert len(set(found.values())) <= 1, (
+        f"one output was written without the other: {found}"
+    )
     return "stopped"
 
 
@@ -322,13 +372,23 @@ def run_again(command: Command, whole: Untouched, folder: Path) -> None:
     """The same command again ends as the untouched run, and goes on from what was kept."""
     before = kept(command, folder)
     words = command.list_of_words()
-    has_outputs = command.program in ("mmcnb", "console") and command.targets and not command.kept
-    run(command, folder, words + ["--overwrite"] * bool(has_outputs and "--overwrite" not in words))
+    has_outputs = (
+        command.program in ("mmcnb", "console") and command.targets and not command.kept
+    )
+    run(
+        command,
+        folder,
+        words + ["--overwrite"] * bool(has_outputs and "--overwrite" not in words),
+    )
     after = kept(command, folder)
     assert after.items() >= before.items(), "finished work was lost, or done again"
-    assert len(after) == whole.n_kept, f"{len(after)} pieces of work are kept, not {whole.n_kept}"
+    assert len(after) == whole.n_kept, (
+        f"{len(after)} pieces of work are kept, not {whole.n_kept}"
+    )
     found = state(command, folder)
-    assert found == whole.after, f"the answer differs: {sorted(found.items() ^ whole.after.items())}"
+    assert found == whole.after, (
+        f"the answer differs: {sorted(found.items() ^ whole.after.items())}"
+    )
 
 
 def kept(command: Command, folder: Path) -> dict[str, Any]:
@@ -338,8 +398,12 @@ def kept(command: Command, folder: Path) -> dict[str, Any]:
     path = folder / command.kept
     if command.program == "benchmarks":
         lines = path.read_text().splitlines(keepends=True)[1:] if path.exists() else []
-        return {str(json.loads(line)["seed"]): line for line in lines if line.endswith("\n")}
-    return {entry.name: entry.stat().st_mtime_ns for entry in path.glob("passes/??????")}
+        return {
+            str(json.loads(line)["seed"]): line for line in lines if line.endswith("\n")
+        }
+    return {
+        entry.name: entry.stat().st_mtime_ns for entry in path.glob("passes/??????")
+    }
 
 
 def state(command: Command, folder: Path) -> dict[str, str]:
@@ -352,12 +416,20 @@ def judged(command: Command, whole: Untouched, folder: Path) -> dict[str, str]:
     found = {}
     if command.program == "benchmarks":  # its frame holds what is recorded so far
         frame = objectives(folder / "tiny.parquet")
-        assert set(frame) <= set(objectives(whole.folder.with_name("study") / "tiny.parquet")), f"{frame}"
+        assert set(frame) <= set(
+            objectives(whole.folder.with_name("study") / "tiny.parquet")
+        ), f"{frame}"
         return {"tiny.parquet": "new" if len(frame) == whole.n_kept else "old"}
     for name, digest in state(command, folder).items():
-        known = {whole.before[name]: "old", whole.after[name]: "new", "absent": "absent"}
+        known = {
+            whole.before[name]: "old",
+            whole.after[name]: "new",
+            "absent": "absent",
+        }
         assert digest in known, f"{name} is neither as it was nor whole"
-        assert digest != "absent" or whole.before[name] == "absent", f"{name} was there and is gone"
+        assert digest != "absent" or whole.before[name] == "absent", (
+            f"{name} was there and is gone"
+        )
         found[name] = known[digest]
     return found
 
@@ -365,7 +437,9 @@ def judged(command: Command, whole: Untouched, folder: Path) -> dict[str, str]:
 def left_behind(command: Command, folder: Path) -> set[str]:
     """What stands in a folder beside outputs and what a run goes on from."""
     wanted = {*command.targets, command.kept, "tiny.lock", "objectives.csv", "tiny"}
-    return {name for name in names_in(folder) - wanted if not name.startswith(".scratch-")}  # of a study
+    return {
+        name for name in names_in(folder) - wanted if not name.startswith(".scratch-")
+    }  # of a study
 
 
 def names_in(folder: Path) -> set[str]:
@@ -381,4 +455,6 @@ def clean(folder: Path, left: set[str]) -> None:
         assert forks().wait() == 0, f"{' '.join(words)}: {output_of(folder)}"
         unnamed = [name for name in left if name not in output_of(folder, "out")]
         assert not unnamed, f"{' '.join(words)} does not name {unnamed}"
-    assert names_in(folder) == beside, f"doctor --clean has left {names_in(folder) - beside}"
+    assert names_in(folder) == beside, (
+        f"doctor --clean has left {names_in(folder) - beside}"
+    )

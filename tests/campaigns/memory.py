@@ -71,7 +71,9 @@ def dense_block(number: int, columns: int, dtype: str = "float32") -> np.ndarray
     """Rows of some blobs, the same in each block but for a few columns."""
     y = np.arange(BLOCK) % BLOBS
     rows = (
-        np.random.default_rng(0).integers(0, 8, (64, columns)).astype(dtype)[np.arange(BLOCK) // BLOBS % 64]
+        np.random.default_rng(0)
+        .integers(0, 8, (64, columns))
+        .astype(dtype)[np.arange(BLOCK) // BLOBS % 64]
     )
     rows += (20 * y[:, None]).astype(dtype)
     noise = np.random.default_rng(number).integers(0, 8, (BLOCK, NOISY))
@@ -85,11 +87,14 @@ def sparse_block(number: int, columns: int, stored: int) -> Any:
 
     rng = np.random.default_rng(number % 4)
     step = columns // stored
-    place = np.arange(stored) * step + rng.integers(0, max(1, step // BLOBS), (BLOCK, 1))
+    place = np.arange(stored) * step + rng.integers(
+        0, max(1, step // BLOBS), (BLOCK, 1)
+    )
     place += (np.arange(BLOCK) % BLOBS * (step // BLOBS))[:, None]
     values = rng.integers(1, 8, (BLOCK, stored)).astype(np.float32)
     return csr_array(
-        (values.ravel(), place.ravel(), np.arange(0, BLOCK * stored + 1, stored)), (BLOCK, columns)
+        (values.ravel(), place.ravel(), np.arange(0, BLOCK * stored + 1, stored)),
+        (BLOCK, columns),
     )
 
 
@@ -102,42 +107,62 @@ def _write_few(path: Path, rows: int, columns: int) -> None:
 
 
 def _write_dense(
-    path: Path, mib: int, columns: int, dtype: str = "float32", chunk_rows: int | None = None
+    path: Path,
+    mib: int,
+    columns: int,
+    dtype: str = "float32",
+    chunk_rows: int | None = None,
 ) -> None:
     from mmcnb.stores import create_dense_store
 
     decoded = max(4, np.dtype(dtype).itemsize) * columns * BLOCK
-    with create_dense_store(path, columns, dtype=dtype, chunk_rows=chunk_rows) as writer:
+    with create_dense_store(
+        path, columns, dtype=dtype, chunk_rows=chunk_rows
+    ) as writer:
         for number in range(-(-mib * MIB // decoded)):
-            writer.append(dense_block(number, columns, dtype), y=np.arange(BLOCK) % BLOBS)
+            writer.append(
+                dense_block(number, columns, dtype), y=np.arange(BLOCK) % BLOBS
+            )
 
 
-def _write_sparse(path: Path, mib: int, columns: int, stored: int, chunk_values: int | None = None) -> None:
+def _write_sparse(
+    path: Path, mib: int, columns: int, stored: int, chunk_values: int | None = None
+) -> None:
     # Internal: chunks of few values make a small store like a large one.
     from mmcnb.stores import _write, create_csr_store
 
     blocks = -(-mib * MIB // (BLOCK * (8 * stored + 8)))
     with (
-        mock.patch.object(_write, "CSR_CHUNK_VALUES", chunk_values or _write.CSR_CHUNK_VALUES),
+        mock.patch.object(
+            _write, "CSR_CHUNK_VALUES", chunk_values or _write.CSR_CHUNK_VALUES
+        ),
         create_csr_store(path, columns) as writer,
     ):
         for number in range(blocks):
-            writer.append(sparse_block(number, columns, stored), y=np.arange(BLOCK) % BLOBS)
+            writer.append(
+                sparse_block(number, columns, stored), y=np.arange(BLOCK) % BLOBS
+            )
 
 
 STORES: dict[str, Callable[[Path], None]] = {
     "few": partial(_write_few, rows=3000, columns=16),
-    "short": partial(_write_dense, mib=64, columns=64),  # of what takes minutes for many rows
+    "short": partial(
+        _write_dense, mib=64, columns=64
+    ),  # of what takes minutes for many rows
     "narrow": partial(_write_dense, mib=520, columns=64),
     "dense": partial(_write_dense, mib=640, columns=256),
     "dense, small chunks": partial(_write_dense, mib=640, columns=256, chunk_rows=1000),
-    "dense, large chunks": partial(_write_dense, mib=640, columns=256, chunk_rows=2**15 + 1),
+    "dense, large chunks": partial(
+        _write_dense, mib=640, columns=256, chunk_rows=2**15 + 1
+    ),
     "dense, float64": partial(_write_dense, mib=800, columns=300, dtype="float64"),
     "dense, uint8": partial(_write_dense, mib=800, columns=300, dtype="uint8"),
     "dense, 2 GiB": partial(_write_dense, mib=2100, columns=1000),
     "wide": partial(_write_dense, mib=1000, columns=4000),
     "CSR": partial(_write_sparse, mib=520, columns=3000, stored=60),
-    "CSR, large chunks": partial(_write_sparse, mib=520, columns=3000, stored=60, chunk_values=WIDE_VALUES),
+    "CSR, large chunks": partial(
+        _write_sparse, mib=520, columns=3000, stored=60, chunk_values=WIDE_VALUES
+    ),
     "CSR, wide": partial(_write_sparse, mib=520, columns=30_000, stored=100),
 }
 
@@ -183,7 +208,10 @@ def table(form: str, folder: Path) -> Path:
         lines = [",".join(f"{value:.0f}" for value in row) for row in rows]
         if form == "libsvm":
             lines = [
-                " ".join(["1", *(f"{j + 1}:{value:.0f}" for j, value in enumerate(row))]) for row in rows
+                " ".join(
+                    ["1", *(f"{j + 1}:{value:.0f}" for j, value in enumerate(row))]
+                )
+                for row in rows
             ]
         text = ("\n".join(lines) + "\n").encode()
         with path.open("wb") as file:
@@ -198,23 +226,50 @@ def table(form: str, folder: Path) -> Path:
 
 _LINEAR, _KERNEL = "CPMMC(n_init=2)", "SparseKernelMMC(n_init=2)"
 _SQUARES, _MANY = "UnsupervisedRLS(3, n_init=2)", "CrammerSingerMMC(3, n_init=2)"
-_MEANS, _KERNELS = "KernelKMeans(3, n_init=2, max_iter=3)", "MultipleKernelClustering(n_init=2)"
+_MEANS, _KERNELS = (
+    "KernelKMeans(3, n_init=2, max_iter=3)",
+    "MultipleKernelClustering(n_init=2)",
+)
 _FRONT = "MaximumMarginClustering(3, kernel='rbf')"
 _EVOLUTION = "EvolutionaryMMC(n_init=2, max_generations=50)"
 _GRAPH = "MaximumMarginClustering(kernel='graph', n_nodes=4000)"
-_DEFAULT, _COSINE = "MaximumMarginClustering()", "MaximumMarginClustering(metric='cosine')"
-_MATRIX, _EXACT = "KernelCPMMC(n_init=2)", "MultipleKernelClustering(n_init=2, basis='exact')"
+_DEFAULT, _COSINE = (
+    "MaximumMarginClustering()",
+    "MaximumMarginClustering(metric='cosine')",
+)
+_MATRIX, _EXACT = (
+    "KernelCPMMC(n_init=2)",
+    "MultipleKernelClustering(n_init=2, basis='exact')",
+)
 _PAPER = "SparseKernelMMC(n_init=2, basis='paper', gamma='mean')"
 _TWO, _NOISE = "MaximumMarginClustering(2)", "MaximumMarginClustering(noise='auto')"
 
 CASES = [
     # every estimator, on dense and on sparse rows
-    *(Case("fit", 512, "narrow", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)),
-    *(Case("fit", 576, "dense", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)),
-    *(Case("fit", 640, "CSR", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)),
-    *(Case("fit", 1024, "CSR, wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)),
-    *(Case("fit", 1024, "wide", one) for one in (_LINEAR, _KERNEL, _SQUARES, _MANY, _KERNELS)),
-    *(Case("fit", 1024, "dense", one) for one in (_FRONT, _EVOLUTION, _GRAPH, _DEFAULT, _TWO, _NOISE)),
+    *(
+        Case("fit", 512, "narrow", one)
+        for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)
+    ),
+    *(
+        Case("fit", 576, "dense", one)
+        for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)
+    ),
+    *(
+        Case("fit", 640, "CSR", one)
+        for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _MANY, _KERNELS)
+    ),
+    *(
+        Case("fit", 1024, "CSR, wide", one)
+        for one in (_LINEAR, _KERNEL, _SQUARES, _MEANS, _EVOLUTION)
+    ),
+    *(
+        Case("fit", 1024, "wide", one)
+        for one in (_LINEAR, _KERNEL, _SQUARES, _MANY, _KERNELS)
+    ),
+    *(
+        Case("fit", 1024, "dense", one)
+        for one in (_FRONT, _EVOLUTION, _GRAPH, _DEFAULT, _TWO, _NOISE)
+    ),
     Case("fit", 1024, "CSR", _FRONT),
     *(Case("fit", 1024, "CSR", one) for one in (_GRAPH, _DEFAULT, _COSINE)),
     Case("fit", 1024, "CSR, wide", _MANY),
@@ -223,9 +278,20 @@ CASES = [
     Case("fit", 640, "dense, small chunks", _KERNEL, 1),
     Case("fit", 640, "dense, large chunks", _KERNEL),
     Case("fit", 640, "CSR, large chunks", _SQUARES),
-    Case("fit", 768, "dense, float64", "UnsupervisedRLS(3, n_init=2, scale='standard')"),
-    Case("fit", 768, "dense, uint8", "CPMMC(n_init=2, scale='standard')", weighted=True),
-    Case("fit", 640, "CSR", "SparseKernelMMC(n_init=2, scale='standard')", 1, weighted=True),
+    Case(
+        "fit", 768, "dense, float64", "UnsupervisedRLS(3, n_init=2, scale='standard')"
+    ),
+    Case(
+        "fit", 768, "dense, uint8", "CPMMC(n_init=2, scale='standard')", weighted=True
+    ),
+    Case(
+        "fit",
+        640,
+        "CSR",
+        "SparseKernelMMC(n_init=2, scale='standard')",
+        1,
+        weighted=True,
+    ),
     Case("fit", 2048, "dense, 2 GiB", _SQUARES),
     Case("fit", 1536, "dense, 2 GiB", _KERNEL, 1),
     Case("fit", 400, "narrow", _KERNEL, 1),
@@ -237,13 +303,19 @@ CASES = [
     Case("predict", 512, "narrow", _MEANS, 1),
     Case("decision_function", 512, "dense, small chunks", _KERNEL),
     Case("decision_function", 512, "CSR, large chunks", _LINEAR),
-    *(Case(action, 768, "dense", _NOISE) for action in ("predict", "layers", "score_outliers")),
+    *(
+        Case(action, 768, "dense", _NOISE)
+        for action in ("predict", "layers", "score_outliers")
+    ),
     Case("layers", 768, "CSR", _DEFAULT),
     # everything else that reads rows
     *(Case("convert", 512, form) for form in ("csv", "npy", "parquet", "libsvm")),
     Case("convert", 512, "dense, large chunks"),
     # many threads, of which as many run as the limit leaves room for
-    *(Case(action, 640, "dense, large chunks", _DEFAULT, 16) for action in ("explain", "report", "update")),
+    *(
+        Case(action, 640, "dense, large chunks", _DEFAULT, 16)
+        for action in ("explain", "report", "update")
+    ),
     Case("predict", 640, "dense, large chunks", _KERNEL, 64),
     Case("predict_proba", 640, "dense, large chunks", _DEFAULT, 64),
     Case("explain", 1024, "wide", _DEFAULT, 8),
@@ -252,13 +324,22 @@ CASES = [
     Case("fit", 640, "dense, large chunks", _LINEAR, 64),
     # limits that are refused: what is named instead is enough
     *(Case("fit", REFUSED, "narrow", one) for one in (_LINEAR, _KERNEL, _SQUARES)),
-    *(Case("fit", REFUSED, "short", one) for one in (_MANY, _MEANS, _KERNELS, _EVOLUTION, _FRONT)),
+    *(
+        Case("fit", REFUSED, "short", one)
+        for one in (_MANY, _MEANS, _KERNELS, _EVOLUTION, _FRONT)
+    ),
     *(Case("fit", REFUSED, "short", one) for one in (_GRAPH, _DEFAULT)),
     *(Case("fit", REFUSED, "few", one) for one in (_MATRIX, _EXACT, _PAPER, _DEFAULT)),
-    *(Case(action, REFUSED, "narrow", _DEFAULT) for action in ("predict", "explain", "report", "update")),
+    *(
+        Case(action, REFUSED, "narrow", _DEFAULT)
+        for action in ("predict", "explain", "report", "update")
+    ),
     *(Case(action, REFUSED, "wide", _LINEAR, 64) for action in ("predict", "explain")),
     Case("decision_function", REFUSED, "CSR, large chunks", _LINEAR),
-    *(Case("convert", REFUSED, form) for form in ("csv", "npy", "parquet", "libsvm", "narrow")),
+    *(
+        Case("convert", REFUSED, form)
+        for form in ("csv", "npy", "parquet", "libsvm", "narrow")
+    ),
     Case("verify", 0, "dense"),
     Case("verify", 0, "CSR, large chunks"),
     Case("score", 0, "dense"),
@@ -273,7 +354,9 @@ def make(estimator: str, **parameters: Any) -> Any:
     import mmcnb
 
     names = {name: getattr(mmcnb, name) for name in mmcnb.__all__}
-    return eval(estimator, names).set_params(random_state=0, **parameters)  # our own text
+    return eval(estimator, names).set_params(
+        random_state=0, **parameters
+    )  # our own text
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
@@ -287,16 +370,31 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         from mmcnb._config import parse_bytes
 
         case = replace(case, limit=-(-parse_bytes(least[1]) // MIB))
-        facts = _run(case, folder) | {"answer": "refused, and within the limit that is named"}
+        facts = _run(case, folder) | {
+            "answer": "refused, and within the limit that is named"
+        }
         assert not facts["refused"], (
             f"{_told(case)}: the limit that is named is refused too: {facts['refused']}"
         )
-    limit, peak, planned = case.limit or WITHOUT_LIMIT, facts["peak"] / MIB, facts["planned"] / MIB
-    numbers = {"limit": limit, "peak": round(peak), "planned": round(planned), "cpu": facts["cpu"]}
+    limit, peak, planned = (
+        case.limit or WITHOUT_LIMIT,
+        facts["peak"] / MIB,
+        facts["planned"] / MIB,
+    )
+    numbers = {
+        "limit": limit,
+        "peak": round(peak),
+        "planned": round(planned),
+        "cpu": facts["cpu"],
+    }
     if planned:
         numbers["headroom"] = round(planned / peak, 2)
-    assert peak <= limit, f"{_told(case)}: {peak:.0f} MiB at a limit of {limit} ({planned:.0f} planned)"
-    assert not planned or peak <= planned, f"{_told(case)}: {peak:.0f} MiB where {planned:.0f} were planned"
+    assert peak <= limit, (
+        f"{_told(case)}: {peak:.0f} MiB at a limit of {limit} ({planned:.0f} planned)"
+    )
+    assert not planned or peak <= planned, (
+        f"{_told(case)}: {peak:.0f} MiB where {planned:.0f} were planned"
+    )
     return {"answer": "within", **facts, **asdict(case), **numbers}
 
 
@@ -313,7 +411,9 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     if ACTIONS[case.action] is _predict:
         given["model"] = str(model(case.rows, case.estimator))
     command = [sys.executable, "-m", "tests.campaigns.memory", json.dumps(given)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise AssertionError(f"{_told(case)}: {done.stderr.strip()[-600:]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -337,7 +437,12 @@ def _child(given: dict[str, Any]) -> dict[str, Any]:
         planned = _silently(lambda: ACTIONS[case.action](case, given)) or 0
     except InputError as error:
         refused = str(error)
-    return {"planned": planned, "refused": refused, "peak": peak_memory(), "cpu": round(process_time(), 1)}
+    return {
+        "planned": planned,
+        "refused": refused,
+        "peak": peak_memory(),
+        "cpu": round(process_time(), 1),
+    }
 
 
 def _cap(limit: int) -> None:
@@ -371,7 +476,9 @@ def _fit(case: Case, given: dict[str, Any]) -> int:
 def _predict(case: Case, given: dict[str, Any]) -> None:
     import mmcnb
 
-    estimator = mmcnb.load(given["model"]).set_params(memory_limit=case.limit * MIB, n_jobs=case.threads)
+    estimator = mmcnb.load(given["model"]).set_params(
+        memory_limit=case.limit * MIB, n_jobs=case.threads
+    )
     if case.action == "predict":
         estimator.predict(given["rows"], out=given["out"])
     elif case.action == "layers":
@@ -390,7 +497,13 @@ def _command(case: Case, given: dict[str, Any]) -> None:
     from mmcnb.stores import convert
 
     if case.action == "convert":
-        convert(given["rows"], given["out"], memory_limit=case.limit * MIB, progress=False, overwrite=True)
+        convert(
+            given["rows"],
+            given["out"],
+            memory_limit=case.limit * MIB,
+            progress=False,
+            overwrite=True,
+        )
         return
     words = [given["rows"]]
     if case.action == "score":

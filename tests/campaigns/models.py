@@ -30,12 +30,21 @@ import mmcnb
 # Internal: the peak is measured as the library measures it.
 from mmcnb._machine import peak_memory
 from mmcnb.features.model import read_model, write_model
-from tests.campaigns.hostile import ARRAY_CHANGES, MOST_GROWTH, answer_of, peak_from_here, spoil
+from tests.campaigns.hostile import (
+    ARRAY_CHANGES,
+    MOST_GROWTH,
+    answer_of,
+    peak_from_here,
+    spoil,
+)
 
 TRIES = 5000
 CI_TRIES = 50
 SECONDS = 90  # the first try of a process fits models of all forms
-COPIES, SPARE = 20, 8 * 2**20  # bytes that loading may take: those of the file so often, and some
+COPIES, SPARE = (
+    20,
+    8 * 2**20,
+)  # bytes that loading may take: those of the file so often, and some
 
 
 class Form(NamedTuple):
@@ -73,7 +82,9 @@ def table() -> Any:
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "flag": side == 1})
     frame["text"] = np.where(side == 1, "yes", "no")
     frame.loc[::9, "text"] = None
-    return frame.assign(day=pd.Timestamp("2024-03-01") + pd.to_timedelta(400 * side + X[:, 2], unit="D"))
+    return frame.assign(
+        day=pd.Timestamp("2024-03-01") + pd.to_timedelta(400 * side + X[:, 2], unit="D")
+    )
 
 
 def in_cells() -> np.ndarray:
@@ -83,7 +94,9 @@ def in_cells() -> np.ndarray:
 
 def graph(**given: Any) -> Any:
     """The default, by the vote of its nodes."""
-    return mmcnb.MaximumMarginClustering(kernel="graph", random_state=0, n_jobs=1, **given)
+    return mmcnb.MaximumMarginClustering(
+        kernel="graph", random_state=0, n_jobs=1, **given
+    )
 
 
 def updated() -> Any:
@@ -102,30 +115,50 @@ def numbered_like() -> Any:
 OWN = {"random_state": 0, "n_jobs": 1, "n_init": 1}
 FORMS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "graph": lambda: (graph(noise="auto"), rows()),
-    "scaled": lambda: (graph(scale={0: "log", 1: "standard"}), np.abs(rows(dtype="float32"))),
+    "scaled": lambda: (
+        graph(scale={0: "log", 1: "standard"}),
+        np.abs(rows(dtype="float32")),
+    ),
     "axes": lambda: (graph(n_clusters=2), rows(d=60, dtype="float32")),
     "cells": lambda: (graph(n_clusters=2, n_nodes=5000), in_cells()),
     "directions": lambda: (graph(n_clusters=2, metric="cosine"), directions()),
-    "unit rows": lambda: (graph(n_clusters=2, metric="cosine", noise=0.05), directions().toarray()),
+    "unit rows": lambda: (
+        graph(n_clusters=2, metric="cosine", noise=0.05),
+        directions().toarray(),
+    ),
     "table": lambda: (graph(), table()),
     "margin": lambda: (
-        mmcnb.MaximumMarginClustering(2, kernel="rbf", noise="auto", random_state=0, n_jobs=1),
+        mmcnb.MaximumMarginClustering(
+            2, kernel="rbf", noise="auto", random_state=0, n_jobs=1
+        ),
         rows(),
     ),
     "equal rows": lambda: (graph(), np.ones((50, 3))),
     "updated": lambda: (updated(), None),
     "numbered like": lambda: (numbered_like(), None),
     "linear": lambda: (mmcnb.CPMMC(**OWN), rows()),
-    "kernel": lambda: (mmcnb.SparseKernelMMC(n_landmarks=9, scale="standard", **OWN), rows(dtype="float32")),
+    "kernel": lambda: (
+        mmcnb.SparseKernelMMC(n_landmarks=9, scale="standard", **OWN),
+        rows(dtype="float32"),
+    ),
     "polynomial": lambda: (
         mmcnb.SparseKernelMMC(n_landmarks=9, kernel="poly", degree=2, **OWN),
         rows(dtype="float32"),
     ),
     "sparse basis": lambda: (mmcnb.SparseKernelMMC(n_landmarks=9, **OWN), wide()),
     "exact kernel": lambda: (mmcnb.KernelCPMMC(**OWN), rows(60)),
-    "several clusters": lambda: (mmcnb.CrammerSingerMMC(3, n_landmarks=9, **OWN), rows(360, 4, 3)),
-    "least squares": lambda: (mmcnb.UnsupervisedRLS(3, n_landmarks=9, **OWN), rows(360, 4, 3)),
-    "evolution": lambda: (mmcnb.EvolutionaryMMC(n_landmarks=9, random_state=0, n_jobs=1), rows()),
+    "several clusters": lambda: (
+        mmcnb.CrammerSingerMMC(3, n_landmarks=9, **OWN),
+        rows(360, 4, 3),
+    ),
+    "least squares": lambda: (
+        mmcnb.UnsupervisedRLS(3, n_landmarks=9, **OWN),
+        rows(360, 4, 3),
+    ),
+    "evolution": lambda: (
+        mmcnb.EvolutionaryMMC(n_landmarks=9, random_state=0, n_jobs=1),
+        rows(),
+    ),
     "k-means": lambda: (mmcnb.KernelKMeans(3, n_landmarks=9, **OWN), rows(360, 4, 3)),
     "several kernels": lambda: (
         mmcnb.MultipleKernelClustering(2, kernels=["linear", "rbf", "poly"], **OWN),
@@ -138,7 +171,9 @@ FORMS: dict[str, Callable[[], tuple[Any, Any]]] = {
 def wide() -> scipy.sparse.csr_array:
     """Sparse rows of so many columns that a basis is sparse too."""
     few = directions()
-    return scipy.sparse.csr_array((few.data, few.indices * 1000, few.indptr), (240, 40_000))
+    return scipy.sparse.csr_array(
+        (few.data, few.indices * 1000, few.indptr), (240, 40_000)
+    )
 
 
 @cache
@@ -160,15 +195,31 @@ def fitted(name: str) -> Form:
         estimator.save(path)
         found = Form(*read_model(path), path.stat().st_size, X)
         for one, question in QUESTIONS.items():
-            refused = answer_of(lambda question=question: question(mmcnb.load(path), X, Path(folder)))
-            assert refused != "refused" or one in ("update", "update far", "like"), f"{name} refuses {one}"
+            refused = answer_of(
+                lambda question=question: question(mmcnb.load(path), X, Path(folder))
+            )
+            assert refused != "refused" or one in ("update", "update far", "like"), (
+                f"{name} refuses {one}"
+            )
     return found
 
 
 # -- changes -----------------------------------------------------------------------------------
 
 
-ODD_FLOATS = (math.nan, math.inf, -math.inf, 0.0, -1.0, 1e308, -1e308, 1e-310, 1e30, 3e38, 0.5)
+ODD_FLOATS = (
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -1.0,
+    1e308,
+    -1e308,
+    1e-310,
+    1e30,
+    3e38,
+    0.5,
+)
 ODD_NUMBERS = (-1, 0, 1, 2, 977, 2**31 - 1, 2**31, 2**62, -(2**31), -(2**63), 2**63 - 1)
 
 
@@ -183,7 +234,9 @@ def entry(draw: random.Random, arrays: dict[str, np.ndarray]) -> str:
         value: Any = draw.choice(ODD_FLOATS)
     else:  # also numbers that are just in or just out of range
         sizes = [size for other in arrays.values() for size in other.shape]
-        value = draw.choice((*ODD_NUMBERS, *(draw.choice(sizes) + beyond for beyond in (-1, 0, 1))))
+        value = draw.choice(
+            (*ODD_NUMBERS, *(draw.choice(sizes) + beyond for beyond in (-1, 0, 1)))
+        )
     array[place] = np.array([value]).astype(array.dtype)[0]
     return f"{name}{list(place)} is {value}"
 
@@ -203,7 +256,9 @@ def order(draw: random.Random, arrays: dict[str, np.ndarray]) -> str:
         "reversed": lambda: array[::-1],
         "transposed": lambda: array.T,
         "equal": lambda: np.full_like(array, array.flat[0]) if array.size else array,
-        "shuffled": lambda: np.random.default_rng(draw.randrange(2**32)).permutation(array),
+        "shuffled": lambda: np.random.default_rng(draw.randrange(2**32)).permutation(
+            array
+        ),
         "less": lambda: array[..., :-1],
         "more": lambda: np.append(array, array[..., -1:], axis=-1),
         "first": lambda: array[:1],
@@ -223,20 +278,26 @@ def exchanged(draw: random.Random, arrays: dict[str, np.ndarray]) -> str:
     if draw.random() < 0.3:
         del arrays[name]
         return f"no {name}"
-    others = arrays if draw.random() < 0.5 else draw.choice(list(forms().values())).arrays
+    others = (
+        arrays if draw.random() < 0.5 else draw.choice(list(forms().values())).arrays
+    )
     other = draw.choice(sorted(others))
     arrays[name if draw.random() < 0.7 else other] = others[other]
     return f"{name}: {other}"
 
 
-def changed(draw: random.Random, found: Form) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
+def changed(
+    draw: random.Random, found: Form
+) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
     """What was changed, and header and arrays with one or two changes."""
     header, arrays = copy.deepcopy(found.header), dict(found.arrays)
     told = []
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(draw.choice((1, 1, 1, 2))):
-            change = draw.choice((entry, entry, entry, whole, order, exchanged, None, None, None))
+            change = draw.choice(
+                (entry, entry, entry, whole, order, exchanged, None, None, None)
+            )
             told.append(spoil(draw, header) if change is None else change(draw, arrays))
     if draw.random() < 0.9:
         header.pop("arrays", None)  # the list of names is right again
@@ -259,7 +320,9 @@ def labels_in_range(labels: np.ndarray, model: Any, n: int) -> None:
     least = -1 if graph is not None and graph.threshold < np.inf else 0
     assert labels.shape == (n,), "labels of other rows"
     assert labels.dtype == np.int32, f"labels are {labels.dtype}"
-    assert least <= labels.min() <= labels.max() < max(2, np.size(offset)), "labels of no cluster"
+    assert least <= labels.min() <= labels.max() < max(2, np.size(offset)), (
+        "labels of no cluster"
+    )
 
 
 def predict(model: Any, X: Any, folder: Path) -> None:
@@ -292,7 +355,9 @@ def tree(model: Any, X: Any, folder: Path) -> None:
         return
     linkage, pieces = model.linkage_, model.piece_of_node_
     c = linkage.shape[0] + 1
-    assert c == 1 or scipy.cluster.hierarchy.is_valid_linkage(linkage), "linkage_ is no linkage"
+    assert c == 1 or scipy.cluster.hierarchy.is_valid_linkage(linkage), (
+        "linkage_ is no linkage"
+    )
     assert 0 <= pieces.min() <= pieces.max() < c, "piece_of_node_ is out of range"
     for k in {1, min(2, c), c}:
         labels = model.labels_at(X, k)
@@ -319,7 +384,9 @@ def explain(model: Any, X: Any, folder: Path) -> None:
 
 def report(model: Any, X: Any, folder: Path) -> None:
     model.write_report(X, folder / "page.html")
-    assert (folder / "page.html").read_text(encoding="utf-8").endswith("</html>\n"), "a page that is cut"
+    assert (folder / "page.html").read_text(encoding="utf-8").endswith("</html>\n"), (
+        "a page that is cut"
+    )
     (folder / "page.html").unlink()
 
 
@@ -355,7 +422,9 @@ def again(model: Any, X: Any, folder: Path) -> None:
     """Saved and loaded once more it gives the same labels."""
     model.save(folder / "again")
     other = mmcnb.load(folder / "again")
-    assert other.predict(X).tobytes() == model.predict(X).tobytes(), "other labels after save and load"
+    assert other.predict(X).tobytes() == model.predict(X).tobytes(), (
+        "other labels after save and load"
+    )
 
 
 def has_nodes(model: Any) -> bool:
@@ -388,8 +457,15 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     draw, name = random.Random(seed), list(FORMS)[seed % len(FORMS)]
     found = forms()[name]
     what, header, arrays = changed(draw, found)
-    asked = ["predict", *draw.sample([*QUESTIONS][1:-1], 4), *(["report"] if draw.random() < 0.1 else [])]
-    path, facts = folder / "model", {"form": name, "what": what, "asked": " ".join(asked)}
+    asked = [
+        "predict",
+        *draw.sample([*QUESTIONS][1:-1], 4),
+        *(["report"] if draw.random() < 0.1 else []),
+    ]
+    path, facts = (
+        folder / "model",
+        {"form": name, "what": what, "asked": " ".join(asked)},
+    )
     write_model(path, header, arrays)
     before = peak_from_here()
     with warnings.catch_warnings():
@@ -407,7 +483,13 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
             raise
     growth = peak_memory() - before
     assert growth < MOST_GROWTH, f"{facts}: memory grew by {growth >> 20} MiB"
-    answer = "refused" if loaded == "refused" else "refused later" if "refused" in answers else "answered"
+    answer = (
+        "refused"
+        if loaded == "refused"
+        else "refused later"
+        if "refused" in answers
+        else "answered"
+    )
     return facts | {"answer": answer}
 
 
@@ -419,4 +501,6 @@ def loading(path: Path, n_bytes: int) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < COPIES * n_bytes + SPARE, f"loading took {peak:,} bytes for a file of {n_bytes:,}"
+    assert peak < COPIES * n_bytes + SPARE, (
+        f"loading took {peak:,} bytes for a file of {n_bytes:,}"
+    )

@@ -73,9 +73,13 @@ def inputs() -> list[Path]:
     for number in range(MOST):
         folder, rng = top / str(number), np.random.default_rng(number)
         folder.mkdir()
-        X = rng.normal(size=(300 + number, 3)) + 4 * (rng.random((300 + number, 1)) < 0.5)
+        X = rng.normal(size=(300 + number, 3)) + 4 * (
+            rng.random((300 + number, 1)) < 0.5
+        )
         np.save(folder / "rows.npy", X)
-        scipy.sparse.save_npz(folder / "rows.npz", scipy.sparse.csr_array(np.where(X > 0.5, X, 0)))
+        scipy.sparse.save_npz(
+            folder / "rows.npz", scipy.sparse.csr_array(np.where(X > 0.5, X, 0))
+        )
         mmcnb.stores.convert(folder / "rows.npy", folder / "rows.zarr", progress=False)
         fitted = mmcnb.CPMMC(C=3.0 + number, random_state=0).fit(folder / "rows.zarr")
         fitted.save(folder / "model")
@@ -86,25 +90,36 @@ def inputs() -> list[Path]:
 # -- processes -------------------------------------------------------------------------------------
 
 
-def race(jobs: list[Any], rng: np.random.Generator, folder: Path, apart: float) -> list[tuple[int, str]]:
+def race(
+    jobs: list[Any], rng: np.random.Generator, folder: Path, apart: float
+) -> list[tuple[int, str]]:
     """Run functions in processes that begin together; the exit code of each, and what it said."""
     context: Any = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     go = context.Event()
     with tempfile.TemporaryDirectory(prefix="races-said-") as said:
         told = [Path(said, str(number)) for number in range(len(jobs))]
-        pauses = [(float(rng.uniform(0, apart)), float(rng.choice([0.0, 0.05]))) for _ in jobs]
+        pauses = [
+            (float(rng.uniform(0, apart)), float(rng.choice([0.0, 0.05]))) for _ in jobs
+        ]
         given = zip(jobs, pauses, told, strict=True)
-        processes = [context.Process(target=_run, args=(go, str(folder), *one)) for one in given]
+        processes = [
+            context.Process(target=_run, args=(go, str(folder), *one)) for one in given
+        ]
         for process in processes:
             process.start()
         go.set()
         for process in processes:
             process.join()
-        return [(process.exitcode, path.read_text()) for process, path in zip(processes, told, strict=True)]
+        return [
+            (process.exitcode, path.read_text())
+            for process, path in zip(processes, told, strict=True)
+        ]
 
 
-def _run(go: Any, folder: str, job: Any, pauses: tuple[float, float], said: Path) -> None:
+def _run(
+    go: Any, folder: str, job: Any, pauses: tuple[float, float], said: Path
+) -> None:
     with said.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -140,8 +155,15 @@ def _save(model: str, target: str) -> None:
 
 
 def _study(first: int) -> None:
-    runs = pd.DataFrame([benchmarks.run.Run("rings", "guess", seed) for seed in range(first, first + RUNS)])
-    with benchmarks.journal.Journal("study", benchmarks.run.Options(Path()), "of today") as journal:
+    runs = pd.DataFrame(
+        [
+            benchmarks.run.Run("rings", "guess", seed)
+            for seed in range(first, first + RUNS)
+        ]
+    )
+    with benchmarks.journal.Journal(
+        "study", benchmarks.run.Options(Path()), "of today"
+    ) as journal:
         journal.results(runs, _guess)
 
 
@@ -157,11 +179,17 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """One race."""
     rng = np.random.default_rng(seed)
     kind, overwrite = KINDS[seed % len(KINDS)], bool(seed // len(KINDS) % 2)
-    return {"kind": kind.__name__, "overwrite": overwrite} | kind(rng, folder, overwrite)
+    return {"kind": kind.__name__, "overwrite": overwrite} | kind(
+        rng, folder, overwrite
+    )
 
 
 def outputs(
-    rng: np.random.Generator, folder: Path, overwrite: bool, words: list[list[Any]], made: set[str]
+    rng: np.random.Generator,
+    folder: Path,
+    overwrite: bool,
+    words: list[list[Any]],
+    made: set[str],
 ) -> dict[str, Any]:
     """Race commands for outputs: who won, and whether the others were refused and nothing else is left."""
     more = ["--overwrite"] if overwrite else []
@@ -172,11 +200,18 @@ def outputs(
         assert "Traceback" not in said, said
         if code == 2:
             assert said.count("\n") == 1, f"a loser said more than a sentence: {said}"
-            assert "is being written by another process" in said or "exists already" in said, said
+            assert (
+                "is being written by another process" in said
+                or "exists already" in said
+            ), said
     assert winners if overwrite else len(winners) == 1, f"won: {winners}, ended: {ends}"
     left = {path.name for path in folder.iterdir()}
     assert left == made, f"there are {sorted(left)} and not {sorted(made)}"
-    return {"processes": len(words), "answer": f"{len(winners)} won", "winners": winners}
+    return {
+        "processes": len(words),
+        "answer": f"{len(winners)} won",
+        "winners": winners,
+    }
 
 
 def contestants(rng: np.random.Generator) -> list[Path]:
@@ -230,67 +265,112 @@ def fit(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, An
     owner = owner_of(len(found))
     assert owner in row["winners"]
     modelled = int(mmcnb.load(folder / "model").C) - 3
-    assert modelled == owner, f"the model is of process {modelled}, the labels are of {owner}"
-    assert np.array_equal(found, np.load(inputs()[owner] / "labels.npy")), "labels differ"
+    assert modelled == owner, (
+        f"the model is of process {modelled}, the labels are of {owner}"
+    )
+    assert np.array_equal(found, np.load(inputs()[owner] / "labels.npy")), (
+        "labels differ"
+    )
     return row
 
 
 def predict(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:
     """Labels as a table or as an array."""
     labels = f"labels.{rng.choice(['csv', 'parquet', 'zarr'])}"
-    words = [["predict", one / "model", one / "rows.zarr", "--labels", labels] for one in contestants(rng)]
+    words = [
+        ["predict", one / "model", one / "rows.zarr", "--labels", labels]
+        for one in contestants(rng)
+    ]
     row = outputs(rng, folder, overwrite, words, {labels})
     found = read_values(folder / labels)
     owner = owner_of(len(found))
     assert owner in row["winners"]
-    assert np.array_equal(found, np.load(inputs()[owner] / "labels.npy")), "labels differ"
+    assert np.array_equal(found, np.load(inputs()[owner] / "labels.npy")), (
+        "labels differ"
+    )
     return row
 
 
 def save(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:
     """Models that are saved over each other, again and again."""
     sources = contestants(rng)
-    ends = race([(_save, str(one / "model"), "model") for one in sources], rng, folder, apart=0.02)
+    ends = race(
+        [(_save, str(one / "model"), "model") for one in sources],
+        rng,
+        folder,
+        apart=0.02,
+    )
     assert [code for code, _ in ends] == [0] * len(sources), ends
     assert [path.name for path in folder.iterdir()] == ["model"]
     owner = int(mmcnb.load(folder / "model").C) - 3
-    assert (folder / "model").read_bytes() == (inputs()[owner] / "model").read_bytes(), "the model differs"
+    assert (folder / "model").read_bytes() == (
+        inputs()[owner] / "model"
+    ).read_bytes(), "the model differs"
     return {"processes": len(sources), "answer": "all won"}
 
 
-def checkpoint(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:
+def checkpoint(
+    rng: np.random.Generator, folder: Path, overwrite: bool
+) -> dict[str, Any]:
     """One fit in several processes with one checkpoint: one at a time, and all answers alike."""
     numbers = range(int(rng.integers(2, MOST + 1)))
     jobs = [_checkpointed(number, overwrite) for number in numbers]
     ends = race(jobs, rng, folder, apart=0.05)
     winners = [number for number in numbers if ends[number][0] == 0]
     for code, said in ends:
-        assert code == 0 or (code == 2 and "is in use by another fit" in said and said.count("\n") == 1), said
+        assert code == 0 or (
+            code == 2 and "is in use by another fit" in said and said.count("\n") == 1
+        ), said
     assert winners, f"each refused the other: {ends}"
-    made = {"run"} | {one for number in winners for one in (f"model{number}", f"labels{number}.csv")}
-    assert {path.name for path in folder.iterdir()} == made, sorted(path.name for path in folder.iterdir())
+    made = {"run"} | {
+        one for number in winners for one in (f"model{number}", f"labels{number}.csv")
+    }
+    assert {path.name for path in folder.iterdir()} == made, sorted(
+        path.name for path in folder.iterdir()
+    )
     ((code, said),) = race([_checkpointed(MOST, overwrite)], rng, folder, apart=0)
     assert code == 0, said
     wanted = np.load(inputs()[0] / "labels.npy")
     for number in (*winners, MOST):
         assert np.array_equal(read_values(folder / f"labels{number}.csv"), wanted)
-    return {"processes": len(numbers), "answer": "one won" if len(winners) == 1 else "all won"}
+    return {
+        "processes": len(numbers),
+        "answer": "one won" if len(winners) == 1 else "all won",
+    }
 
 
 def _checkpointed(number: int, overwrite: bool) -> tuple[Any, ...]:
-    words = ["--model", f"model{number}", "--labels", f"labels{number}.csv", "--checkpoint", "run"]
+    words = [
+        "--model",
+        f"model{number}",
+        "--labels",
+        f"labels{number}.csv",
+        "--checkpoint",
+        "run",
+    ]
     return command(
-        "fit", inputs()[0] / "rows.zarr", *words, *METHOD, "--set", "C=3", *["--overwrite"] * overwrite
+        "fit",
+        inputs()[0] / "rows.zarr",
+        *words,
+        *METHOD,
+        "--set",
+        "C=3",
+        *["--overwrite"] * overwrite,
     )
 
 
 def journal(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:
     """Runs of a study, some of them asked for by several processes."""
-    firsts = [int(first) for first in rng.integers(0, 2 * RUNS, int(rng.integers(2, MOST + 1)))]
+    firsts = [
+        int(first)
+        for first in rng.integers(0, 2 * RUNS, int(rng.integers(2, MOST + 1)))
+    ]
     ends = race([(_study, first) for first in firsts], rng, folder, apart=0.05)
     assert [code for code, _ in ends] == [0] * len(firsts), ends
     wanted = {seed for first in firsts for seed in range(first, first + RUNS)}
-    header, *lines = [json.loads(line) for line in (folder / "study.jsonl").read_text().splitlines()]
+    header, *lines = [
+        json.loads(line) for line in (folder / "study.jsonl").read_text().splitlines()
+    ]
     assert "format" in header, "the journal does not begin with its header"
     assert {line["seed"] for line in lines} == wanted, "runs are lost"
     assert len({json.dumps(line["found"]["error"]) for line in lines}) == len(wanted)
@@ -301,11 +381,17 @@ def journal(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str
     return {"processes": len(firsts), "answer": "nothing lost"}
 
 
-def compile_cache(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:
+def compile_cache(
+    rng: np.random.Generator, folder: Path, overwrite: bool
+) -> dict[str, Any]:
     """Compile small routines in a cache that is empty, or cannot be written, or by default without a home."""
     state = str(rng.choice(["empty", "empty", "closed", "no home"]))
     (folder / "kernels.py").write_text(KERNELS)
-    environment = {name: value for name, value in os.environ.items() if name != "HOME" or state != "no home"}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "HOME" or state != "no home"
+    }
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, sys.path)])
     environment["NUMBA_CACHE_DIR"] = str(folder / "cache")
     if state == "closed":
@@ -326,8 +412,25 @@ def compile_cache(rng: np.random.Generator, folder: Path, overwrite: bool) -> di
 def _python(environment: dict[str, str], *words: str) -> "subprocess.Popen[str]":
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, "-c", *words], env=environment, stdout=pipe, stderr=pipe, text=True
+        [sys.executable, "-c", *words],
+        env=environment,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
     )
 
 
-KINDS = (convert, fit, predict, fit, convert, save, checkpoint, predict, journal, fit, convert, compile_cache)
+KINDS = (
+    convert,
+    fit,
+    predict,
+    fit,
+    convert,
+    save,
+    checkpoint,
+    predict,
+    journal,
+    fit,
+    convert,
+    compile_cache,
+)

@@ -34,16 +34,36 @@ SECONDS = 90
 NAMES = tuple(kernels.__all__)
 CSR = "data", "indices", "indptr"
 ODD_SCALARS: tuple[Any, ...] = (
-    *(None, "1", [1], True, -1, 0, 1, 2, 7, 40, 1.5, 2**63, 10**30, np.float32(0.5), np.int8(3)),
+    *(
+        None,
+        "1",
+        [1],
+        True,
+        -1,
+        0,
+        1,
+        2,
+        7,
+        40,
+        1.5,
+        2**63,
+        10**30,
+        np.float32(0.5),
+        np.int8(3),
+    ),
     *(np.array(1.0), np.bool_(True), 1j, *ODD_FLOATS),
 )
 MADE = {  # by name, arrays in place of one another
     "empty": lambda array: array[:0],
     "rows alone": lambda array: array[..., :0],
     "strided": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
-    "read-only": lambda array: np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape),
+    "read-only": lambda array: np.frombuffer(array.tobytes(), array.dtype).reshape(
+        array.shape
+    ),
     "unaligned": lambda array: (
-        np.frombuffer(b"x" + array.tobytes(), np.uint8)[1:].view(array.dtype).reshape(array.shape)
+        np.frombuffer(b"x" + array.tobytes(), np.uint8)[1:]
+        .view(array.dtype)
+        .reshape(array.shape)
     ),
     "masked": np.ma.masked_array,
     "list": lambda array: array.tolist(),
@@ -59,7 +79,10 @@ def between_guards(array: np.ndarray, at_end: bool) -> np.ndarray:
     memory = mmap.mmap(-1, length + 2 * page)
     first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for guard in (first, first + page + length):
-        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
+        assert (
+            ctypes.CDLL(None).mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0)
+            == 0
+        )
     start = page + (length - n_bytes if at_end else 0)
     copy = np.frombuffer(memory, array.dtype, array.size, start).reshape(array.shape)
     copy[...] = array
@@ -71,7 +94,11 @@ def placed(given: dict[str, Any], at_end: bool) -> dict[str, Any]:
     """Arguments whose arrays lie between guards; others as they are."""
 
     def one(value: Any) -> Any:
-        if type(value) is not np.ndarray or value.dtype.hasobject or not sys.platform.startswith("linux"):
+        if (
+            type(value) is not np.ndarray
+            or value.dtype.hasobject
+            or not sys.platform.startswith("linux")
+        ):
             return value
         is_plain = value.flags.c_contiguous and value.flags.aligned
         return between_guards(value, at_end) if is_plain else value
@@ -81,7 +108,9 @@ def placed(given: dict[str, Any], at_end: bool) -> dict[str, Any]:
 
 def changed(draw: random.Random, given: dict[str, Any]) -> str:
     """Change one argument, and say how."""
-    found = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+    found = {
+        name: value for name, value in given.items() if isinstance(value, np.ndarray)
+    }
     arrays = {name: value for name, value in found.items() if not value.dtype.hasobject}
     others = sorted(set(given) - set(arrays) - {"n_features"})
     if others and draw.random() < 0.3:
@@ -105,34 +134,57 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     draw, name = random.Random(seed), NAMES[seed % len(NAMES)]
     routine = getattr(kernels, name)
     is_sparse = name in BY_ROWS and draw.random() < 0.4
-    given = good_arguments(name, draw.randrange(1000), draw.choice(("float32", "float64")), sparse=is_sparse)
+    given = good_arguments(
+        name,
+        draw.randrange(1000),
+        draw.choice(("float32", "float64")),
+        sparse=is_sparse,
+    )
     first = next(iter(given))
     if is_sparse:
-        given = {**dict(zip(CSR, given[first][:3], strict=True)), "n_features": given.pop(first)[3], **given}
+        given = {
+            **dict(zip(CSR, given[first][:3], strict=True)),
+            "n_features": given.pop(first)[3],
+            **given,
+        }
     what = "; ".join(changed(draw, given) for _ in range(draw.choice((1, 1, 2))))
     facts = {"routine": name, "csr": is_sparse, "what": what}
 
     def call(arguments: dict[str, Any]) -> Any:
         if is_sparse:
-            block = CSRBlock(*(arguments[part] for part in CSR), arguments["n_features"])
-            others = {key: value for key, value in arguments.items() if key not in (*CSR, "n_features")}
+            block = CSRBlock(
+                *(arguments[part] for part in CSR), arguments["n_features"]
+            )
+            others = {
+                key: value
+                for key, value in arguments.items()
+                if key not in (*CSR, "n_features")
+            }
             return routine(**{first: block, **others})
         return routine(**arguments)
 
     try:
         with warnings.catch_warnings(action="error"):
-            answers = [judged(routine, call, placed(given, at_end)) for at_end in (True, False)]
+            answers = [
+                judged(routine, call, placed(given, at_end)) for at_end in (True, False)
+            ]
     except Exception as error:
         error.add_note(str(facts))
         raise
-    assert answers[0] == answers[1], f"{facts}: answers depend on what lies beside the arrays"
+    assert answers[0] == answers[1], (
+        f"{facts}: answers depend on what lies beside the arrays"
+    )
     return facts | {"answer": "refused" if isinstance(answers[0], str) else "computed"}
 
 
 def judged(routine: Any, call: Callable[[Any], Any], given: dict[str, Any]) -> Any:
     """The sentence that refuses, which names an argument; or the bytes that come out."""
     found: list[Any] = []
-    before = {name: value.tobytes() for name, value in given.items() if isinstance(value, np.ndarray)}
+    before = {
+        name: value.tobytes()
+        for name, value in given.items()
+        if isinstance(value, np.ndarray)
+    }
     said = ""
 
     def ask() -> None:
@@ -144,11 +196,17 @@ def judged(routine: Any, call: Callable[[Any], Any], given: dict[str, Any]) -> A
             raise
 
     refused = answer_of(ask) == "refused"
-    written = {name for name, kind in routine.takes.items() if getattr(kind, "written", False)}
+    written = {
+        name for name, kind in routine.takes.items() if getattr(kind, "written", False)
+    }
     stay = set(before) - (set() if refused else written)
-    assert all(given[name].tobytes() == before[name] for name in stay), "an argument was overwritten"
+    assert all(given[name].tobytes() == before[name] for name in stay), (
+        "an argument was overwritten"
+    )
     if refused:
-        assert any(name in said for name in (*routine.takes, *CSR)), f"no argument is named: {said}"
+        assert any(name in said for name in (*routine.takes, *CSR)), (
+            f"no argument is named: {said}"
+        )
         return said
     given_back = found[0] if isinstance(found[0], tuple) else found
     results = [*given_back, *(given[name] for name in sorted(written))]

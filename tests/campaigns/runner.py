@@ -29,7 +29,9 @@ import pandas as pd
 from mmcnb.stores.atomic import atomic_write
 
 ENDED = "the process ended: it hung, crashed or ran out of memory"
-_patience = 5  # times the seconds of a try that the first of a process may take, which compiles
+_patience = (
+    5  # times the seconds of a try that the first of a process may take, which compiles
+)
 MOST_SHOWN = 20  # failures printed; the frame has all
 
 
@@ -52,7 +54,8 @@ def run(
         waiting.put(seed)
     rows: list[dict[str, Any]] = []
     threads = [
-        threading.Thread(target=_work, args=(module, waiting, until, rows, on_try)) for _ in range(jobs)
+        threading.Thread(target=_work, args=(module, waiting, until, rows, on_try))
+        for _ in range(jobs)
     ]
     for thread in threads:
         thread.start()
@@ -86,12 +89,16 @@ def _work(
                 return
             began = time.monotonic()
             try:
-                row = pool.submit(_attempt, module.__name__, seed, module.SECONDS).result()
+                row = pool.submit(
+                    _attempt, module.__name__, seed, module.SECONDS
+                ).result()
             except BrokenProcessPool:
                 _end(pool, group)
                 row = {"failure": ENDED, "trace": ENDED}
                 pool, group = _new_pool()
-            rows.append({"seed": seed, "seconds": round(time.monotonic() - began, 3), **row})
+            rows.append(
+                {"seed": seed, "seconds": round(time.monotonic() - began, 3), **row}
+            )
             on_try()
     finally:
         _end(pool, group)
@@ -121,7 +128,9 @@ def _attempt(name: str, seed: int, seconds: float) -> dict[str, Any]:
     faulthandler.dump_traceback_later(_patience * seconds, exit=True)
     _patience = 1
     try:
-        with tempfile.TemporaryDirectory(prefix="campaign-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="campaign-", ignore_cleanup_errors=True
+        ) as folder:
             facts = load(name).attempt(seed, Path(folder))
         return {"failure": None, **facts}
     except Exception as error:
@@ -146,7 +155,9 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 def summary(name: str, frame: pd.DataFrame, whole: bool = False) -> str:
     """What a campaign found, in lines for people; ``whole`` shows the tracebacks."""
     failed = frame[frame["failure"].notna()]
-    lines = [f"{name}: {len(frame)} tries in {frame['seconds'].sum():.0f} s, {len(failed)} failures"]
+    lines = [
+        f"{name}: {len(frame)} tries in {frame['seconds'].sum():.0f} s, {len(failed)} failures"
+    ]
     if "answer" in frame:
         lines.append(f"  answers: {_answers(frame)}")
     for _, row in failed.head(MOST_SHOWN).iterrows():
@@ -155,23 +166,36 @@ def summary(name: str, frame: pd.DataFrame, whole: bool = False) -> str:
             lines.append(row["trace"])
     if len(failed):
         command = f"{Path(sys.executable).name} -m tests.campaigns {name}"
-        lines.append(f"  repeat one: {command} --tries 1 --seed {failed['seed'].iloc[0]}")
+        lines.append(
+            f"  repeat one: {command} --tries 1 --seed {failed['seed'].iloc[0]}"
+        )
     return "\n".join(lines)
 
 
 def table(names: Iterable[str], folder: Path) -> str:
     """Markdown of the frames in a folder: tries, failures, seconds of all tries, and counts of answers."""
-    lines = ["| campaign | tries | failures | seconds | answers |", "|---|---|---|---|---|"]
+    lines = [
+        "| campaign | tries | failures | seconds | answers |",
+        "|---|---|---|---|---|",
+    ]
     for name in names:
         path = folder / f"{name}.csv"
         if path.exists():
             frame = pd.read_csv(path, low_memory=False)
-            failures, seconds = int(frame["failure"].notna().sum()), frame["seconds"].sum()
-            lines.append(f"| `{name}` | {len(frame):,} | {failures} | {seconds:,.0f} | {_answers(frame)} |")
+            failures, seconds = (
+                int(frame["failure"].notna().sum()),
+                frame["seconds"].sum(),
+            )
+            lines.append(
+                f"| `{name}` | {len(frame):,} | {failures} | {seconds:,.0f} | {_answers(frame)} |"
+            )
     return "\n".join(lines)
 
 
 def _answers(frame: pd.DataFrame) -> str:
     if "answer" not in frame:
         return ""
-    return ", ".join(f"{answer} {count:,}" for answer, count in frame["answer"].value_counts().items())
+    return ", ".join(
+        f"{answer} {count:,}"
+        for answer, count in frame["answer"].value_counts().items()
+    )

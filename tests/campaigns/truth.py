@@ -49,7 +49,12 @@ ESTIMATORS: dict[str, tuple[int, Any]] = {
     "KernelKMeans": (3, mmcnb.KernelKMeans(3)),
 }
 # Few starts, drawn by row: a row given twice draws others. And sizes that are asked for part equal rows.
-DRAWN = ("CrammerSingerMMC", "three, by the widest margin", "SparseKernelMMC", "UnsupervisedRLS")
+DRAWN = (
+    "CrammerSingerMMC",
+    "three, by the widest margin",
+    "SparseKernelMMC",
+    "UnsupervisedRLS",
+)
 SIZED = ("two, of equal sizes", "UnsupervisedRLS, equal")
 STREAMED = {  # of many rows in little time
     "CPMMC": {"sample_size": 200, "n_init": 1, "C": 1.3},
@@ -68,14 +73,18 @@ def apart(rng: np.random.Generator, k: int, least: int = 8) -> np.ndarray:
     """Rows in k groups so far apart, and of sizes so close, that nobody doubts them; in any order."""
     d, sizes = int(rng.integers(2, 5)), rng.integers(least, least + 5, k)
     centres = 14 * np.eye(k, d) + rng.standard_normal((k, d))
-    rows = np.repeat(centres, sizes, axis=0) + 0.7 * rng.standard_normal((sizes.sum(), d))
+    rows = np.repeat(centres, sizes, axis=0) + 0.7 * rng.standard_normal(
+        (sizes.sum(), d)
+    )
     return rows[rng.permutation(len(rows))]
 
 
 def anyhow(rng: np.random.Generator, n: int | None = None) -> np.ndarray:
     """Rows with or without groups, ties, equal rows, zeros, a constant column."""
     n, d = n or int(rng.integers(4, 60)), int(rng.integers(1, 6))
-    X = rng.standard_normal((n, d)) + 3.0 * rng.integers(0, 3, (n, 1)) * (rng.random() < 0.6)
+    X = rng.standard_normal((n, d)) + 3.0 * rng.integers(0, 3, (n, 1)) * (
+        rng.random() < 0.6
+    )
     if rng.random() < 0.25:
         X = np.rint(X)
     if rng.random() < 0.25:
@@ -115,7 +124,11 @@ def bits(answer: Any, X: np.ndarray) -> Any:
     """Labels, decisions and objective; of a refusal that there is one."""
     if isinstance(answer, str):
         return "refused"
-    decided = answer.decision_function(X) if hasattr(answer, "decision_function") else answer.transform(X)
+    decided = (
+        answer.decision_function(X)
+        if hasattr(answer, "decision_function")
+        else answer.transform(X)
+    )
     return answer.labels_.tobytes(), decided.tobytes(), float(answer.objective_).hex()
 
 
@@ -126,16 +139,22 @@ def same_bits(one: Any, other: Any, X: np.ndarray, what: str) -> None:
         return
     names = ("labels", "decisions", "objective")
     differ = [name for name, a, b in zip(names, first, second, strict=True) if a != b]
-    assert not differ, f"{what}: {', '.join(differ)} differ ({one.objective_!r}, {other.objective_!r})"
+    assert not differ, (
+        f"{what}: {', '.join(differ)} differ ({one.objective_!r}, {other.objective_!r})"
+    )
 
 
-def same_groups(one: Any, other: Any, rows: Any = slice(None), often: Any = None) -> None:
+def same_groups(
+    one: Any, other: Any, rows: Any = slice(None), often: Any = None
+) -> None:
     """The same partition, up to the numbers of the clusters: ``other`` was fitted to these rows."""
     assert not isinstance(one, str), f"refused: {one}"
     assert not isinstance(other, str), f"refused: {other}"
     mine = one.labels_[rows] if often is None else np.repeat(one.labels_, often)
     pairs = set(zip(mine.tolist(), other.labels_.tolist(), strict=True))
-    assert len(pairs) == len(set(mine.tolist())) == len(set(other.labels_.tolist())), "labels differ"
+    assert len(pairs) == len(set(mine.tolist())) == len(set(other.labels_.tolist())), (
+        "labels differ"
+    )
 
 
 def near(one: Any, other: Any, rel: float) -> None:
@@ -158,7 +177,9 @@ def labels_are_those_of_the_model(rng, name, folder):
     assert (np.diff(first) > 0).all(), "clusters are not numbered by their first rows"
     _, of = np.unique(X, axis=0, return_inverse=True)
     for group in range(of.max() + 1):
-        assert len(set(model.labels_[of.ravel() == group].tolist())) == 1, "equal rows are parted"
+        assert len(set(model.labels_[of.ravel() == group].tolist())) == 1, (
+            "equal rows are parted"
+        )
     if "sizes" in model.report_:
         sizes = np.bincount(model.labels_, weights, len(model.report_["sizes"]))
         np.testing.assert_allclose(model.report_["sizes"], sizes, rtol=1e-6, atol=1e-5)
@@ -176,49 +197,79 @@ def the_objective_follows_from_the_model(rng, name, folder):
     weights = np.ones(len(X)) if weights is None else weights
     if name in ADAPTIVE and hasattr(model, "rho_"):
         f = model.decision_function(X)
-        margin = np.abs(f) if f.ndim == 1 else np.diff(np.sort(f, axis=1)[:, -2:], axis=1).ravel()
+        margin = (
+            np.abs(f)
+            if f.ndim == 1
+            else np.diff(np.sort(f, axis=1)[:, -2:], axis=1).ravel()
+        )
         again = reference.hinge_objective(
-            *(margin, np.ones(len(X)), model.report_["w_norm"] ** 2, model.rho_, model.report_["C"]),
+            *(
+                margin,
+                np.ones(len(X)),
+                model.report_["w_norm"] ** 2,
+                model.rho_,
+                model.report_["C"],
+            ),
             weights / weights.sum(),
         )
     elif name.startswith("UnsupervisedRLS"):
         sums, sizes = sums_of_clusters(model.transform(X), model.labels_, weights)
-        again = ((sums**2).sum(axis=1) / np.maximum(sizes, 1e-300)).sum() / weights.sum()
-    elif isinstance(model, mmcnb.MaximumMarginClustering) and model.n_clusters_ == len(set(model.labels_)):
-        again = mmcnb.partition_score(X, model.labels_, sample_weight=weights).J  # all rows are nodes
+        again = (
+            (sums**2).sum(axis=1) / np.maximum(sizes, 1e-300)
+        ).sum() / weights.sum()
+    elif isinstance(model, mmcnb.MaximumMarginClustering) and model.n_clusters_ == len(
+        set(model.labels_)
+    ):
+        again = mmcnb.partition_score(
+            X, model.labels_, sample_weight=weights
+        ).J  # all rows are nodes
     elif name == "KernelKMeans":
         again = weights @ model.transform(X).min(axis=1) ** 2
     else:
         return "finite"
-    assert abs(model.objective_ - again) <= 1e-4 * abs(again) + 1e-5, f"{model.objective_!r}, not {again!r}"
+    assert abs(model.objective_ - again) <= 1e-4 * abs(again) + 1e-5, (
+        f"{model.objective_!r}, not {again!r}"
+    )
     return "same"
 
 
-def sums_of_clusters(z: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sums_of_clusters(
+    z: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     of = np.eye(labels.max() + 1)[labels] * weights[:, None]
     return of.T @ z, of.sum(axis=0)
 
 
 def no_labelling_is_better_than_the_best(rng, name, folder):
     """Of up to ten rows: no objective beats the best of all labellings, in the features of the model."""
-    name = ("UnsupervisedRLS", "UnsupervisedRLS, equal", "KernelKMeans")[int(rng.integers(3))]
+    name = ("UnsupervisedRLS", "UnsupervisedRLS, equal", "KernelKMeans")[
+        int(rng.integers(3))
+    ]
     k, model = ESTIMATORS[name]
     X = anyhow(rng, int(rng.integers(max(4, k + 1), 9)))
     model = fitted(model, X)
     if isinstance(model, str):
         return "refused"
-    z = model.transform(X) if name != "KernelKMeans" else model.model_.ridge.decide(model_values(model, X))
+    z = (
+        model.transform(X)
+        if name != "KernelKMeans"
+        else model.model_.ridge.decide(model_values(model, X))
+    )
     best, found, ones = -np.inf, 0.0, np.ones(len(X))
     for rest in itertools.product(range(k), repeat=len(X) - 1):
         labels = np.array([0, *rest])
         sums, sizes = sums_of_clusters(z, labels, ones)
         best = max(best, ((sums**2).sum(axis=1) / np.maximum(sizes, 1)).sum())
-    if name == "KernelKMeans":  # |z|² less what the means explain, in features without the complement
+    if (
+        name == "KernelKMeans"
+    ):  # |z|² less what the means explain, in features without the complement
         sums, sizes = sums_of_clusters(z, model.labels_, ones)
         found = ((sums**2).sum(axis=1) / np.maximum(sizes, 1)).sum()
     else:
         found, best = model.objective_, best / len(X)
-    assert found <= best * (1 + 1e-4) + 1e-5, f"{found} is better than the best of all, {best}"
+    assert found <= best * (1 + 1e-4) + 1e-5, (
+        f"{found} is better than the best of all, {best}"
+    )
     return "best" if found >= best * (1 - 1e-3) else "less"
 
 
@@ -231,7 +282,9 @@ def model_values(model: Any, X: np.ndarray) -> np.ndarray:
 def threads_change_nothing(rng, name, folder):
     X = anyhow(rng)
     weights = with_weights(rng, X)
-    one, other = (fitted(ESTIMATORS[name][1], X, weights, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, other = (
+        fitted(ESTIMATORS[name][1], X, weights, n_jobs=n_jobs) for n_jobs in (1, 2)
+    )
     same_bits(one, other, X, "two threads")
     return "refused" if isinstance(one, str) else "same"
 
@@ -251,22 +304,31 @@ def storage_of_many_rows_changes_nothing(rng, name, folder):
     X = anyhow(rng, LARGE)
     weights = rng.integers(0, 4, LARGE) * 0.1 if rng.random() < 0.5 else None
     X = X.astype(str(rng.choice(["f4", "f8"])))
-    return compare_storages(rng, ESTIMATORS[name][1], X, weights, folder, STREAMED[name])
+    return compare_storages(
+        rng, ESTIMATORS[name][1], X, weights, folder, STREAMED[name]
+    )
 
 
-def compare_storages(rng, model, X, weights, folder: Path, settings: dict[str, Any]) -> str:
+def compare_storages(
+    rng, model, X, weights, folder: Path, settings: dict[str, Any]
+) -> str:
     chunks = int(rng.integers(1, len(X) + 1)), int(rng.integers(1, X.shape[1] + 1))
     chunks = (max(chunks[0], len(X) // 50), chunks[1])
     zarr.create_array(folder / "bare.zarr", data=X, chunks=chunks)
     with create_dense_store(
-        folder / "ours.zarr", X.shape[1], dtype=X.dtype.newbyteorder("="), chunk_rows=max(64, chunks[0])
+        folder / "ours.zarr",
+        X.shape[1],
+        dtype=X.dtype.newbyteorder("="),
+        chunk_rows=max(64, chunks[0]),
     ) as writer:
         writer.append(X.astype(X.dtype.newbyteorder("=")))
     np.save(folder / "rows.npy", X)
     given = weights
     if weights is not None:
         given = folder / "weights.zarr"
-        zarr.create_array(given, data=np.asarray(weights), chunks=(max(1, len(X) // 7),))
+        zarr.create_array(
+            given, data=np.asarray(weights), chunks=(max(1, len(X) // 7),)
+        )
     one = fitted(model, X, weights, n_jobs=1, **settings)
     stored = [
         folder / "bare.zarr",
@@ -289,7 +351,12 @@ def sparse_storage_changes_nothing(rng, name, folder):
         writer.append(csr)
     model, settings = ESTIMATORS[name][1], {"scale": rng.choice([None, "standard"])}
     one = fitted(model, csr, weights, **settings)
-    same_bits(one, fitted(model, folder / "csr.zarr", weights, n_jobs=2, **settings), X, "a store of CSR")
+    same_bits(
+        one,
+        fitted(model, folder / "csr.zarr", weights, n_jobs=2, **settings),
+        X,
+        "a store of CSR",
+    )
     if settings["scale"] is None:  # sparse columns are scaled but not centred
         dense = fitted(model, X, weights)
         same_groups(one, dense)
@@ -303,9 +370,17 @@ def dask_changes_nothing(rng, name, folder):
     name = names[int(rng.integers(len(names)))]
     X = anyhow(rng, LARGE)
     weights = rng.integers(0, 4, LARGE) if rng.random() < 0.5 else None
-    zarr.create_array(folder / "bare.zarr", data=X, chunks=(int(rng.integers(500, LARGE)), X.shape[1]))
+    zarr.create_array(
+        folder / "bare.zarr", data=X, chunks=(int(rng.integers(500, LARGE)), X.shape[1])
+    )
     one = fitted(ESTIMATORS[name][1], X, weights, **STREAMED[name])
-    other = fitted(ESTIMATORS[name][1], folder / "bare.zarr", weights, **STREAMED[name], engine=client())
+    other = fitted(
+        ESTIMATORS[name][1],
+        folder / "bare.zarr",
+        weights,
+        **STREAMED[name],
+        engine=client(),
+    )
     same_bits(one, other, X, "on Dask")
     return "refused" if isinstance(one, str) else "same"
 
@@ -316,8 +391,12 @@ def client() -> Any:
     from distributed import Client, LocalCluster
 
     stack = ExitStack()
-    cluster = LocalCluster(2, threads_per_worker=1, processes=False, dashboard_address=None)
-    return stack.enter_context(Client(stack.enter_context(cluster), set_as_default=False))
+    cluster = LocalCluster(
+        2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    return stack.enter_context(
+        Client(stack.enter_context(cluster), set_as_default=False)
+    )
 
 
 def weights_are_repetitions(rng, name, folder):
@@ -327,7 +406,11 @@ def weights_are_repetitions(rng, name, folder):
         fitted(ESTIMATORS[name][1], X, weights),
         fitted(ESTIMATORS[name][1], np.repeat(X, weights, 0)),
     )
-    if name in (*DRAWN, *SIZED) and not isinstance(one, str) and not isinstance(other, str):
+    if (
+        name in (*DRAWN, *SIZED)
+        and not isinstance(one, str)
+        and not isinstance(other, str)
+    ):
         pairs = set(zip(np.repeat(one.labels_, weights), other.labels_, strict=True))
         if len(pairs) > ESTIMATORS[name][0]:
             return "another optimum"
@@ -382,7 +465,9 @@ def a_model_that_was_kept_is_the_model(rng, name, folder):
         ("copied", copy.deepcopy(one)),
     ):
         for rows in (X, fresh):
-            np.testing.assert_array_equal(other.predict(rows), one.predict(rows), err_msg=what)
+            np.testing.assert_array_equal(
+                other.predict(rows), one.predict(rows), err_msg=what
+            )
         assert other.objective_ == one.objective_, what
     with warnings.catch_warnings(action="ignore"):
         one.fit(X, sample_weight=weights)

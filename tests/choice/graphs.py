@@ -11,7 +11,9 @@ from mmcnb.graph.neighbours import NodeGraph, node_graph
 def blobs(n=120, k=3, gap=6.0, d=2, seed=0):
     """Rows of k groups in turn."""
     centres = gap * np.random.default_rng(seed + 1).standard_normal((k, d))
-    return np.random.default_rng(seed).standard_normal((n, d)) + centres[np.arange(n) % k]
+    return (
+        np.random.default_rng(seed).standard_normal((n, d)) + centres[np.arange(n) % k]
+    )
 
 
 def graph_of(X, weights=None, seed=0):
@@ -21,9 +23,9 @@ def graph_of(X, weights=None, seed=0):
 def ring(k, n=120, gap=20.0, seed=0):
     """A graph of k groups far apart on a circle, and the group of each node."""
     angle = 2 * np.pi * (np.arange(n) % k) / k
-    X = k * gap / 6 * np.c_[np.cos(angle), np.sin(angle)] + np.random.default_rng(seed).standard_normal(
-        (n, 2)
-    )
+    X = k * gap / 6 * np.c_[np.cos(angle), np.sin(angle)] + np.random.default_rng(
+        seed
+    ).standard_normal((n, 2))
     graph = graph_of(X)
     return graph, graph.of_nodes(np.arange(n) % k)
 

@@ -23,21 +23,30 @@ def directions():
 
 def expected_labels(graph, k, seed):
     """Labels of all candidates by the routines that their names tell of."""
-    labels = {f"communities {n}": communities_at(*graph.edges(n), k, seed) for n in (10, 15, 25)}
+    labels = {
+        f"communities {n}": communities_at(*graph.edges(n), k, seed)
+        for n in (10, 15, 25)
+    }
     tree = spanning_tree(graph.lengths())
     for gini in (0.1, 0.3, 0.5, 0.7):
         labels[f"linkage {gini}"] = genie_at(tree, graph.sizes, k, gini)
     if graph.is_unit:
-        labels["layout"] = kmeans_in_layout(layout(graph.edges(15)[0], seed), graph.sizes, k, seed)
+        labels["layout"] = kmeans_in_layout(
+            layout(graph.edges(15)[0], seed), graph.sizes, k, seed
+        )
     return labels
 
 
-@pytest.mark.parametrize(("rows", "k"), [(blobs(150, 4, 3.0, d=3), 2), (directions(), 4)])
+@pytest.mark.parametrize(
+    ("rows", "k"), [(blobs(150, 4, 3.0, d=3), 2), (directions(), 4)]
+)
 def test_candidates_are_what_their_names_say_and_are_judged(rows, k):
     graph = graph_of(rows)
     found, left_out = candidates(graph, k, makers(graph, k, 5))
     expected = expected_labels(graph, k, 5)
-    assert [one.name for one in found] == [name for name in expected if name not in left_out]
+    assert [one.name for one in found] == [
+        name for name in expected if name not in left_out
+    ]
     assert len(found) > 4
     for one in found:
         np.testing.assert_array_equal(one.labels, expected[one.name])
@@ -60,7 +69,10 @@ def test_candidates_that_fail_or_find_another_number_are_left_out_with_a_reason(
         ("two with a model", lambda: (labels % 2, "a machine")),
     ]
     found, left_out = candidates(graph_of(blobs(30)), 3, made)
-    assert [(one.name, one.model) for one in found] == [("good", None), ("with a model", "a machine")]
+    assert [(one.name, one.model) for one in found] == [
+        ("good", None),
+        ("with a model", "a machine"),
+    ]
     assert left_out.pop("refuses") == "this needs more rows."
     assert list(left_out) == ["none", "two", "four", "two with a model"]
     assert set(left_out.values()) == {"it finds no 3 clusters."}
@@ -68,7 +80,9 @@ def test_candidates_that_fail_or_find_another_number_are_left_out_with_a_reason(
 
 def test_no_candidate_at_all_is_an_error_with_all_reasons():
     graph = graph_of(blobs(9))
-    with pytest.raises(InputError, match=r"^no candidate has 10 clusters \(.*\); give fewer clu") as error:
+    with pytest.raises(
+        InputError, match=r"^no candidate has 10 clusters \(.*\); give fewer clu"
+    ) as error:
         candidates(graph, 10, makers(graph, 10, 0))
     assert str(error.value).count(": it finds no 10 clusters") == 7
 
@@ -77,9 +91,16 @@ def test_threads_give_the_same_candidates_to_the_bit():
     facts = []
     with ThreadPoolExecutor(4) as pool:
         for each in (map, pool.map):
-            graph = graph_of(directions())  # whose edges are found while the candidates are
+            graph = graph_of(
+                directions()
+            )  # whose edges are found while the candidates are
             found, left_out = candidates(graph, 5, makers(graph, 5, 3), each)
-            facts.append(([(one.name, one.labels.tobytes(), one.score) for one in found], left_out))
+            facts.append(
+                (
+                    [(one.name, one.labels.tobytes(), one.score) for one in found],
+                    left_out,
+                )
+            )
     assert facts[0] == facts[1]
 
 
@@ -102,7 +123,10 @@ def test_a_row_of_the_report_has_the_shares_of_the_clusters():
 def test_known_labels_of_all_clusters_give_one_more_candidate():
     graph, truth = ring(3)
     rows = truth[graph.node_of]
-    found = [candidate(1.0, truth, "right"), candidate(2.0, np.arange(120) % 3, "wrong")]
+    found = [
+        candidate(1.0, truth, "right"),
+        candidate(2.0, np.arange(120) % 3, "wrong"),
+    ]
     assert with_known(graph, None, 3, found) is found
     known = KnownRows(np.arange(30), rows[:30])
     right, wrong, of_known = with_known(graph, known, 3, found)
@@ -116,4 +140,6 @@ def test_known_labels_of_some_clusters_give_no_candidate():
     graph, truth = ring(3)
     rows = np.flatnonzero(truth[graph.node_of] < 2)[:10]
     known = KnownRows(rows, truth[graph.node_of][rows])
-    assert [one.broken for one in with_known(graph, known, 3, [candidate(1.0, truth)])] == [0.0]
+    assert [
+        one.broken for one in with_known(graph, known, 3, [candidate(1.0, truth)])
+    ] == [0.0]

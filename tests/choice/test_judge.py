@@ -20,7 +20,9 @@ def random_partition(graph, k, seed=0):
     return labels % k
 
 
-@pytest.mark.parametrize(("n", "k", "weighted"), [(8, 2, False), (8, 7, True), (30, 1, True), (90, 3, True)])
+@pytest.mark.parametrize(
+    ("n", "k", "weighted"), [(8, 2, False), (8, 7, True), (30, 1, True), (90, 3, True)]
+)
 def test_the_score_equals_the_plain_one_whatever_the_names_of_clusters(n, k, weighted):
     for seed in range(3):
         weights = np.random.default_rng(seed).lognormal(0, 1, n) if weighted else None
@@ -28,10 +30,19 @@ def test_the_score_equals_the_plain_one_whatever_the_names_of_clusters(n, k, wei
         names = 10 * np.random.default_rng(seed).permutation(k) + 3
         labels = names[random_partition(graph, k, seed)]
         edges, loops = graph.edges()
-        plain = edges.toarray(), loops, graph.numbers, graph.distances, graph.sizes, labels.tolist()
+        plain = (
+            edges.toarray(),
+            loops,
+            graph.numbers,
+            graph.distances,
+            graph.sizes,
+            labels.tolist(),
+        )
         for n_classes in (None, k + 1):
             expected = reference_judge.judge(*plain, n_classes)
-            np.testing.assert_allclose(judge(graph, labels, n_classes), expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                judge(graph, labels, n_classes), expected, rtol=1e-9, atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("times", [np.full(60, 3), np.arange(60) % 4 + 1])
@@ -51,7 +62,9 @@ def test_a_weight_is_a_repetition(times):
 
 
 @pytest.mark.parametrize("count", [0, 4, 5, 9])
-def test_fewer_than_five_neighbours_across_count_as_twice_the_longest_distance_within(count):
+def test_fewer_than_five_neighbours_across_count_as_twice_the_longest_distance_within(
+    count,
+):
     """Two clusters of six nodes, of which some have one neighbour across, at a distance of 1."""
     node = np.arange(12)
     first, second = ((node + step) % 6 + node // 6 * 6 for step in (1, 2))
@@ -72,7 +85,10 @@ def test_no_distance_within_is_the_least_gap():
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.75, 1.0])
 def test_a_weighted_quantile_is_that_of_repeated_values(share):
     rng = np.random.default_rng(0)
-    values, weights = np.sort(rng.integers(0, 20, 50).astype(float)), rng.integers(0, 5, 50)
+    values, weights = (
+        np.sort(rng.integers(0, 20, 50).astype(float)),
+        rng.integers(0, 5, 50),
+    )
     repeated = np.repeat(values, weights)
     expected = repeated[max(math.ceil(share * len(repeated)) - 1, 0)]
     assert weighted_quantile(values, weights.astype(float), share) == expected

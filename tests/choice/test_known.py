@@ -18,7 +18,9 @@ def known_of(rows, labels):
 
 def one_label_a_group(graph, truth, k):
     """The first row of each group."""
-    return known_of([np.flatnonzero(truth[graph.node_of] == h)[0] for h in range(k)], np.arange(k))
+    return known_of(
+        [np.flatnonzero(truth[graph.node_of] == h)[0] for h in range(k)], np.arange(k)
+    )
 
 
 # -- what is broken ----------------------------------------------------------------------------
@@ -29,7 +31,10 @@ def test_the_broken_share_is_the_least_under_any_names(n_clusters):
     rng = np.random.default_rng(n_clusters)
     rows = np.sort(rng.permutation(30)[:12])
     labels, found = rng.integers(0, 3, 12), rng.integers(0, n_clusters, 30)
-    most = max((np.array(names)[labels] == found[rows]).sum() for names in permutations(range(4)))
+    most = max(
+        (np.array(names)[labels] == found[rows]).sum()
+        for names in permutations(range(4))
+    )
     known = KnownRows(rows, labels)
     assert known.broken(found) == pytest.approx((12 - most) / 12)
     assert known.tolerance == pytest.approx(1 / 12 + 0.05)
@@ -86,14 +91,19 @@ def test_of_equal_rows_with_several_labels_the_first_counts():
 def test_each_half_is_every_second_label_of_each_class():
     graph = graph_of(blobs(90, 3, 2.0))
     rng = np.random.default_rng(0)
-    rows, classes = np.sort(rng.permutation(90)[:40]), np.r_[0, 1, 2, 0, 1, 2, rng.integers(0, 3, 34)]
+    rows, classes = (
+        np.sort(rng.permutation(90)[:40]),
+        np.r_[0, 1, 2, 0, 1, 2, rng.integers(0, 3, 34)],
+    )
     is_first = np.zeros(40, bool)
     for one in range(3):
         is_first[np.flatnonzero(classes == one)[::2]] = True
     n_wrong = 0
     for half in (is_first, ~is_first):
         found = spread(graph, KnownRows(rows[half], classes[half]), 3)[graph.node_of]
-        n_wrong += KnownRows(rows[~half], classes[~half]).broken(found) * np.count_nonzero(~half)
+        n_wrong += KnownRows(rows[~half], classes[~half]).broken(
+            found
+        ) * np.count_nonzero(~half)
     assert held_out(graph, KnownRows(rows, classes), 3) == pytest.approx(n_wrong / 40)
     assert n_wrong > 0
 

@@ -37,7 +37,9 @@ def pieces_below(tree):
 TREES = {
     "random": lambda: tree_of(*random_graph(40, 0), 12),
     "groups": lambda: merge_tree(*ring(5, 300)[0].edges()),
-    "components": lambda: tree_of(np.kron(np.eye(4), random_graph(6, 2)[0]), np.ones(24), 12),
+    "components": lambda: tree_of(
+        np.kron(np.eye(4), random_graph(6, 2)[0]), np.ones(24), 12
+    ),
 }
 
 
@@ -61,7 +63,9 @@ def test_there_is_a_cut_for_each_number_and_all_nest(tree):
         numbers, first = np.unique(labels, return_index=True)
         assert numbers.tolist() == list(range(k))
         assert (np.diff(first) > 0).all()  # numbered by first nodes
-        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == k + 1  # each in one
+        assert (
+            len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == k + 1
+        )  # each in one
         finer = labels
 
 
@@ -83,16 +87,30 @@ def test_merges_above_one_that_is_undone_are_undone(tree):
         of_piece = np.empty(c, int)
         for number, pieces in enumerate(clusters.values()):
             of_piece[list(pieces)] = number
-        assert adjusted_rand_score(of_piece[tree.piece_of_node], tree.without(undone)) == 1
+        assert (
+            adjusted_rand_score(of_piece[tree.piece_of_node], tree.without(undone)) == 1
+        )
 
 
 def test_sums_and_merges_of_pairs_are_those_of_the_pieces_below(tree):
-    values, below = np.random.default_rng(0).random(tree.piece_of_node.size), pieces_below(tree)
-    expected = [values[np.isin(tree.piece_of_node, list(pieces))].sum() for pieces in below]
+    values, below = (
+        np.random.default_rng(0).random(tree.piece_of_node.size),
+        pieces_below(tree),
+    )
+    expected = [
+        values[np.isin(tree.piece_of_node, list(pieces))].sum() for pieces in below
+    ]
     np.testing.assert_allclose(tree.sums(values), expected, rtol=1e-12)
     pairs = np.array(list(combinations(range(tree.n_pieces), 2)))
-    first = [[pair <= both for both in below[tree.n_pieces :]].index(True) for pair in map(set, pairs)]
-    assert tree.merge_of_pieces(*pairs.T).tolist() == tree.merge_of_pieces(*pairs.T[::-1]).tolist() == first
+    first = [
+        [pair <= both for both in below[tree.n_pieces :]].index(True)
+        for pair in map(set, pairs)
+    ]
+    assert (
+        tree.merge_of_pieces(*pairs.T).tolist()
+        == tree.merge_of_pieces(*pairs.T[::-1]).tolist()
+        == first
+    )
 
 
 # -- its links ---------------------------------------------------------------------------------
@@ -120,24 +138,36 @@ def test_heights_of_the_linkage_of_scipy_are_the_inverse_links(tree):
     linkage, pairs = tree.linkage(), np.triu_indices(tree.n_pieces, 1)
     assert is_valid_linkage(linkage)
     assert linkage.shape == (tree.n_pieces - 1, 4)
-    assert linkage[:, 3].tolist() == [len(pieces) for pieces in pieces_below(tree)[tree.n_pieces :]]
+    assert linkage[:, 3].tolist() == [
+        len(pieces) for pieces in pieces_below(tree)[tree.n_pieces :]
+    ]
     links, heights = tree.links[tree.merge_of_pieces(*pairs)], cophenet(linkage)
     is_joined = links >= 1e-6
     np.testing.assert_allclose(heights[is_joined], 1 / links[is_joined], rtol=1e-12)
-    np.testing.assert_allclose(heights[~is_joined], 2 * heights[is_joined].max(), rtol=1e-12)
+    np.testing.assert_allclose(
+        heights[~is_joined], 2 * heights[is_joined].max(), rtol=1e-12
+    )
 
 
 # -- of arrays that may be anything ------------------------------------------------------------
 
-SMALL = MergeTree(np.array([0, 1, 2, 0]), np.array([[1, 2], [0, 3]]), np.array([3.0, 0.5]))
+SMALL = MergeTree(
+    np.array([0, 1, 2, 0]), np.array([[1, 2], [0, 3]]), np.array([3.0, 0.5])
+)
 
 
 def test_a_tree_is_restored_from_its_arrays():
     again = MergeTree.restore([SMALL.piece_of_node, SMALL.merges, SMALL.links], 4)
     for k in (1, 2, 3):
         np.testing.assert_array_equal(again.labels(k), SMALL.labels(k))
-    one = MergeTree.restore([np.zeros(4, np.int64), np.empty((0, 2), np.int64), np.empty(0)], 4)
-    assert (one.n_pieces, one.labels(1).tolist(), one.linkage().shape) == (1, [0] * 4, (0, 4))
+    one = MergeTree.restore(
+        [np.zeros(4, np.int64), np.empty((0, 2), np.int64), np.empty(0)], 4
+    )
+    assert (one.n_pieces, one.labels(1).tolist(), one.linkage().shape) == (
+        1,
+        [0] * 4,
+        (0, 4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +185,11 @@ def test_a_tree_is_restored_from_its_arrays():
     ],
 )
 def test_arrays_that_are_no_tree_are_refused(name, array):
-    arrays = {"pieces": SMALL.piece_of_node, "merges": SMALL.merges, "links": SMALL.links}
+    arrays = {
+        "pieces": SMALL.piece_of_node,
+        "merges": SMALL.merges,
+        "links": SMALL.links,
+    }
     arrays[name] = np.array(array)
     with pytest.raises(InputError, match=name):
         MergeTree.restore(list(arrays.values()), 4)

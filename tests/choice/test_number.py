@@ -74,13 +74,21 @@ def test_without_structure_there_is_one_cluster(kind):
     n_alone = 0
     for seed in range(12):
         seen = structure(
-            graph_of(without_structure(kind, 150 + 50 * (seed % 5), [2, 3, 5, 10][seed % 4], seed))
+            graph_of(
+                without_structure(
+                    kind, 150 + 50 * (seed % 5), [2, 3, 5, 10][seed % 4], seed
+                )
+            )
         )
         found = best_number(seen)
-        assert (found.n_clusters == 1) == (max(one.z for one in seen.partitions) <= GATE)
+        assert (found.n_clusters == 1) == (
+            max(one.z for one in seen.partitions) <= GATE
+        )
         if found.n_clusters == 1:
             n_alone += 1
-            assert found.reason.startswith("one cluster: no partition differs from rows without structure")
+            assert found.reason.startswith(
+                "one cluster: no partition differs from rows without structure"
+            )
             assert set(found.labels) == {0}
     assert n_alone >= 11
 
@@ -98,13 +106,19 @@ def test_numbers_lie_in_their_range(least, most, nested, noise):
         assert least <= found.n_clusters <= most
         assert set(found.labels) == set(range(found.n_clusters))
         assert found.next_best is None or least <= found.next_best <= most
-        alone = replace(seen, partitions=[])  # a range that no resolution has is a cut of the tree
-        np.testing.assert_array_equal(best_number(alone, least, most).labels, seen.tree.labels(least))
+        alone = replace(
+            seen, partitions=[]
+        )  # a range that no resolution has is a cut of the tree
+        np.testing.assert_array_equal(
+            best_number(alone, least, most).labels, seen.tree.labels(least)
+        )
 
 
 def test_the_number_has_the_largest_expected_agreement(nested):
     seen, _, _ = nested
-    chances = np.array([math.exp(8 * one.score) * one.persistence for one in seen.partitions])
+    chances = np.array(
+        [math.exp(8 * one.score) * one.persistence for one in seen.partitions]
+    )
     chances /= chances.sum()
     expected = [
         sum(
@@ -117,8 +131,13 @@ def test_the_number_has_the_largest_expected_agreement(nested):
     best = int(np.argmax(expected))
     assert found.agreement == pytest.approx(expected[best], abs=1e-4)
     assert found.n_clusters == seen.partitions[best].n_clusters
-    others = [i for i, one in enumerate(seen.partitions) if one.n_clusters != found.n_clusters]
-    assert found.next_best == seen.partitions[max(others, key=expected.__getitem__)].n_clusters
+    others = [
+        i for i, one in enumerate(seen.partitions) if one.n_clusters != found.n_clusters
+    ]
+    assert (
+        found.next_best
+        == seen.partitions[max(others, key=expected.__getitem__)].n_clusters
+    )
 
 
 def test_a_weight_is_a_repetition_and_the_order_of_rows_changes_nothing():
@@ -129,7 +148,10 @@ def test_a_weight_is_a_repetition_and_the_order_of_rows_changes_nothing():
     turned = graph_of(X[order], 1.0 * counts[order])
     for other in (graph_of(np.repeat(X, counts, axis=0)), turned):
         again = best_number(structure(other))
-        assert again.to_dict() == {**found.to_dict(), "agreement": pytest.approx(found.agreement, rel=1e-9)}
+        assert again.to_dict() == {
+            **found.to_dict(),
+            "agreement": pytest.approx(found.agreement, rel=1e-9),
+        }
         labels = found.labels[weighted.node_of]
         of_rows = again.labels[other.node_of]
         expected = labels[order] if other is turned else np.repeat(labels, counts)
@@ -141,7 +163,9 @@ def test_a_weight_is_a_repetition_and_the_order_of_rows_changes_nothing():
 
 def test_partitions_are_each_there_once_and_have_their_evidence(nested):
     seen, _, _ = nested
-    assert len({one.labels.tobytes() for one in seen.partitions}) == len(seen.partitions)
+    assert len({one.labels.tobytes() for one in seen.partitions}) == len(
+        seen.partitions
+    )
     for one in seen.partitions:
         assert 2 <= one.n_clusters == one.labels.max() + 1 <= seen.graph.n_nodes / 6
         assert one.persistence >= 1
@@ -155,7 +179,9 @@ def test_a_number_that_is_given_has_cuts_alone(nested):
         np.testing.assert_array_equal(one.labels, seen.tree.labels(one.n_clusters))
 
 
-def test_names_of_clusters_do_not_matter_and_the_figures_are_those_of_the_fitted_formulas(nested):
+def test_names_of_clusters_do_not_matter_and_the_figures_are_those_of_the_fitted_formulas(
+    nested,
+):
     """Other figures would need thresholds that are fitted anew."""
     seen, pairs, groups = nested
     for labels, expected in (
@@ -164,7 +190,9 @@ def test_names_of_clusters_do_not_matter_and_the_figures_are_those_of_the_fitted
     ):
         for names in (np.arange(6), np.arange(labels.max(), -1, -1)):
             one = judged(seen.graph, seen.d, names[labels])
-            assert (one.entropy, one.loss, one.J, one.z, one.score) == pytest.approx(expected, rel=1e-6)
+            assert (one.entropy, one.loss, one.J, one.z, one.score) == pytest.approx(
+                expected, rel=1e-6
+            )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +209,9 @@ def test_less_loss_is_more_significant(n, k, loss, entropy, d, expected):
     assert significance(n, k, loss, entropy, d) == pytest.approx(expected, rel=1e-6)
     losses = np.geomspace(1e-4, 1, 30)
     together = significance(n, np.full(30, k), losses, np.full(30, entropy), d)
-    np.testing.assert_allclose(together, [significance(n, k, one, entropy, d) for one in losses])
+    np.testing.assert_allclose(
+        together, [significance(n, k, one, entropy, d) for one in losses]
+    )
     assert (np.diff(together) < 0).all()
 
 
@@ -190,13 +220,19 @@ def test_the_dimension_is_near_that_of_the_rows_whatever_their_unit(d):
     X = np.random.default_rng(d).uniform(size=(700, d))
     found = dimension(graph_of(X))
     assert 0.7 * d < found < 1.3 * d
-    assert dimension(graph_of(np.c_[2.0**20 * X, np.zeros((700, 3))])) == pytest.approx(found, rel=1e-6)
+    assert dimension(graph_of(np.c_[2.0**20 * X, np.zeros((700, 3))])) == pytest.approx(
+        found, rel=1e-6
+    )
 
 
 def test_the_agreement_is_the_adjusted_rand_index_of_rows():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        one, other, counts = rng.integers(0, 5, 60), rng.integers(0, 3, 60), rng.integers(1, 4, 60)
+        one, other, counts = (
+            rng.integers(0, 5, 60),
+            rng.integers(0, 3, 60),
+            rng.integers(1, 4, 60),
+        )
         expected = adjusted_rand_score(np.repeat(one, counts), np.repeat(other, counts))
         assert agreement(one, other, 1.0 * counts) == pytest.approx(expected, abs=1e-12)
 
@@ -205,18 +241,23 @@ def test_the_agreement_is_the_adjusted_rand_index_of_rows():
 
 
 @pytest.mark.parametrize("which", ["pairs", "groups", "neither"])
-def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agreement(nested, which):
+def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agreement(
+    nested, which
+):
     seen, pairs, groups = nested
     labels = {"pairs": pairs, "groups": groups, "neither": np.arange(420) % 7}[which]
     shares = seen.shares(1.0)
 
     def agreements(labels):
-        return np.array([max(agreement(labels, one.labels), 0) for one in seen.partitions])
+        return np.array(
+            [max(agreement(labels, one.labels), 0) for one in seen.partitions]
+        )
 
     cuts = [
         one.labels
         for one in seen.partitions
-        if one.n_clusters != labels.max() + 1 and np.array_equal(seen.tree.labels(one.n_clusters), one.labels)
+        if one.n_clusters != labels.max() + 1
+        and np.array_equal(seen.tree.labels(one.n_clusters), one.labels)
     ]
     chosen, reached = [labels], agreements(labels)
     while len(chosen) < 5:
@@ -231,8 +272,12 @@ def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agr
     assert sum(one.labels is labels for one in found) == 1
     numbers = [one.n_clusters for one in found]
     assert numbers == sorted(set(numbers))
-    for coarse, fine in pairwise(one.labels for one in found if one.labels is not labels):
-        assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1  # they nest
+    for coarse, fine in pairwise(
+        one.labels for one in found if one.labels is not labels
+    ):
+        assert (
+            len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1
+        )  # they nest
 
 
 def test_there_are_five_layers_at_most_and_one_of_one_cluster(nested):
@@ -247,13 +292,18 @@ def test_there_are_five_layers_at_most_and_one_of_one_cluster(nested):
 def test_real_merges_are_those_of_groups(nested, apart, noise):
     seen, groups = apart
     is_real = real_merges(seen.graph, seen.tree, seen.d)
-    assert np.flatnonzero(is_real).tolist() == list(range(is_real.size - 5, is_real.size))
+    assert np.flatnonzero(is_real).tolist() == list(
+        range(is_real.size - 5, is_real.size)
+    )
     assert adjusted_rand_score(groups, seen.groups) == 1
     assert not real_merges(noise.graph, noise.tree, noise.d).any()
     # How many merges are clear at all levels together is a figure of the fitted formula, too.
     for one, expected in ((seen, 1546), (nested[0], 1401), (noise, 966)):
         levels = np.arange(-2, 4, 0.05)
-        n_real = sum(np.count_nonzero(real_merges(one.graph, one.tree, one.d, level)) for level in levels)
+        n_real = sum(
+            np.count_nonzero(real_merges(one.graph, one.tree, one.d, level))
+            for level in levels
+        )
         assert n_real == expected
 
 
@@ -262,14 +312,22 @@ def test_a_cluster_is_split_into_its_large_groups(apart):
     pairs, ones = by_first(groups // 2), np.ones(groups.size)
     np.testing.assert_array_equal(split(groups, pairs, ones), groups)
     np.testing.assert_array_equal(split(pairs, groups, ones), groups)
-    coarse = [replace(one, labels=pairs, n_clusters=3) for one in seen.partitions if one.n_clusters == 6]
+    coarse = [
+        replace(one, labels=pairs, n_clusters=3)
+        for one in seen.partitions
+        if one.n_clusters == 6
+    ]
     found = best_number(replace(seen, partitions=coarse))
     np.testing.assert_array_equal(found.labels, groups)
     assert ", after 3 were split at gaps inside" in found.reason
-    assert best_number(replace(seen, partitions=coarse), 2, 5).n_clusters == 3  # a range is held
+    assert (
+        best_number(replace(seen, partitions=coarse), 2, 5).n_clusters == 3
+    )  # a range is held
 
 
-@pytest.mark.parametrize(("third", "expected"), [(40, [0, 0, 1, 2, 3]), (25, [0, 0, 0, 1, 2])])
+@pytest.mark.parametrize(
+    ("third", "expected"), [(40, [0, 0, 1, 2, 3]), (25, [0, 0, 0, 1, 2])]
+)
 def test_small_groups_stay_with_the_largest(third, expected):
     """A group is large from half a cluster on, and from half a mean one."""
     sizes = [60, 7, third, 40, 40]
@@ -295,7 +353,9 @@ def test_small_clusters_join_those_they_are_linked_to_most(nested):
 
 
 def test_a_heap_of_equal_rows_is_a_cluster_of_its_own():
-    X = np.random.default_rng(0).normal(size=(300, 4)) + 20 * np.repeat(np.eye(4)[:3], 100, axis=0)
+    X = np.random.default_rng(0).normal(size=(300, 4)) + 20 * np.repeat(
+        np.eye(4)[:3], 100, axis=0
+    )
     seen = structure(graph_of(np.r_[X, np.full((80, 4), 1.0)]))
     found = best_number(seen)
     assert sorted(np.bincount(found.labels, seen.graph.counts)) == [80, 100, 100, 100]

@@ -37,14 +37,22 @@ def test_the_largest_counts_and_of_equal_ones_the_first():
 
 
 def test_of_candidates_that_differ_by_rounding_the_first_counts():
-    found = [candidate(J, TWO, str(i)) for i, J in enumerate([3.0, 3.0 + 1e-13, 3.0 - 1e-13])]
+    found = [
+        candidate(J, TWO, str(i)) for i, J in enumerate([3.0, 3.0 + 1e-13, 3.0 - 1e-13])
+    ]
     assert pick(None, found, 0) is found[0]
     assert pick(None, found[::-1], 0) is found[2]
 
 
 @pytest.mark.parametrize(
     ("name", "n_nodes", "lead"),
-    [(MARGIN, 6, 0.5), (MARGIN, 400, 0.3), (MARGIN, 9000, 0.1), (LAYOUT, 6, 0.1), (LAYOUT, 9000, 0.1)],
+    [
+        (MARGIN, 6, 0.5),
+        (MARGIN, 400, 0.3),
+        (MARGIN, 9000, 0.1),
+        (LAYOUT, 6, 0.1),
+        (LAYOUT, 9000, 0.1),
+    ],
 )
 def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
     labels = np.arange(n_nodes) % 2
@@ -58,7 +66,10 @@ def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
 
 @pytest.mark.parametrize(("tolerance", "best"), [(0.0, 0), (0.2, 1)])
 def test_candidates_that_break_more_than_the_tolerance_do_not_count(tolerance, best):
-    found = [candidate(J, TWO, broken=broken) for J, broken in ((1.0, 0.1), (2.0, 0.25), (3.0, 0.4))]
+    found = [
+        candidate(J, TWO, broken=broken)
+        for J, broken in ((1.0, 0.1), (2.0, 0.25), (3.0, 0.4))
+    ]
     assert pick(None, found, 0, tolerance) is found[best]
 
 
@@ -71,7 +82,10 @@ def all_moves(graph, labels, seed):
     weights, loops = graph.edges()
     table = cluster_weights(graph, labels, k)
     volumes = table.sum(axis=1)
-    pairs = sorted(combinations(range(k), 2), key=lambda ab: -table[ab] / volumes[ab[0]] / volumes[ab[1]])
+    pairs = sorted(
+        combinations(range(k), 2),
+        key=lambda ab: -table[ab] / volumes[ab[0]] / volumes[ab[1]],
+    )
     for a, b in pairs[: max(8, k)]:
         merged = np.where(labels == b, a, labels)
         for one in {*range(k)} - {b}:
@@ -85,7 +99,10 @@ def all_moves(graph, labels, seed):
 
 def repaired_by_trial(graph, labels, seed):
     for _ in range(6):
-        likely = sorted(all_moves(graph, labels, seed), key=lambda one: -judge(graph, one).information)
+        likely = sorted(
+            all_moves(graph, labels, seed),
+            key=lambda one: -judge(graph, one).information,
+        )
         best = max(likely[:10], key=lambda one: judge(graph, one).J, default=labels)
         if judge(graph, best).J <= judge(graph, labels).J + 1e-9:
             break
@@ -100,10 +117,14 @@ def test_a_merge_and_a_halving_put_right_what_was_joined(k):
     assert repaired(graph, truth, 0) is truth
 
 
-@pytest.mark.parametrize(("k", "weighted"), [(2, True), (3, False), (4, True), (6, True)])
+@pytest.mark.parametrize(
+    ("k", "weighted"), [(2, True), (3, False), (4, True), (6, True)]
+)
 def test_repaired_labels_are_the_best_of_all_moves(k, weighted):
     rng = np.random.default_rng(k)
-    graph = graph_of(blobs(70, 4, 2.0), rng.integers(1, 4, 70).astype(float) if weighted else None)
+    graph = graph_of(
+        blobs(70, 4, 2.0), rng.integers(1, 4, 70).astype(float) if weighted else None
+    )
     labels = rng.permutation(np.arange(70) % k)
     before = labels.copy()
     found = repaired(graph, labels, 0)
@@ -135,19 +156,34 @@ def test_a_repair_is_taken_above_its_least_gain_alone():
     best = judge(graph, truth).J
     slight = candidate(best - LEAST_GAIN + 0.01, labels)
     assert pick(graph, [slight], 0) is slight
-    found = pick(graph, [candidate(best - LEAST_GAIN - 0.01, labels, "communities 10", seconds=2.0)], 0)
-    assert (found.name, found.seconds, found.model) == (f"communities 10{REPAIRED}", 2.0, None)
+    found = pick(
+        graph,
+        [candidate(best - LEAST_GAIN - 0.01, labels, "communities 10", seconds=2.0)],
+        0,
+    )
+    assert (found.name, found.seconds, found.model) == (
+        f"communities 10{REPAIRED}",
+        2.0,
+        None,
+    )
     assert found.score == judge(graph, found.labels)
     assert same_clusters(found.labels, truth)
 
 
 @pytest.mark.parametrize(
     ("k", "others"),
-    [(2, {}), (MOST_REPAIRED + 1, {}), (4, {"model": "a machine"}), (4, {"broken": 0.0})],
+    [
+        (2, {}),
+        (MOST_REPAIRED + 1, {}),
+        (4, {"model": "a machine"}),
+        (4, {"broken": 0.0}),
+    ],
 )
 def test_few_and_many_clusters_models_and_known_rows_are_never_repaired(k, others):
     graph, _, _ = wrongly_joined(4)
-    one = candidate(-99.0, np.random.default_rng(0).permutation(np.arange(120) % k), **others)
+    one = candidate(
+        -99.0, np.random.default_rng(0).permutation(np.arange(120) % k), **others
+    )
     assert pick(graph, [one], 0) is one
     other = candidate(-99.0, one.labels)
     assert pick(graph, [other], 0, repairs=False) is other

@@ -20,10 +20,14 @@ def drawn_twice(sizes, n_noise=0, seed=0):
     centres = 40.0 * np.eye(4)[: len(sizes)]
     small = centres[y] + random.normal(size=(len(y), 4))
     noise = random.uniform(-60, 80, (n_noise, 4))
-    return np.vstack([large, small, noise]), np.r_[np.zeros(800, int), y + 1, np.zeros(n_noise, int)]
+    return np.vstack([large, small, noise]), np.r_[
+        np.zeros(800, int), y + 1, np.zeros(n_noise, int)
+    ]
 
 
-@pytest.mark.parametrize(("sizes", "n_noise"), [([12], 0), ([9, 30], 60), ([16, 20, 40], 60)])
+@pytest.mark.parametrize(
+    ("sizes", "n_noise"), [([12], 0), ([9, 30], 60), ([16, 20, 40], 60)]
+)
 def test_small_groups_far_from_others_are_found_whole(sizes, n_noise):
     X, truth = drawn_twice(sizes, n_noise)
     found = small_clusters(X, graph_of(X[:800]), seed=0)
@@ -35,10 +39,16 @@ def test_small_groups_far_from_others_are_found_whole(sizes, n_noise):
     assert not found[:800].any()
 
 
-@pytest.mark.parametrize(("kind", "columns"), [("normal", 2), ("uniform", 5), ("heavy", 20)])
+@pytest.mark.parametrize(
+    ("kind", "columns"), [("normal", 2), ("uniform", 5), ("heavy", 20)]
+)
 def test_far_rows_of_one_cloud_are_no_cluster(kind, columns):
     random = np.random.default_rng(columns)
-    draws = {"normal": random.normal, "uniform": random.uniform, "heavy": partial(random.standard_t, 3)}
+    draws = {
+        "normal": random.normal,
+        "uniform": random.uniform,
+        "heavy": partial(random.standard_t, 3),
+    }
     X = draws[kind](size=(2000, columns))
     far = np.argsort(-np.linalg.norm(X[1000:] - X.mean(axis=0), axis=1))[:200]
     sample = np.vstack([X[:1000], X[1000:][far]])
@@ -70,5 +80,7 @@ def test_the_reason_tells_of_small_clusters():
     number = Number(2, np.zeros(9, np.int64), "2 clusters: some reason.", agreement=0.9)
     found = with_small(number, np.arange(9) % 4, np.r_[1, 2, np.zeros(7, int)])
     assert (found.n_clusters, found.agreement) == (4, 0.9)
-    assert found.reason.startswith("4 clusters, 2 of them small and far from the others; ")
+    assert found.reason.startswith(
+        "4 clusters, 2 of them small and far from the others; "
+    )
     assert found.reason.endswith(number.reason)

@@ -7,7 +7,14 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from mmcnb.choice.number import GATE, Number, structure
-from mmcnb.choice.pick import AGREEMENT_WEIGHT, HIGH_AGREEMENT, LOW_SUM, NO_STRUCTURE, doubts, trust
+from mmcnb.choice.pick import (
+    AGREEMENT_WEIGHT,
+    HIGH_AGREEMENT,
+    LOW_SUM,
+    NO_STRUCTURE,
+    doubts,
+    trust,
+)
 from tests.choice.graphs import candidate, graph_of, ring
 
 HALVES, STRIPES = np.repeat([0, 1], 50), np.tile([0, 1], 50)
@@ -20,7 +27,9 @@ def half_right(share):
 
 @pytest.mark.parametrize("J", [-5.0, 9.0])
 def test_trust_is_high_where_all_candidates_agree(J):
-    found = trust(candidate(J, HALVES), [candidate(J - 1, HALVES), candidate(J - 2, 1 - HALVES)])
+    found = trust(
+        candidate(J, HALVES), [candidate(J - 1, HALVES), candidate(J - 2, 1 - HALVES)]
+    )
     assert found["level"] == "high"
     assert found["agreement"] == pytest.approx(1)
     assert found["reason"] == f"other candidates agree by 1.00, and J is {J:.2f}."
@@ -63,7 +72,12 @@ def test_one_cluster_is_no_structure():
     for others in ([], [one]):
         found = trust(one, others, doubts=["one cluster: none differs"])
         reason = "one cluster: none differs."
-        assert found == {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}
+        assert found == {
+            "level": "low",
+            "reason": reason,
+            "agreement": 0.0,
+            "columns": [],
+        }
     assert trust(one, [])["reason"] == "there is one cluster."
 
 
@@ -93,8 +107,12 @@ def test_groups_far_apart_raise_no_doubt():
     graph, truth = ring(4, 200)
     assert doubts(structure(graph), truth, Number(2, truth)) == []
     one = np.zeros(200, int)
-    assert doubts(structure(graph), one, Number(1, one)) == ["one cluster contains all rows, as asked"]
-    assert doubts(structure(graph), one, Number(1, one, "one cluster: why.")) == ["one cluster: why"]
+    assert doubts(structure(graph), one, Number(1, one)) == [
+        "one cluster contains all rows, as asked"
+    ]
+    assert doubts(structure(graph), one, Number(1, one, "one cluster: why.")) == [
+        "one cluster: why"
+    ]
     assert doubts(structure(graph), truth, Number(2, truth, agreement=0.5)) == [
         "the expected agreement with the right partition is 0.50"
     ]
@@ -118,7 +136,9 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
     assert first.endswith(f", of {GATE} needed)")
 
 
-@pytest.mark.parametrize(("d", "is_weak"), [(0.99, True), (1.09, True), (1.11, False), (3.0, False)])
+@pytest.mark.parametrize(
+    ("d", "is_weak"), [(0.99, True), (1.09, True), (1.11, False), (3.0, False)]
+)
 def test_clusters_along_a_line_are_told_as_weak(d, is_weak):
     graph, truth = ring(4, 400)
     seen = structure(graph)

@@ -98,7 +98,9 @@ def at_each_read(caplog):
     caplog.set_level(logging.INFO, "mmcnb")
 
     def install(action):
-        handler.emit = lambda record: action() if record.getMessage().startswith("read ") else None
+        handler.emit = lambda record: (
+            action() if record.getMessage().startswith("read ") else None
+        )
         logger.addHandler(handler)
 
     yield install

@@ -23,7 +23,9 @@ from tests.cli.conftest import contents
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 STOPPED = "mmcnb: stopped by the user; nothing half-written was left behind.\n"
 ESCAPES = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
-posix = pytest.mark.skipif(os.name != "posix", reason="streams and limits as POSIX has them")
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="streams and limits as POSIX has them"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +38,9 @@ def signals_as_on_a_terminal():
 
 
 @pytest.mark.parametrize(("first", "second"), [SIGNALS, SIGNALS[::-1]])
-def test_a_signal_stops_a_fit_once_and_a_later_one_again(first, second, folder, at_each_read, capsys):
+def test_a_signal_stops_a_fit_once_and_a_later_one_again(
+    first, second, folder, at_each_read, capsys
+):
     before = contents(folder)
     moments = []
 
@@ -54,19 +58,33 @@ def test_a_signal_stops_a_fit_once_and_a_later_one_again(first, second, folder, 
     at_each_read(press_keys)
     assert (
         main(
-            ["fit", "blobs.zarr", "--model", "customers.model", "--labels", "blobs-labels.csv", "--overwrite"]
+            [
+                "fit",
+                "blobs.zarr",
+                "--model",
+                "customers.model",
+                "--labels",
+                "blobs-labels.csv",
+                "--overwrite",
+            ]
         )
         == 130
     )
     assert moments == ["stopped", "of the same press"]
     assert capsys.readouterr().err == STOPPED
     assert contents(folder) == before
-    assert [signal.getsignal(number) for number in SIGNALS] == [signal.default_int_handler] * 2
+    assert [signal.getsignal(number) for number in SIGNALS] == [
+        signal.default_int_handler
+    ] * 2
 
 
-@pytest.mark.parametrize("command", ["fit customers.csv --model m", "update customers.model new.csv"])
+@pytest.mark.parametrize(
+    "command", ["fit customers.csv --model m", "update customers.model new.csv"]
+)
 @pytest.mark.parametrize("last", [1, 2])
-def test_a_command_that_is_stopped_can_be_given_again(command, last, folder, at_each_read, printed):
+def test_a_command_that_is_stopped_can_be_given_again(
+    command, last, folder, at_each_read, printed
+):
     reads = []
 
     def stop_at_the_last():
@@ -80,7 +98,9 @@ def test_a_command_that_is_stopped_can_be_given_again(command, last, folder, at_
     assert main(command.split()) == 130
     assert contents(folder) == before
     printed(command)
-    assert len(pd.read_csv("l.csv")) == len(pd.read_csv(command.split()[2 if "update" in command else 1]))
+    assert len(pd.read_csv("l.csv")) == len(
+        pd.read_csv(command.split()[2 if "update" in command else 1])
+    )
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -113,7 +133,11 @@ def caused(by):
     ("error", "code", "sentence"),
     [
         (KeyboardInterrupt(), 130, STOPPED),
-        (caused(caused(KeyboardInterrupt())), 130, STOPPED),  # as compiled code raises it
+        (
+            caused(caused(KeyboardInterrupt())),
+            130,
+            STOPPED,
+        ),  # as compiled code raises it
         (
             OSError(28, "No space left on device", "labels/c/0"),
             2,
@@ -129,7 +153,11 @@ def caused(by):
             2,
             "mmcnb: a file could not be read or written: Input/output error; check ",
         ),
-        (MemoryError(), 2, "mmcnb: memory ran out (MemoryError); give a smaller --memory-limit.\n"),
+        (
+            MemoryError(),
+            2,
+            "mmcnb: memory ran out (MemoryError); give a smaller --memory-limit.\n",
+        ),
         (InputError("row 3\n is bad"), 2, "mmcnb: row 3 is bad\n"),
         (caused(RuntimeError()), None, ""),
     ],
@@ -189,7 +217,9 @@ sys.exit(run())
 
 def started(code, *words):
     command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.slow
@@ -197,7 +227,9 @@ def started(code, *words):
     ("module", "work", "number"),
     [("mmcnb.cli", None, signal.SIGINT), ("zarr", "unfinished()", signal.SIGTERM)],
 )
-def test_a_command_is_stopped_while_it_is_imported_or_works(module, work, number, fitted):
+def test_a_command_is_stopped_while_it_is_imported_or_works(
+    module, work, number, fitted
+):
     code = IMPORT_THAT_TAKES_LONG.format(module=module, work=work, clearing="pass")
     with started(code, "info", fitted / "blobs.zarr") as process:
         assert process.stdout.readline() == "working\n"
@@ -214,7 +246,9 @@ def test_a_command_is_stopped_while_it_is_imported_or_works(module, work, number
         (signal.SIGTERM, "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"),
     ],
 )
-def test_a_later_signal_ends_what_is_slow_to_clear_away_at_once(second, clearing, fitted):
+def test_a_later_signal_ends_what_is_slow_to_clear_away_at_once(
+    second, clearing, fitted
+):
     code = IMPORT_THAT_TAKES_LONG.format(module="zarr", work=None, clearing=clearing)
     with started(code, "info", fitted / "blobs.zarr") as process:
         assert process.stdout.readline() == "working\n"
@@ -233,12 +267,22 @@ def test_a_later_signal_ends_what_is_slow_to_clear_away_at_once(second, clearing
 
 @pytest.mark.slow
 def test_a_fit_is_stopped_amid_its_search_and_the_old_model_stands(tmp_path):
-    X = np.random.default_rng(0).normal(size=(20_000, 20)) + 6 * (np.arange(20_000) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(20_000, 20))
+        + 6 * (np.arange(20_000) % 2)[:, None]
+    )
     np.save(tmp_path / "rows.npy", X)
     (tmp_path / "old.model").write_text("old")
     before = contents(tmp_path)
     code = "import sys; from mmcnb.__main__ import run; sys.exit(run())"
-    words = ["fit", tmp_path / "rows.npy", "--model", tmp_path / "old.model", "--overwrite", "--verbose"]
+    words = [
+        "fit",
+        tmp_path / "rows.npy",
+        "--model",
+        tmp_path / "old.model",
+        "--overwrite",
+        "--verbose",
+    ]
     with started(code, *words) as process:
         while "read 20,000 rows" not in process.stderr.readline():
             assert process.poll() is None
@@ -257,12 +301,16 @@ def completed(*words, **options):
 @posix
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", ["convert rows.npy rows.zarr", "predict model rows.npy --labels labels.csv"]
+    "words",
+    ["convert rows.npy rows.zarr", "predict model rows.npy --labels labels.csv"],
 )
 def test_a_disk_that_is_full_leaves_nothing(words, tmp_path):
     import resource
 
-    X = np.random.default_rng(0).normal(size=(20_000, 4)) + 6 * (np.arange(20_000) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(20_000, 4))
+        + 6 * (np.arange(20_000) % 2)[:, None]
+    )
     np.save(tmp_path / "rows.npy", X)
     mmcnb.CPMMC(n_init=1, random_state=0).fit(X[:100]).save(tmp_path / "model")
     before = contents(tmp_path)
@@ -271,7 +319,11 @@ def test_a_disk_that_is_full_leaves_nothing(words, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         # Coverage, where it runs, would meet the limit too when it writes what it found.
-        env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")},
+        env={
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("COVERAGE")
+        },
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
     )
     assert process.returncode == 2
@@ -287,17 +339,24 @@ def test_closed_streams_change_nothing_about_outputs(folder):
         for number in (0, 1, 2):
             os.close(number)
 
-    done = completed("fit", "blobs.zarr", "--model", "m", "--method", "cpmmc", preexec_fn=close)
+    done = completed(
+        "fit", "blobs.zarr", "--model", "m", "--method", "cpmmc", preexec_fn=close
+    )
     assert done.returncode == 0
     assert set(mmcnb.load("m").predict("blobs.zarr")) == {0, 1}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-@pytest.mark.parametrize(
-    ("words", "code"), [("predict blobs.model blobs.zarr --labels l.csv", 0), ("info blobs.zarr", 1)]
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no full device"
 )
-def test_a_full_stream_fails_a_command_only_if_it_gives_nothing_else(words, code, folder):
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("predict blobs.model blobs.zarr --labels l.csv", 0), ("info blobs.zarr", 1)],
+)
+def test_a_full_stream_fails_a_command_only_if_it_gives_nothing_else(
+    words, code, folder
+):
     with Path("/dev/full").open("w") as full:
         process = completed(*words.split(), stdout=full, stderr=subprocess.PIPE)
     assert process.returncode == code
@@ -317,7 +376,9 @@ def test_no_name_is_obeyed_by_the_terminal(command, folder, refusal_of):
 
 
 def test_json_gives_names_as_they_are(folder, printed, report_of):
-    pd.DataFrame({ESCAPES: [1.0, 2.0], "b": [3.0, 4.0]}).to_csv("table.csv", index=False)
+    pd.DataFrame({ESCAPES: [1.0, 2.0], "b": [3.0, 4.0]}).to_csv(
+        "table.csv", index=False
+    )
     assert report_of("info table.csv")["columns"][0]["name"] == ESCAPES
     assert printed("info table.csv --json").replace("\n", "").isprintable()
 

@@ -30,12 +30,20 @@ METHODS = {
 def changed_parameters(estimator):
     """The parameters that are not at their defaults."""
     defaults = type(estimator)().get_params()
-    return {name: value for name, value in estimator.get_params().items() if value != defaults[name]}
+    return {
+        name: value
+        for name, value in estimator.get_params().items()
+        if value != defaults[name]
+    }
 
 
 def settings(parameters):
     """Each parameter as ``--set name=value``."""
-    return [word for name, value in parameters.items() for word in ("--set", f"{name}={value}")]
+    return [
+        word
+        for name, value in parameters.items()
+        for word in ("--set", f"{name}={value}")
+    ]
 
 
 def lines_of(name, text):
@@ -46,7 +54,9 @@ def lines_of(name, text):
 def test_each_method_fits_and_predicts_as_its_estimator(method, folder, report_of):
     estimator = METHODS[method]
     options = settings(changed_parameters(estimator))
-    fit = report_of(f"fit blobs.zarr --method {method} --model m --labels fit.zarr", *options)
+    fit = report_of(
+        f"fit blobs.zarr --method {method} --model m --labels fit.zarr", *options
+    )
     report = report_of("predict m blobs.zarr --labels predict.zarr")
     model = clone(estimator).fit(mmcnb.open_samples("blobs.zarr"))
     for path in ("fit.zarr", "predict.zarr"):
@@ -64,7 +74,11 @@ def test_a_cluster_gives_the_labels_of_threads(folder, printed, dask_client):
     printed(f"fit blobs.zarr --random-state 0 --labels fit.csv --dask {address}")
     printed(f"predict blobs.model blobs.zarr --labels predict.csv --dask {address}")
     expected = (folder / "blobs-labels.csv").read_text()
-    assert (folder / "fit.csv").read_text() == (folder / "predict.csv").read_text() == expected
+    assert (
+        (folder / "fit.csv").read_text()
+        == (folder / "predict.csv").read_text()
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +127,9 @@ def test_help_lists_the_parameters_of_a_method(method, capsys, printed):
     listed = capsys.readouterr().out.partition(f"parameters of {method}")[2]
     names = ", ".join(re.findall(r"^(\w[\w, ]*) :", listed, re.MULTILINE)).split(", ")
     how_it_runs = {"memory_limit", "n_jobs", "engine", "checkpoint", "verbose"}
-    assert set(names) == set(METHODS[method].get_params()) - how_it_runs - {"random_state"}
+    assert set(names) == set(METHODS[method].get_params()) - how_it_runs - {
+        "random_state"
+    }
 
 
 def test_the_verdict_is_that_of_the_model(folder, report_of, printed):
@@ -129,28 +145,36 @@ def test_the_verdict_is_that_of_the_model(folder, report_of, printed):
     shares = ", ".join(f"{size} ({size / ROWS:.1%})" for size in report["sizes"])
     assert lines_of("cluster sizes", text) == [f"cluster sizes    {shares}"]
     assert lines_of("candidate", text) == [f"candidate        {report['candidate']}"]
-    assert lines_of("number", text) == [f"number           {report['number']['reason']}"]
+    assert lines_of("number", text) == [
+        f"number           {report['number']['reason']}"
+    ]
     trust = report["trust"]
-    assert lines_of("trust", text) == [f"trust            {trust['level']}: {trust['reason']}"]
+    assert lines_of("trust", text) == [
+        f"trust            {trust['level']}: {trust['reason']}"
+    ]
     (layer,) = report["layers"]
     found = f"layer            3 clusters, found at {layer['persistence']} resolutions"
-    assert lines_of("layer", text) == [f"{found}, the smallest of about {layer['smallest']} rows, taken"]
+    assert lines_of("layer", text) == [
+        f"{found}, the smallest of about {layer['smallest']} rows, taken"
+    ]
     assert lines_of("model", text) == ["model            m"]
     assert lines_of("noise", text) == lines_of("gamma", text) == []
     assert report_of("fit blobs.zarr --n-clusters 3 --labels l.csv")["number"] is None
 
 
-def test_the_verdict_of_a_machine_has_its_width_and_its_norm(folder, report_of, printed):
-    command = (
-        "fit blobs.zarr --method sparse-kernel-mmc --set gamma=0.1 --set n_init=1 --random-state 1 --model"
-    )
+def test_the_verdict_of_a_machine_has_its_width_and_its_norm(
+    folder, report_of, printed
+):
+    command = "fit blobs.zarr --method sparse-kernel-mmc --set gamma=0.1 --set n_init=1 --random-state 1 --model"
     report = report_of(command, "a")
     assert report["w_norm"] > report["w_norm_random"] > 0
     text = printed(command, "b")
     assert lines_of("gamma", text) == ["gamma            0.1"]
     norms = f"{report['w_norm']:.5g}; random labels give {report['w_norm_random']:.5g}"
     assert lines_of("|w|", text) == [f"|w|              {norms}"]
-    assert report_of(command, "c", "--n-clusters", 2)["objective"] == report["objective"]
+    assert (
+        report_of(command, "c", "--n-clusters", 2)["objective"] == report["objective"]
+    )
 
 
 def test_the_verdict_of_several_kernels_has_their_weights(folder, printed):
@@ -158,7 +182,9 @@ def test_the_verdict_of_several_kernels_has_their_weights(folder, printed):
     text = printed(f"fit blobs.zarr --model m {words}")
     model = mmcnb.load("m")
     weights = zip(model.kernel_weights_, model.kernel_names_, strict=True)
-    assert lines_of("kernel weight", text) == [f"kernel weight    {w:.3f}  {name}" for w, name in weights]
+    assert lines_of("kernel weight", text) == [
+        f"kernel weight    {w:.3f}  {name}" for w, name in weights
+    ]
 
 
 def test_noise_is_labelled_and_counted(folder, report_of, printed):
@@ -167,7 +193,9 @@ def test_noise_is_labelled_and_counted(folder, report_of, printed):
     labels = pd.read_csv("l.csv")["cluster"]
     assert report["noise"] == (labels == -1).sum() == 15
     assert report["sizes"] == np.bincount(labels[labels >= 0]).tolist()
-    assert lines_of("noise", printed(command)) == ["noise            15 rows, labelled -1"]
+    assert lines_of("noise", printed(command)) == [
+        "noise            15 rows, labelled -1"
+    ]
     report_of("predict m blobs.zarr --labels again.csv")
     assert (folder / "again.csv").read_text() == (folder / "l.csv").read_text()
 
@@ -179,8 +207,12 @@ def test_layers_are_columns_of_the_labels(folder, report_of, printed):
     labels = pd.read_csv("l.csv")
     assert labels.columns.tolist() == ["row", "cluster", "margin", "layer_3"]
     model = mmcnb.load("m")
-    np.testing.assert_array_equal(labels["layer_3"], model.predict("blobs.zarr", layer=1))
-    pd.testing.assert_frame_equal(pd.read_csv("plain.csv"), labels.drop(columns="layer_3"))
+    np.testing.assert_array_equal(
+        labels["layer_3"], model.predict("blobs.zarr", layer=1)
+    )
+    pd.testing.assert_frame_equal(
+        pd.read_csv("plain.csv"), labels.drop(columns="layer_3")
+    )
 
 
 def test_rows_that_are_all_equal_are_one_cluster(folder, report_of, refusal_of):
@@ -188,15 +220,22 @@ def test_rows_that_are_all_equal_are_one_cluster(folder, report_of, refusal_of):
         writer.append(np.ones((50, 3), np.float32))
     report = report_of("fit equal.zarr --labels l.csv")
     assert (report["n_clusters"], report["sizes"], report["layers"]) == (1, [50], [])
-    assert report["number"]["reason"] == "one cluster: all rows are equal, or differ by less than rounding."
+    assert (
+        report["number"]["reason"]
+        == "one cluster: all rows are equal, or differ by less than rounding."
+    )
     assert pd.read_csv("l.csv")["cluster"].tolist() == [0] * 50
     assert "all rows are equal" in refusal_of("fit equal.zarr --n-clusters 2 --model m")
-    assert "has no merge tree" in refusal_of("fit equal.zarr --labels layers.csv --layers")
+    assert "has no merge tree" in refusal_of(
+        "fit equal.zarr --labels layers.csv --layers"
+    )
 
 
 @pytest.mark.filterwarnings("default:.*no checksums")
 def test_rows_without_checksums_are_said_to_have_none(folder, capsys):
-    zarr.create_array("foreign.zarr", data=mmcnb.open_samples("blobs.zarr").block(0, ROWS))
+    zarr.create_array(
+        "foreign.zarr", data=mmcnb.open_samples("blobs.zarr").block(0, ROWS)
+    )
     assert main(["fit", "foreign.zarr", "--model", "m"]) == 0
     warned = capsys.readouterr().err
     assert warned.startswith("mmcnb: warning: ")
@@ -205,7 +244,9 @@ def test_rows_without_checksums_are_said_to_have_none(folder, capsys):
 
 
 @pytest.mark.parametrize("output", ["l.csv", "l.parquet", "l.zarr", "l"])
-def test_labels_have_the_form_of_their_ending_and_are_replaced_whole(output, folder, printed, refusal_of):
+def test_labels_have_the_form_of_their_ending_and_are_replaced_whole(
+    output, folder, printed, refusal_of
+):
     predict = f"predict blobs.model blobs.zarr --labels {output}"
     printed(predict)
     before = contents(folder)
@@ -216,6 +257,10 @@ def test_labels_have_the_form_of_their_ending_and_are_replaced_whole(output, fol
     if output in ("l.csv", "l.parquet"):
         table = pd.read_csv(output) if output == "l.csv" else pd.read_parquet(output)
         assert table["row"].tolist() == list(range(ROWS))
-        pd.testing.assert_frame_equal(table.drop(columns="row"), expected, check_dtype=False)
+        pd.testing.assert_frame_equal(
+            table.drop(columns="row"), expected, check_dtype=False
+        )
     else:
-        np.testing.assert_array_equal(zarr.open_array(output, mode="r")[:], expected["cluster"])
+        np.testing.assert_array_equal(
+            zarr.open_array(output, mode="r")[:], expected["cluster"]
+        )

@@ -14,7 +14,12 @@ from mmcnb.cli.demo import LIMIT
 from mmcnb.engine.plan import RowShape
 from tests.cli.conftest import ROWS
 
-OF_COMPILATION = {"compile_seconds", "seconds", "libraries", "peak"}  # depend on what is compiled already
+OF_COMPILATION = {
+    "compile_seconds",
+    "seconds",
+    "libraries",
+    "peak",
+}  # depend on what is compiled already
 
 
 @pytest.mark.parametrize(
@@ -22,8 +27,14 @@ OF_COMPILATION = {"compile_seconds", "seconds", "libraries", "peak"}  # depend o
     [
         ("", mmcnb.MaximumMarginClustering()),
         ("--n-clusters 5 --kernel rbf", mmcnb.MaximumMarginClustering(5, kernel="rbf")),
-        ("--n-nodes 100 --jobs 1", mmcnb.MaximumMarginClustering(n_nodes=100, n_jobs=1)),
-        ("--method sparse-kernel-mmc --set n_landmarks=10", mmcnb.SparseKernelMMC(n_landmarks=10)),
+        (
+            "--n-nodes 100 --jobs 1",
+            mmcnb.MaximumMarginClustering(n_nodes=100, n_jobs=1),
+        ),
+        (
+            "--method sparse-kernel-mmc --set n_landmarks=10",
+            mmcnb.SparseKernelMMC(n_landmarks=10),
+        ),
         (
             "--method unsupervised-rls --n-clusters 3 --set cluster_sizes=equal --set sample_size=50",
             mmcnb.UnsupervisedRLS(3, cluster_sizes="equal", sample_size=50),
@@ -34,16 +45,22 @@ OF_COMPILATION = {"compile_seconds", "seconds", "libraries", "peak"}  # depend o
         ),
     ],
 )
-def test_the_plan_of_a_store_and_of_its_size_is_that_of_the_estimator(options, estimator, folder, report_of):
+def test_the_plan_of_a_store_and_of_its_size_is_that_of_the_estimator(
+    options, estimator, folder, report_of
+):
     by_store = report_of(f"plan blobs.zarr --memory-limit 4GiB {options}")
-    by_size = report_of(f"plan --rows {ROWS} --features 3 --memory-limit 4GiB {options}")
+    by_size = report_of(
+        f"plan --rows {ROWS} --features 3 --memory-limit 4GiB {options}"
+    )
     plan = estimator.set_params(memory_limit="4GiB").plan(RowShape(ROWS, 3)).to_dict()
     for name in plan.keys() - OF_COMPILATION:
         assert by_store[name] == by_size[name] == plan[name], name
 
 
 def test_the_plan_is_worded(folder, printed):
-    text = printed("plan --rows 1000000 --features 20 --memory-limit 8GiB --n-clusters 40")
+    text = printed(
+        "plan --rows 1000000 --features 20 --memory-limit 8GiB --n-clusters 40"
+    )
     assert "rows             1,000,000 x 20, " in text
     assert "of 8 GiB allowed" in text
 
@@ -57,7 +74,9 @@ def test_doctor_reports_this_installation(monkeypatch, report_of, printed):
     assert report["machine"]["threads"] >= 1
     assert os.access(report["machine"]["compile_cache"], os.W_OK)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "none: set NUMBA_CACHE_DIR to a folder that can be written" in printed("doctor")
+    assert "none: set NUMBA_CACHE_DIR to a folder that can be written" in printed(
+        "doctor"
+    )
 
 
 LEAVE_A_STORE_HALF_WRITTEN = """
@@ -72,28 +91,54 @@ with create_dense_store(sys.argv[1], 3) as writer:
 
 
 @pytest.mark.slow
-def test_doctor_names_what_a_killed_command_left_and_removes_it(tmp_path, printed, report_of):
+def test_doctor_names_what_a_killed_command_left_and_removes_it(
+    tmp_path, printed, report_of
+):
     assert report_of("doctor", tmp_path) == {"leftovers": []}
-    command = [sys.executable, "-c", LEAVE_A_STORE_HALF_WRITTEN, str(tmp_path / "rows.zarr")]
+    command = [
+        sys.executable,
+        "-c",
+        LEAVE_A_STORE_HALF_WRITTEN,
+        str(tmp_path / "rows.zarr"),
+    ]
     subprocess.run(command, check=False)
     (left,) = tmp_path.iterdir()
-    report = dict(line.split(maxsplit=1) for line in printed("doctor", tmp_path).splitlines()[1:])
-    assert (report["path"], report["of"], report["owner"]) == (str(left), "rows.zarr", "is gone")
+    report = dict(
+        line.split(maxsplit=1) for line in printed("doctor", tmp_path).splitlines()[1:]
+    )
+    assert (report["path"], report["of"], report["owner"]) == (
+        str(left),
+        "rows.zarr",
+        "is gone",
+    )
     assert left.exists()
     (removed,) = report_of(report["remedy"].removeprefix("mmcnb "))["leftovers"]
-    assert (removed["path"], removed["of"], removed["done"]) == (str(left), "rows.zarr", "removed")
+    assert (removed["path"], removed["of"], removed["done"]) == (
+        str(left),
+        "rows.zarr",
+        "removed",
+    )
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_demo_compares_both_and_leaves_only_the_pages(tmp_path, report_of):
     report = report_of("demo --rows 5000 --out", tmp_path / "demo")
-    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == ["digits.html", "rings.html"]
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
+        "digits.html",
+        "rings.html",
+    ]
     for name, n_samples in (("rings", 5000), ("digits", 1797)):
         assert report[name]["n_samples"] == n_samples
         assert report[name]["page"] == str(tmp_path / "demo" / f"{name}.html")
-        assert (tmp_path / "demo" / f"{name}.html").read_bytes().startswith(b"<!DOCTYPE html>")
-    assert report["rings"]["mmcnb_error"] < 0.01 < 0.4 < report["rings"]["k_means_error"]
+        assert (
+            (tmp_path / "demo" / f"{name}.html")
+            .read_bytes()
+            .startswith(b"<!DOCTYPE html>")
+        )
+    assert (
+        report["rings"]["mmcnb_error"] < 0.01 < 0.4 < report["rings"]["k_means_error"]
+    )
     assert report["digits"]["mmcnb_error"] <= report["digits"]["k_means_error"]
 
 

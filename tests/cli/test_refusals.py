@@ -13,10 +13,16 @@ from tests.cli.conftest import ROWS, contents
 def folder_with_more(folder):
     """The working folder, with files that suit few commands."""
     write_synthetic("blobs", "wide.zarr", 50, 4)
-    mmcnb.CPMMC(random_state=0).fit(mmcnb.open_samples("blobs.zarr")).save("cpmmc.model")
+    mmcnb.CPMMC(random_state=0).fit(mmcnb.open_samples("blobs.zarr")).save(
+        "cpmmc.model"
+    )
     pd.DataFrame({"cluster": range(5)}).to_csv("short.csv", index=False)
-    pd.DataFrame({"cluster": [1.0, *[0.5] * (ROWS - 1)]}).to_csv("halves.csv", index=False)
-    pd.DataFrame({"age": np.arange(9.0), "income": np.arange(9.0)}).to_csv("other.csv", index=False)
+    pd.DataFrame({"cluster": [1.0, *[0.5] * (ROWS - 1)]}).to_csv(
+        "halves.csv", index=False
+    )
+    pd.DataFrame({"age": np.arange(9.0), "income": np.arange(9.0)}).to_csv(
+        "other.csv", index=False
+    )
     (folder / "photos").mkdir()
     (folder / "photos" / "cat.png").write_text("cat")
     return folder
@@ -29,24 +35,48 @@ def folder_with_more(folder):
         ("", "the following arguments are required: VERB"),
         ("fry", "invalid choice: 'fry'"),
         ("fit", "mmcnb fit: the following arguments are required: STORE"),
-        ("fit blobs.zarr --model m --set C", "argument --set: 'C' has no value; write name=value"),
-        ("fit blobs.zarr --model m --jobs x", "argument --jobs: invalid int value: 'x'"),
+        (
+            "fit blobs.zarr --model m --set C",
+            "argument --set: 'C' has no value; write name=value",
+        ),
+        (
+            "fit blobs.zarr --model m --jobs x",
+            "argument --jobs: invalid int value: 'x'",
+        ),
         ("fit blobs.zarr --model m --method svm", "invalid choice: 'svm'"),
-        ("verify blobs.zarr --loss hinge", "--loss hinge; its options are --help, --element, --json"),
-        ("fit blobs.zarr", "nothing would be written; give --labels OUT.csv, or --model FILE"),
+        (
+            "verify blobs.zarr --loss hinge",
+            "--loss hinge; its options are --help, --element, --json",
+        ),
+        (
+            "fit blobs.zarr",
+            "nothing would be written; give --labels OUT.csv, or --model FILE",
+        ),
         ("plan", "either STORE or both --rows and --features"),
         ("plan --rows 5", "either STORE or both --rows and --features"),
-        ("plan blobs.zarr --rows 5 --features 2", "either STORE or both --rows and --features"),
+        (
+            "plan blobs.zarr --rows 5 --features 2",
+            "either STORE or both --rows and --features",
+        ),
         ("plan --rows 0 --features 2", "rows=0 is out of range"),
         # Parameters of a method
-        ("fit blobs.zarr --model m --labels l.csv --kernel cubic", "kernel='cubic' is unknown"),
+        (
+            "fit blobs.zarr --model m --labels l.csv --kernel cubic",
+            "kernel='cubic' is unknown",
+        ),
         ("fit blobs.zarr --model m --n-clusters 5,3", "is upside down; give (3, 5)"),
-        ("fit blobs.zarr --model m --n-clusters 151", "n_clusters=151 is more than the 150 rows"),
+        (
+            "fit blobs.zarr --model m --n-clusters 151",
+            "n_clusters=151 is more than the 150 rows",
+        ),
         ("fit blobs.zarr --model m --method cpmmc --set C=-1", "C=-1 is out of range"),
         ("fit blobs.zarr --model m --memory-limit lots", "memory_limit='lots'"),
         ("fit blobs.zarr --model m --memory-limit 1MiB", "the least that works is"),
         ("fit blobs.zarr --model m --jobs 0", "n_jobs=0"),
-        ("fit blobs.zarr --model m --set memory_limit=1GiB", "has no parameter memory_limit"),
+        (
+            "fit blobs.zarr --model m --set memory_limit=1GiB",
+            "has no parameter memory_limit",
+        ),
         (
             "fit blobs.zarr --model m --set colour=red",
             "maximum-margin-clustering has no parameter colour; leave it out, or choose one of kernel,",
@@ -64,24 +94,45 @@ def folder_with_more(folder):
             "sample_size=4 is smaller than n_clusters=5",
         ),
         # Options that suit other methods, other outputs or other rows
-        ("fit blobs.zarr --model m --layers", "--layers writes columns of a table; give --labels OUT.csv"),
-        ("fit blobs.zarr --labels l.zarr --layers", "--layers writes columns of a table"),
+        (
+            "fit blobs.zarr --model m --layers",
+            "--layers writes columns of a table; give --labels OUT.csv",
+        ),
+        (
+            "fit blobs.zarr --labels l.zarr --layers",
+            "--layers writes columns of a table",
+        ),
         (
             "fit blobs.zarr --labels l.csv --layers --method cpmmc",
             "--layers is of maximum-margin-clustering, not of cpmmc; leave it out",
         ),
-        ("fit blobs.zarr --like blobs.model --model m --method cpmmc", "--like is of maximum-margin-clust"),
-        ("fit blobs.zarr --model m --na-values x", "--na-values is of CSV, Parquet and Arrow files"),
-        ("update cpmmc.model blobs.zarr", "cpmmc.model has a CPMMC, which takes no new rows; fit all rows"),
+        (
+            "fit blobs.zarr --like blobs.model --model m --method cpmmc",
+            "--like is of maximum-margin-clust",
+        ),
+        (
+            "fit blobs.zarr --model m --na-values x",
+            "--na-values is of CSV, Parquet and Arrow files",
+        ),
+        (
+            "update cpmmc.model blobs.zarr",
+            "cpmmc.model has a CPMMC, which takes no new rows; fit all rows",
+        ),
         # Files that are not there, or something else
         ("info none.zarr", "none.zarr"),
         ("verify none.zarr", "none.zarr"),
         ("plan none.zarr", "none.zarr"),
         ("convert none.csv out.zarr", "none.csv"),
         ("fit none.zarr --model m --labels l.csv", "none.zarr"),
-        ("fit blobs.zarr --like none.model --model m", "there is no model at none.model"),
+        (
+            "fit blobs.zarr --like none.model --model m",
+            "there is no model at none.model",
+        ),
         ("fit blobs.zarr --like customers.csv --model m", "is no model of mmcnb"),
-        ("predict none.model blobs.zarr --labels l.csv", "there is no model at none.model"),
+        (
+            "predict none.model blobs.zarr --labels l.csv",
+            "there is no model at none.model",
+        ),
         ("predict customers.csv blobs.zarr --labels l.csv", "is no model of mmcnb"),
         ("update none.model new.csv", "there is no model at none.model"),
         ("update customers.model none.csv", "none.csv"),
@@ -91,39 +142,77 @@ def folder_with_more(folder):
         # Rows of another shape than the model, and labels of other rows
         ("predict blobs.model wide.zarr --labels l.csv", "wide.zarr has 4 features"),
         ("explain customers.model other.csv", "no column is named 'spent'"),
-        ("explain customers.model customers.csv --labels short.csv", "short.csv has 5 values and"),
-        ("report customers.model customers.csv --labels short.csv --out p.html", "give one label a row"),
-        ("score blobs.zarr short.csv", "150 rows; give one label a row, in the order of the rows"),
-        ("score blobs.zarr blobs-labels.csv --classes short.csv", "short.csv has 5 values"),
-        ("score blobs.zarr halves.csv", "halves.csv has numbers such as 0.5; give whole numbers or names"),
+        (
+            "explain customers.model customers.csv --labels short.csv",
+            "short.csv has 5 values and",
+        ),
+        (
+            "report customers.model customers.csv --labels short.csv --out p.html",
+            "give one label a row",
+        ),
+        (
+            "score blobs.zarr short.csv",
+            "150 rows; give one label a row, in the order of the rows",
+        ),
+        (
+            "score blobs.zarr blobs-labels.csv --classes short.csv",
+            "short.csv has 5 values",
+        ),
+        (
+            "score blobs.zarr halves.csv",
+            "halves.csv has numbers such as 0.5; give whole numbers or names",
+        ),
         (
             "score blobs.zarr blobs-labels.csv --label-column kind",
             "has no column 'kind' to take; name one of row, cluster, margin",
         ),
-        ("score other.csv short.csv --model customers.model", "no column is named 'spent'"),
+        (
+            "score other.csv short.csv --model customers.model",
+            "no column is named 'spent'",
+        ),
         # Outputs
-        ("fit blobs.zarr --model customers.model", "exists already: choose another path"),
+        (
+            "fit blobs.zarr --model customers.model",
+            "exists already: choose another path",
+        ),
         ("predict blobs.model blobs.zarr --labels none/l.csv", "does not exist"),
         ("predict blobs.model blobs.zarr --labels photos --overwrite", "photos"),
         (
             "fit none.zarr --labels l.txt",
             "l.txt: labels are not written as '.txt'; give a path that ends with",
         ),
-        ("fit blobs.zarr --model blobs.zarr --overwrite", "overlaps blobs.zarr; choose another path"),
-        ("fit blobs.zarr --labels blobs.zarr/labels --overwrite", "overlaps blobs.zarr"),
+        (
+            "fit blobs.zarr --model blobs.zarr --overwrite",
+            "overlaps blobs.zarr; choose another path",
+        ),
+        (
+            "fit blobs.zarr --labels blobs.zarr/labels --overwrite",
+            "overlaps blobs.zarr",
+        ),
         ("fit blobs.zarr --model . --overwrite", "overlaps blobs.zarr"),
         ("fit blobs.zarr --model a --labels a/l.csv", "overlaps a"),
-        ("fit blobs.zarr --like blobs.model --model blobs.model --overwrite", "overlaps blobs.model"),
+        (
+            "fit blobs.zarr --like blobs.model --model blobs.model --overwrite",
+            "overlaps blobs.model",
+        ),
         ("update customers.model new.csv --labels blobs-labels.csv", "exists already"),
-        ("update customers.model new.csv --out new.csv --overwrite", "overlaps new.csv"),
-        ("update customers.model new.csv --out blobs.model", "blobs.model exists already"),
+        (
+            "update customers.model new.csv --out new.csv --overwrite",
+            "overlaps new.csv",
+        ),
+        (
+            "update customers.model new.csv --out blobs.model",
+            "blobs.model exists already",
+        ),
         (
             "report customers.model customers.csv --out customers.model --overwrite",
             "customers.model: this output overlaps",
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_sentence(command, sentence, folder_with_more, refusal_of):
+def test_what_cannot_be_done_is_refused_in_one_sentence(
+    command, sentence, folder_with_more, refusal_of
+):
     before = contents(folder_with_more)
     assert sentence in refusal_of(command)
     assert contents(folder_with_more) == before

@@ -5,7 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    normalized_mutual_info_score,
+)
 
 import mmcnb
 from mmcnb.metrics import balanced_clustering_error
@@ -28,17 +32,31 @@ def test_scores_are_those_of_the_metrics(name, three, report_of):
     labels, y = three
     report = report_of(f"score blobs.zarr {name} --random-state 4")
     assert 0 < report["balanced_error"] == balanced_clustering_error(y, labels) < 0.1
-    assert report["adjusted_rand_index"] == pytest.approx(adjusted_rand_score(y, labels))
-    assert report["normalized_mutual_information"] == pytest.approx(normalized_mutual_info_score(y, labels))
-    assert report["adjusted_mutual_information"] == pytest.approx(adjusted_mutual_info_score(y, labels))
+    assert report["adjusted_rand_index"] == pytest.approx(
+        adjusted_rand_score(y, labels)
+    )
+    assert report["normalized_mutual_information"] == pytest.approx(
+        normalized_mutual_info_score(y, labels)
+    )
+    assert report["adjusted_mutual_information"] == pytest.approx(
+        adjusted_mutual_info_score(y, labels)
+    )
     assert report["J"] == mmcnb.partition_score("blobs.zarr", labels, random_state=4).J
-    assert report["sizes"] == {str(k): int(n) for k, n in enumerate(np.bincount(labels))}
+    assert report["sizes"] == {
+        str(k): int(n) for k, n in enumerate(np.bincount(labels))
+    }
     clusters = report["confusion"]["clusters"]
-    both = np.array([[np.sum((y == c) & (labels == k)) for k in clusters] for c in range(3)])
+    both = np.array(
+        [[np.sum((y == c) & (labels == k)) for k in clusters] for c in range(3)]
+    )
     assert report["confusion"]["counts"] == both.tolist()
-    either = np.array([[np.sum((y == c) | (labels == k)) for k in clusters] for c in range(3)])
+    either = np.array(
+        [[np.sum((y == c) | (labels == k)) for k in clusters] for c in range(3)]
+    )
     assert report["by_class"]["Jaccard"] == (both / either).max(axis=1).tolist()
-    assert report["by_class"]["best"] == [clusters[k] for k in (both / either).argmax(axis=1)]
+    assert report["by_class"]["best"] == [
+        clusters[k] for k in (both / either).argmax(axis=1)
+    ]
 
 
 def test_scores_are_worded(three, printed):
@@ -57,7 +75,9 @@ def test_scores_are_worded(three, printed):
 
 def test_classes_may_come_from_a_table_or_an_array(three, report_of):
     labels, y = three
-    table = pd.DataFrame({"cluster": labels, "kind": np.array(["a", "b", "c"])[y], "margin": 0.5})
+    table = pd.DataFrame(
+        {"cluster": labels, "kind": np.array(["a", "b", "c"])[y], "margin": 0.5}
+    )
     table.to_csv("both.csv", index=False)
     pd.DataFrame({"class": y.astype(float)}).to_csv("numbers.csv", index=False)
     expected = report_of("score blobs.zarr l.csv")
@@ -79,22 +99,35 @@ def test_without_known_classes_there_are_sizes_and_j(three, printed, report_of):
     assert report["J"] > 2
     assert not {"balanced_error", "confusion"} & set(report)
     text = printed("score bare.zarr l.csv")
-    assert "no known classes: the store keeps none; give them with --classes FILE" in text
+    assert (
+        "no known classes: the store keeps none; give them with --classes FILE" in text
+    )
     pd.DataFrame({"cluster": np.zeros(ROWS, int)}).to_csv("one.csv", index=False)
     text = printed("score bare.zarr one.csv")
-    assert "J: none; labels has 1 cluster(s) in the sample; give labels of two or more." in text
+    assert (
+        "J: none; labels has 1 cluster(s) in the sample; give labels of two or more."
+        in text
+    )
 
 
 @pytest.mark.parametrize("scale", ["auto", None])
 def test_with_a_model_j_is_on_the_scale_of_the_fit(scale, folder, report_of):
-    report_of(f"fit customers.csv --scale {scale} --n-clusters 3 --model m --labels l.csv")
+    report_of(
+        f"fit customers.csv --scale {scale} --n-clusters 3 --model m --labels l.csv"
+    )
     labels = pd.read_csv("l.csv")["cluster"].to_numpy()
-    expected = mmcnb.partition_score("customers.csv", labels, scale=scale, random_state=0).J
-    assert report_of("score customers.csv l.csv --model m")["J"] == pytest.approx(expected, abs=1e-6)
+    expected = mmcnb.partition_score(
+        "customers.csv", labels, scale=scale, random_state=0
+    ).J
+    assert report_of("score customers.csv l.csv --model m")["J"] == pytest.approx(
+        expected, abs=1e-6
+    )
     others = customers(ROWS, seed=2)
     others.assign(spent=100 * others["spent"]).to_csv("others.csv", index=False)
     without = report_of("score others.csv l.csv")["J"]
-    assert report_of("score others.csv l.csv --model m")["J"] != pytest.approx(without, abs=0.01)
+    assert report_of("score others.csv l.csv --model m")["J"] != pytest.approx(
+        without, abs=0.01
+    )
 
 
 def test_labels_of_rows_with_other_names_are_refused(folder, printed, refusal_of):
@@ -108,4 +141,7 @@ def test_labels_of_rows_with_other_names_are_refused(folder, printed, refusal_of
     labels[::-1].to_csv("l.csv", index=False)
     refused = refusal_of("score named.zarr l.csv")
     assert "has other rows than" in refused
-    assert "row 0 is r149, not r0; give the labels of these rows, in their order" in refused
+    assert (
+        "row 0 is r149, not r0; give the labels of these rows, in their order"
+        in refused
+    )

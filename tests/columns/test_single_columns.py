@@ -18,17 +18,34 @@ TEXT = np.eye(5, dtype=int)[CODES]
 
 def flagged(columns, labels, names=None, weights=None):
     weights = np.ones(len(columns)) if weights is None else weights
-    return single_columns(Columns(np.asarray(columns, np.float64), weights, names), np.asarray(labels))
+    return single_columns(
+        Columns(np.asarray(columns, np.float64), weights, names), np.asarray(labels)
+    )
 
 
 @pytest.mark.parametrize(
     ("columns", "names", "labels", "expected"),
     [
         (np.c_[np.ones(N), FLAG], None, FLAG, [1]),
-        (np.c_[SIZE, 7 - 3.5 * FLAG, OTHER], ["size", "member", "urban"], 1 - FLAG, ["member"]),
-        (np.c_[TEXT, FLAG, SIZE], [*["plan"] * 5, "member", "size"], CODES % 2, ["plan"]),
+        (
+            np.c_[SIZE, 7 - 3.5 * FLAG, OTHER],
+            ["size", "member", "urban"],
+            1 - FLAG,
+            ["member"],
+        ),
+        (
+            np.c_[TEXT, FLAG, SIZE],
+            [*["plan"] * 5, "member", "size"],
+            CODES % 2,
+            ["plan"],
+        ),
         (np.c_[SIZE, FLAG, 1 - FLAG], None, FLAG, [1, 2]),
-        (np.c_[SIZE, FLAG, TEXT], ["size", "member", *["plan"] * 5], 2 * CODES + FLAG, ["member", "plan"]),
+        (
+            np.c_[SIZE, FLAG, TEXT],
+            ["size", "member", *["plan"] * 5],
+            2 * CODES + FLAG,
+            ["member", "plan"],
+        ),
     ],
 )
 def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, expected):
@@ -39,7 +56,9 @@ def test_the_columns_that_make_the_clusters_are_named(columns, names, labels, ex
     assert "(100% of their information)" in found.sentence
     them = "these" if len(expected) > 1 else "it"
     assert found.sentence.endswith(f"; leave {them} out to see others")
-    assert all(repr(name) in found.sentence for name in expected if isinstance(name, str))
+    assert all(
+        repr(name) in found.sentence for name in expected if isinstance(name, str)
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +98,9 @@ def test_the_bound_of_the_others_is_a_fifth(gap):
 @pytest.mark.parametrize("n_texts", [30, 31])
 def test_texts_of_up_to_thirty_categories_are_of_few_values(n_texts):
     codes = np.arange(N) % n_texts
-    found = flagged(np.c_[SIZE, np.eye(n_texts)[codes]], codes % 2, ["size", *["place"] * n_texts])
+    found = flagged(
+        np.c_[SIZE, np.eye(n_texts)[codes]], codes % 2, ["size", *["place"] * n_texts]
+    )
     assert (found is not None) == (n_texts == 30)
 
 
@@ -95,12 +116,16 @@ def drawn(seed, n=40):
             "number": rng.normal(size=n),
             "ties": np.round(2 * rng.normal(size=n) ** 3),
             "text": np.eye(3)[rng.permutation(np.arange(n) % 3)],
-            "gaps": np.eye(4)[rng.permutation(np.arange(n) % 4)][:, :3],  # no category in a quarter
+            "gaps": np.eye(4)[rng.permutation(np.arange(n) % 4)][
+                :, :3
+            ],  # no category in a quarter
         }[kind]
         columns.append(made)
         names += [f"{k} {kind}"] * made[:1].size
     makers = rng.permutation(len(columns))[: rng.integers(1, 3)]
-    of_rows = np.stack([columns[k] @ [1, 2, 3] if columns[k].ndim == 2 else columns[k] for k in makers])
+    of_rows = np.stack(
+        [columns[k] @ [1, 2, 3] if columns[k].ndim == 2 else columns[k] for k in makers]
+    )
     labels = np.unique(np.sign(of_rows - 1), axis=1, return_inverse=True)[1].ravel()
     noisy = rng.random(n) < rng.choice([0, 0.05, 0.2])
     labels = np.where(noisy, rng.integers(0, 2, n), labels)
@@ -121,7 +146,9 @@ def test_the_columns_are_those_of_the_twin():
         n_found[len(found.names)] += 1
         # Of several pairs it is the one whose columns tell most alone, and not the one that tells most.
         figures = {tuple(names): (share, others) for share, names, others in expected}
-        assert (found.share, found.others) == pytest.approx(figures[tuple(sorted(found.names))]), seed
+        assert (found.share, found.others) == pytest.approx(
+            figures[tuple(sorted(found.names))]
+        ), seed
         assert len(found.names) == 2 or found.names == expected[0][1], seed
     assert min(n_found.values()) > 10
 
@@ -132,12 +159,16 @@ def test_a_weight_is_a_repetition():
         rows, weights, labels, names = drawn(seed)
         counts = weights.astype(int)
         one = flagged(rows, labels, names, weights)
-        other = flagged(np.repeat(rows, counts, axis=0), np.repeat(labels, counts), names)
+        other = flagged(
+            np.repeat(rows, counts, axis=0), np.repeat(labels, counts), names
+        )
         assert (one is None) == (other is None), seed
         if one is not None:
             n_found += 1
             assert one.names == other.names
-            assert (one.share, one.others) == pytest.approx((other.share, other.others), abs=1e-9)
+            assert (one.share, one.others) == pytest.approx(
+                (other.share, other.others), abs=1e-9
+            )
     assert n_found > 10
 
 
@@ -147,5 +178,9 @@ def test_such_columns_make_the_trust_low_however_well_candidates_agree():
     assert trust(best, others)["level"] == "high"
     assert trust(best, others)["columns"] == []
     low = trust(best, others, found)
-    assert (low["level"], low["columns"], low["reason"]) == ("low", ["member"], f"{found.sentence}.")
+    assert (low["level"], low["columns"], low["reason"]) == (
+        "low",
+        ["member"],
+        f"{found.sentence}.",
+    )
     assert low["agreement"] == pytest.approx(1)

@@ -63,7 +63,10 @@ def pixels(n_sharing):
         (np.c_[NORMAL, 1000 * NORMAL], "their units differ"),
         (WIDEST, "their units differ"),
         (WIDEST[:, 1:], "they share one unit"),
-        (WIDEST * [0.5, *[1] * 40], "they share one unit"),  # most variance of one, but not nine tenths
+        (
+            WIDEST * [0.5, *[1] * 40],
+            "they share one unit",
+        ),  # most variance of one, but not nine tenths
         (np.c_[NORMAL, rng.integers(0, 6, N)], "they share one unit"),
         (np.c_[NORMAL, rng.integers(0, 5, N)], "their kinds differ"),
         (many_columns(100), "their kinds differ"),
@@ -92,7 +95,10 @@ def test_columns_are_scaled_or_taken_as_they_are_for_one_reason(rows, reason):
 
 
 def test_means_of_a_sample_may_be_three_deviations_off():
-    for means, reason in ((2.9, "they are centred already"), (3.2, "their units differ")):
+    for means, reason in (
+        (2.9, "they are centred already"),
+        (3.2, "their units differ"),
+    ):
         shifted = CENTRED + means / np.sqrt(N) * CENTRED.std(axis=0)
         assert reason in auto(shifted, is_part=True).sentence
         assert "their units differ" in auto(shifted).sentence
@@ -101,11 +107,17 @@ def test_means_of_a_sample_may_be_three_deviations_off():
 def test_a_reason_that_is_known_comes_first_and_parameters_that_say_all_need_no_sentence():
     rows = np.c_[NORMAL, FLAG]
     sparse = treat("auto", scipy.sparse.csr_array(rows), None)
-    assert (sparse.sentence, sparse.scaling) == ("Columns were taken as they are: sparse.", None)
+    assert (sparse.sentence, sparse.scaling) == (
+        "Columns were taken as they are: sparse.",
+        None,
+    )
     found = auto(rows, kept="directions alone count")
     assert found.sentence == "Columns were taken as they are: directions alone count."
     assert found.scaling is None
-    for scale, moments in ((None, None), ("standard", Scaling(np.zeros(2), np.ones(2)))):
+    for scale, moments in (
+        (None, None),
+        ("standard", Scaling(np.zeros(2), np.ones(2))),
+    ):
         found = treat(scale, rows, moments)
         assert (found.sentence, found.listing, found.only_units) == ("", (), False)
         assert found.scaling is moments
@@ -115,9 +127,15 @@ def test_a_reason_that_is_known_comes_first_and_parameters_that_say_all_need_no_
 
 
 def test_each_kind_of_column_is_treated_in_its_way():
-    late = np.maximum(np.arange(N) - N + 100.0, 0)  # it has many values in the last rows alone
-    rows = np.c_[late, NORMAL, np.where(FLAG, -7.5, 20), 10 * THREE, np.full(N, 17.0), TEXT]
-    found = auto(rows, sources=["income", "age", "member", "kids", "country", *["plan"] * 4])
+    late = np.maximum(
+        np.arange(N) - N + 100.0, 0
+    )  # it has many values in the last rows alone
+    rows = np.c_[
+        late, NORMAL, np.where(FLAG, -7.5, 20), 10 * THREE, np.full(N, 17.0), TEXT
+    ]
+    found = auto(
+        rows, sources=["income", "age", "member", "kids", "country", *["plan"] * 4]
+    )
     columns = scaled(found, rows).T
     np.testing.assert_allclose(columns[:2].std(axis=1), 1, rtol=1e-6)
     np.testing.assert_allclose(columns[:2].mean(axis=1), 0, atol=1e-5)
@@ -125,7 +143,9 @@ def test_each_kind_of_column_is_treated_in_its_way():
     assert (columns[3].std(), columns[3].mean()) == pytest.approx((0.35, 0), abs=1e-6)
     assert set(columns[4]) == {17}
     categories = np.unique(columns[5:].T, axis=0)
-    apart = np.linalg.norm(categories[:, None] - categories, axis=2)[np.triu_indices(4, 1)]
+    apart = np.linalg.norm(categories[:, None] - categories, axis=2)[
+        np.triu_indices(4, 1)
+    ]
     np.testing.assert_allclose(apart, 0.35, rtol=1e-6)
     assert [(row["name"], row["kind"], row["treatment"]) for row in found.listing] == [
         ("income", "number", "logarithm"),
@@ -141,8 +161,13 @@ def test_each_kind_of_column_is_treated_in_its_way():
 
 
 def test_no_more_than_five_names_and_a_thousand_columns_are_listed():
-    for n_flags, end in ((5, "column 4, column 5 to steps"), (7, "column 4, column 5 and 2 more to steps")):
-        assert end in auto(np.c_[NORMAL, rng.integers(0, 2, size=(N, n_flags))]).sentence
+    for n_flags, end in (
+        (5, "column 4, column 5 to steps"),
+        (7, "column 4, column 5 and 2 more to steps"),
+    ):
+        assert (
+            end in auto(np.c_[NORMAL, rng.integers(0, 2, size=(N, n_flags))]).sentence
+        )
     rows = np.random.default_rng(0).normal(size=(40, 1001)) + 1
     assert (len(auto(rows).listing), len(auto(rows[:, 1:]).listing)) == (0, 1000)
 
@@ -151,10 +176,16 @@ def test_no_more_than_five_names_and_a_thousand_columns_are_listed():
 
 
 KINDS = {
-    "normal": lambda rng, n: rng.normal(rng.uniform(-1, 9), 1, n) * np.exp(rng.uniform(0, 1)),
+    "normal": lambda rng, n: (
+        rng.normal(rng.uniform(-1, 9), 1, n) * np.exp(rng.uniform(0, 1))
+    ),
     "unit": lambda rng, n: rng.normal(3, 1, n) * 10.0 ** rng.integers(-3, 4),
-    "long": lambda rng, n: np.exp(rng.normal(0, rng.uniform(0.3, 1.5), n)) * rng.integers(1, 99),
-    "zeros": lambda rng, n: rng.exponential(size=n) * (rng.random(n) < rng.uniform(0.05, 1)),
+    "long": lambda rng, n: (
+        np.exp(rng.normal(0, rng.uniform(0.3, 1.5), n)) * rng.integers(1, 99)
+    ),
+    "zeros": lambda rng, n: (
+        rng.exponential(size=n) * (rng.random(n) < rng.uniform(0.05, 1))
+    ),
     "pixel": lambda rng, n: np.r_[0, 255, rng.integers(0, 256, n - 2)],
     "counts": lambda rng, n: rng.integers(0, rng.integers(3, 12), n),
     "flag": lambda rng, n: rng.random(n) < 0.4,
@@ -172,7 +203,14 @@ MIXES = {
     "few": ["flag", "three", "constant", "text", "words"],
     "flags": ["normal", "flag", "small", "three"],
 }
-REASONS = ["few values", "centred", "one range", "one unit", "kinds differ", "units differ"]
+REASONS = [
+    "few values",
+    "centred",
+    "one range",
+    "one unit",
+    "kinds differ",
+    "units differ",
+]
 
 
 def table(seed, mix, n=60):
@@ -180,11 +218,19 @@ def table(seed, mix, n=60):
     rng = np.random.default_rng(seed)
     kinds = rng.choice(MIXES[mix], rng.integers(1, 9))
     columns = [KINDS[kind](rng, n) for kind in kinds]
-    sources = [f"{k} {kind}" for k, kind in enumerate(kinds) for _ in range(columns[k][:1].size)]
+    sources = [
+        f"{k} {kind}"
+        for k, kind in enumerate(kinds)
+        for _ in range(columns[k][:1].size)
+    ]
     rows = np.column_stack(columns).astype(np.float64)
     if seed % 5 == 0 and not {"text", "words"} & set(kinds):
         rows -= rows.mean(axis=0)
-    return rows, rng.integers(1, 4, n).astype(np.float64) if seed % 2 else np.ones(n), sources
+    return (
+        rows,
+        rng.integers(1, 4, n).astype(np.float64) if seed % 2 else np.ones(n),
+        sources,
+    )
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -194,20 +240,34 @@ def test_the_rule_is_that_of_its_twin(mix):
         rows, weights, sources = table(seed, mix)
         found = auto(rows, weights=weights, sources=sources)
         expected = twin.decision(rows.tolist(), weights.tolist(), sources)
-        assert [reason for reason in REASONS if reason in found.sentence] == [expected], seed
+        assert [reason for reason in REASONS if reason in found.sentence] == [
+            expected
+        ], seed
         decisions.add(expected)
         if not expected.endswith("differ"):
             assert found.scaling is None
             continue
-        units = np.zeros(rows.shape[1]) if found.scaling.units is None else found.scaling.units
+        units = (
+            np.zeros(rows.shape[1])
+            if found.scaling.units is None
+            else found.scaling.units
+        )
         columns = twin.columns_of(rows.tolist(), sources)
         for column, row in zip(columns, found.listing, strict=True):
             treatment, center, divisor, unit = twin.treated(column, weights.tolist())
             assert (row["name"], row["treatment"]) == (column.name, treatment), seed
             for place in column.places:
-                numbers = found.scaling.mean[place], found.scaling.deviation[place], units[place]
-                size = max(map(abs, column.numbers)) if treatment == "deviation" else 1.0
-                assert numbers == pytest.approx((center, divisor, unit), rel=1e-6, abs=1e-9 * size)
+                numbers = (
+                    found.scaling.mean[place],
+                    found.scaling.deviation[place],
+                    units[place],
+                )
+                size = (
+                    max(map(abs, column.numbers)) if treatment == "deviation" else 1.0
+                )
+                assert numbers == pytest.approx(
+                    (center, divisor, unit), rel=1e-6, abs=1e-9 * size
+                )
     assert len(decisions) > (mix not in ("few", "one unit"))
 
 
@@ -237,15 +297,22 @@ TABLE = np.c_[NORMAL, LONG, FLAG, TEXT]
         ("member", 0.7, "step", np.ptp, 0.7),
     ],
 )
-def test_a_wish_is_fulfilled_and_other_columns_are_as_by_auto(name, wish, treatment, spread, expected):
+def test_a_wish_is_fulfilled_and_other_columns_are_as_by_auto(
+    name, wish, treatment, spread, expected
+):
     sources, rows = (None, TABLE[:, :3]) if name == 0 else (NAMES, TABLE)
     place = 2 if name == "member" else 0
-    found, other = auto(rows, {name: wish}, sources=sources), auto(rows, sources=sources)
+    found, other = (
+        auto(rows, {name: wish}, sources=sources),
+        auto(rows, sources=sources),
+    )
     assert found.listing[place]["treatment"] == treatment
     assert spread(scaled(found, rows)[:, place]) == pytest.approx(expected, rel=1e-6)
     others = np.delete(np.arange(3), place)
     assert [found.listing[i] for i in others] == [other.listing[i] for i in others]
-    np.testing.assert_array_equal(found.scaling.deviation[others], other.scaling.deviation[others])
+    np.testing.assert_array_equal(
+        found.scaling.deviation[others], other.scaling.deviation[others]
+    )
     assert "as they are asked for" in found.sentence
     assert not found.only_units  # what is asked for is not taken back
 
@@ -262,11 +329,27 @@ def test_wishes_by_number_survive_as_text_and_may_be_for_all_columns():
 @pytest.mark.parametrize(
     ("rows", "wishes", "sentence"),
     [
-        (TABLE, {"aeg": "log"}, r"scale names 'aeg', and the columns are 'age', .*; name one of these\.$"),
+        (
+            TABLE,
+            {"aeg": "log"},
+            r"scale names 'aeg', and the columns are 'age', .*; name one of these\.$",
+        ),
         (TABLE, {9: None}, "scale names column 9, and the columns are 'age', "),
-        (-TABLE, {"age": "log"}, "scale asks for the logarithm of 'age', which has text or values below 0"),
-        (TABLE, {"plan": "log"}, "scale asks for the logarithm of 'plan', which has text or values below 0"),
-        (scipy.sparse.csr_array(TABLE), {0: "log"}, "scale is given by column, but the rows are sparse; "),
+        (
+            -TABLE,
+            {"age": "log"},
+            "scale asks for the logarithm of 'age', which has text or values below 0",
+        ),
+        (
+            TABLE,
+            {"plan": "log"},
+            "scale asks for the logarithm of 'plan', which has text or values below 0",
+        ),
+        (
+            scipy.sparse.csr_array(TABLE),
+            {0: "log"},
+            "scale is given by column, but the rows are sparse; ",
+        ),
     ],
 )
 def test_a_wish_that_cannot_be_is_one_sentence(rows, wishes, sentence):
@@ -285,8 +368,12 @@ def test_a_logarithm_of_negative_values_is_that_of_their_size_and_can_be_undone(
     for rows in (TABLE, -3 * TABLE, 1e4 * TABLE, np.zeros((2, 7))):
         logs = scaled_matrix(rows, scaling) * scaling.deviation + scaling.mean
         sizes = np.log1p(np.abs(rows[:, logged]) / scaling.units[logged])
-        np.testing.assert_allclose(logs[:, logged], np.copysign(sizes, rows[:, logged]), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(logs[:, ~logged], rows[:, ~logged], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            logs[:, logged], np.copysign(sizes, rows[:, logged]), rtol=1e-9, atol=1e-9
+        )
+        np.testing.assert_allclose(
+            logs[:, ~logged], rows[:, ~logged], rtol=1e-9, atol=1e-9
+        )
 
 
 # -- sentinels ------------------------------------------------------------------------------------
@@ -295,14 +382,18 @@ def test_a_logarithm_of_negative_values_is_that_of_their_size_and_can_be_undone(
 def with_marks(values, mark, share):
     values = values.copy()
     values[: round(share * values.size)] = mark
-    return sentinels(Columns(np.c_[THREE, values], np.ones(values.size), ["kids", "age"]))
+    return sentinels(
+        Columns(np.c_[THREE, values], np.ones(values.size), ["kids", "age"])
+    )
 
 
 @pytest.mark.parametrize(("mark", "share"), [(-999, 0.01), (9999, 0.3)])
 def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
     (sentence,) = with_marks(NORMAL, mark, share)
     others, count = NORMAL[round(share * N) :], round(share * N)
-    assert sentence.startswith(f"'age' has the value {mark} in {count} of {N} rows looked at, and ")
+    assert sentence.startswith(
+        f"'age' has the value {mark} in {count} of {N} rows looked at, and "
+    )
     assert f", and {others.min():g} to {others.max():g} in all others; " in sentence
     assert f"(--na-values {mark})" in sentence
 
@@ -314,7 +405,11 @@ def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
         (NORMAL, NORMAL.min(), 0.3),
         (np.abs(NORMAL - 40), 0, 0.3),
         (np.r_[NORMAL[:-1] - 20, 1e4], 0, 0.3),
-        (np.arange(N) % 4, 99, 0.3),  # five values have no range that one lies outside of
+        (
+            np.arange(N) % 4,
+            99,
+            0.3,
+        ),  # five values have no range that one lies outside of
     ],
 )
 def test_values_that_are_seldom_or_within_the_range_are_no_marks(values, mark, share):

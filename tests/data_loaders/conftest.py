@@ -18,7 +18,9 @@ def server(tmp_path):
     """The address of a web server on this machine, and the folder that it serves."""
     folder = tmp_path / "served"
     folder.mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder)) as http:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(QuietHandler, directory=folder)
+    ) as http:
         thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield f"http://127.0.0.1:{http.server_port}", folder

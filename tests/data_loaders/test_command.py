@@ -37,16 +37,33 @@ def test_a_store_holds_what_load_gives(data_dir, tmp_path, layout, capsys):
 
 def test_made_rows_in_a_store_are_those_of_load(tmp_path, capsys):
     out = tmp_path / "rings.zarr"
-    words = ["rings", "--rows", "5000", "--features", "3", "--random-state", "4", "--out", str(out), "--json"]
+    words = [
+        "rings",
+        "--rows",
+        "5000",
+        "--features",
+        "3",
+        "--random-state",
+        "4",
+        "--out",
+        str(out),
+        "--json",
+    ]
     assert main(words) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["name"], facts["n_samples"], facts["n_features"]) == ("rings", 5000, 3)
+    assert (facts["name"], facts["n_samples"], facts["n_features"]) == (
+        "rings",
+        5000,
+        3,
+    )
     X, y = data_loaders.load("rings", rows=5000, features=3, random_state=4)
     np.testing.assert_array_equal(open_samples(out).block(0, 5000), X)
     np.testing.assert_array_equal(open_class_labels(out), y)
 
 
-def test_a_store_is_kept_unless_told_and_damaged_files_write_nothing(data_dir, tmp_path, capsys):
+def test_a_store_is_kept_unless_told_and_damaged_files_write_nothing(
+    data_dir, tmp_path, capsys
+):
     out = tmp_path / "folder" / "rows.zarr"
     out.parent.mkdir()
     assert main([NAME, "--out", str(out)]) == 0
@@ -65,14 +82,22 @@ def test_a_store_is_kept_unless_told_and_damaged_files_write_nothing(data_dir, t
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nothing", "--out", "x.zarr"], "no data set called 'nothing'; choose one of adult"),
-        ([NAME], "--out is missing; give the store to write, such as --out australian.zarr"),
+        (
+            ["nothing", "--out", "x.zarr"],
+            "no data set called 'nothing'; choose one of adult",
+        ),
+        (
+            [NAME],
+            "--out is missing; give the store to write, such as --out australian.zarr",
+        ),
         ([NAME, "--out", "x.zarr", "--rows", "691"], "rows is 691"),
         ([NAME, "--out", "x.zarr", "--data-dir", "nowhere"], "nowhere is not a folder"),
         (["rings", "--out", "x.zarr", "--rows", "0"], "rows is 0; give 1 or more"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(data_dir, tmp_path, monkeypatch, capsys, words, sentence):
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    data_dir, tmp_path, monkeypatch, capsys, words, sentence
+):
     monkeypatch.chdir(tmp_path)
     assert main(words) == 2
     error = capsys.readouterr().err
@@ -84,7 +109,11 @@ def test_bad_input_is_one_sentence_and_exit_code_2(data_dir, tmp_path, monkeypat
 
 def test_list_shows_which_sets_are_here(data_dir, capsys):
     assert main(["list"]) == 0
-    table = {row[0]: row for row in map(str.split, capsys.readouterr().out.splitlines()) if row}
+    table = {
+        row[0]: row
+        for row in map(str.split, capsys.readouterr().out.splitlines())
+        if row
+    }
     assert table[NAME][:4] == [NAME, "690", "14", "yes"]
     assert table["spambase"][3] == "no"
     assert main(["list", "--json"]) == 0
@@ -95,7 +124,9 @@ def test_list_shows_which_sets_are_here(data_dir, capsys):
 def test_a_reader_of_the_list_may_stop_early():
     command = [sys.executable, "-m", "mmcnb.datasets", "list"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True
+    ) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0

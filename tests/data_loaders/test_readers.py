@@ -39,35 +39,89 @@ SATELLITE = b"92 115 3\n84 102 1\n", b"80 102 2\n76 1 7\n"
 DERMATOLOGY = b",".join(b"%d" % value for value in range(33)) + b",?,6\n"
 CASES = [
     (uci.read_echocardiogram, [ECHOCARDIOGRAM], HEARTS, [0, 1, 0]),
-    (uci.read_class_last, [b"1,2.5,-3,2\n4,5,6,1\n"], [[1, 2.5, -3], [4, 5, 6]], [2, 1]),
+    (
+        uci.read_class_last,
+        [b"1,2.5,-3,2\n4,5,6,1\n"],
+        [[1, 2.5, -3], [4, 5, 6]],
+        [2, 1],
+    ),
     (uci.read_spaced_class_last, [b"1  2.5  2\n4 5 1\n"], [[1, 2.5], [4, 5]], [2, 1]),
-    (uci.read_ionosphere, [b"1,0,0.5,g\n0,0,-0.25,b\n"], [[1, 0, 0.5], [0, 0, -0.25]], [1, 0]),
+    (
+        uci.read_ionosphere,
+        [b"1,0,0.5,g\n0,0,-0.25,b\n"],
+        [[1, 0, 0.5], [0, 0, -0.25]],
+        [1, 0],
+    ),
     # An unknown vote lies between yes and no.
-    (uci.read_house_votes, [b"republican,n,y,?\ndemocrat,?,y,y\n"], [[-1, 1, 0], [0, 1, 1]], [1, 0]),
+    (
+        uci.read_house_votes,
+        [b"republican,n,y,?\ndemocrat,?,y,y\n"],
+        [[-1, 1, 0], [0, 1, 1]],
+        [1, 0],
+    ),
     (uci.read_clean1, [CLEAN1], [[42, -198], [52, -121]], [1, 0]),
-    (uci.read_breast, [b"1000025,5,1,2\n1057013,8,?,4\n1017122,8,10,4\n"], [[5, 1], [8, 10]], [2, 4]),
+    (
+        uci.read_breast,
+        [b"1000025,5,1,2\n1057013,8,?,4\n1017122,8,10,4\n"],
+        [[5, 1], [8, 10]],
+        [2, 4],
+    ),
     (uci.read_satellite, SATELLITE, [[84, 102], [80, 102]], [1, 2]),
-    (uci.read_kr_vs_kp, [b"f,g,b,w,won\nt,l,n,t,nowin\n"], [[0, 0, 0, 1], [1, 1, 0.5, 1]], [1, 0]),
-    (uci.read_waveform, [b"-0.23,1.5,2\n0.1,0.2,0\n0.5,-1,1\n"], [[-0.23, 1.5], [0.5, -1]], [2, 1]),
+    (
+        uci.read_kr_vs_kp,
+        [b"f,g,b,w,won\nt,l,n,t,nowin\n"],
+        [[0, 0, 0, 1], [1, 1, 0.5, 1]],
+        [1, 0],
+    ),
+    (
+        uci.read_waveform,
+        [b"-0.23,1.5,2\n0.1,0.2,0\n0.5,-1,1\n"],
+        [[-0.23, 1.5], [0.5, -1]],
+        [2, 1],
+    ),
     (uci.read_iris, [IRIS], [[6.3, 3.3, 6, 2.5], [5.1, 3.5, 1.4, 0.2]], [2, 0]),
-    (ringnorm.read_ringnorm, [b"1.0,-4.5,0.25\n-1.0,1,2\n"], [[-4.5, 0.25], [1, 2]], [1, -1]),
-    (uci_copies.read_pendigits, [b" 47,100, 8\n", b"  0, 89, 2\n"], [[47, 100], [0, 89]], [8, 2]),
+    (
+        ringnorm.read_ringnorm,
+        [b"1.0,-4.5,0.25\n-1.0,1,2\n"],
+        [[-4.5, 0.25], [1, 2]],
+        [1, -1],
+    ),
+    (
+        uci_copies.read_pendigits,
+        [b" 47,100, 8\n", b"  0, 89, 2\n"],
+        [[47, 100], [0, 89]],
+        [8, 2],
+    ),
     (uci_copies.read_wdbc, [WDBC], [[17.99, 0.1184], [13.54, 0.09779]], [1, 0]),
-    (uci_copies.read_letter, [b"T,2,8\nA,5,12\nZ,4,11\n"], [[2, 8], [5, 12], [4, 11]], [19, 0, 25]),
+    (
+        uci_copies.read_letter,
+        [b"T,2,8\nA,5,12\nZ,4,11\n"],
+        [[2, 8], [5, 12], [4, 11]],
+        [19, 0, 25],
+    ),
     (uci_copies.read_dermatology, [DERMATOLOGY], [[*range(33)]], [6]),
-    (svmguide1.read_svmguide1, [b"1 1:2.5 4:9\n", b"0 2:3\n"], [[2.5, 0, 0, 9], [0, 3, 0, 0]], [1, 0]),
+    (
+        svmguide1.read_svmguide1,
+        [b"1 1:2.5 4:9\n", b"0 2:3\n"],
+        [[2.5, 0, 0, 9], [0, 3, 0, 0]],
+        [1, 0],
+    ),
 ]
 
 
 def read_all(read, *contents):
     """The rows and classes of all blocks."""
     blocks, classes = zip(*read(*contents), strict=True)
-    rows = np.concatenate(blocks) if isinstance(blocks[0], np.ndarray) else vstack(blocks)
+    rows = (
+        np.concatenate(blocks) if isinstance(blocks[0], np.ndarray) else vstack(blocks)
+    )
     return rows, np.concatenate(classes)
 
 
 @pytest.mark.parametrize(("read", "contents", "rows", "classes"), CASES)
-def test_lines_in_the_publishers_form_are_rows_and_classes(read, contents, rows, classes):
+def test_lines_in_the_publishers_form_are_rows_and_classes(
+    read, contents, rows, classes
+):
     X, y = read_all(read, *contents)
     np.testing.assert_array_equal(X, np.asarray(rows, X.dtype))
     np.testing.assert_array_equal(y, classes)
@@ -100,7 +154,9 @@ def test_texts_weigh_frequent_words_to_length_1():
     X, y = read_all(texts.read_texts, lines.encode())
     assert y.tolist() == [3, 8, 3, 3, 8]
     assert X.shape == (5, 2)  # grün, tea
-    assert X.multiply(X).sum(axis=1).ravel().tolist()[0] == pytest.approx([1, 1, 1, 1, 0])
+    assert X.multiply(X).sum(axis=1).ravel().tolist()[0] == pytest.approx(
+        [1, 1, 1, 1, 0]
+    )
 
 
 def npz(**arrays):
@@ -122,13 +178,21 @@ def test_arrays_are_read_and_nothing_is_unpickled():
 
 
 def idx(magic, array):
-    return np.array([magic, *array.shape], ">i4").tobytes() + array.astype(np.uint8).tobytes()
+    return (
+        np.array([magic, *array.shape], ">i4").tobytes()
+        + array.astype(np.uint8).tobytes()
+    )
 
 
 def test_mnist_reads_pairs_of_idx_files_and_divides_by_255():
     images = np.arange(30).reshape(5, 2, 3) * 8
     labels = np.array([3, 1, 4, 1, 5])
-    files = [idx(2051, images), idx(2049, labels), idx(2051, images[:2]), idx(2049, labels[:2])]
+    files = [
+        idx(2051, images),
+        idx(2049, labels),
+        idx(2051, images[:2]),
+        idx(2049, labels[:2]),
+    ]
     X, y = read_all(mnist.read_idx, *files)
     expected = np.r_[images, images[:2]].reshape(7, 6).astype(np.float32) / 255
     np.testing.assert_array_equal(X, expected)

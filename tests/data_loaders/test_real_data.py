@@ -12,7 +12,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.real_data,
     pytest.mark.skipif(
-        "MMCNB_DATA_DIR" not in os.environ, reason="MMCNB_DATA_DIR does not name the real data"
+        "MMCNB_DATA_DIR" not in os.environ,
+        reason="MMCNB_DATA_DIR does not name the real data",
     ),
 ]
 # Per cent that is not zero in Tab. I and Tab. IV of the SKMMC paper, where the raw files fit it.
@@ -28,7 +29,9 @@ NON_ZERO = {
     "adult": 11.28,
 }
 ROWS = {fact["name"]: fact["n_samples"] for fact in data_loaders.registry()}
-LARGE = [pytest.param(name, marks=pytest.mark.nightly) for name in ROWS if ROWS[name] > 3000]
+LARGE = [
+    pytest.param(name, marks=pytest.mark.nightly) for name in ROWS if ROWS[name] > 3000
+]
 
 
 def load(name, **options):
@@ -39,7 +42,9 @@ def load(name, **options):
 
 
 # Loading compares rows, features, classes and the hash of each file with those that are known.
-@pytest.mark.parametrize("name", [*(name for name in ROWS if ROWS[name] <= 3000), *LARGE])
+@pytest.mark.parametrize(
+    "name", [*(name for name in ROWS if ROWS[name] <= 3000), *LARGE]
+)
 def test_the_files_are_those_that_were_published(name):
     X, y = load(name)
     assert len(y) == X.shape[0] == ROWS[name]
@@ -52,7 +57,9 @@ def test_the_share_of_non_zeros_is_the_papers(name):
     assert share == pytest.approx(NON_ZERO[name], abs=0.005)
 
 
-@pytest.mark.parametrize(("whole", "classes"), [("waveform", [1, 2]), ("satellite", [1, 2])])
+@pytest.mark.parametrize(
+    ("whole", "classes"), [("waveform", [1, 2]), ("satellite", [1, 2])]
+)
 def test_the_papers_pairs_are_rows_of_the_whole_in_order(whole, classes):
     X, y = load(whole)
     pair, pair_classes = load(f"{whole}-1v2")

@@ -28,22 +28,35 @@ TEXTS = [
     ("1 " * 14 + "1\n" + "1 1\n", "cannot be parsed"),
     ("1 " * 13 + "x 1\n", "cannot be parsed"),
     ("1 " * 13 + "nan 1\n", "not finite"),
-    ("1 2 1\n", "should have 14 features a row but have 2; get the original from https"),
-    ("1 " * 14 + "1\n", "should have classes 0: 383, 1: 307 but have 1: 1; get the original from https"),
+    (
+        "1 2 1\n",
+        "should have 14 features a row but have 2; get the original from https",
+    ),
+    (
+        "1 " * 14 + "1\n",
+        "should have classes 0: 383, 1: 307 but have 1: 1; get the original from https",
+    ),
     ("", "cannot be parsed|should have"),
 ]
 
 
 @pytest.fixture
 def facts():
-    return {fact["name"]: fact for fact in data_loaders.registry(Source(download=False))}
+    return {
+        fact["name"]: fact for fact in data_loaders.registry(Source(download=False))
+    }
 
 
 def test_the_facts_are_those_of_the_papers_tables(facts):
     for name, (n_samples, n_features, imbalance) in TABLES.items():
         first, second = facts[name]["class_counts"].values()
-        assert (facts[name]["n_samples"], facts[name]["n_features"]) == (n_samples, n_features)
-        assert 100 * abs(first - second) / n_samples == pytest.approx(imbalance, abs=0.005)
+        assert (facts[name]["n_samples"], facts[name]["n_features"]) == (
+            n_samples,
+            n_features,
+        )
+        assert 100 * abs(first - second) / n_samples == pytest.approx(
+            imbalance, abs=0.005
+        )
 
 
 def test_the_registry_says_what_is_here(data_dir):
@@ -52,7 +65,9 @@ def test_the_registry_says_what_is_here(data_dir):
     assert here == {"australian"}
 
 
-@pytest.mark.parametrize("name", ["mnits", "mnist-1v1", "mnist-1v", "a9a-1v7", "letter-0v1", "mnist-AvB", ""])
+@pytest.mark.parametrize(
+    "name", ["mnits", "mnist-1v1", "mnist-1v", "a9a-1v7", "letter-0v1", "mnist-AvB", ""]
+)
 def test_an_unknown_name_is_answered_with_the_names(name):
     sentence = rf"no data set called '{name}'; choose one of adult, a1a.*, rings, moons"
     with pytest.raises(InputError, match=sentence):
@@ -63,7 +78,9 @@ def test_an_unknown_name_is_answered_with_the_names(name):
 def test_files_that_do_not_fit_the_facts_are_refused(data_dir, text, sentence):
     (data_dir / "australian/australian.dat").write_text(text)
     for rows in (None, 1):
-        with pytest.raises(InputError, match=rf"australian: australian/australian\.dat .*({sentence})"):
+        with pytest.raises(
+            InputError, match=rf"australian: australian/australian\.dat .*({sentence})"
+        ):
             data_loaders.load("australian", rows=rows)
 
 
@@ -77,7 +94,10 @@ def test_options_that_do_not_suit_are_refused(data_dir, options, sentence):
 
 def test_draws_are_parts_of_larger_draws_in_row_order(data_dir):
     whole = [*map(bytes, data_loaders.load("australian")[0])]
-    drawn = [[*map(bytes, data_loaders.load("australian", rows=rows)[0])] for rows in (40, 300, 690)]
+    drawn = [
+        [*map(bytes, data_loaders.load("australian", rows=rows)[0])]
+        for rows in (40, 300, 690)
+    ]
     for smaller, larger in zip(drawn, [*drawn[1:], whole], strict=True):
         remaining = iter(larger)
         assert all(row in remaining for row in smaller)

@@ -33,7 +33,12 @@ TOTALS = {
     "nothing": None,
     "floats": [0.1, -0.0, NAN, float("inf"), 5e-324, True, 2**70, "text"],
     "numbers": [np.float64(0.1), np.float32(NAN), np.int64(3), np.bool_(True)],
-    "arrays": [np.arange(6.0).reshape(2, 3), np.zeros((0, 4), np.int8), np.array(2.5), []],
+    "arrays": [
+        np.arange(6.0).reshape(2, 3),
+        np.zeros((0, 4), np.int8),
+        np.array(2.5),
+        [],
+    ],
     "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     "nested": ([np.ones(2), (1.5, [None])], ()),
     "csr": [sp.csr_array(np.eye(3, dtype=np.float32)), sp.csr_array((2, 5))],
@@ -62,9 +67,14 @@ def same(one, other):
         return len(one) == len(other) and all(map(same, one, other))
     if sp.issparse(one):
         parts = ("data", "indices", "indptr")
-        return one.shape == other.shape and all(same(getattr(one, k), getattr(other, k)) for k in parts)
+        return one.shape == other.shape and all(
+            same(getattr(one, k), getattr(other, k)) for k in parts
+        )
     if isinstance(one, np.ndarray | np.generic):
-        layouts = [(x.dtype, x.shape, x.flags.c_contiguous, x.flags.f_contiguous) for x in (one, other)]
+        layouts = [
+            (x.dtype, x.shape, x.flags.c_contiguous, x.flags.f_contiguous)
+            for x in (one, other)
+        ]
         return layouts[0] == layouts[1] and one.tobytes() == other.tobytes()
     return repr(one) == repr(other)
 
@@ -81,10 +91,15 @@ def folder(tmp_path):
 
 def sweep(folder, samples, constants, identity=None):
     """Run one pass a constant under a checkpoint; give the totals, and which were resumed."""
-    with Checkpoint(folder, identity or {"C": 1}) as checkpoint, ThreadEngine(1) as threads:
+    with (
+        Checkpoint(folder, identity or {"C": 1}) as checkpoint,
+        ThreadEngine(1) as threads,
+    ):
         threads.traffic.watched = samples
         engine = CheckpointEngine(threads, checkpoint)
-        results = [(engine.run(Shift(by), samples), engine.traffic.resumed) for by in constants]
+        results = [
+            (engine.run(Shift(by), samples), engine.traffic.resumed) for by in constants
+        ]
     return [total for total, _ in results], [resumed for _, resumed in results]
 
 
@@ -117,21 +132,27 @@ def test_a_total_comes_back_with_the_same_types_and_bits(tmp_path, total):
     assert names(tmp_path) == ["entry"]
 
 
-@pytest.mark.parametrize("total", [object(), {"a": 1}, np.array([object()]), [sp.coo_array(np.eye(2))]])
+@pytest.mark.parametrize(
+    "total", [object(), {"a": 1}, np.array([object()]), [sp.coo_array(np.eye(2))]]
+)
 def test_a_total_that_would_not_come_back_is_never_written(tmp_path, total):
     with pytest.raises((TypeError, ValueError)):
         write_entry(tmp_path / "entry", "mark", total)
     assert names(tmp_path) == []
 
 
-def test_any_byte_that_changed_is_found_or_changes_nothing_and_none_may_be_missing(tmp_path):
+def test_any_byte_that_changed_is_found_or_changes_nothing_and_none_may_be_missing(
+    tmp_path,
+):
     path = tmp_path / "entry"
     total = [np.arange(3.0), 0.5]
     write_entry(path, "mark", total)
     whole = path.read_bytes()
     damaged = 0
     for position in range(len(whole)):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 64]) + whole[position + 1 :])
+        path.write_bytes(
+            whole[:position] + bytes([whole[position] ^ 64]) + whole[position + 1 :]
+        )
         try:
             mark, again = read_entry(path)
         except DamagedArchiveError:
@@ -151,7 +172,9 @@ def npy(array=None, shape=None, descr="<f8"):
     if shape is None:
         np.save(out, array)
     else:
-        np.lib.format.write_array_header_1_0(out, {"descr": descr, "fortran_order": False, "shape": shape})
+        np.lib.format.write_array_header_1_0(
+            out, {"descr": descr, "fortran_order": False, "shape": shape}
+        )
         out.write(bytes(64))
     return out.getvalue()
 
@@ -175,8 +198,17 @@ ONE_ARRAY = entry_of({"array": "0"})
         (ONE_ARRAY, {"0": npy(shape=(8,), descr="|O")}),
         (ONE_ARRAY, {"0": b"no array"}),
         (
-            entry_of({"csr": [{"array": "0"}, {"array": "1"}, {"array": "2"}], "shape": [1, 2]}),
-            {"0": npy(np.ones(1)), "1": npy(np.array([99])), "2": npy(np.array([0, 1]))},
+            entry_of(
+                {
+                    "csr": [{"array": "0"}, {"array": "1"}, {"array": "2"}],
+                    "shape": [1, 2],
+                }
+            ),
+            {
+                "0": npy(np.ones(1)),
+                "1": npy(np.array([99])),
+                "2": npy(np.array([0, 1])),
+            },
         ),
     ],
 )
@@ -191,8 +223,29 @@ def test_a_forged_entry_is_no_entry(tmp_path, header, arrays):
 
 def test_fingerprints_tell_types_bits_and_places_apart():
     values = [
-        *(None, True, 1, 1.0, "1", -0.0, 0.0, [1], (1,), [1, 2], [[1], 2], ["1", 2], "None"),
-        *(np.float64(1), np.float32(1), np.array([1.0]), np.array([[1.0]]), np.array([1]), np.array([])),
+        *(
+            None,
+            True,
+            1,
+            1.0,
+            "1",
+            -0.0,
+            0.0,
+            [1],
+            (1,),
+            [1, 2],
+            [[1], 2],
+            ["1", 2],
+            "None",
+        ),
+        *(
+            np.float64(1),
+            np.float32(1),
+            np.array([1.0]),
+            np.array([[1.0]]),
+            np.array([1]),
+            np.array([]),
+        ),
         *(Shift(1), Shift(1.0), Shift(Shift(1)), np.zeros((2, 3)), np.zeros((3, 2))),
     ]
     assert len({fingerprint(value) for value in values}) == len(values)
@@ -208,7 +261,9 @@ def test_a_recorded_pass_is_recalled_and_not_run(folder, samples):
     first, resumed = sweep(folder, samples, [1.0, 2.0])
     assert resumed == [False, False]
     assert (samples.reads == 2).all()
-    again, resumed = sweep(folder, samples, [1.0, 2.0, 3.0], {"C": 1.0})  # of the same value
+    again, resumed = sweep(
+        folder, samples, [1.0, 2.0, 3.0], {"C": 1.0}
+    )  # of the same value
     assert resumed == [True, True, False]
     assert same(again[:2], first)
     assert (samples.reads == 3).all()
@@ -218,7 +273,9 @@ def test_passes_in_no_order_are_not_kept(folder):
     samples = FakeSamples(np.ones((1000, 3)))  # one block, as is the rule there
     with Checkpoint(folder, {}) as checkpoint, ThreadEngine(2) as threads:
         engine = CheckpointEngine(threads, checkpoint)
-        one, two = engine.each(lambda by: engine.run(Shift(by), samples)[0].sum(), [1.0, 2.0])
+        one, two = engine.each(
+            lambda by: engine.run(Shift(by), samples)[0].sum(), [1.0, 2.0]
+        )
         assert one > two
         assert recorded_passes(folder) == 0
         engine.run(Shift(1.0), samples)
@@ -226,13 +283,17 @@ def test_passes_in_no_order_are_not_kept(folder):
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "gone", "empty"])
-def test_a_damaged_entry_is_run_again_and_the_others_are_kept(folder, samples, damage, caplog):
+def test_a_damaged_entry_is_run_again_and_the_others_are_kept(
+    folder, samples, damage, caplog
+):
     first, _ = sweep(folder, samples, [1.0, 2.0, 3.0])
     entry = folder / "passes" / "000001"
     whole = bytearray(entry.read_bytes())
     if damage == "flip":
         whole[whole.rindex(b"\x93NUMPY") + 130] ^= 8
-    entry.write_bytes(b"" if damage == "empty" else whole[: -20 if damage == "cut" else None])
+    entry.write_bytes(
+        b"" if damage == "empty" else whole[: -20 if damage == "cut" else None]
+    )
     if damage == "gone":
         entry.unlink()
     with caplog.at_level(logging.WARNING, "mmcnb"):
@@ -248,7 +309,10 @@ def test_a_pass_that_is_not_the_one_kept_is_refused(tmp_path, samples):
         sweep(tmp_path / name, samples, [1.0, 2.0], {"the rows": {"digest": name}})
     one = tmp_path / "one"
     rows = {"the rows": {"digest": "one"}}
-    with pytest.raises(InputError, match=r"^[^\n]*pass 1 of this fit is not the one kept there[^\n]*\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^[^\n]*pass 1 of this fit is not the one kept there[^\n]*\.$",
+    ):
         sweep(one, samples, [1.0, 2.5], rows)
     with pytest.raises(InputError, match="pass 0"):
         sweep(one, FakeSamples(samples.X[1:]), [1.0], rows)
@@ -267,7 +331,10 @@ def test_a_disk_that_is_full_leaves_what_was_kept(folder, samples, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(InputError, match=r"^[^\n]*run could not be written \(No space left[^\n]*\.$"):
+        with pytest.raises(
+            InputError,
+            match=r"^[^\n]*run could not be written \(No space left[^\n]*\.$",
+        ):
             sweep(folder, samples, [1.0, 2.0])
     assert names(folder) == before
     again, resumed = sweep(folder, samples, [1.0, 2.0])
@@ -312,17 +379,35 @@ def test_the_seed_that_was_drawn_comes_back(folder, seed):
 def test_another_fit_is_refused_by_name(folder):
     enter(folder, {"C": 1.0, "the rows": {"digest": "a"}, "scale": None})
     before = (folder / "run.json").read_bytes()
-    sentence = refused(folder, {"C": 2.0, "the rows": {"digest": "b"}, "scale": None, "new": 3})
-    assert "C is 1.0 there and 2.0 here, the rows differ, new is None there and 3 here;" in sentence
+    sentence = refused(
+        folder, {"C": 2.0, "the rows": {"digest": "b"}, "scale": None, "new": 3}
+    )
+    assert (
+        "C is 1.0 there and 2.0 here, the rows differ, new is None there and 3 here;"
+        in sentence
+    )
     assert sentence.endswith("give checkpoint another folder, or delete this one.")
     assert (folder / "run.json").read_bytes() == before
 
 
 def test_the_identity_is_plain_json(folder):
     table = np.eye(2)
-    enter(folder, {"C": np.float32(0.5), "n_init": np.int64(3), "shares": np.ones(2), "landmarks": table})
+    enter(
+        folder,
+        {
+            "C": np.float32(0.5),
+            "n_init": np.int64(3),
+            "shares": np.ones(2),
+            "landmarks": table,
+        },
+    )
     run = json.loads((folder / "run.json").read_bytes())
-    plain = {"C": 0.5, "n_init": 3, "shares": [1.0, 1.0], "landmarks": {"digest": fingerprint(table)}}
+    plain = {
+        "C": 0.5,
+        "n_init": 3,
+        "shares": [1.0, 1.0],
+        "landmarks": {"digest": fingerprint(table)},
+    }
     assert run["identity"] == plain
 
 
@@ -395,7 +480,9 @@ def test_a_link_does_not_lead_what_is_written_elsewhere(tmp_path, folder, name):
     assert not other.exists()
 
 
-def test_what_a_kill_left_behind_is_cleared_away_and_a_link_there_is_not_followed(tmp_path, folder, samples):
+def test_what_a_kill_left_behind_is_cleared_away_and_a_link_there_is_not_followed(
+    tmp_path, folder, samples
+):
     other = tmp_path / "other"
     other.write_text("mine")
     folder.mkdir()  # killed before there was a run

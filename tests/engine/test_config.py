@@ -11,7 +11,11 @@ from mmcnb.engine.run import ThreadEngine
 from mmcnb.engine.session import open_engine
 from mmcnb.errors import InputError
 
-CORES = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
+CORES = (
+    os.process_cpu_count()
+    if hasattr(os, "process_cpu_count")
+    else len(os.sched_getaffinity(0))
+)
 
 
 def planned(**parameters):
@@ -70,11 +74,26 @@ def test_a_parameter_comes_before_the_setting():
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ({"memory_limit": "much"}, r"='much' is not a number of bytes; write it like '512MiB'\.$"),
-        ({"n_jobs": 0}, r"=0 asks for no thread; give a positive number, or -1 for all cores\.$"),
-        ({"n_jobs": 1.5}, r"=1\.5 is not a whole number; give a positive one, or -1 for all cores\.$"),
-        ({"engine": "host"}, r"='host' is no address of a Dask scheduler; write it like [^\n]*\.$"),
-        ({"engine": 3}, r"=3 is no engine; give a dask\.distributed\.Client, [^\n]*\.$"),
+        (
+            {"memory_limit": "much"},
+            r"='much' is not a number of bytes; write it like '512MiB'\.$",
+        ),
+        (
+            {"n_jobs": 0},
+            r"=0 asks for no thread; give a positive number, or -1 for all cores\.$",
+        ),
+        (
+            {"n_jobs": 1.5},
+            r"=1\.5 is not a whole number; give a positive one, or -1 for all cores\.$",
+        ),
+        (
+            {"engine": "host"},
+            r"='host' is no address of a Dask scheduler; write it like [^\n]*\.$",
+        ),
+        (
+            {"engine": 3},
+            r"=3 is no engine; give a dask\.distributed\.Client, [^\n]*\.$",
+        ),
     ],
 )
 def test_a_bad_setting_is_refused_at_the_call_and_changes_nothing(setting, sentence):

@@ -30,7 +30,9 @@ N = 5 * GROUP_ROWS + 4321
 GROUPS = range(0, N, GROUP_ROWS)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    ),  # sockets of workers that were killed
 ]
 
 
@@ -43,7 +45,9 @@ def X():
 @pytest.fixture(scope="module")
 def path(X, tmp_path_factory):
     path = tmp_path_factory.mktemp("stores") / "rows.zarr"
-    with create_dense_store(path, X.shape[1], dtype="float64", chunk_rows=50_000) as writer:
+    with create_dense_store(
+        path, X.shape[1], dtype="float64", chunk_rows=50_000
+    ) as writer:
         writer.append(X)
     return str(path)
 
@@ -82,7 +86,9 @@ def held_on_workers(client):
     def held():
         gc.collect()
         # Internal: what a worker keeps in memory is nowhere told.
-        return sum(isinstance(samples, CachedSamples) for samples in Opened._all.values())
+        return sum(
+            isinstance(samples, CachedSamples) for samples in Opened._all.values()
+        )
 
     return sum(client.run(held).values())
 
@@ -113,7 +119,9 @@ def test_same_bits_as_threads_from_groups_that_stay_with_their_worker(
     assert {pids.count(pid) for pid in pids} == {len(GROUPS) // workers}
 
 
-def test_features_are_cached_on_the_workers_and_dropped_at_the_end(dask_client, samples):
+def test_features_are_cached_on_the_workers_and_dropped_at_the_end(
+    dask_client, samples
+):
     client = dask_client(2)
     expected = run(OrderedSum(), features(samples))[1].tobytes()
     with DaskEngine(client) as engine:
@@ -158,12 +166,18 @@ def test_weights_are_sent_once_and_by_group(dask_client, samples, monkeypatch):
     client = dask_client(2)
     scatter = client.scatter
     sent = []
-    monkeypatch.setattr(client, "scatter", lambda data, **o: sent.append(data.nbytes) or scatter(data, **o))
+    monkeypatch.setattr(
+        client,
+        "scatter",
+        lambda data, **o: sent.append(data.nbytes) or scatter(data, **o),
+    )
     gathered, sums = run(sweep, samples)
     with DaskEngine(client) as cluster:
         for _ in range(2):
             there = cluster.run(sweep, samples)
-            assert np.concatenate(there[0]).tobytes() == np.concatenate(gathered).tobytes()
+            assert (
+                np.concatenate(there[0]).tobytes() == np.concatenate(gathered).tobytes()
+            )
             assert there[1][0].tobytes() == sums[0].tobytes()
             assert there[1][1] == sums[1]
     assert sum(sent) == weights.nbytes
@@ -187,7 +201,9 @@ def test_bad_rows_are_the_sentence_of_threads(dask_client, tmp_path, fault):
     assert f"NaN at row {GROUP_ROWS + 7}, column 1" in sentences[0] or fault == "damage"
 
 
-def test_an_interrupt_cancels_what_is_in_flight(dask_client, samples, expected, set_limit):
+def test_an_interrupt_cancels_what_is_in_flight(
+    dask_client, samples, expected, set_limit
+):
     set_limit("GROUPS_AHEAD", 1)
     client = dask_client(2)
     with DaskEngine(client) as engine:
@@ -200,14 +216,18 @@ def test_an_interrupt_cancels_what_is_in_flight(dask_client, samples, expected, 
 # -- workers that are lost -----------------------------------------------------------------------
 
 
-def test_a_worker_killed_in_a_pass_changes_nothing(own_cluster, samples, expected, tmp_path):
+def test_a_worker_killed_in_a_pass_changes_nothing(
+    own_cluster, samples, expected, tmp_path
+):
     weighted = RowSumPass(np.random.default_rng(1).random(N))
     sums = run(weighted, samples)
     with DaskEngine(own_cluster(2)) as engine:
         cached = CachedSamples(samples)
         engine.run(OrderedSum(), cached)
         (tmp_path / "once").touch()
-        total, sums_there = engine.run(CombinedPass((Deadly(tmp_path, 2 * GROUP_ROWS), weighted)), cached)
+        total, sums_there = engine.run(
+            CombinedPass((Deadly(tmp_path, 2 * GROUP_ROWS), weighted)), cached
+        )
         assert not (tmp_path / "once").exists()
         assert total[1].tobytes() == expected
         assert sums_there[0].tobytes() == sums[0].tobytes()
@@ -231,12 +251,17 @@ def test_what_is_sent_while_its_worker_leaves_is_sent_again(
 
     monkeypatch.setattr(client, "scatter", unsteady)
     with DaskEngine(client) as engine:
-        assert engine.run(weighted, samples)[0].tobytes() == run(weighted, samples)[0].tobytes()
+        assert (
+            engine.run(weighted, samples)[0].tobytes()
+            == run(weighted, samples)[0].tobytes()
+        )
     assert not failures
 
 
 @pytest.mark.nightly
-def test_results_that_were_ready_when_all_workers_died_are_computed_again(own_cluster, samples, set_limit):
+def test_results_that_were_ready_when_all_workers_died_are_computed_again(
+    own_cluster, samples, set_limit
+):
     set_limit("GROUPS_AHEAD", 1)
     client = own_cluster(1)
     with ThreadEngine(1) as threads:
@@ -244,27 +269,41 @@ def test_results_that_were_ready_when_all_workers_died_are_computed_again(own_cl
     with DaskEngine(client) as engine:
         groups = engine.groups(OrderedSum(), samples)
         totals = [next(groups)]  # the next group is sent already
-        states = [state for key, state in client.futures.items() if "mmcnb-group" in str(key)]
+        states = [
+            state for key, state in client.futures.items() if "mmcnb-group" in str(key)
+        ]
         wait_until(lambda: all(state.status == "finished" for state in states))
         kill(next(iter(client.run(os.getpid).values())))
         wait_until(lambda: {state.status for state in states} == {"lost"})
         totals += groups
     assert [names for names, _ in totals] == [names for names, _ in expected]
-    np.testing.assert_array_equal([total for _, total in totals], [total for _, total in expected])
+    np.testing.assert_array_equal(
+        [total for _, total in totals], [total for _, total in expected]
+    )
 
 
 def test_a_task_that_times_out_is_not_waited_for(dask_client, samples):
-    with DaskEngine(dask_client(1)) as engine, pytest.raises(TimeoutError, match=r"^no answer$"):
+    with (
+        DaskEngine(dask_client(1)) as engine,
+        pytest.raises(TimeoutError, match=r"^no answer$"),
+    ):
         engine.run(TimedOut(), samples)
 
 
 @pytest.mark.nightly
-def test_rows_that_kill_every_worker_end_in_one_sentence(own_cluster, samples, tmp_path, set_limit):
+def test_rows_that_kill_every_worker_end_in_one_sentence(
+    own_cluster, samples, tmp_path, set_limit
+):
     set_limit("TRIES", 2)
     for name in range(50):
         (tmp_path / str(name)).touch()
-    sentence = r"^workers of [^\n]* died again and again at rows 0 to [^\n]*memory[^\n]*\.$"
-    with DaskEngine(own_cluster(1)) as engine, pytest.raises(InputError, match=sentence):
+    sentence = (
+        r"^workers of [^\n]* died again and again at rows 0 to [^\n]*memory[^\n]*\.$"
+    )
+    with (
+        DaskEngine(own_cluster(1)) as engine,
+        pytest.raises(InputError, match=sentence),
+    ):
         engine.run(Deadly(tmp_path, 0), samples)
 
 
@@ -277,7 +316,10 @@ def test_a_cluster_without_workers_ends_in_one_sentence(samples, set_limit):
         LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
         DaskEngine(client) as engine,
-        pytest.raises(InputError, match=r"has had no worker for 0 s; start workers and fit again\.$"),
+        pytest.raises(
+            InputError,
+            match=r"has had no worker for 0 s; start workers and fit again\.$",
+        ),
     ):
         engine.run(OrderedSum(), samples)
 
@@ -289,16 +331,17 @@ def test_a_worker_of_another_version_ends_in_one_sentence(own_cluster, samples):
 
     client = own_cluster(1)
     client.run(pretend)
-    sentence = (
-        r"^a Dask worker differs from its client: [^\n]*numba is '[\d.]+' there and '0.1' here[^\n]*\.$"
-    )
+    sentence = r"^a Dask worker differs from its client: [^\n]*numba is '[\d.]+' there and '0.1' here[^\n]*\.$"
     with DaskEngine(client) as engine, pytest.raises(InputError, match=sentence):
         engine.run(OrderedSum(), samples)
 
 
 def test_a_worker_without_this_mmcnb_ends_in_one_sentence(dask_client, samples):
     sentence = r"^a worker of [^\n]* cannot run this version of mmcnb \([^\n]*\); install the same[^\n]*\.$"
-    with DaskEngine(dask_client(1)) as engine, pytest.raises(InputError, match=sentence):
+    with (
+        DaskEngine(dask_client(1)) as engine,
+        pytest.raises(InputError, match=sentence),
+    ):
         engine.run(Lacking(), samples)
 
 
@@ -314,7 +357,9 @@ def test_no_scheduler_is_one_sentence_within_seconds(set_limit):
     assert time.monotonic() - started < 8
 
 
-@pytest.mark.parametrize("engine", ["host:8786", "local:0", "local:two", "tcp://", 3, object()])
+@pytest.mark.parametrize(
+    "engine", ["host:8786", "local:0", "local:two", "tcp://", 3, object()]
+)
 def test_what_is_no_engine_is_one_sentence(engine):
     sentence = r"^engine=[^\n]* is no [^\n]*tcp://host:8786[^\n]*\.$"
     with pytest.raises(InputError, match=sentence), open_engine(engine):
@@ -333,12 +378,19 @@ def test_a_client_that_is_closed_is_one_sentence(dask_client):
 
     client = Client(dask_client(1).scheduler.address, set_as_default=False)
     client.close()
-    for use in (lambda: open_engine(client).__enter__(), lambda: mmcnb.config(engine=client)):
-        with pytest.raises(InputError, match=r"^engine is a Dask client that is closed"):
+    for use in (
+        lambda: open_engine(client).__enter__(),
+        lambda: mmcnb.config(engine=client),
+    ):
+        with pytest.raises(
+            InputError, match=r"^engine is a Dask client that is closed"
+        ):
             use()
 
 
-def test_an_address_is_connected_once_and_left_at_the_end(dask_client, samples, expected):
+def test_an_address_is_connected_once_and_left_at_the_end(
+    dask_client, samples, expected
+):
     address = dask_client(1).scheduler.address
     with connected(address) as outer:
         with open_engine(address) as engine:
@@ -353,4 +405,9 @@ def test_a_cluster_of_processes_here_ends_with_the_block(samples):
         (pid,) = {pid for _, pid in engine.run(Named(), samples)[0]}
         cluster = engine.client.cluster
     assert cluster.status.name == "closed"
-    wait_until(lambda: subprocess.run(["kill", "-0", str(pid)], capture_output=True).returncode != 0)
+    wait_until(
+        lambda: (
+            subprocess.run(["kill", "-0", str(pid)], capture_output=True).returncode
+            != 0
+        )
+    )

@@ -33,15 +33,23 @@ def draw(storage, rows, *weights, n_jobs=2, **asked):
         return draw_sample(engine, open_samples(storage), rows, *weights, **asked)
 
 
-@pytest.mark.parametrize(("layout", "weighted"), [("array", True), ("stored", False), ("csr", True)])
+@pytest.mark.parametrize(
+    ("layout", "weighted"), [("array", True), ("stored", False), ("csr", True)]
+)
 def test_moments_and_sample_are_numpys(X, rows, layout, weighted):
-    weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float) if weighted else None
+    weights = (
+        np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+        if weighted
+        else None
+    )
     sample, scaling = draw(STORAGES[layout](X), rows, weights, moments=True)
     alone, nothing = draw(STORAGES[layout](X), rows)
     mean = np.average(X, axis=0, weights=weights)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
     for one in (sample, alone):
-        np.testing.assert_array_equal(one.toarray() if layout == "csr" else one, X[rows])
+        np.testing.assert_array_equal(
+            one.toarray() if layout == "csr" else one, X[rows]
+        )
     assert nothing is None
     np.testing.assert_allclose(scaling.mean, mean, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(scaling.deviation, deviation, rtol=1e-12)
@@ -49,16 +57,27 @@ def test_moments_and_sample_are_numpys(X, rows, layout, weighted):
 
 @pytest.mark.parametrize(
     ("shift", "dtype", "layout"),
-    [(0.0, "float32", "csr"), (1e6, "float32", "array"), (1e9, "float64", "csr"), (1e12, "float64", "array")],
+    [
+        (0.0, "float32", "csr"),
+        (1e6, "float32", "array"),
+        (1e9, "float64", "csr"),
+        (1e12, "float64", "array"),
+    ],
 )
-def test_deviations_do_not_depend_on_how_far_the_columns_lie_from_zero(X, rows, shift, dtype, layout):
+def test_deviations_do_not_depend_on_how_far_the_columns_lie_from_zero(
+    X, rows, shift, dtype, layout
+):
     far, weights = (X + shift).astype(dtype), np.ones(len(X))
     far[::3, 0] = 0
     weights[:4500] = 0  # the first block of the reduction weighs nothing
     _, scaling = draw(STORAGES[layout](far), rows, weights, moments=True)
     exact = far[4500:].astype(np.longdouble)
-    np.testing.assert_allclose(scaling.mean, exact.mean(axis=0).astype(float), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(scaling.deviation, exact.std(axis=0).astype(float), rtol=1e-5)
+    np.testing.assert_allclose(
+        scaling.mean, exact.mean(axis=0).astype(float), rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        scaling.deviation, exact.std(axis=0).astype(float), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -81,7 +100,8 @@ def test_first_rows_are_those_of_a_plain_loop_and_noise_is_of_no_cluster(least):
     labels = np.random.default_rng(0).integers(least, 6, 40)
     none = np.iinfo(np.int64).max
     expected = [
-        min((1000 + i for i in range(40) if labels[i] == cluster), default=none) for cluster in range(8)
+        min((1000 + i for i in range(40) if labels[i] == cluster), default=none)
+        for cluster in range(8)
     ]
     assert first_rows(labels, 8, 1000).tolist() == expected
     assert first_rows(np.full(5, -1), 2).tolist() == [none, none]

@@ -26,11 +26,17 @@ def one_block_a_task(n_blocks):
 
 
 def mmcnb_threads():
-    return [thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")]
+    return [
+        thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")
+    ]
 
 
 def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return [
+        library["num_threads"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
 
 
 @settings(max_examples=40)
@@ -48,9 +54,13 @@ def test_same_bits_and_block_order_for_any_threads_and_chunks_and_each_row_read_
     blocks, total = run(OrderedSum(), samples, n_jobs=n_jobs)
     assert blocks == bounds
     np.testing.assert_array_equal(samples.reads, 1)
-    expected = sum(np.ones(stop - start) @ samples.X[start:stop] for start, stop in bounds)
+    expected = sum(
+        np.ones(stop - start) @ samples.X[start:stop] for start, stop in bounds
+    )
     np.testing.assert_array_equal(total, expected)
-    np.testing.assert_array_equal(run(OrderedSum(), open_samples(samples.X), n_jobs=n_jobs)[1], expected)
+    np.testing.assert_array_equal(
+        run(OrderedSum(), open_samples(samples.X), n_jobs=n_jobs)[1], expected
+    )
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
@@ -60,17 +70,27 @@ def test_few_tasks_are_in_flight(n_jobs):
     class Slow(OrderedSum):
         def combine(self, total, other):
             if len(other[0]) == 1:  # a block, and not a group
-                time.sleep(0.002)  # the threads have time to run ahead as far as they may
-                ahead.append(samples.reads.sum() // BLOCK_ROWS - other[0][0][0] // BLOCK_ROWS)
+                time.sleep(
+                    0.002
+                )  # the threads have time to run ahead as far as they may
+                ahead.append(
+                    samples.reads.sum() // BLOCK_ROWS - other[0][0][0] // BLOCK_ROWS
+                )
             return super().combine(total, other)
 
     run(Slow(), samples, n_jobs=n_jobs)
-    assert len(ahead) == 37  # of three groups, whose totals begin with their first blocks
+    assert (
+        len(ahead) == 37
+    )  # of three groups, whose totals begin with their first blocks
     assert max(ahead) <= n_jobs + 2
 
 
-@pytest.mark.parametrize(("n_jobs", "where"), [(1, "block"), (2, "combine"), (4, "block")])
-def test_an_exception_propagates_leaves_no_thread_nor_limit_and_the_engine_runs_again(n_jobs, where):
+@pytest.mark.parametrize(
+    ("n_jobs", "where"), [(1, "block"), (2, "combine"), (4, "block")]
+)
+def test_an_exception_propagates_leaves_no_thread_nor_limit_and_the_engine_runs_again(
+    n_jobs, where
+):
     before, samples = blas_threads(), one_block_a_task(30)
 
     class Failing(OrderedSum):
@@ -88,14 +108,18 @@ def test_an_exception_propagates_leaves_no_thread_nor_limit_and_the_engine_runs_
         assert set(blas_threads()) <= {1}
         with pytest.raises(ArithmeticError, match="block 7"):
             engine.run(Failing(), samples)
-        assert samples.reads.sum() < samples.n_samples  # the rest was not read for nothing
+        assert (
+            samples.reads.sum() < samples.n_samples
+        )  # the rest was not read for nothing
         assert engine.run(OrderedSum(), samples)[1] == samples.n_samples
     assert mmcnb_threads() == []
     assert blas_threads() == before
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_other_nor_differ(n_jobs):
+def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_other_nor_differ(
+    n_jobs,
+):
     samples, totals = one_block_a_task(6), []
     expected = run(OrderedSum(), samples)[1]
 
@@ -105,16 +129,22 @@ def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_othe
             def item(scale):
                 return [
                     scale * one
-                    for one in engine.each(lambda _: engine.run(OrderedSum(), samples)[1], range(2))
+                    for one in engine.each(
+                        lambda _: engine.run(OrderedSum(), samples)[1], range(2)
+                    )
                 ]
 
             totals.extend(engine.each(item, range(2 * n_jobs)))
 
-    thread = threading.Thread(target=session, daemon=True)  # one that hangs does not hold up the others
+    thread = threading.Thread(
+        target=session, daemon=True
+    )  # one that hangs does not hold up the others
     thread.start()
     thread.join(60)
     assert not thread.is_alive()
-    np.testing.assert_array_equal(totals, [[scale * expected] * 2 for scale in range(2 * n_jobs)])
+    np.testing.assert_array_equal(
+        totals, [[scale * expected] * 2 for scale in range(2 * n_jobs)]
+    )
 
 
 def test_n_jobs_zero_is_refused():
@@ -137,6 +167,8 @@ def test_each_pass_over_the_watched_rows_is_logged_with_its_bytes(caplog):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_inside_a_kernel_leaves_the_engine_as_an_interrupt(n_jobs):
     with pytest.raises(KeyboardInterrupt), ThreadEngine(n_jobs):
-        raise SystemError("a kernel returned a result with an exception set") from KeyboardInterrupt()
+        raise SystemError(
+            "a kernel returned a result with an exception set"
+        ) from KeyboardInterrupt()
     with pytest.raises(SystemError, match="bad argument"), ThreadEngine(n_jobs):
         raise SystemError("bad argument to internal function")

@@ -18,10 +18,21 @@ from mmcnb.engine.run import SINGLE_THREADED_BLAS, ThreadEngine
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from tests.engine.fakes import OrderedSum, run
 
-SECONDS = 90  # what hangs fails then; on a slow machine a first run compiles the kernels
-PARAMETERS = {"gamma": 0.5, "n_init": 1, "n_landmarks": 20, "sample_size": 300, "C": 2.0, "random_state": 0}
+SECONDS = (
+    90  # what hangs fails then; on a slow machine a first run compiles the kernels
+)
+PARAMETERS = {
+    "gamma": 0.5,
+    "n_init": 1,
+    "n_landmarks": 20,
+    "sample_size": 300,
+    "C": 2.0,
+    "random_state": 0,
+}
 LAYERS = {"workqueue": "workqueue", "omp": "omppool", "tbb": "tbbpool"}
-FORKS = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks a process with threads safely")
+FORKS = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux forks a process with threads safely"
+)
 
 
 def rows():
@@ -33,11 +44,17 @@ def rows():
 
 def labels(source=None, n_jobs=2):
     source = rows() if source is None else source
-    return mmcnb.SparseKernelMMC(n_jobs=n_jobs, **PARAMETERS).fit(source).labels_.tobytes()
+    return (
+        mmcnb.SparseKernelMMC(n_jobs=n_jobs, **PARAMETERS).fit(source).labels_.tobytes()
+    )
 
 
 def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return [
+        library["num_threads"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
 
 
 def blas_threads_of_an_engine():
@@ -51,7 +68,9 @@ def blas_threads_of_an_engine():
 def in_process(context, function, *arguments):
     """What a function gives in a child process."""
     queue = context.Queue()
-    child = context.Process(target=_put, args=(queue, function, *arguments), daemon=True)
+    child = context.Process(
+        target=_put, args=(queue, function, *arguments), daemon=True
+    )
     child.start()
     try:
         return queue.get(timeout=SECONDS)
@@ -80,7 +99,10 @@ def test_fits_in_several_python_threads(expected, store):
     before = blas_threads()
     answers = []
     threads = [
-        threading.Thread(target=lambda n_jobs=n_jobs: answers.append(labels(store, n_jobs)), daemon=True)
+        threading.Thread(
+            target=lambda n_jobs=n_jobs: answers.append(labels(store, n_jobs)),
+            daemon=True,
+        )
         for n_jobs in (1, 2, 2, 4)
     ]
     for thread in threads:
@@ -114,11 +136,15 @@ def test_no_more_threads_than_asked_for(n_jobs):
 
     run(Watched(), open_samples(np.ones((20 * BLOCK_ROWS, 60))), n_jobs)
     assert len(names) == n_jobs
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("mmcnb")
+    ]
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # newer Pythons warn of any fork
+@pytest.mark.filterwarnings(
+    "ignore:This process:DeprecationWarning"
+)  # newer Pythons warn of any fork
 @pytest.mark.parametrize("method", [pytest.param("fork", marks=FORKS), "spawn"])
 def test_a_child_process_fits_after_its_parent_did(expected, store, method):
     assert labels(store) == expected
@@ -155,7 +181,10 @@ def test_fits_in_processes_of_joblib(expected, store):
     from joblib.externals.loky import get_reusable_executor
 
     with Parallel(n_jobs=2, backend="loky", timeout=SECONDS) as parallel:
-        assert parallel(delayed(labels)(store, n_jobs) for n_jobs in (1, 2)) == [expected] * 2
+        assert (
+            parallel(delayed(labels)(store, n_jobs) for n_jobs in (1, 2))
+            == [expected] * 2
+        )
     get_reusable_executor().shutdown(wait=True)
 
 
@@ -201,7 +230,14 @@ print(numba.threading_layer(), hashlib.sha256(mine).hexdigest())
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "layer", ["omp", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("workqueue", "tbb"))]
+    "layer",
+    [
+        "omp",
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("workqueue", "tbb")
+        ),
+    ],
 )
 def test_fits_beside_a_parallel_kernel_on_each_threading_layer(expected, layer):
     loads = [sys.executable, "-c", f"import numba.np.ufunc.{LAYERS[layer]}"]
@@ -209,7 +245,8 @@ def test_fits_beside_a_parallel_kernel_on_each_threading_layer(expected, layer):
         pytest.skip(f"numba finds no library for the threading layer {layer} here")
     done = subprocess.run(
         [sys.executable, "-c", UNDER_A_LAYER],
-        env=os.environ | {"NUMBA_THREADING_LAYER": layer, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ
+        | {"NUMBA_THREADING_LAYER": layer, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=SECONDS,

@@ -15,7 +15,11 @@ ESTIMATORS = ("SparseKernelMMC", "KernelCPMMC", "CPMMC")
 
 STREAMED = {"sample_size": 200, "n_init": 1}  # so that many rows stream by
 ON_LANDMARKS = STREAMED | {"gamma": 0.3, "n_landmarks": 8}
-TWO_KERNELS = STREAMED | {"kernels": [("rbf", {"gamma": 0.3}), "linear"], "n_landmarks": 8, "max_rounds": 3}
+TWO_KERNELS = STREAMED | {
+    "kernels": [("rbf", {"gamma": 0.3}), "linear"],
+    "n_landmarks": 8,
+    "max_rounds": 3,
+}
 # Every estimator under its name, and then those of its settings that go other ways through the rows.
 VARIANTS = {
     "SparseKernelMMC": mmcnb.SparseKernelMMC(**ON_LANDMARKS),
@@ -27,12 +31,22 @@ VARIANTS = {
     "MultipleKernelClustering": mmcnb.MultipleKernelClustering(**TWO_KERNELS),
     "KernelKMeans": mmcnb.KernelKMeans(3, **ON_LANDMARKS),
     "MaximumMarginClustering": mmcnb.MaximumMarginClustering(n_nodes=200),
-    "scaled columns": mmcnb.SparseKernelMMC(scale="standard", threshold="fixed", **ON_LANDMARKS),
-    "threshold by quantiles": mmcnb.CPMMC(scale="standard", min_share=1.0, max_rounds=3, **STREAMED),
-    "sizes that are asked for": mmcnb.UnsupervisedRLS(3, cluster_sizes=[0.5, 0.3, 0.2], **ON_LANDMARKS),
+    "scaled columns": mmcnb.SparseKernelMMC(
+        scale="standard", threshold="fixed", **ON_LANDMARKS
+    ),
+    "threshold by quantiles": mmcnb.CPMMC(
+        scale="standard", min_share=1.0, max_rounds=3, **STREAMED
+    ),
+    "sizes that are asked for": mmcnb.UnsupervisedRLS(
+        3, cluster_sizes=[0.5, 0.3, 0.2], **ON_LANDMARKS
+    ),
     "several kernels, three": mmcnb.MultipleKernelClustering(3, **TWO_KERNELS),
-    "evolution on landmarks": mmcnb.EvolutionaryMMC(sample_size=80, n_init=2, n_landmarks=10),
-    "three, on the graph": mmcnb.MaximumMarginClustering(3, n_nodes=200, kernel="graph", metric="cosine"),
+    "evolution on landmarks": mmcnb.EvolutionaryMMC(
+        sample_size=80, n_init=2, n_landmarks=10
+    ),
+    "three, on the graph": mmcnb.MaximumMarginClustering(
+        3, n_nodes=200, kernel="graph", metric="cosine"
+    ),
 }
 OF_THIS_PROCESS = ["seconds", "compile_seconds", "reads", "sweeps", "bytes", "resumed"]
 
@@ -42,7 +56,9 @@ def rows_of(name, n, dtype=np.float64):
     rng = np.random.default_rng(1)
     n = 300 if name == "KernelCPMMC" else n
     X = rng.standard_normal((n, 3)) * 1.3
-    X[:, :2] += np.array([[6, 1], [1, -4], [-4, 4]])[rng.choice(3, n, p=[0.5, 0.3, 0.2])]
+    X[:, :2] += np.array([[6, 1], [1, -4], [-4, 4]])[
+        rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    ]
     X[::7] = X[0]
     X[np.abs(X) < 0.5] = 0
     return X.astype(dtype)
@@ -67,7 +83,10 @@ def make_blobs(n, d=3, gap=5.0, seed=0, dtype=np.float64):
 
 def make_rings(n, d=3, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
-    angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(rng.random(n) < 0.5, 1.0, 0.4)
+    angle, radius = (
+        rng.uniform(0, 2 * np.pi, n),
+        np.where(rng.random(n) < 0.5, 1.0, 0.4),
+    )
     noise = rng.standard_normal((n, d)) * 0.05
     noise[:, :2] += np.c_[np.cos(angle), np.sin(angle)] * radius[:, None]
     return noise.astype(dtype)
@@ -78,7 +97,9 @@ def make_sparse(n, d=30, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
     topic = rng.random(n) < 0.55
     likely = np.where((np.arange(d) < d // 2)[None, :] == topic[:, None], 0.5, 0.03)
-    return scipy.sparse.csr_array(((rng.random((n, d)) < likely) * (0.5 + rng.random((n, d)))).astype(dtype))
+    return scipy.sparse.csr_array(
+        ((rng.random((n, d)) < likely) * (0.5 + rng.random((n, d)))).astype(dtype)
+    )
 
 
 def make(name, **parameters):
@@ -90,13 +111,19 @@ def make(name, **parameters):
 
 def bits(model, X):
     """Labels and decision values, to the bit."""
-    return model.labels_.tobytes(), model.decision_function(X).tobytes(), model.objective_
+    return (
+        model.labels_.tobytes(),
+        model.decision_function(X).tobytes(),
+        model.objective_,
+    )
 
 
 def facts(model, X):
     """All that a fit tells, to the bit, but for what tells of the process that ran and of the store."""
     labels, decision_values, objective = bits(model, X)
-    report = {name: value for name, value in model.report_.items() if name != "warnings"}
+    report = {
+        name: value for name, value in model.report_.items() if name != "warnings"
+    }
     return {
         "labels": labels,
         "decision values": decision_values,

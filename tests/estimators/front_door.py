@@ -21,7 +21,11 @@ def front_door(n_clusters=None, **parameters):
 
 def report_of(model):
     """The report, without what differs between equal fits."""
-    report = {name: value for name, value in model.report_.items() if not name.endswith("seconds")}
+    report = {
+        name: value
+        for name, value in model.report_.items()
+        if not name.endswith("seconds")
+    }
     report["candidates"] = [{**one, "seconds": None} for one in report["candidates"]]
     return report
 

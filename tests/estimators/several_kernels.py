@@ -12,13 +12,17 @@ two_and_three = pytest.mark.parametrize("k", [2, 3])
 
 
 def fitted(X, k=2, sample_weight=None, **parameters):
-    return MultipleKernelClustering(k, **QUICK | parameters).fit(X, sample_weight=sample_weight)
+    return MultipleKernelClustering(k, **QUICK | parameters).fit(
+        X, sample_weight=sample_weight
+    )
 
 
 def three_groups(n, seed=0, dtype=np.float64, d=3):
     rng = np.random.default_rng(seed)
     centres = np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])[:, :d]
-    return (centres[rng.integers(3, size=n)] + rng.standard_normal((n, d))).astype(dtype)
+    return (centres[rng.integers(3, size=n)] + rng.standard_normal((n, d))).astype(
+        dtype
+    )
 
 
 def groups(k, n, **options):

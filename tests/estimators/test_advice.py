@@ -46,7 +46,9 @@ def test_one_column_with_most_of_the_variance_is_named(form):
     assert sentence.startswith("column 'income' has")
 
 
-@pytest.mark.parametrize("factors", [[1.0, 5.0, 1.0], [1.0, 1000.0], [0.0, 0.0, 1.0], [30.0, 30.0, 1.0]])
+@pytest.mark.parametrize(
+    "factors", [[1.0, 5.0, 1.0], [1.0, 1000.0], [0.0, 0.0, 1.0], [30.0, 30.0, 1.0]]
+)
 def test_columns_that_share_the_variance_or_are_too_few_are_not_named(factors):
     X = np.random.default_rng(0).standard_normal((300, len(factors))) * factors
     assert list(spread_advice(X)) == []
@@ -56,7 +58,9 @@ def test_a_fit_warns_of_its_widest_column_by_name_and_scaling_ends_it():
     wine = load_wine()
     X = pd.DataFrame(wine.data, columns=wine.feature_names)
     model = mmcnb.UnsupervisedRLS(3, random_state=0, n_init=1)
-    with pytest.warns(mmcnb.ClusterWarning, match="column 'proline' has more than 99% of the variance"):
+    with pytest.warns(
+        mmcnb.ClusterWarning, match="column 'proline' has more than 99% of the variance"
+    ):
         model.fit(X)
     assert any("'proline'" in sentence for sentence in model.report_["warnings"])
     model.set_params(scale="standard").fit(X)
@@ -66,11 +70,18 @@ def test_a_fit_warns_of_its_widest_column_by_name_and_scaling_ends_it():
 def test_counts_of_words_hear_of_weights_and_weighted_ones_do_not():
     shares = 1 / np.arange(1, 301)
     lengths = np.random.default_rng(0).lognormal(4, 1, 200).astype(int) + 5
-    X = sp.csr_array([np.random.default_rng(n).multinomial(n, shares / shares.sum()) for n in lengths])
+    X = sp.csr_array(
+        [
+            np.random.default_rng(n).multinomial(n, shares / shares.sum())
+            for n in lengths
+        ]
+    )
     (sentence,) = count_advice(X)
     assert "TfidfTransformer" in sentence
     assert "log-normalise" in sentence
-    table = np.c_[np.eye(40)[np.arange(200) % 40], np.arange(200) % 90, np.arange(200) % 7]
+    table = np.c_[
+        np.eye(40)[np.arange(200) % 40], np.arange(200) % 90, np.arange(200) % 7
+    ]
     for other in (
         TfidfTransformer().fit_transform(X),
         X.astype(bool).astype(float),
@@ -83,13 +94,18 @@ def test_counts_of_words_hear_of_weights_and_weighted_ones_do_not():
         mmcnb.KernelKMeans(2, random_state=0, n_init=1).fit(X.astype(float))
 
 
-@pytest.mark.parametrize(("gamma", "what"), [(1e4, "leaves each row alone"), (1e-7, "makes all rows alike")])
+@pytest.mark.parametrize(
+    ("gamma", "what"), [(1e4, "leaves each row alone"), (1e-7, "makes all rows alike")]
+)
 def test_gamma_far_off_hears_the_range_that_is_tried(gamma, what):
     X, _ = make_blobs(200, 4, centers=2, random_state=0)
     for rows in (X, sp.csr_array(X)):
         (sentence,) = gamma_advice(gamma, rows)
         assert what in sentence
-        low, high = (float(word) for word in sentence.split("give about ")[1].split(", or")[0].split(" to "))
+        low, high = (
+            float(word)
+            for word in sentence.split("give about ")[1].split(", or")[0].split(" to ")
+        )
         assert list(gamma_advice(low, rows)) == list(gamma_advice(high, rows)) == []
         assert "gamma='auto'" in sentence
     with pytest.warns(mmcnb.ClusterWarning, match=what):
@@ -98,22 +114,29 @@ def test_gamma_far_off_hears_the_range_that_is_tried(gamma, what):
 
 def stored(folder, chunks):
     """A store of which one column has most of the variance."""
-    rows = np.random.default_rng(0).standard_normal((6000, 40)) * np.r_[100.0, np.ones(39)]
+    rows = (
+        np.random.default_rng(0).standard_normal((6000, 40)) * np.r_[100.0, np.ones(39)]
+    )
     zarr.create_array(folder / "rows.zarr", data=rows.astype("f4"), chunks=chunks)
     return folder / "rows.zarr"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("chunks", "what"), [((16, 40), "most of a read is overhead"), ((512, 1), "1 of 40")]
+    ("chunks", "what"),
+    [((16, 40), "most of a read is overhead"), ((512, 1), "1 of 40")],
 )
-def test_chunks_that_make_reading_slow_are_told_of_with_the_command(tmp_path, chunks, what):
+def test_chunks_that_make_reading_slow_are_told_of_with_the_command(
+    tmp_path, chunks, what
+):
     path = stored(tmp_path, chunks)
     sentence = describe_store(path)["advice"]
     assert what in sentence
     assert f"`mmcnb convert {path} OUT.zarr`" in sentence
     with pytest.warns(EfficiencyWarning, match="mmcnb convert"):
-        model = mmcnb.CPMMC(random_state=0, n_init=1, sample_size=200, scale="standard").fit(path)
+        model = mmcnb.CPMMC(
+            random_state=0, n_init=1, sample_size=200, scale="standard"
+        ).fit(path)
     assert sentence in model.report_["warnings"]
 
 
@@ -133,7 +156,12 @@ def test_the_verdict_has_a_line_for_each(tmp_path):
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("warning")]
-    for what in ("column 0 has", "gamma=1000 leaves each row alone", "overhead", "did not converge"):
+    for what in (
+        "column 0 has",
+        "gamma=1000 leaves each row alone",
+        "overhead",
+        "did not converge",
+    ):
         assert sum(what in line for line in lines) == 1, (what, done.stdout)
     assert "EfficiencyWarning" not in done.stderr
     assert "ClusterWarning" not in done.stderr
@@ -145,6 +173,8 @@ def test_a_fit_that_does_not_converge_says_so_and_reports_it():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X)
-    (sentence,) = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+    (sentence,) = [
+        str(one.message) for one in caught if one.category is ConvergenceWarning
+    ]
     assert not model.converged_
     assert sentence in json.loads(json.dumps(model.report_))["warnings"]

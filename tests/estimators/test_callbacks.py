@@ -11,7 +11,9 @@ from sklearn.model_selection import GridSearchCV
 import mmcnb
 from tests.estimators.every import NAMES, make_any
 
-callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+callback = pytest.importorskip(
+    "sklearn.callback", reason="scikit-learn has callbacks from 1.9 on"
+)
 X = load_iris().data
 
 
@@ -29,7 +31,9 @@ class Log:
     def on_fit_task_begin(self, estimator, context):
         self.heard.append(f"begin {context.task_name}")
 
-    def on_fit_task_end(self, estimator, context, *, X=None, metadata=None, fitted_estimator=None):
+    def on_fit_task_end(
+        self, estimator, context, *, X=None, metadata=None, fitted_estimator=None
+    ):
         self.heard.append(f"end {context.task_name}")
         self.rows += [] if metadata is None else [metadata]
         if fitted_estimator is not None:
@@ -78,6 +82,8 @@ def test_a_progress_bar_and_a_grid_search_of_scikit_learn_work(capsys):
     fit(model.set_callbacks(callback.ProgressBar()))
     assert "MaximumMarginClustering - fit" in capsys.readouterr().out
     log = Log()
-    search = GridSearchCV(model.set_callbacks(log), {"kernel": ["graph", "rbf"]}, cv=2).fit(X)
+    search = GridSearchCV(
+        model.set_callbacks(log), {"kernel": ["graph", "rbf"]}, cv=2
+    ).fit(X)
     assert log.heard.count("begin fit") == 5
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -16,7 +16,10 @@ h5py = pytest.importorskip("h5py", reason="h5py reads HDF5")
 
 def rows(seed):
     """Two blobs in more than one fixed block."""
-    return np.random.default_rng(seed).normal(size=(6000, 3)) + 6 * (np.arange(6000) % 2)[:, None]
+    return (
+        np.random.default_rng(seed).normal(size=(6000, 3))
+        + 6 * (np.arange(6000) % 2)[:, None]
+    )
 
 
 def write_parquet(path, X):
@@ -51,8 +54,17 @@ WRITERS = {
 
 def exchange(path, other):
     """One file of a path becomes that of another place, in one step."""
-    inside = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()]
-    part = next((file for file in inside if file.suffix != ".json" and not file.name.startswith(".z")), "")
+    inside = [
+        file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()
+    ]
+    part = next(
+        (
+            file
+            for file in inside
+            if file.suffix != ".json" and not file.name.startswith(".z")
+        ),
+        "",
+    )
     shutil.copy(other / part, path.parent / "new")
     (path.parent / "new").replace(path / part)
 
@@ -82,7 +94,9 @@ def test_a_table_that_has_fewer_rows_than_when_it_was_opened_is_refused(tmp_path
     write_parquet(tmp_path / "rows.parquet", rows(0))
     samples = mmcnb.open_samples(tmp_path / "rows.parquet")
     write_parquet(tmp_path / "rows.parquet", rows(0)[:500])
-    with pytest.raises(InputError, match=r"^[^\n]*rows\.parquet cannot be read \([^\n]*\.$"):
+    with pytest.raises(
+        InputError, match=r"^[^\n]*rows\.parquet cannot be read \([^\n]*\.$"
+    ):
         samples.block(0, 6000)
 
 

@@ -12,7 +12,14 @@ from mmcnb.engine.checkpoint import is_finished, recorded_passes
 from mmcnb.hinge.needs import HELD_ROWS
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.engine.fakes import FakeSamples, after_each_pass
-from tests.estimators.conftest import VARIANTS, differing, facts, fitted, make_blobs, rows_of
+from tests.estimators.conftest import (
+    VARIANTS,
+    differing,
+    facts,
+    fitted,
+    make_blobs,
+    rows_of,
+)
 from tests.estimators.every import NAMES
 
 N = HELD_ROWS + 1000  # so that all methods stream
@@ -36,7 +43,9 @@ def stopped_after(passes):
 
 def write(path, X, chunk_rows=4096):
     is_sparse = scipy.sparse.issparse(X)
-    options = {"dtype": X.dtype.name} | ({} if is_sparse else {"chunk_rows": chunk_rows})
+    options = {"dtype": X.dtype.name} | (
+        {} if is_sparse else {"chunk_rows": chunk_rows}
+    )
     create = create_csr_store if is_sparse else create_dense_store
     with create(path, X.shape[1], **options) as writer:
         writer.append(X)
@@ -44,7 +53,11 @@ def write(path, X, chunk_rows=4096):
 
 
 def files(folder):
-    return {path.name: path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +135,9 @@ def assert_goes_on(folder, store, undisturbed, **manner):
     assert model.history_["resumed"].any()
 
 
-@pytest.mark.parametrize("manner", [{"n_jobs": 2}, {"memory_limit": "700MiB"}, {"verbose": 1}])
+@pytest.mark.parametrize(
+    "manner", [{"n_jobs": 2}, {"memory_limit": "700MiB"}, {"verbose": 1}]
+)
 def test_the_manner_of_the_fit_may_change(store, undisturbed, folder, manner):
     stop(folder, store)
     assert_goes_on(folder, store, undisturbed, **manner)
@@ -163,7 +178,10 @@ def test_without_a_seed_the_one_that_was_drawn_is_kept(store, folder):
     for passes in (3, 5):
         stop(folder, store, passes, random_state=None)
     first, again = (
-        facts(fitted("SparseKernelMMC", store, checkpoint=folder, random_state=None), rows_of("", 500))
+        facts(
+            fitted("SparseKernelMMC", store, checkpoint=folder, random_state=None),
+            rows_of("", 500),
+        )
         for _ in range(2)
     )
     assert differing(first, again) == []
@@ -217,10 +235,16 @@ def test_another_parameter_is_refused_with_both_values(store, finished, paramete
     before = files(finished)
     old = (VARIANTS["SparseKernelMMC"].get_params() | {"random_state": 0})[parameter]
     new = OTHER[parameter]
-    others = {"n_landmarks": None} if parameter == "basis" else {}  # that of the paper has no landmarks
+    others = (
+        {"n_landmarks": None} if parameter == "basis" else {}
+    )  # that of the paper has no landmarks
     with pytest.raises(ValueError, match=r"^[^\n]*; give [^\n]*\.$") as refused:
-        fitted("SparseKernelMMC", store, checkpoint=finished, **{parameter: new}, **others)
-    assert f"another fit: {parameter} is {old!r} there and {new!r} here" in str(refused.value)
+        fitted(
+            "SparseKernelMMC", store, checkpoint=finished, **{parameter: new}, **others
+        )
+    assert f"another fit: {parameter} is {old!r} there and {new!r} here" in str(
+        refused.value
+    )
     assert files(finished) == before
 
 
@@ -229,7 +253,9 @@ def test_every_parameter_is_of_the_answer_or_of_the_manner():
     assert set(VARIANTS["SparseKernelMMC"].get_params()) == set(OTHER) | manner
 
 
-def test_other_rows_weights_estimators_and_libraries_are_refused(store, finished, tmp_path):
+def test_other_rows_weights_estimators_and_libraries_are_refused(
+    store, finished, tmp_path
+):
     X = rows_of("", N)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, N)
     weighted = tmp_path / "weighted"
@@ -238,7 +264,9 @@ def test_other_rows_weights_estimators_and_libraries_are_refused(store, finished
     old_numpy = tmp_path / "old"
     shutil.copytree(finished, old_numpy)
     run = (old_numpy / "run.json").read_text()
-    (old_numpy / "run.json").write_text(run.replace(f'numpy": "{np.__version__}"', 'numpy": "0.0"'))
+    (old_numpy / "run.json").write_text(
+        run.replace(f'numpy": "{np.__version__}"', 'numpy": "0.0"')
+    )
     X_changed = X.copy()
     X_changed[5, 0] += 1e-12
     refusals = [
@@ -249,11 +277,35 @@ def test_other_rows_weights_estimators_and_libraries_are_refused(store, finished
             finished,
             "the rows differ; give",
         ),
-        ("SparseKernelMMC", store, weights[::-1], weighted, "the sample weights differ"),
+        (
+            "SparseKernelMMC",
+            store,
+            weights[::-1],
+            weighted,
+            "the sample weights differ",
+        ),
         ("SparseKernelMMC", store, None, weighted, "the sample weights differ"),
-        ("CPMMC", store, None, finished, "the estimator is 'SparseKernelMMC' there and 'CPMMC' here"),
-        ("SparseKernelMMC", X, None, finished, "the place of the rows is 'a store' there and 'memory' here"),
-        ("SparseKernelMMC", store, None, old_numpy, f"numpy is '0.0' there and '{np.__version__}' here"),
+        (
+            "CPMMC",
+            store,
+            None,
+            finished,
+            "the estimator is 'SparseKernelMMC' there and 'CPMMC' here",
+        ),
+        (
+            "SparseKernelMMC",
+            X,
+            None,
+            finished,
+            "the place of the rows is 'a store' there and 'memory' here",
+        ),
+        (
+            "SparseKernelMMC",
+            store,
+            None,
+            old_numpy,
+            f"numpy is '0.0' there and '{np.__version__}' here",
+        ),
     ]
     for name, source, sample_weight, folder, sentence in refusals:
         with pytest.raises(ValueError, match=sentence):
@@ -268,9 +320,17 @@ class Unread(FakeSamples):
         pytest.fail("no digest is needed")
 
 
-def test_bad_parameters_and_folders_are_refused_before_rows_are_read_or_anything_is_written(store, folder):
+def test_bad_parameters_and_folders_are_refused_before_rows_are_read_or_anything_is_written(
+    store, folder
+):
     samples = Unread(rows_of("", N))
-    bad = [{"C": -1}, {"random_state": "x"}, {"memory_limit": "1MiB"}, {"n_jobs": 0}, {"engine": "nowhere"}]
+    bad = [
+        {"C": -1},
+        {"random_state": "x"},
+        {"memory_limit": "1MiB"},
+        {"n_jobs": 0},
+        {"engine": "nowhere"},
+    ]
     bad += [{"checkpoint": place} for place in (5, store, folder / "deeper")]
     for parameters in bad:
         with pytest.raises(ValueError, match=r"^[^\n]*\.$"):
@@ -279,7 +339,9 @@ def test_bad_parameters_and_folders_are_refused_before_rows_are_read_or_anything
     assert not folder.exists()
 
 
-def test_without_a_checkpoint_no_digest_is_computed_and_nothing_is_written(tmp_path, monkeypatch):
+def test_without_a_checkpoint_no_digest_is_computed_and_nothing_is_written(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     fitted("SparseKernelMMC", Unread(rows_of("", N)))
     assert list(tmp_path.iterdir()) == []

@@ -27,11 +27,21 @@ def store(tmp_path_factory):
 
 
 def command(store, folder):
-    words = ["fit", store, "--model", folder / "m", "--labels", folder / "l.csv", "--checkpoint"]
+    words = [
+        "fit",
+        store,
+        "--model",
+        folder / "m",
+        "--labels",
+        folder / "l.csv",
+        "--checkpoint",
+    ]
     return [*map(str, words), str(folder / "run"), *OPTIONS.split()]
 
 
-def test_the_same_command_again_answers_and_rewrites_its_outputs(store, tmp_path, capsys):
+def test_the_same_command_again_answers_and_rewrites_its_outputs(
+    store, tmp_path, capsys
+):
     words = command(store, tmp_path)
     model = tmp_path / "m"
     labels = tmp_path / "l.csv"
@@ -53,7 +63,12 @@ def test_the_same_command_again_answers_and_rewrites_its_outputs(store, tmp_path
 @pytest.mark.parametrize("place", ["rings.zarr/run", "m/run"])
 def test_a_checkpoint_overlaps_nothing(store, tmp_path, capsys, place):
     folder = (Path(store).parent if "zarr" in place else tmp_path) / place
-    assert main(["fit", store, "--model", str(tmp_path / "m"), "--checkpoint", str(folder)]) == 2
+    assert (
+        main(
+            ["fit", store, "--model", str(tmp_path / "m"), "--checkpoint", str(folder)]
+        )
+        == 2
+    )
     assert "overlaps" in capsys.readouterr().err
     assert not folder.exists()
 
@@ -89,11 +104,17 @@ def test_a_command_that_was_stopped_goes_on(tmp_path, name):
         remedy = f"run the same command again to go on from {folder / 'run'}"
         assert error == f"mmcnb: stopped by the user; {remedy}.\n"
         assert [path.name for path in folder.iterdir()] == ["run"]
-    kept = {path: path.stat().st_mtime_ns for path in passes.iterdir() if not path.suffix}
+    kept = {
+        path: path.stat().st_mtime_ns for path in passes.iterdir() if not path.suffix
+    }
     assert kept
     assert main(words) == 0
     assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
-    assert (folder / "l.csv").read_bytes() == (tmp_path / "whole" / "l.csv").read_bytes()
+    assert (folder / "l.csv").read_bytes() == (
+        tmp_path / "whole" / "l.csv"
+    ).read_bytes()
     whole, stopped = (mmcnb.load(tmp_path / one / "m") for one in ("whole", "stopped"))
     X = make_rings(500)
-    assert stopped.decision_function(X).tobytes() == whole.decision_function(X).tobytes()
+    assert (
+        stopped.decision_function(X).tobytes() == whole.decision_function(X).tobytes()
+    )

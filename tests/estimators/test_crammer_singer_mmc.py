@@ -13,11 +13,18 @@ def blobs(n=900, k=3, seed=0, total_variance=0.6):
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-4, 4, (k, 4))
     labels = np.arange(n) % k
-    return (centres[labels] + total_variance * rng.standard_normal((n, 4))).astype(np.float32), labels
+    return (centres[labels] + total_variance * rng.standard_normal((n, 4))).astype(
+        np.float32
+    ), labels
 
 
 def hinge(n_clusters=3, **parameters):
-    settings = {"n_init": 1, "sample_size": 200, "n_landmarks": 40, "random_state": 0} | parameters
+    settings = {
+        "n_init": 1,
+        "sample_size": 200,
+        "n_landmarks": 40,
+        "random_state": 0,
+    } | parameters
     return mmcnb.CrammerSingerMMC(n_clusters, **settings)
 
 
@@ -71,10 +78,14 @@ def test_labels_sizes_and_objective_are_those_of_the_model(parameters):
     assert f.shape == (900, 3)
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     np.testing.assert_array_equal(model.labels_, f.argmax(axis=1))
-    np.testing.assert_array_equal(model.report_["sizes"], np.bincount(model.labels_, minlength=3))
+    np.testing.assert_array_equal(
+        model.report_["sizes"], np.bincount(model.labels_, minlength=3)
+    )
     assert model.report_["w_norm"] ** 2 == pytest.approx(norm2_of(model), rel=1e-4)
     # Kernel values in float32: rho and the mean slack nearly cancel.
-    assert model.objective_ == pytest.approx(objective_of(model, X), rel=1e-3, abs=1e-5 * model.rho_)
+    assert model.objective_ == pytest.approx(
+        objective_of(model, X), rel=1e-3, abs=1e-5 * model.rho_
+    )
 
 
 def test_the_gap_at_the_end_is_at_most_eta():
@@ -90,7 +101,10 @@ def test_labels_are_near_those_of_least_squares():
     hinge_labels = mmcnb.CrammerSingerMMC(5, **settings).fit(X).labels_
     least_squares_labels = mmcnb.UnsupervisedRLS(5, **settings).fit(X).labels_
     assert adjusted_rand_score(hinge_labels, least_squares_labels) > 0.9
-    assert adjusted_rand_score(y, hinge_labels) > adjusted_rand_score(y, least_squares_labels) - 0.02
+    assert (
+        adjusted_rand_score(y, hinge_labels)
+        > adjusted_rand_score(y, least_squares_labels) - 0.02
+    )
 
 
 @pytest.mark.parametrize("shares", ["equal", [0.5, 0.3, 0.2]])
@@ -113,8 +127,13 @@ def test_the_best_of_the_partitions_is_told():
 def test_dense_and_csr_rows_agree(kernel):
     X, _ = blobs()
     X = np.where(X > 0, X, 0)
-    dense, sparse = hinge(kernel=kernel).fit(X), hinge(kernel=kernel).fit(scipy.sparse.csr_array(X))
-    assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-3, abs=1e-5 * dense.rho_)
+    dense, sparse = (
+        hinge(kernel=kernel).fit(X),
+        hinge(kernel=kernel).fit(scipy.sparse.csr_array(X)),
+    )
+    assert sparse.objective_ == pytest.approx(
+        dense.objective_, rel=1e-3, abs=1e-5 * dense.rho_
+    )
     assert np.mean(sparse.labels_ == dense.labels_) > 0.99
 
 
@@ -142,4 +161,6 @@ def test_labels_without_a_margin_end_at_a_lower_C():
     X = np.random.default_rng(0).standard_normal((400, 1))
     model = hinge(3, C=1000.0, kernel="linear", sample_size=400).fit(X)
     assert model.report_["C"] < 1000
-    assert model.objective_ == pytest.approx(objective_of(model, X), rel=1e-3, abs=1e-5 * model.rho_)
+    assert model.objective_ == pytest.approx(
+        objective_of(model, X), rel=1e-3, abs=1e-5 * model.rho_
+    )

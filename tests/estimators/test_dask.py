@@ -20,7 +20,9 @@ from tests.estimators.conftest import bits, fitted, rows_of
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of workers that were killed
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    ),  # sockets of workers that were killed
 ]
 
 
@@ -58,12 +60,17 @@ def test_a_fit_started_by_its_address_ends_its_connection(dask_client, path, exp
     client = dask_client(1)
     before = client.run_on_scheduler(connections)
     workers = set(client.scheduler_info()["workers"])
-    assert bits(fitted("SparseKernelMMC", path, engine=client.scheduler.address), path) == expected
+    assert (
+        bits(fitted("SparseKernelMMC", path, engine=client.scheduler.address), path)
+        == expected
+    )
     assert client.run_on_scheduler(connections) == before
     assert set(client.scheduler_info()["workers"]) == workers
 
 
-def test_workers_write_labels_and_a_task_of_one_can_fit(dask_client, path, expected, tmp_path):
+def test_workers_write_labels_and_a_task_of_one_can_fit(
+    dask_client, path, expected, tmp_path
+):
     def labels_of_fit():
         return fitted("SparseKernelMMC", path, n_jobs=2).labels_.tobytes()
 
@@ -72,7 +79,9 @@ def test_workers_write_labels_and_a_task_of_one_can_fit(dask_client, path, expec
     model = fitted("SparseKernelMMC", path)
     with mmcnb.config(engine=client):
         model.predict(path, out=tmp_path / "labels.zarr")
-    assert zarr.open_array(tmp_path / "labels.zarr", mode="r")[:].tobytes() == expected[0]
+    assert (
+        zarr.open_array(tmp_path / "labels.zarr", mode="r")[:].tobytes() == expected[0]
+    )
 
 
 def test_config_holds_for_the_process_and_is_restored(dask_client):
@@ -91,7 +100,9 @@ def test_config_holds_for_the_process_and_is_restored(dask_client):
         assert not hasattr(engine, "client")
 
 
-def test_an_estimators_own_engine_comes_first_and_no_file_or_pickle_keeps_it(dask_client, path, tmp_path):
+def test_an_estimators_own_engine_comes_first_and_no_file_or_pickle_keeps_it(
+    dask_client, path, tmp_path
+):
     client = dask_client(1)
     with mmcnb.config(engine="tcp://127.0.0.1:9"):
         model = fitted("CPMMC", path, engine=client)

@@ -40,18 +40,24 @@ def dense_sources(X, folder):
     if X.dtype != np.longdouble:  # neither HDF5 as we read it nor Zarr has it
         for version in (2, 3):
             sources[f"Zarr {version}"] = folder / f"{version}.zarr"
-            zarr.create_array(folder / f"{version}.zarr", data=X, chunks=(77, 2), zarr_format=version)
+            zarr.create_array(
+                folder / f"{version}.zarr", data=X, chunks=(77, 2), zarr_format=version
+            )
         with h5py.File(folder / "rows.h5", "w") as file:
             file["X"] = X
         sources["HDF5"] = folder / "rows.h5"
         if X.dtype.isnative:
             sources["frame"] = pd.DataFrame(X, columns=list("abc"))
-            sources["Dask frame"] = dask.dataframe.from_pandas(sources["frame"], npartitions=2)
+            sources["Dask frame"] = dask.dataframe.from_pandas(
+                sources["frame"], npartitions=2
+            )
     return sources
 
 
 def sparse_sources(X, folder):
-    csr = scipy.sparse.csr_array(np.where(numbers_of("f8") > 40, X, 0).astype(np.float64))
+    csr = scipy.sparse.csr_array(
+        np.where(numbers_of("f8") > 40, X, 0).astype(np.float64)
+    )
     csr.data = csr.data.astype(X.dtype)
     convert(csr, folder / "csr.zarr", layout="csr", progress=False)
     return {"array": csr, "Zarr": folder / "csr.zarr"}
@@ -71,18 +77,29 @@ def assert_same_bits(sources, dtype):
 FEW = ("u1", "<i4", ">f4", "<f8")
 
 
-@pytest.mark.filterwarnings("ignore:.*(int|float|bool)[^ ]* does not have a Zarr V3 specification")
+@pytest.mark.filterwarnings(
+    "ignore:.*(int|float|bool)[^ ]* does not have a Zarr V3 specification"
+)
 @pytest.mark.parametrize(
     "dtype",
-    [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in FLOAT32 + FLOAT64],
+    [
+        name if name in FEW else pytest.param(name, marks=pytest.mark.slow)
+        for name in FLOAT32 + FLOAT64
+    ],
 )
 @pytest.mark.parametrize("sources", [dense_sources, sparse_sources])
-def test_numbers_of_each_type_give_the_same_bits_from_all_storage(sources, dtype, tmp_path):
+def test_numbers_of_each_type_give_the_same_bits_from_all_storage(
+    sources, dtype, tmp_path
+):
     assert_same_bits(sources(numbers_of(dtype), tmp_path), dtype)
 
 
 def test_types_of_several_columns_follow_the_same_rule():
-    columns = {"a": np.array([1, 2], "u2"), "b": np.array([-1, 3], "i2"), "c": np.array([True, False])}
+    columns = {
+        "a": np.array([1, 2], "u2"),
+        "b": np.array([-1, 3], "i2"),
+        "c": np.array([True, False]),
+    }
     frame = pd.DataFrame(columns)
     for source in (frame, dask.dataframe.from_pandas(frame, npartitions=1)):
         assert open_samples(source).dtype == "f4"

@@ -13,11 +13,21 @@ from mmcnb.features.model import read_model, write_model
 from mmcnb.stores import create_dense_store
 
 DATA = Path(__file__).parents[1] / "data" / "models"
-RELEASES = sorted(path.name for path in DATA.iterdir() if (path / "expected.json").exists())
-EXPECTED = {release: json.loads((DATA / release / "expected.json").read_text()) for release in RELEASES}
+RELEASES = sorted(
+    path.name for path in DATA.iterdir() if (path / "expected.json").exists()
+)
+EXPECTED = {
+    release: json.loads((DATA / release / "expected.json").read_text())
+    for release in RELEASES
+}
 GONE = ("GraphFeatures", "IterativeSVR", "LabelGenerationMMC", "OwnBasisMMC", "SDPMMC")
 FRONT_DOOR = "MaximumMarginClustering"  # of 0.2, with other parameters
-ON_GRAPHS = ("CrammerSingerMMC", "MaximumMarginClustering", "SparseKernelMMC", "UnsupervisedRLS")
+ON_GRAPHS = (
+    "CrammerSingerMMC",
+    "MaximumMarginClustering",
+    "SparseKernelMMC",
+    "UnsupervisedRLS",
+)
 CASES = [
     (release, name)
     for release in RELEASES
@@ -35,7 +45,10 @@ def rows():
 
 @pytest.mark.parametrize(("release", "name"), CASES)
 def test_a_model_of_a_release_gives_the_labels_it_gave(release, name):
-    model, expected = mmcnb.load(DATA / release / f"{name}.model"), EXPECTED[release][name]
+    model, expected = (
+        mmcnb.load(DATA / release / f"{name}.model"),
+        EXPECTED[release][name],
+    )
     assert type(model).__name__ == name
     found, scale = model.decision_function(rows()), np.abs(expected["decisions"]).max()
     np.testing.assert_allclose(found, expected["decisions"], rtol=0, atol=1e-5 * scale)
@@ -45,21 +58,26 @@ def test_a_model_of_a_release_gives_the_labels_it_gave(release, name):
 
 @pytest.mark.parametrize("name", GONE)
 def test_a_model_of_a_class_that_is_gone_is_refused_with_the_way_out(name):
-    sentence = (
-        rf"^[^\n]*{name}\.model contains a {name}, which this version does not have; fit again, [^\n]*\.$"
-    )
+    sentence = rf"^[^\n]*{name}\.model contains a {name}, which this version does not have; fit again, [^\n]*\.$"
     with pytest.raises(InputError, match=sentence):
         mmcnb.load(DATA / "0.2.0" / f"{name}.model")
 
 
 @pytest.mark.parametrize("name", [FRONT_DOOR, *(f"{kind}-graph" for kind in ON_GRAPHS)])
-def test_a_model_on_the_graph_of_0_2_and_its_front_door_are_refused_with_the_way_out(name):
-    with pytest.raises(InputError, match=rf"^[^\n]*{name}\.model [^\n]*; (fit again|choose|use)[^\n]*\.$"):
+def test_a_model_on_the_graph_of_0_2_and_its_front_door_are_refused_with_the_way_out(
+    name,
+):
+    with pytest.raises(
+        InputError,
+        match=rf"^[^\n]*{name}\.model [^\n]*; (fit again|choose|use)[^\n]*\.$",
+    ):
         mmcnb.load(DATA / "0.2.0" / f"{name}.model")
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(release, tmp_path):
+def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(
+    release, tmp_path
+):
     folder = tmp_path / "checkpoint"
     shutil.copytree(DATA / release / "checkpoint", folder)
     entries = sorted((folder / "passes").iterdir())
@@ -79,11 +97,18 @@ def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(release, 
 @pytest.mark.parametrize(
     ("name", "parameter", "value", "now"),
     [
-        ("UnsupervisedRLS", "alpha", "auto", {"alpha": 3e-4}),  # the fit chose the ridge
+        (
+            "UnsupervisedRLS",
+            "alpha",
+            "auto",
+            {"alpha": 3e-4},
+        ),  # the fit chose the ridge
         ("KernelKMeans", "algorithm", "full", {}),
     ],
 )
-def test_parameters_of_0_2_that_mean_the_same_today_are_read(name, parameter, value, now, tmp_path):
+def test_parameters_of_0_2_that_mean_the_same_today_are_read(
+    name, parameter, value, now, tmp_path
+):
     model = getattr(mmcnb, name)(3, random_state=0, **now).fit(rows())
     model.save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")

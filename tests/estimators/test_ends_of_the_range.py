@@ -19,7 +19,13 @@ ROWS = {
     3: 0.7 * RNG.normal(size=(90, 4)) + 14 * np.eye(3, 4)[np.arange(90) % 3],
 }
 FORMS = (np.asarray, scipy.sparse.csr_array)
-RANGE = ("out of range", "overflow", "underflow", "all rows are equal", "take a larger alpha")
+RANGE = (
+    "out of range",
+    "overflow",
+    "underflow",
+    "all rows are equal",
+    "take a larger alpha",
+)
 SAME = ("same for all rows", "all rows are equal")
 
 
@@ -27,7 +33,11 @@ def cases():
     """Each estimator with its own parameters, and with two other settings."""
     for name in NAMES:
         k = 2 if name in OF_TWO else 3
-        marks = [pytest.mark.slow, pytest.mark.nightly] if name in LONG else [pytest.mark.slow]
+        marks = (
+            [pytest.mark.slow, pytest.mark.nightly]
+            if name in LONG
+            else [pytest.mark.slow]
+        )
         yield pytest.param(name, k, {}, marks=[] if name in QUICK else marks, id=name)
         for scale, kernel in ((None, "rbf"), ("standard", "linear")):
             settings = {"scale": scale, "kernel": kernel}
@@ -57,18 +67,31 @@ def check(name, k, settings, rows, *reasons, groups=None, sample_weight=None):
     assert np.isfinite(model.objective_)
     np.testing.assert_array_equal(model.predict(rows), model.labels_)
     groups = np.arange(len(ROWS[k])) % k if groups is None else groups
-    counts = slice(None) if sample_weight is None else sample_weight == sample_weight.max()
+    counts = (
+        slice(None) if sample_weight is None else sample_weight == sample_weight.max()
+    )
     assert adjusted_rand_score(groups[counts], model.labels_[counts]) == 1
 
 
 @each
 def test_a_unit_gives_the_same_clusters_or_one_sentence(name, k, settings):
-    is_scaled = settings.get("kernel") != "linear" and name != "MultipleKernelClustering"
+    is_scaled = (
+        settings.get("kernel") != "linear" and name != "MultipleKernelClustering"
+    )
     for form in FORMS:
         for unit in (1e-150, 1e-24, 1e38, 1e150):
-            check(name, k, settings, form(ROWS[k] * unit), *(() if is_scaled else RANGE))
+            check(
+                name, k, settings, form(ROWS[k] * unit), *(() if is_scaled else RANGE)
+            )
         for unit in (1e-40, 1e-20, 1e19, 3e36):
-            check(name, k, settings, form((ROWS[k] * unit).astype("f4")), *RANGE, "kernel 0")
+            check(
+                name,
+                k,
+                settings,
+                form((ROWS[k] * unit).astype("f4")),
+                *RANGE,
+                "kernel 0",
+            )
     check(name, k, settings, ROWS[k] * 1e-310, *RANGE)
     check(name, k, settings, np.column_stack([ROWS[k], np.full(len(ROWS[k]), 5e-324)]))
 
@@ -78,7 +101,9 @@ def test_rows_far_from_the_origin_give_the_same_clusters(name, k, settings):
     reasons = SAME if name == "MultipleKernelClustering" else ()
     for shift in (-1e4, 1e6, 1e9, 1e12):
         check(name, k, settings, ROWS[k] + shift, *reasons)
-        check(name, k, settings, scipy.sparse.csr_array(ROWS[k] + shift), *SAME)  # columns are not centred
+        check(
+            name, k, settings, scipy.sparse.csr_array(ROWS[k] + shift), *SAME
+        )  # columns are not centred
 
 
 @each
@@ -100,5 +125,9 @@ def test_the_orders_of_rows_and_columns_count_for_nothing(name, k, settings):
 @each
 def test_weights_at_the_ends_of_the_range_count_by_their_proportions(name, k, settings):
     n = len(ROWS[k])
-    for weights in (np.full(n, 5e-324), np.full(n, 1e300), np.where(np.arange(n) % 5 == 0, 1e-300, 1e300)):
+    for weights in (
+        np.full(n, 5e-324),
+        np.full(n, 1e300),
+        np.where(np.arange(n) % 5 == 0, 1e-300, 1e300),
+    ):
         check(name, k, settings, ROWS[k], sample_weight=weights)

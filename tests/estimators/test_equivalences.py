@@ -19,7 +19,11 @@ from tests.estimators.conftest import (
 )
 from tests.estimators.every import NAMES
 
-SCALED = [name for name, model in VARIANTS.items() if hasattr(model, "scale") and name in NAMES]
+SCALED = [
+    name
+    for name, model in VARIANTS.items()
+    if hasattr(model, "scale") and name in NAMES
+]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -49,7 +53,9 @@ def test_standard_scale_is_a_standard_scaler_before(name, is_sparse):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_layout_earlier_fits_and_the_form_of_the_seed_change_no_bit_and_rows_are_left_alone(name):
+def test_layout_earlier_fits_and_the_form_of_the_seed_change_no_bit_and_rows_are_left_alone(
+    name,
+):
     X = rows_of(name, 300)
     copied = X.copy()
     model = variant(name, random_state=7)
@@ -61,7 +67,9 @@ def test_layout_earlier_fits_and_the_form_of_the_seed_change_no_bit_and_rows_are
     model.fit(make_blobs(150, d=5))
     assert model.n_features_in_ == 5
     for seed in (7, np.random.RandomState(7)):
-        assert bits(model.set_params(random_state=seed, n_jobs=-1).fit(X), X) == expected
+        assert (
+            bits(model.set_params(random_state=seed, n_jobs=-1).fit(X), X) == expected
+        )
     np.testing.assert_array_equal(X, copied)
     csr = scipy.sparse.csr_array(X)
     model.fit(csr).predict(csr)

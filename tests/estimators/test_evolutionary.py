@@ -51,7 +51,9 @@ def signs_of(labels):
         ({"alpha": 0.1, "n_landmarks": 90, "centre": False}, True),
     ],
 )
-def test_the_objective_and_the_model_are_those_of_ridge_regression(parameters, weighted):
+def test_the_objective_and_the_model_are_those_of_ridge_regression(
+    parameters, weighted
+):
     X = make_blobs(90, gap=5.0)
     weights = np.random.default_rng(1).integers(1, 4, 90) if weighted else None
     model = evolutionary(balance=0.5, **parameters).fit(X, sample_weight=weights)
@@ -68,12 +70,19 @@ def test_the_objective_and_the_model_are_those_of_ridge_regression(parameters, w
 
 def test_curved_clusters_are_found():
     X, y = make_circles(200, noise=0.05, factor=0.4, random_state=0)
-    assert same_clusters(EvolutionaryMMC(gamma="mean", random_state=0).fit(X).labels_, y)
+    assert same_clusters(
+        EvolutionaryMMC(gamma="mean", random_state=0).fit(X).labels_, y
+    )
 
 
 @pytest.mark.parametrize(
     ("form", "balance", "n"),
-    [("exact", 0.0, 60), ("landmarks", 0.0, 61), ("exact", 0.05, 61), ("landmarks", 0.5, 60)],
+    [
+        ("exact", 0.0, 60),
+        ("landmarks", 0.0, 61),
+        ("exact", 0.05, 61),
+        ("landmarks", 0.5, 60),
+    ],
 )
 def test_evolved_labels_keep_the_balance(form, balance, n):
     X = make_blobs(n, gap=8.0)  # 60 : 40
@@ -83,14 +92,18 @@ def test_evolved_labels_keep_the_balance(form, balance, n):
     assert large - small <= max(int(balance * n), n % 2)
     # The model follows the clusters, not the bound, and the report says so.
     assert (report["agreement"] == 1.0) == (balance == 0.5)
-    assert any("raise balance" in sentence for sentence in report["warnings"]) == (balance != 0.5)
+    assert any("raise balance" in sentence for sentence in report["warnings"]) == (
+        balance != 0.5
+    )
 
 
 @forms
 def test_the_best_of_a_start_never_rises_and_the_lowest_wins(form):
     model = evolutionary(**form).fit(make_blobs(120, gap=1.0))
     history = model.history_
-    assert {"stage", "start", "generation", "objective", "reads", "seconds"} <= set(history.columns)
+    assert {"stage", "start", "generation", "objective", "reads", "seconds"} <= set(
+        history.columns
+    )
     starts = [part for _, part in history.groupby("start")]
     assert len(starts) == 4
     for part in starts:
@@ -105,7 +118,9 @@ def test_a_few_rows_reach_the_lowest_of_all_labelings(n, seed):
     X, alpha = np.random.default_rng(seed).standard_normal((n, 2)), 0.05
     K = centred_kernel(X, 0.5)
     limit = max(int(0.3 * n), n % 2)
-    every = (np.array([1.0, *rest]) for rest in itertools.product((-1, 1), repeat=n - 1))
+    every = (
+        np.array([1.0, *rest]) for rest in itertools.product((-1, 1), repeat=n - 1)
+    )
     lowest = min(naive_loss(K, y, alpha)[0] for y in every if abs(y.sum()) <= limit)
     model = evolutionary(gamma=0.5, alpha=alpha, balance=0.3, n_init=20).fit(X)
     assert model.objective_ == pytest.approx(lowest, abs=1e-9)
@@ -125,24 +140,34 @@ def test_dense_and_csr_rows_agree(form):
 @forms
 def test_other_kernels_divide_plain_blobs(form, kernel):
     X = make_blobs(100, gap=8.0)
-    model = evolutionary(kernel=kernel, gamma="auto", degree=1, balance=0.5, **form).fit(X)
+    model = evolutionary(
+        kernel=kernel, gamma="auto", degree=1, balance=0.5, **form
+    ).fit(X)
     assert same_clusters(model.labels_, X[:, 0] > 0)
 
 
 def test_automatic_width_is_a_share_of_the_mean_distance():
     X = make_blobs(60)
     squared = ((X[:, None] - X) ** 2).sum(axis=2).mean()
-    assert evolutionary(gamma="auto").fit(X).gamma_ == pytest.approx(1 / (2 * 0.55**2 * squared))
+    assert evolutionary(gamma="auto").fit(X).gamma_ == pytest.approx(
+        1 / (2 * 0.55**2 * squared)
+    )
 
 
 def test_too_few_generations_are_said():
     model = evolutionary(max_generations=3).fit(make_blobs(60))
     assert not model.converged_
-    assert any("max_generations=3" in sentence for sentence in model.report_["warnings"])
+    assert any(
+        "max_generations=3" in sentence for sentence in model.report_["warnings"]
+    )
     assert evolutionary().fit(make_blobs(60)).converged_
 
 
 def test_an_evolution_that_finds_one_cluster_says_so():
-    with pytest.warns(ClusterWarning, match=r"one cluster alone on the sample; [^\n]*\.$"):
-        model = EvolutionaryMMC(gamma=1e-100, n_init=1, random_state=0).fit(make_blobs(100))
+    with pytest.warns(
+        ClusterWarning, match=r"one cluster alone on the sample; [^\n]*\.$"
+    ):
+        model = EvolutionaryMMC(gamma=1e-100, n_init=1, random_state=0).fit(
+            make_blobs(100)
+        )
     assert model.report_["warnings"]

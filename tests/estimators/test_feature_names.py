@@ -42,7 +42,8 @@ def test_names_are_kept_in_the_file_and_in_their_order(stored, X, tmp_path):
         assert one.predict(stored(X, NAMES)).tobytes() == model.labels_.tobytes()
         for ask in (one.predict, one.decision_function):
             with pytest.raises(
-                InputError, match=r"Feature names must be in the same order as they were in fit"
+                InputError,
+                match=r"Feature names must be in the same order as they were in fit",
             ):
                 ask(stored(X, NAMES[::-1]))
 
@@ -57,22 +58,33 @@ def test_a_fit_without_names_forgets_those_of_the_fit_before(X, stored, tmp_path
 
 def test_names_missing_and_new_are_listed(stored, X):
     model = make("CPMMC").fit(stored(X, NAMES))
-    with pytest.raises(InputError, match=r"unseen at fit time:\n- other\n.*now missing:\n- gene 0\n"):
+    with pytest.raises(
+        InputError, match=r"unseen at fit time:\n- other\n.*now missing:\n- gene 0\n"
+    ):
         model.predict(stored(X, ["other", *NAMES[1:]]))
-    with pytest.raises(InputError, match=r"now missing:\n- gene 1\n(- .*\n){4}- \.\.\.\n"):
+    with pytest.raises(
+        InputError, match=r"now missing:\n- gene 1\n(- .*\n){4}- \.\.\.\n"
+    ):
         model.predict(stored(X[:, :1], NAMES[:1]))
 
 
 def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(stored, X):
     with_names, without = make("CPMMC").fit(stored(X, NAMES)), make("CPMMC").fit(X)
     for bare in (X, stored(X, None), open_samples(X)):
-        with pytest.warns(UserWarning, match="^X does not have valid feature names, but CPMMC was fitted"):
+        with pytest.warns(
+            UserWarning,
+            match="^X does not have valid feature names, but CPMMC was fitted",
+        ):
             assert with_names.predict(bare).tobytes() == with_names.labels_.tobytes()
-    with pytest.warns(UserWarning, match="^X has feature names, but CPMMC was fitted without"):
+    with pytest.warns(
+        UserWarning, match="^X has feature names, but CPMMC was fitted without"
+    ):
         without.predict(stored(X, NAMES))
 
 
-@pytest.mark.parametrize("name", ["CPMMC", "UnsupervisedRLS", "MaximumMarginClustering"])
+@pytest.mark.parametrize(
+    "name", ["CPMMC", "UnsupervisedRLS", "MaximumMarginClustering"]
+)
 def test_scikit_learns_check_of_names(name):
     check_dataframe_column_names_consistency(name, getattr(mmcnb, name)())
 
@@ -81,7 +93,9 @@ def test_a_model_file_with_names_for_other_columns_is_refused(X, tmp_path):
     model = make("CPMMC").fit(pd.DataFrame(X, columns=NAMES))
     model.feature_names_in_ = np.array(NAMES[:3], dtype=object)
     model.save(tmp_path / "model")
-    with pytest.raises(InputError, match=r"model: feature_names has 3 entries for 8 columns"):
+    with pytest.raises(
+        InputError, match=r"model: feature_names has 3 entries for 8 columns"
+    ):
         mmcnb.load(tmp_path / "model")
 
 

@@ -41,11 +41,15 @@ def fitted(graph):
 def cells_of(X, **obsp):
     """An AnnData object of rows with graphs."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what anndata will write in its next version
+        warnings.simplefilter(
+            "ignore"
+        )  # of what anndata will write in its next version
         return anndata.AnnData(X.astype(np.float32), obsp=obsp)
 
 
-def test_clusters_are_found_without_rows_and_kept_in_a_file(rings, graph, fitted, tmp_path):
+def test_clusters_are_found_without_rows_and_kept_in_a_file(
+    rings, graph, fitted, tmp_path
+):
     assert adjusted_rand_score(rings[1], fitted.labels_) == 1.0
     assert (fitted.n_clusters_, fitted.kernel_) == (3, "graph")
     assert fitted.report_["scaling"] == "Columns were taken as they are: sparse."
@@ -65,7 +69,9 @@ def test_clusters_are_those_of_the_rows(rings):
 
 def test_units_and_the_order_of_rows_do_not_count(graph, fitted):
     for factor in (2.0**-14, 1e-3, 1e120):
-        np.testing.assert_array_equal(on_graph().fit(graph * factor).labels_, fitted.labels_)
+        np.testing.assert_array_equal(
+            on_graph().fit(graph * factor).labels_, fitted.labels_
+        )
     order = np.random.default_rng(0).permutation(N)
     again = on_graph().fit(graph[order][:, order])
     assert adjusted_rand_score(again.labels_, fitted.labels_[order]) == 1.0
@@ -83,9 +89,13 @@ def test_new_rows_are_labelled_by_their_distances_also_in_a_pipeline(rings):
 
 def test_noise_layers_and_known_labels_work(rings, graph):
     X = np.r_[rings[0], [[9.0, 9.0]]]
-    noisy = on_graph(3, noise=0.005).fit(csr_array(kneighbors_graph(X, 15, mode="distance")))
+    noisy = on_graph(3, noise=0.005).fit(
+        csr_array(kneighbors_graph(X, 15, mode="distance"))
+    )
     assert noisy.labels_[-1] == -1
-    known = on_graph().fit(graph, partial_labels={row: int(rings[1][row]) for row in range(0, N, 50)})
+    known = on_graph().fit(
+        graph, partial_labels={row: int(rings[1][row]) for row in range(0, N, 50)}
+    )
     assert known.report_["candidates"][0]["broken"] == 0
     assert np.unique(known.labels_at(graph, 2)).size == 2
 
@@ -96,8 +106,13 @@ def test_more_nodes_than_asked_for_are_all_rows(graph):
 
 def test_weights_count_and_rows_of_no_weight_are_refused(graph, fitted):
     weights = np.where(fitted.labels_ == 0, 2.0, 1.0)
-    assert on_graph(3).fit(graph, sample_weight=weights).report_["sizes"][0] == 2 * fitted.report_["sizes"][0]
-    with pytest.raises(InputError, match=r"X of shape \(599, 600\) is no sparse matrix of rows by rows"):
+    assert (
+        on_graph(3).fit(graph, sample_weight=weights).report_["sizes"][0]
+        == 2 * fitted.report_["sizes"][0]
+    )
+    with pytest.raises(
+        InputError, match=r"X of shape \(599, 600\) is no sparse matrix of rows by rows"
+    ):
         on_graph().fit(graph, sample_weight=np.r_[0.0, np.ones(N - 1)])
 
 
@@ -107,11 +122,18 @@ def test_it_is_pairwise_for_scikit_learn():
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"kernel": "rbf"}, {"kernel": "linear"}, {"scale": "standard"}, {"scale": {0: "log"}}]
+    "parameters",
+    [
+        {"kernel": "rbf"},
+        {"kernel": "linear"},
+        {"scale": "standard"},
+        {"scale": {0: "log"}},
+    ],
 )
 def test_what_needs_columns_is_refused(graph, parameters):
     with pytest.raises(
-        InputError, match=r"metric='precomputed' is at odds with kernel=.*give 'graph' and None"
+        InputError,
+        match=r"metric='precomputed' is at odds with kernel=.*give 'graph' and None",
     ):
         on_graph(2, **parameters).fit(graph)
 
@@ -119,13 +141,16 @@ def test_what_needs_columns_is_refused(graph, parameters):
 def test_the_remedies_work(rings, graph):
     assert on_graph(2, kernel="graph", scale=None).fit(graph).n_clusters_ == 2
     distances = np.linalg.norm(rings[0][:, None] - rings[0], axis=2)
-    with pytest.raises(InputError, match="is no sparse matrix of rows by rows; give a sparse matrix as"):
+    with pytest.raises(
+        InputError, match="is no sparse matrix of rows by rows; give a sparse matrix as"
+    ):
         on_graph().fit(distances)
 
 
 def test_distances_are_not_explained_nor_updated(rings, graph, fitted):
     with pytest.raises(
-        InputError, match="distances have no columns; fit the rows, and explain them with these labels"
+        InputError,
+        match="distances have no columns; fit the rows, and explain them with these labels",
     ):
         fitted.explain(graph)
     explanation = front_door(3).fit(rings[0]).explain(rings[0], fitted.labels_)
@@ -142,7 +167,12 @@ def test_annotate_takes_the_distances_of_scanpy(rings, graph, fitted, tmp_path):
     assert cells.uns["mmcnb"]["params"]["metric"] == "precomputed"
     stored = on_graph().fit(tmp_path / "cells.h5ad", element="obsp/distances")
     np.testing.assert_array_equal(stored.labels_, fitted.labels_)
-    assert stored.to_frame(mmcnb.open_samples(tmp_path / "cells.h5ad", "obsp/distances")).index[0] == "0"
+    assert (
+        stored.to_frame(
+            mmcnb.open_samples(tmp_path / "cells.h5ad", "obsp/distances")
+        ).index[0]
+        == "0"
+    )
 
 
 def test_annotate_takes_connectivities_for_a_known_number(rings, graph):
@@ -150,7 +180,9 @@ def test_annotate_takes_connectivities_for_a_known_number(rings, graph):
     near.data = np.exp(-graph.data / graph.data.max())
     near = near.maximum(near.T)
     cells = cells_of(rings[0], connectivities=near.copy())
-    mmcnb.annotate(cells, 3, element="obsp/connectivities", probabilities=True, random_state=0)
+    mmcnb.annotate(
+        cells, 3, element="obsp/connectivities", probabilities=True, random_state=0
+    )
     assert adjusted_rand_score(rings[1], cells.obs["mmcnb"]) == 1.0
     assert (cells.obsp["connectivities"] != near).nnz == 0
     shares = cells.obsm["mmcnb_probabilities"]
@@ -160,9 +192,14 @@ def test_annotate_takes_connectivities_for_a_known_number(rings, graph):
 
 def test_connectivities_that_cannot_be_are_refused_and_nothing_is_written(rings, graph):
     cells = cells_of(rings[0], connectivities=graph.copy())
-    with pytest.raises(InputError, match=r"^connectivities do not tell the number of clusters; give n_clus"):
+    with pytest.raises(
+        InputError,
+        match=r"^connectivities do not tell the number of clusters; give n_clus",
+    ):
         mmcnb.annotate(cells, element="obsp/connectivities")
     cells.obsp["connectivities"].data[7] = -0.5
-    with pytest.raises(InputError, match=r"^row 0, column \d+ is -0\.5; give a sparse matrix"):
+    with pytest.raises(
+        InputError, match=r"^row 0, column \d+ is -0\.5; give a sparse matrix"
+    ):
         mmcnb.annotate(cells, 3, element="obsp/connectivities")
     assert cells.obs.columns.tolist() == []

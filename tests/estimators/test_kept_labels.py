@@ -12,7 +12,9 @@ from tests.estimators.front_door import front_door
 N = GROUP_ROWS + 3001
 THIRDS = np.arange(N) * 3 // N
 FITS = {
-    "landmarks": mmcnb.UnsupervisedRLS(3, n_landmarks=12, sample_size=300, n_init=1, random_state=0),
+    "landmarks": mmcnb.UnsupervisedRLS(
+        3, n_landmarks=12, sample_size=300, n_init=1, random_state=0
+    ),
     "graph": front_door(3, kernel="graph", n_nodes=300),
     "margin": front_door(3, kernel="linear", n_nodes=300),
 }
@@ -21,7 +23,9 @@ FITS = {
 def rows_of(y, spread=1.0):
     """Rows of three groups, each of which counts how often it is read."""
     centres = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 30.0]])
-    return FakeSamples(centres[y] + spread * np.random.default_rng(0).standard_normal((N, 2)))
+    return FakeSamples(
+        centres[y] + spread * np.random.default_rng(0).standard_normal((N, 2))
+    )
 
 
 def reads_of(samples):
@@ -32,7 +36,9 @@ def reads_of(samples):
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_labels_come_with_the_last_pass_and_from_a_checkpoint(fit, tmp_path, keep_columns_in):
+def test_labels_come_with_the_last_pass_and_from_a_checkpoint(
+    fit, tmp_path, keep_columns_in
+):
     keep_columns_in("recompute")
     samples = rows_of(np.random.default_rng(0).integers(0, 3, N), spread=9.0)
     model = FITS[fit].set_params(n_jobs=2, checkpoint=None).fit(samples)
@@ -47,12 +53,16 @@ def test_labels_come_with_the_last_pass_and_from_a_checkpoint(fit, tmp_path, kee
         model.fit_model(samples, out=tmp_path / f"{name}.zarr")
     assert model.history_["resumed"].iloc[-1]
     for name in ("labels", "kept", "resumed"):
-        np.testing.assert_array_equal(zarr.open_array(tmp_path / f"{name}.zarr", mode="r")[:], labels)
+        np.testing.assert_array_equal(
+            zarr.open_array(tmp_path / f"{name}.zarr", mode="r")[:], labels
+        )
     np.testing.assert_array_equal(model.fit(samples).labels_, labels)
 
 
 @pytest.mark.parametrize("is_seen", [True, False])
-def test_labels_are_read_apart_where_a_cluster_comes_sooner_than_the_sample_says(is_seen):
+def test_labels_are_read_apart_where_a_cluster_comes_sooner_than_the_sample_says(
+    is_seen,
+):
     y = THIRDS.copy()
     if not is_seen:
         y[BLOCK_ROWS + 5] = 2  # alone, and hardly in the sample
@@ -60,5 +70,7 @@ def test_labels_are_read_apart_where_a_cluster_comes_sooner_than_the_sample_says
     model = FITS["graph"].set_params(n_jobs=None, checkpoint=None).fit(samples)
     assert model.history_["reads"].iloc[-1] == 2
     assert reads_of(samples) == (2 if is_seen else 3)
-    np.testing.assert_array_equal(model.labels_, y if is_seen else np.array([0, 2, 1])[y])
+    np.testing.assert_array_equal(
+        model.labels_, y if is_seen else np.array([0, 2, 1])[y]
+    )
     np.testing.assert_array_equal(model.labels_, model.predict(samples.X))

@@ -20,28 +20,45 @@ def groups(n, k=5, d=3, seed=0):
 
 def whole(X, n_clusters, **parameters):
     """A fit whose sample is all rows, each of them a landmark."""
-    settings = {"sample_size": len(X), "n_landmarks": len(X), "tol": 0, "random_state": 0} | parameters
+    settings = {
+        "sample_size": len(X),
+        "n_landmarks": len(X),
+        "tol": 0,
+        "random_state": 0,
+    } | parameters
     return mmcnb.KernelKMeans(n_clusters, **settings).fit(X)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_linear_kernel_ends_where_k_means_stands_still(seed):
     X, _ = groups(2000, seed=seed)
-    model = mmcnb.KernelKMeans(5, kernel="linear", tol=0, sample_size=500, random_state=seed).fit(X)
+    model = mmcnb.KernelKMeans(
+        5, kernel="linear", tol=0, sample_size=500, random_state=seed
+    ).fit(X)
     means = np.array([X[model.labels_ == h].mean(axis=0) for h in range(5)])
     plain = KMeans(5, init=means, n_init=1, tol=0, algorithm="lloyd").fit(X)
     assert model.converged_
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-5)
     np.testing.assert_array_equal(model.labels_, canonical_labels(plain.labels_))
-    np.testing.assert_allclose(model.transform(X)[:, plain.predict(means)], plain.transform(X), rtol=1e-3)
-    np.testing.assert_array_equal(model.labels_[model.transform(X).argmin(axis=0)], np.arange(5))
+    np.testing.assert_allclose(
+        model.transform(X)[:, plain.predict(means)], plain.transform(X), rtol=1e-3
+    )
+    np.testing.assert_array_equal(
+        model.labels_[model.transform(X).argmin(axis=0)], np.arange(5)
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_at_every_row_a_landmark_the_inertia_is_that_of_the_kernel_matrix(weighted):
     X, _ = groups(200)
-    omega = np.random.default_rng(0).integers(1, 4, 200).astype(float) if weighted else np.ones(200)
-    model = mmcnb.KernelKMeans(6, n_landmarks=200, tol=0, random_state=0).fit(X, sample_weight=omega)
+    omega = (
+        np.random.default_rng(0).integers(1, 4, 200).astype(float)
+        if weighted
+        else np.ones(200)
+    )
+    model = mmcnb.KernelKMeans(6, n_landmarks=200, tol=0, random_state=0).fit(
+        X, sample_weight=omega
+    )
     K, inertia = Kernel("rbf", model.gamma_)(X, X), 0.0
     for h in range(6):
         own = np.where(model.labels_ == h, omega, 0.0)
@@ -52,22 +69,33 @@ def test_at_every_row_a_landmark_the_inertia_is_that_of_the_kernel_matrix(weight
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"scale": "standard", "kernel": "poly", "degree": 2, "gamma": 0.1}]
+    "parameters",
+    [{}, {"scale": "standard", "kernel": "poly", "degree": 2, "gamma": 0.1}],
 )
 def test_labels_are_predictions_numbered_by_first_row_and_the_inertia_falls(parameters):
     X, _ = groups(6000)
-    settings = {"n_init": 2, "sample_size": 300, "n_landmarks": 12, "tol": 0, "random_state": 0}
+    settings = {
+        "n_init": 2,
+        "sample_size": 300,
+        "n_landmarks": 12,
+        "tol": 0,
+        "random_state": 0,
+    }
     model = mmcnb.KernelKMeans(4, **settings, **parameters).fit(X)
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     np.testing.assert_array_equal(model.labels_, canonical_labels(model.labels_))
-    np.testing.assert_array_equal(model.labels_, model.decision_function(X).argmax(axis=1))
+    np.testing.assert_array_equal(
+        model.labels_, model.decision_function(X).argmax(axis=1)
+    )
     np.testing.assert_array_equal(np.bincount(model.labels_), model.cluster_sizes_)
     passes = model.history_[model.history_["stage"] == "all rows"]
     assert len(passes) == model.n_iter_ > 1
     assert (np.diff(passes["inertia"]) <= 0).all()
     assert passes["inertia"].iloc[-1] == model.inertia_
     if model.converged_:
-        assert (model.transform(X).min(axis=1) ** 2).sum() == pytest.approx(model.inertia_, rel=1e-5)
+        assert (model.transform(X).min(axis=1) ** 2).sum() == pytest.approx(
+            model.inertia_, rel=1e-5
+        )
     starts = model.history_[model.history_["stage"] == "sample"]
     assert model.report_["sample_inertia"] == starts["inertia"].min()
     assert len(starts) == 2
@@ -80,14 +108,18 @@ def test_a_ring_around_a_group_is_told_from_it_where_k_means_cuts_both():
     X += 0.1 * rng.standard_normal((600, 2))
     model = mmcnb.KernelKMeans(2, gamma=0.5, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1.0
-    assert adjusted_rand_score(y, KMeans(2, n_init=4, random_state=0).fit(X).labels_) < 0.5
+    assert (
+        adjusted_rand_score(y, KMeans(2, n_init=4, random_state=0).fit(X).labels_) < 0.5
+    )
 
 
 def test_one_cluster_and_as_many_as_rows():
     X, _ = groups(30)
     one = whole(X, 1)
     assert one.cluster_sizes_.tolist() == [30]
-    assert one.inertia_ == pytest.approx(30 - Kernel("rbf", one.gamma_)(X, X).mean() * 30, rel=1e-4)
+    assert one.inertia_ == pytest.approx(
+        30 - Kernel("rbf", one.gamma_)(X, X).mean() * 30, rel=1e-4
+    )
     every = whole(X, 30)
     assert every.inertia_ == pytest.approx(0, abs=1e-4)
     np.testing.assert_array_equal(every.labels_, np.arange(30))
@@ -101,7 +133,9 @@ def test_a_cluster_that_ends_empty_is_told(monkeypatch):
 
     # Internal: starts are rows, so that hardly any data end with an empty cluster.
     monkeypatch.setattr("sklearn.cluster.kmeans_plusplus", far)
-    with pytest.warns(ClusterWarning, match="1 of the 3 clusters contain no row") as caught:
+    with pytest.warns(
+        ClusterWarning, match="1 of the 3 clusters contain no row"
+    ) as caught:
         model = mmcnb.KernelKMeans(3, n_landmarks=300, random_state=0).fit(X)
     assert caught[0].filename == __file__
     assert model.cluster_sizes_[2] == 0
@@ -110,7 +144,16 @@ def test_a_cluster_that_ends_empty_is_told(monkeypatch):
 def test_dense_and_csr_rows_agree():
     X = groups(2000, 4)[0].astype(np.float32)
     sparse = scipy.sparse.csr_array(np.where(X > 0.5, X, 0))
-    settings = {"n_init": 2, "sample_size": 300, "n_landmarks": 12, "max_iter": 4, "random_state": 0}
-    one, other = (mmcnb.KernelKMeans(4, **settings).fit(rows) for rows in (sparse, sparse.toarray()))
+    settings = {
+        "n_init": 2,
+        "sample_size": 300,
+        "n_landmarks": 12,
+        "max_iter": 4,
+        "random_state": 0,
+    }
+    one, other = (
+        mmcnb.KernelKMeans(4, **settings).fit(rows)
+        for rows in (sparse, sparse.toarray())
+    )
     assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-5)
     assert np.mean(one.labels_ == other.labels_) > 0.999

@@ -26,7 +26,9 @@ def broken(model):
     return [shares.pop(model.candidate_), *shares.values()]
 
 
-@pytest.mark.parametrize(("kernel", "form"), [("auto", dict), ("graph", list), ("rbf", dict)])
+@pytest.mark.parametrize(
+    ("kernel", "form"), [("auto", dict), ("graph", list), ("rbf", dict)]
+)
 def test_labels_of_some_rows_pick_between_two_ways_to_cluster(crossed, kernel, form):
     X, side, height = crossed
     rows = np.random.default_rng(1).permutation(400)[:40]
@@ -43,18 +45,27 @@ def test_labels_of_some_rows_pick_between_two_ways_to_cluster(crossed, kernel, f
 def test_labels_of_all_clusters_start_a_candidate_of_their_own(crossed):
     X, side, height = crossed
     groups = 2 * side + height
-    for known, is_candidate in ({0: 0}, False), ({row: int(groups[row]) for row in range(40)}, True):
+    for known, is_candidate in (
+        ({0: 0}, False),
+        ({row: int(groups[row]) for row in range(40)}, True),
+    ):
         model = front_door(4, kernel="graph").fit(X, partial_labels=known)
-        assert ("known labels" in [one["candidate"] for one in model.report_["candidates"]]) == is_candidate
+        assert (
+            "known labels" in [one["candidate"] for one in model.report_["candidates"]]
+        ) == is_candidate
         assert adjusted_rand_score(groups, model.labels_) == 1
 
 
 def test_labels_of_halves_that_no_gap_parts_are_followed():
     X = np.random.default_rng(0).uniform(size=(600, 2))
     y = (X.sum(axis=1) > 1).astype(int)
-    model = front_door(2, kernel="graph").fit(X, partial_labels={row: int(y[row]) for row in range(200)})
+    model = front_door(2, kernel="graph").fit(
+        X, partial_labels={row: int(y[row]) for row in range(200)}
+    )
     plain = front_door(2, kernel="graph").fit(X)
-    assert adjusted_rand_score(y, model.labels_) > max(0.6, adjusted_rand_score(y, plain.labels_))
+    assert adjusted_rand_score(y, model.labels_) > max(
+        0.6, adjusted_rand_score(y, plain.labels_)
+    )
 
 
 @pytest.mark.parametrize("range_", [None, (2, 9)])
@@ -62,9 +73,15 @@ def test_there_are_at_least_as_many_clusters_as_known_labels(range_):
     X, _ = make_shape("two-moons", 400, random_state=0)
     assert front_door(range_).fit(X).n_clusters_ == 2
     order = np.argsort(X[:, 0])
-    model = front_door(range_).fit(X, partial_labels={int(order[20 * k]): k for k in range(5)})
+    model = front_door(range_).fit(
+        X, partial_labels={int(order[20 * k]): k for k in range(5)}
+    )
     assert 5 <= model.n_clusters_ <= 9
-    assert model.n_clusters_ == np.unique(model.labels_).size == model.report_["number"]["n_clusters"]
+    assert (
+        model.n_clusters_
+        == np.unique(model.labels_).size
+        == model.report_["number"]["n_clusters"]
+    )
 
 
 def test_rows_that_are_known_to_part_are_no_one_cluster():
@@ -78,7 +95,11 @@ def test_y_does_not_leak_and_nothing_known_is_as_if_nothing_were_given(crossed):
     plain = front_door(2).fit(X)
     assert plain.report_["candidates"][0]["broken"] is None
     np.testing.assert_array_equal(front_door(2).fit_predict(X, side), plain.labels_)
-    for options in ({"y": side}, {"partial_labels": np.full(400, -1)}, {"partial_labels": {}}):
+    for options in (
+        {"y": side},
+        {"partial_labels": np.full(400, -1)},
+        {"partial_labels": {}},
+    ):
         model = front_door(2).fit(X, **options)
         np.testing.assert_array_equal(model.labels_, plain.labels_)
         assert report_of(model) == report_of(plain)
@@ -88,7 +109,9 @@ def test_names_of_labels_do_not_matter(crossed):
     X, _, height = crossed
     known = {row: int(height[row]) for row in range(6)}
     swapped = {row: 1 - label for row, label in reversed(known.items())}
-    one, other = (front_door(2).fit(X, partial_labels=labels) for labels in (known, swapped))
+    one, other = (
+        front_door(2).fit(X, partial_labels=labels) for labels in (known, swapped)
+    )
     np.testing.assert_array_equal(one.labels_, other.labels_)
     assert report_of(one) == report_of(other)
 
@@ -120,7 +143,9 @@ def test_known_rows_may_have_no_weight():
     weights = np.ones(120)
     weights[[0, 70]] = 0
     known = {0: 0, 1: 0, 70: 1, 71: 1}
-    model = front_door(2, kernel="graph").fit(X, sample_weight=weights, partial_labels=known)
+    model = front_door(2, kernel="graph").fit(
+        X, sample_weight=weights, partial_labels=known
+    )
     np.testing.assert_array_equal(model.labels_, np.repeat([0, 1], 60))
     assert model.report_["left_out"] == {}
 
@@ -141,7 +166,10 @@ def test_of_many_known_rows_two_thousand_are_used_evenly():
     ("known", "sentence"),
     [
         ([0, 1], r"partial_labels has the shape \(2,\) for 100 rows"),
-        (np.zeros((100, 1), int), r"partial_labels has the shape \(100, 1\) for 100 rows"),
+        (
+            np.zeros((100, 1), int),
+            r"partial_labels has the shape \(100, 1\) for 100 rows",
+        ),
         ({3: 4}, "partial_labels of row 3 is 4; give labels from 0 to 3"),
         ({3: -2}, "partial_labels of row 3 is -2"),
         ({100: 0}, "partial_labels names row 100; give row numbers from 0 to 99"),

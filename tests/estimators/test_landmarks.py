@@ -39,14 +39,20 @@ def test_sparse_rows_take_them_too(name):
     X = make_sparse(400)
     model = make(name, landmarks=X[:30].toarray(), scale="standard").fit(X)
     deviation = X.toarray().std(axis=0)
-    np.testing.assert_allclose(model.model_.basis, X[:30].toarray() / deviation, rtol=1e-6)
+    np.testing.assert_allclose(
+        model.model_.basis, X[:30].toarray() / deviation, rtol=1e-6
+    )
 
 
 def test_the_model_file_and_the_checkpoint_keep_to_them(tmp_path):
     X = make_blobs(300)
-    model = make("UnsupervisedRLS", landmarks=X[:30], checkpoint=tmp_path / "steps").fit(X)
+    model = make(
+        "UnsupervisedRLS", landmarks=X[:30], checkpoint=tmp_path / "steps"
+    ).fit(X)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(mmcnb.load(tmp_path / "model").predict(X), model.labels_)
+    np.testing.assert_array_equal(
+        mmcnb.load(tmp_path / "model").predict(X), model.labels_
+    )
     with pytest.raises(mmcnb.InputError, match="landmarks"):
         make("UnsupervisedRLS", landmarks=X[:31], checkpoint=tmp_path / "steps").fit(X)
 

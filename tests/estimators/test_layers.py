@@ -52,7 +52,9 @@ def others_of(model):
 def is_inside(fine, coarse):
     """Whether each fine cluster lies in one coarse one; noise counts nowhere."""
     kept = (fine >= 0) & (coarse >= 0)
-    return len(np.unique(np.c_[fine, coarse][kept], axis=0)) == len(np.unique(fine[kept]))
+    return len(np.unique(np.c_[fine, coarse][kept], axis=0)) == len(
+        np.unique(fine[kept])
+    )
 
 
 # -- layers ------------------------------------------------------------------------------------
@@ -67,7 +69,10 @@ def test_layers_are_at_most_five_by_rising_number_and_one_is_taken(fitted):
     (taken,) = layers[layers["taken"]].itertuples()
     assert (taken.n_clusters, taken.agreement) == (fitted.n_clusters_, pytest.approx(1))
     assert pytest.approx(fitted.objective_) == taken.J
-    assert ((layers["smallest"] >= 0) & (layers["smallest"] <= len(X) / layers["n_clusters"])).all()
+    assert (
+        (layers["smallest"] >= 0)
+        & (layers["smallest"] <= len(X) / layers["n_clusters"])
+    ).all()
     assert fitted.report_["layers"] == layers.to_dict("records")
 
 
@@ -76,16 +81,24 @@ def test_a_layer_labels_rows_of_the_fit_with_its_clusters(fitted):
         labels = fitted.predict(X, layer=i)
         assert labels.dtype == np.int32
         kept = labels >= 0
-        np.testing.assert_array_equal(kept, fitted.labels_ >= 0)  # noise is the same in all
+        np.testing.assert_array_equal(
+            kept, fitted.labels_ >= 0
+        )  # noise is the same in all
         assert np.unique(labels[kept]).tolist() == list(range(one.n_clusters))
         if one.taken:
             np.testing.assert_array_equal(labels, fitted.labels_)
             assert fitted.predict(X, layer=np.int64(i)).tolist() == labels.tolist()
         else:
-            assert (np.diff(np.bincount(labels[kept])) <= 0.02 * len(X)).all()  # from the largest on
-            np.testing.assert_array_equal(labels[kept], fitted.labels_at(X, one.n_clusters)[kept])
+            assert (
+                np.diff(np.bincount(labels[kept])) <= 0.02 * len(X)
+            ).all()  # from the largest on
+            np.testing.assert_array_equal(
+                labels[kept], fitted.labels_at(X, one.n_clusters)[kept]
+            )
             if fitted.kernel_ == "graph" and fitted.noise is None:
-                assert one.agreement == pytest.approx(adjusted_rand_score(labels, fitted.labels_), abs=1e-9)
+                assert one.agreement == pytest.approx(
+                    adjusted_rand_score(labels, fitted.labels_), abs=1e-9
+                )
                 assert one.smallest == np.bincount(labels).min()
 
 
@@ -112,18 +125,25 @@ def test_pairs_of_groups_are_two_layers():
 def test_cuts_of_all_numbers_nest_and_are_numbered_from_the_largest_on(model):
     most = len(model.linkage_) + 1
     assert most == model.piece_of_node_.max() + 1
-    cuts = [model.labels_at(X, n_clusters) for n_clusters in (1, 2, 3, 6, most // 2, most)]
+    cuts = [
+        model.labels_at(X, n_clusters) for n_clusters in (1, 2, 3, 6, most // 2, most)
+    ]
     assert [np.unique(labels).size for labels in cuts] == [1, 2, 3, 6, most // 2, most]
     assert all((np.diff(np.bincount(labels)) <= 0).all() for labels in cuts)
     assert all(is_inside(fine, coarse) for coarse, fine in pairwise(cuts))
-    np.testing.assert_array_equal(model.labels_at(X, np.int64(6)), model.labels_at(X, 6))
+    np.testing.assert_array_equal(
+        model.labels_at(X, np.int64(6)), model.labels_at(X, 6)
+    )
 
 
 def test_new_rows_are_labelled_as_those_near_them(model):
     new, classes = pairs_of_groups(seed=1)
     for n_clusters, truth in ((6, classes), (3, classes // 2)):
         assert adjusted_rand_score(truth, model.labels_at(new, n_clusters)) > 0.94
-    sparse, dense = model.labels_at(scipy.sparse.csr_array(new), 6), model.labels_at(new, 6)
+    sparse, dense = (
+        model.labels_at(scipy.sparse.csr_array(new), 6),
+        model.labels_at(new, 6),
+    )
     np.testing.assert_array_equal(sparse, dense)
     alone = np.concatenate([model.labels_at(new[i : i + 1], 6) for i in range(40)])
     np.testing.assert_array_equal(alone, dense[:40])
@@ -188,15 +208,27 @@ def test_a_table_has_a_column_for_each_layer(tmp_path, noise):
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda model: model.predict(X, layer=9), r"layer=9 is out of range; give a whole number"),
-        (lambda model: model.predict(X, layer=-0.5), r"layer=-0\.5 is out of range; give a whole number"),
+        (
+            lambda model: model.predict(X, layer=9),
+            r"layer=9 is out of range; give a whole number",
+        ),
+        (
+            lambda model: model.predict(X, layer=-0.5),
+            r"layer=-0\.5 is out of range; give a whole number",
+        ),
         (lambda model: model.predict(X, layer="most"), r"layer='most' is out of range"),
         (
             lambda model: model.predict(X, layer="all"),
             r"layer='all' is for a table; give out, a path that ends with",
         ),
-        (lambda model: model.labels_at(X, 0), r"n_clusters=0 is out of range; give a whole number"),
-        (lambda model: model.labels_at(X, 10**4), r"n_clusters=10000 is out of range; give a whole"),
+        (
+            lambda model: model.labels_at(X, 0),
+            r"n_clusters=0 is out of range; give a whole number",
+        ),
+        (
+            lambda model: model.labels_at(X, 10**4),
+            r"n_clusters=10000 is out of range; give a whole",
+        ),
         (lambda model: model.labels_at(X[:, :1], 2), r"X has 1 features"),
     ],
 )
@@ -218,7 +250,10 @@ def test_what_cannot_be_is_refused_in_one_sentence(ask, sentence, model):
 def test_equal_rows_have_no_tree_and_before_a_fit_there_is_none(ask):
     model = front_door().fit(np.ones((20, 2)))
     assert len(model.layers_) == 0
-    with pytest.raises(InputError, match=r"^this model has no merge tree: its rows are equal; [^\n]*\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^this model has no merge tree: its rows are equal; [^\n]*\.$",
+    ):
         ask(model)
     with pytest.raises(NotFittedError):
         ask(front_door())

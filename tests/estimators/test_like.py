@@ -41,7 +41,9 @@ def test_more_clusters_have_numbers_after_those_of_the_model(model):
     np.testing.assert_array_equal(other.labels_[300:], model.labels_)
 
 
-@pytest.mark.parametrize("parameters", [{"noise": "auto"}, {"kernel": "rbf", "n_clusters": 2}])
+@pytest.mark.parametrize(
+    "parameters", [{"noise": "auto"}, {"kernel": "rbf", "n_clusters": 2}]
+)
 def test_the_number_of_a_cluster_that_is_gone_is_free(model, parameters, tmp_path):
     X = OLD[model.labels_ != 1]
     other = front_door(random_state=3, **parameters).fit(X, like=model)
@@ -67,7 +69,9 @@ def test_the_number_of_a_cluster_that_is_gone_is_free(model, parameters, tmp_pat
 
 def test_equal_scores_are_decided_as_predict_decides_them():
     random = np.random.default_rng(1)
-    X = np.vstack([random.integers(0, 4, (300, 2)), random.integers(5, 9, (300, 2))]).astype(float)
+    X = np.vstack(
+        [random.integers(0, 4, (300, 2)), random.integers(5, 9, (300, 2))]
+    ).astype(float)
     before = front_door().fit(X[::-1])
     for k in (2, 3, 4):
         other = front_door(n_clusters=k, random_state=k).fit(X, like=before)
@@ -91,7 +95,9 @@ def test_few_nodes_keep_numbers_of_many_clusters(tmp_path):
     many = front_door(n_clusters=40).fit(OLD)
     few = front_door(n_clusters=2).fit(OLD[:12], like=many)
     few.save(tmp_path / "few.model")
-    np.testing.assert_array_equal(mmcnb.load(tmp_path / "few.model").predict(OLD), few.predict(OLD))
+    np.testing.assert_array_equal(
+        mmcnb.load(tmp_path / "few.model").predict(OLD), few.predict(OLD)
+    )
 
 
 def test_weights_count_and_rows_of_weight_0_match_nothing(model):
@@ -107,7 +113,10 @@ def test_noise_of_now_was_a_row_before(model):
     other = front_door(noise=0.05).fit(OLD, like=model)
     assert changes_of(other) == ["kept"] * 3
     assert [one["before"] for one in other.report_["changes"]] == model.report_["sizes"]
-    assert sum(one["after"] for one in other.report_["changes"]) == 600 - other.report_["noise"]
+    assert (
+        sum(one["after"] for one in other.report_["changes"])
+        == 600 - other.report_["noise"]
+    )
     assert other.report_["noise"] == np.count_nonzero(other.labels_ < 0) > 0
 
 
@@ -125,7 +134,9 @@ def test_tables_and_sparse_rows_keep_their_numbers():
     frame = pd.DataFrame(OLD, columns=list("pqr")).assign(kind="one")
     before = front_door().fit(frame)
     frame.loc[:50, "kind"] = "two"  # which the earlier table did not have
-    np.testing.assert_array_equal(front_door(random_state=1).fit(frame, like=before).labels_, before.labels_)
+    np.testing.assert_array_equal(
+        front_door(random_state=1).fit(frame, like=before).labels_, before.labels_
+    )
     sparse = scipy.sparse.csr_array(OLD)
     before = front_door(n_clusters=3).fit(sparse)
     again = front_door(n_clusters=3, random_state=1).fit(sparse[::-1], like=before)
@@ -134,8 +145,13 @@ def test_tables_and_sparse_rows_keep_their_numbers():
 
 @pytest.mark.slow
 def test_of_many_sorted_rows_some_are_matched(model):
-    order = np.argsort(model.labels_, kind="stable")  # the first rows are all of one cluster
-    X, expected = np.repeat(OLD[order], 180, axis=0), np.repeat(model.labels_[order], 180)
+    order = np.argsort(
+        model.labels_, kind="stable"
+    )  # the first rows are all of one cluster
+    X, expected = (
+        np.repeat(OLD[order], 180, axis=0),
+        np.repeat(model.labels_[order], 180),
+    )
     other = front_door(random_state=1).fit(X, like=model)
     assert np.mean(other.labels_ == expected) > 0.999
     for one in other.report_["changes"]:

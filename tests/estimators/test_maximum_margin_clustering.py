@@ -33,7 +33,9 @@ def topics(n=400):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, n)
     likely = np.where(np.arange(90) // 30 == y[:, None], 0.5, 0.03)
-    return scipy.sparse.csr_array((rng.random((n, 90)) < likely) * (0.5 + rng.random((n, 90)))), y
+    return scipy.sparse.csr_array(
+        (rng.random((n, 90)) < likely) * (0.5 + rng.random((n, 90)))
+    ), y
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -55,7 +57,9 @@ def test_shapes_are_found_with_their_number_and_trusted(name):
     assert model.report_["trust"]["level"] == "high"
     number = model.report_["number"]
     assert list(number) == ["n_clusters", "reason", "next_best", "agreement"]
-    assert number["n_clusters"] == model.n_clusters_ == y.max() + 1 != number["next_best"]
+    assert (
+        number["n_clusters"] == model.n_clusters_ == y.max() + 1 != number["next_best"]
+    )
     assert number["reason"].startswith(
         f"{model.n_clusters_} clusters: their expected agreement with the right"
     )
@@ -85,12 +89,18 @@ def test_of_two_level_partitions_the_widest_margin_is_taken_at_two_clusters():
         (2, {"kernel": "graph", "metric": "cosine"}, OF_GRAPH | {"layout"}),
     ],
 )
-def test_kernel_and_metric_say_which_candidates_there_are(n_clusters, parameters, kinds):
+def test_kernel_and_metric_say_which_candidates_there_are(
+    n_clusters, parameters, kinds
+):
     model = front_door(n_clusters, **parameters).fit(touching())
     candidates = [one["candidate"] for one in model.report_["candidates"]]
-    assert {re.match(r"\w+", name)[0] for name in [*candidates, *model.report_["left_out"]]} == kinds
+    assert {
+        re.match(r"\w+", name)[0] for name in [*candidates, *model.report_["left_out"]]
+    } == kinds
     assert model.candidate_ in candidates
-    kernel = "graph" if model.candidate_ != "margin" else parameters.get("kernel", "rbf")
+    kernel = (
+        "graph" if model.candidate_ != "margin" else parameters.get("kernel", "rbf")
+    )
     assert model.kernel_ == kernel
 
 
@@ -110,13 +120,20 @@ def test_candidates_are_told_by_falling_j():
 def test_without_structure_the_only_candidate_is_one_cluster(kernel):
     X = np.random.default_rng(0).standard_normal((300, 5))
     with pytest.warns(
-        ClusterWarning, match=r"^the clusters may be none: one cluster: no partition differs [^\n]*\.$"
+        ClusterWarning,
+        match=r"^the clusters may be none: one cluster: no partition differs [^\n]*\.$",
     ):
         model = front_door(kernel=kernel).fit(X)
     assert model.labels_.tolist() == [0] * 300
-    assert (model.n_clusters_, model.candidate_, model.kernel_) == (1, "one cluster", "graph")
+    assert (model.n_clusters_, model.candidate_, model.kernel_) == (
+        1,
+        "one cluster",
+        "graph",
+    )
     assert [one["candidate"] for one in model.report_["candidates"]] == ["one cluster"]
-    assert model.report_["number"]["reason"].startswith("one cluster: no partition differs from rows without")
+    assert model.report_["number"]["reason"].startswith(
+        "one cluster: no partition differs from rows without"
+    )
     assert model.report_["trust"]["level"] == "low"
     assert model.layers_["n_clusters"].tolist() == [1]
 
@@ -150,7 +167,11 @@ def test_the_number_lies_in_its_range(n, range_):
     X = touching(n)
     model = front_door(range_).fit(X)
     assert range_[0] <= model.n_clusters_ <= min(range_[1], n)
-    assert np.unique(model.labels_).size == model.n_clusters_ == model.report_["number"]["n_clusters"]
+    assert (
+        np.unique(model.labels_).size
+        == model.n_clusters_
+        == model.report_["number"]["n_clusters"]
+    )
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
@@ -168,14 +189,21 @@ def test_equal_rows_are_one_cluster_or_an_error(tmp_path, kernel, metric, form):
     model = front_door("auto", kernel=kernel, metric=metric).fit(X)
     assert model.labels_.tolist() == model.predict(X).tolist() == [0] * 30
     reason = "one cluster: all rows are equal, or differ by less than rounding."
-    assert model.report_["number"]["reason"] == model.report_["trust"]["reason"] == reason
-    assert (model.report_["sizes"], model.report_["candidates"], model.n_clusters_) == ([30], [], 1)
+    assert (
+        model.report_["number"]["reason"] == model.report_["trust"]["reason"] == reason
+    )
+    assert (model.report_["sizes"], model.report_["candidates"], model.n_clusters_) == (
+        [30],
+        [],
+        1,
+    )
     assert model.history_["stage"].tolist() == ["labels"]
     model.save(tmp_path / "a.model")
     assert mmcnb.load(tmp_path / "a.model").predict(X).tolist() == [0] * 30
     for n_clusters in (2, (2, 5)):
         with pytest.raises(
-            InputError, match=r"^all rows are equal, or differ by less than rounding \(column 0 has the "
+            InputError,
+            match=r"^all rows are equal, or differ by less than rounding \(column 0 has the ",
         ):
             front_door(n_clusters, kernel=kernel, metric=metric).fit(X)
 
@@ -191,7 +219,9 @@ def with_a_small_group():
     return np.r_[X, small], np.r_[y, [3] * 20]
 
 
-def test_clusters_have_the_fewest_rows_asked_for_as_a_count_or_a_share(with_a_small_group):
+def test_clusters_have_the_fewest_rows_asked_for_as_a_count_or_a_share(
+    with_a_small_group,
+):
     X, y = with_a_small_group
 
     def fit(min_cluster_size):
@@ -210,28 +240,45 @@ def test_the_fewest_rows_are_counted_by_their_weights(with_a_small_group):
     model = front_door(scale=None, min_cluster_size=0.15)
     for weight, n_clusters in ((1.0, 3), (10.0, 4)):
         weights = np.repeat([1.0, weight], [300, 20])
-        assert model.fit(with_a_small_group[0], sample_weight=weights).n_clusters_ == n_clusters
+        assert (
+            model.fit(with_a_small_group[0], sample_weight=weights).n_clusters_
+            == n_clusters
+        )
 
 
 # -- model, labels and J -----------------------------------------------------------------------
 
 
-def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(tmp_path, fitted):
+def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(
+    tmp_path, fitted
+):
     model, X = fitted
     n_clusters = model.n_clusters_
     scores, shares = model.decision_function(X), model.predict_proba(X)
     assert scores.shape == shares.shape == (len(X), n_clusters)
     alone = np.concatenate([model.predict(X[row : row + 1]) for row in range(len(X))])
     np.testing.assert_array_equal(model.transform(X), shares)
-    for labels in (model.predict(X), alone, scores.argmax(axis=1), shares.argmax(axis=1)):
+    for labels in (
+        model.predict(X),
+        alone,
+        scores.argmax(axis=1),
+        shares.argmax(axis=1),
+    ):
         np.testing.assert_array_equal(labels, model.labels_)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
     assert (shares >= 0).all()
-    assert model.report_["sizes"] == np.bincount(model.labels_, minlength=n_clusters).tolist()
+    assert (
+        model.report_["sizes"]
+        == np.bincount(model.labels_, minlength=n_clusters).tolist()
+    )
     _, first = np.unique(model.labels_, return_index=True)
     assert (np.diff(first) > 0).all()
     stages = model.history_["stage"].drop_duplicates(keep="last")
-    assert stages[stages.isin(["graph", "choice", "labels"])].tolist() == ["graph", "choice", "labels"]
+    assert stages[stages.isin(["graph", "choice", "labels"])].tolist() == [
+        "graph",
+        "choice",
+        "labels",
+    ]
     assert stages.iloc[-1] == "labels"
     model.save(tmp_path / "a.model")
     loaded = mmcnb.load(tmp_path / "a.model")
@@ -247,13 +294,23 @@ def test_the_objective_is_the_score_of_the_labels(fitted):
     model, X = fitted
     score = mmcnb.partition_score(X, model.labels_, metric=model.metric)
     assert model.objective_ == pytest.approx(score.J, rel=1e-9)
-    taken = next(one for one in model.report_["candidates"] if one["candidate"] == model.candidate_)
-    assert (taken["information"], taken["gap"]) == pytest.approx((score.information, score.gap), rel=1e-9)
+    taken = next(
+        one
+        for one in model.report_["candidates"]
+        if one["candidate"] == model.candidate_
+    )
+    assert (taken["information"], taken["gap"]) == pytest.approx(
+        (score.information, score.gap), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
     ("method", "n_clusters", "kernel"),
-    [("predict_proba", 3, "graph"), ("predict_proba", 2, "rbf"), ("score_outliers", 3, "graph")],
+    [
+        ("predict_proba", 3, "graph"),
+        ("predict_proba", 2, "rbf"),
+        ("score_outliers", 3, "graph"),
+    ],
 )
 def test_values_of_rows_are_streamed_to_a_store_or_refused_above_the_limit(
     tmp_path, method, n_clusters, kernel
@@ -289,7 +346,9 @@ def test_sparse_rows_are_clustered_as_dense_ones(metric):
 # -- laws --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_clusters", "kernel"), [(2, "auto"), (None, "auto"), (3, "graph")])
+@pytest.mark.parametrize(
+    ("n_clusters", "kernel"), [(2, "auto"), (None, "auto"), (3, "graph")]
+)
 def test_weights_are_repetitions(n_clusters, kernel):
     X = touching(250)
     counts = np.r_[np.random.default_rng(1).integers(1, 5, 200), np.zeros(50, int)]
@@ -315,7 +374,10 @@ def test_unit_origin_and_order_of_columns_do_not_matter(n_clusters):
     X = touching()
     labels = front_door(n_clusters).fit(X).labels_
     for changed in (1e6 * X, 1e-6 * X, X + 1e4, -X, X[:, ::-1]):
-        assert adjusted_rand_score(labels, front_door(n_clusters).fit(changed).labels_) > 0.99
+        assert (
+            adjusted_rand_score(labels, front_door(n_clusters).fit(changed).labels_)
+            > 0.99
+        )
 
 
 @pytest.mark.parametrize(
@@ -356,7 +418,9 @@ def test_directions_are_rows_divided_by_their_lengths(kernel, form):
     X = topics(150)[0].toarray() + 1e-3
     X *= np.random.default_rng(0).lognormal(0, 2, len(X))[:, None]
     model = front_door(2, kernel=kernel, metric="cosine").fit(form(X))
-    plain = front_door(2, kernel=kernel).fit(form(X / np.linalg.norm(X, axis=1, keepdims=True)))
+    plain = front_door(2, kernel=kernel).fit(
+        form(X / np.linalg.norm(X, axis=1, keepdims=True))
+    )
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
     np.testing.assert_array_equal(model.predict(form(7 * X)), model.labels_)
@@ -372,7 +436,10 @@ def test_sparse_directions_of_which_some_are_empty_are_clustered():
 
 
 def test_directions_need_two_columns():
-    with pytest.raises(InputError, match=r"^metric='cosine' has no use for n_features=1; give metric='eucl"):
+    with pytest.raises(
+        InputError,
+        match=r"^metric='cosine' has no use for n_features=1; give metric='eucl",
+    ):
         front_door(metric="cosine").fit(touching()[:, :1])
 
 
@@ -388,10 +455,14 @@ def test_rows_deep_in_a_cluster_vote_on_their_probabilities_if_asked():
     assert 0.5 < is_sure.mean() < 1
     assert (exact.max(axis=1) < 1)[is_sure].any()
     assert np.mean(shares.argmax(axis=1) != exact.argmax(axis=1)) < 0.01
-    np.testing.assert_array_equal(model.predict(X), model.labels_)  # the model still labels as it did
+    np.testing.assert_array_equal(
+        model.predict(X), model.labels_
+    )  # the model still labels as it did
 
 
-@pytest.mark.parametrize(("dtype", "settings"), [("f4", {"scale": "standard"}), ("f8", {"metric": "cosine"})])
+@pytest.mark.parametrize(
+    ("dtype", "settings"), [("f4", {"scale": "standard"}), ("f8", {"metric": "cosine"})]
+)
 def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
     X = (touching() * 3 + 1).astype(dtype)
     before = X.copy()
@@ -407,11 +478,23 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
     [
         ({"n_nodes": 1}, r"n_nodes=1 is out of range"),
         ({"n_clusters": (5, 3)}, r"n_clusters=\(5, 3\) is upside down; give \(3, 5\)"),
-        ({"n_clusters": (2, 3, 4)}, r"n_clusters=\(2, 3, 4\) is no range; give the least and"),
-        ({"n_clusters": (61, 70)}, r"n_clusters=61 is more than the 60 rows; give fewer"),
-        ({"n_clusters": (9, 20), "n_nodes": 5}, r"n_nodes=5 is smaller than n_clusters=9"),
+        (
+            {"n_clusters": (2, 3, 4)},
+            r"n_clusters=\(2, 3, 4\) is no range; give the least and",
+        ),
+        (
+            {"n_clusters": (61, 70)},
+            r"n_clusters=61 is more than the 60 rows; give fewer",
+        ),
+        (
+            {"n_clusters": (9, 20), "n_nodes": 5},
+            r"n_nodes=5 is smaller than n_clusters=9",
+        ),
         ({"n_clusters": (2, 3.5)}, r"n_clusters=3.5 is out of range"),
-        ({"n_clusters": "many"}, r"n_clusters='many' is unknown; give a positive number or one of 'auto'"),
+        (
+            {"n_clusters": "many"},
+            r"n_clusters='many' is unknown; give a positive number or one of 'auto'",
+        ),
         ({"min_cluster_size": 0}, r"min_cluster_size=0 is out of range"),
         (
             {"n_clusters": 2, "min_cluster_size": 5},
@@ -430,13 +513,31 @@ def test_parameters_that_cannot_be_are_refused_in_one_sentence(parameters, sente
 @pytest.mark.parametrize(
     ("kernel", "rows", "sentence"),
     [
-        ("auto", np.repeat(np.eye(5), 20, axis=0), "the sample has 5 rows that differ, fewer than n_clus"),
-        ("linear", scipy.sparse.csr_array((30, 70)), "all rows are equal, or differ by less than rounding"),
-        ("auto", 1e200 * touching(40), "differences or sums of the values overflow .column . has the larg"),
-        ("linear", 1e200 * touching(40), "differences or sums of the values overflow .column . has the larg"),
+        (
+            "auto",
+            np.repeat(np.eye(5), 20, axis=0),
+            "the sample has 5 rows that differ, fewer than n_clus",
+        ),
+        (
+            "linear",
+            scipy.sparse.csr_array((30, 70)),
+            "all rows are equal, or differ by less than rounding",
+        ),
+        (
+            "auto",
+            1e200 * touching(40),
+            "differences or sums of the values overflow .column . has the larg",
+        ),
+        (
+            "linear",
+            1e200 * touching(40),
+            "differences or sums of the values overflow .column . has the larg",
+        ),
     ],
 )
-def test_rows_that_cannot_be_clustered_are_refused_in_one_sentence(kernel, rows, sentence):
+def test_rows_that_cannot_be_clustered_are_refused_in_one_sentence(
+    kernel, rows, sentence
+):
     with pytest.raises(InputError, match=f"^{sentence}") as error:
         front_door(7, kernel=kernel, scale=None).fit(rows)
     assert "\n" not in str(error.value)

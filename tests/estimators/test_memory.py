@@ -20,7 +20,9 @@ from tests.estimators.conftest import VARIANTS
 
 FEATURES = 48
 MIB = 2**20
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+LINUX = pytest.mark.skipif(
+    sys.platform != "linux", reason="the peak is read from /proc"
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,12 @@ def store_of(folder, rows):
 
 def peak_of_command(store, folder, limit, *words):
     """The peak of a fit by the command, in MiB."""
-    outputs = ["--model", str(folder / "model"), "--labels", str(folder / "labels.zarr")]
+    outputs = [
+        "--model",
+        str(folder / "model"),
+        "--labels",
+        str(folder / "labels.zarr"),
+    ]
     command = [sys.executable, "-m", "mmcnb", "fit", str(store), *outputs, *words]
     options = ["--memory-limit", f"{limit}MiB", "--random-state", "0", "--json"]
     return run_and_watch([*command, *options])[0]["peak_memory_bytes"] / MIB
@@ -56,15 +63,22 @@ METHODS = {
 @pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize(
-    "method", ["sparse-kernel-mmc", pytest.param("unsupervised-rls", marks=pytest.mark.nightly)]
+    "method",
+    ["sparse-kernel-mmc", pytest.param("unsupervised-rls", marks=pytest.mark.nightly)],
 )
 def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(stores, tmp_path, method):
-    mmcnb.warmup(mmcnb.SparseKernelMMC() if "sparse" in method else mmcnb.UnsupervisedRLS(3))
+    mmcnb.warmup(
+        mmcnb.SparseKernelMMC() if "sparse" in method else mmcnb.UnsupervisedRLS(3)
+    )
     peaks = []
     for store in stores:
         folder = tmp_path / store.stem
         folder.mkdir()
-        peaks.append(peak_of_command(store, folder, 448, "--method", method, *METHODS[method].split()))
+        peaks.append(
+            peak_of_command(
+                store, folder, 448, "--method", method, *METHODS[method].split()
+            )
+        )
     small, large = peaks
     assert large <= 448
     assert large - small <= 60
@@ -73,11 +87,15 @@ def test_peak_memory_is_set_by_the_limit_and_not_by_the_rows(stores, tmp_path, m
 @pytest.mark.slow
 @pytest.mark.nightly
 @LINUX
-@pytest.mark.parametrize(("n_clusters", "jobs", "limit"), [(None, 2, 640), (2, 8, 1024), (3, 8, 1024)])
+@pytest.mark.parametrize(
+    ("n_clusters", "jobs", "limit"), [(None, 2, 640), (2, 8, 1024), (3, 8, 1024)]
+)
 def test_the_front_door_takes_no_more_than_its_plan_for_all_threads(
     stores, tmp_path, n_clusters, jobs, limit
 ):
-    estimator = mmcnb.MaximumMarginClustering(n_clusters, memory_limit=limit * MIB, n_jobs=jobs)
+    estimator = mmcnb.MaximumMarginClustering(
+        n_clusters, memory_limit=limit * MIB, n_jobs=jobs
+    )
     compile_seconds(make_block("rings", 0, 3000, FEATURES)[0], estimator)
     plan = estimator.plan(stores[1])
     number = [] if n_clusters is None else ["--n-clusters", str(n_clusters)]
@@ -97,7 +115,9 @@ PLANNED = {
     "equal sizes": mmcnb.UnsupervisedRLS(3, cluster_sizes="equal"),
     "large sample": mmcnb.UnsupervisedRLS(3, sample_size=20_000),
     "exact kernels": mmcnb.MultipleKernelClustering(basis="exact"),
-    "a range of numbers": mmcnb.MaximumMarginClustering((2, 9), kernel="graph", metric="cosine"),
+    "a range of numbers": mmcnb.MaximumMarginClustering(
+        (2, 9), kernel="graph", metric="cosine"
+    ),
 }
 
 
@@ -127,7 +147,11 @@ def test_the_least_limit_that_is_named_works_and_no_smaller_one_does(name):
         for low in (1, int(2 ** random.uniform(20, 28))):
             with pytest.raises(MemoryLimitError, match=r"^[^\n]*\.$") as refused:
                 estimator.set_params(memory_limit=low).plan(rows)
-            least = int(re.search(r"the least that works is (\d+) MiB[.;]", str(refused.value))[1])
+            least = int(
+                re.search(r"the least that works is (\d+) MiB[.;]", str(refused.value))[
+                    1
+                ]
+            )
             plan = estimator.set_params(memory_limit=f"{least} MiB").plan(rows)
             assert plan.peak <= plan.memory_limit == least * MIB
             assert 1 <= plan.threads <= threads
@@ -135,15 +159,26 @@ def test_the_least_limit_that_is_named_works_and_no_smaller_one_does(name):
                 estimator.set_params(memory_limit=(least - 1) * MIB).plan(rows)
 
 
-@pytest.mark.parametrize("action", ["predict", "decision_function", "explain", "update", "to_frame"])
-def test_what_reads_rows_refuses_a_limit_that_is_too_small_and_keeps_to_the_one_it_names(action, tmp_path):
-    X = np.random.default_rng(0).normal(size=(600, 3)) + 9 * (np.arange(600) % 2)[:, None]
+@pytest.mark.parametrize(
+    "action", ["predict", "decision_function", "explain", "update", "to_frame"]
+)
+def test_what_reads_rows_refuses_a_limit_that_is_too_small_and_keeps_to_the_one_it_names(
+    action, tmp_path
+):
+    X = (
+        np.random.default_rng(0).normal(size=(600, 3))
+        + 9 * (np.arange(600) % 2)[:, None]
+    )
     convert(X, tmp_path / "rows.zarr", progress=False)
     model = mmcnb.MaximumMarginClustering(2, kernel="graph", random_state=0).fit(X)
-    with pytest.raises(MemoryLimitError, match=r"^[^\n]*the least that works is \d+ MiB\.$") as refused:
+    with pytest.raises(
+        MemoryLimitError, match=r"^[^\n]*the least that works is \d+ MiB\.$"
+    ) as refused:
         getattr(model.set_params(memory_limit="1MiB"), action)(tmp_path / "rows.zarr")
     least = re.search(r"works is (.*)\.$", str(refused.value))[1]
-    getattr(model.set_params(memory_limit=least, n_jobs=64), action)(tmp_path / "rows.zarr")
+    getattr(model.set_params(memory_limit=least, n_jobs=64), action)(
+        tmp_path / "rows.zarr"
+    )
 
 
 PLAN = """
@@ -159,8 +194,12 @@ print(json.dumps(mmcnb.SparseKernelMMC(memory_limit="768MiB").plan(RowShape(10**
 
 @pytest.mark.slow
 def test_a_plan_counts_the_compilation_that_a_fit_begins_with(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}  # with nothing compiled
-    lines = subprocess.check_output([sys.executable, "-c", PLAN], env=environment, text=True).splitlines()
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path)
+    }  # with nothing compiled
+    lines = subprocess.check_output(
+        [sys.executable, "-c", PLAN], env=environment, text=True
+    ).splitlines()
     sentence, cold = map(json.loads, lines)
     assert "MiB of them for compilation, which mmcnb.warmup() does" in sentence
     estimator = mmcnb.SparseKernelMMC(memory_limit="512MiB")

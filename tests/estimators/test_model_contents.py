@@ -17,17 +17,26 @@ from tests.estimators.conftest import make_blobs
 
 X = make_blobs(120)
 MODELS = {
-    "kernel": lambda: mmcnb.SparseKernelMMC(gamma=0.5, n_landmarks=6, n_init=1, scale="standard"),
+    "kernel": lambda: mmcnb.SparseKernelMMC(
+        gamma=0.5, n_landmarks=6, n_init=1, scale="standard"
+    ),
     "polynomial": lambda: mmcnb.SparseKernelMMC(kernel="poly", n_landmarks=6, n_init=1),
     "linear": lambda: mmcnb.CPMMC(),
-    "least squares": lambda: mmcnb.UnsupervisedRLS(3, gamma=0.5, n_landmarks=6, n_init=1),
+    "least squares": lambda: mmcnb.UnsupervisedRLS(
+        3, gamma=0.5, n_landmarks=6, n_init=1
+    ),
     "several kernels": lambda: mmcnb.MultipleKernelClustering(2, n_init=1),
     "graph": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph", noise="auto"),
     "margin": lambda: mmcnb.MaximumMarginClustering(2, kernel="rbf"),
     "axes": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph"),
-    "directions": lambda: mmcnb.MaximumMarginClustering(2, kernel="graph", metric="cosine"),
+    "directions": lambda: mmcnb.MaximumMarginClustering(
+        2, kernel="graph", metric="cosine"
+    ),
 }
-WIDE = np.random.default_rng(0).standard_normal((120, 60)) + 6 * (np.arange(120) % 2)[:, None]
+WIDE = (
+    np.random.default_rng(0).standard_normal((120, 60))
+    + 6 * (np.arange(120) % 2)[:, None]
+)
 ROWS = {"axes": WIDE, "directions": scipy.sparse.csr_array(WIDE * (WIDE > 1))}
 
 
@@ -62,9 +71,17 @@ def changed(place, value):
 
 TREE = [
     ("graph_pieces", changed(0, 10**6), "graph_pieces does not fit"),
-    ("graph_pieces", lambda a: 0 * a, "graph_pieces does not fit"),  # some piece has no node
+    (
+        "graph_pieces",
+        lambda a: 0 * a,
+        "graph_pieces does not fit",
+    ),  # some piece has no node
     ("graph_merges", changed((-1, 0), 10**6), "graph_merges does not fit"),
-    ("graph_merges", lambda a: a[::-1], "graph_merges does not fit"),  # those above come first: a cycle
+    (
+        "graph_merges",
+        lambda a: a[::-1],
+        "graph_merges does not fit",
+    ),  # those above come first: a cycle
     ("graph_merges", lambda a: a[:, :1], "graph_merges does not fit"),
     ("graph_links", lambda a: -a, "graph_links does not fit"),
     ("graph_links", lambda a: a[::-1], "graph_links does not fit"),
@@ -73,14 +90,39 @@ ARRAYS = [
     ("kernel", "coef", halved, r"coef has shape \(3,\), and \(6,\) would fit"),
     ("kernel", "coef", spoilt, "coef holds numbers that are not finite"),
     ("kernel", "coef", lambda a: a.astype(">f8"), "coef is of shape .* >f8"),
-    ("kernel", "basis", lambda a: a[:, :1], r"basis has shape \(6, 1\) for rows of 3 columns"),
-    ("kernel", "basis", lambda a: a[:4], r"coef has shape \(6,\), and \(4,\) would fit"),
-    ("kernel", "basis", lambda a: a.astype(object).astype("S4"), r"basis is of shape .* \|S4"),
+    (
+        "kernel",
+        "basis",
+        lambda a: a[:, :1],
+        r"basis has shape \(6, 1\) for rows of 3 columns",
+    ),
+    (
+        "kernel",
+        "basis",
+        lambda a: a[:4],
+        r"coef has shape \(6,\), and \(4,\) would fit",
+    ),
+    (
+        "kernel",
+        "basis",
+        lambda a: a.astype(object).astype("S4"),
+        r"basis is of shape .* \|S4",
+    ),
     ("kernel", "mean", halved, "mean has shape"),
-    ("kernel", "mean", changed(0, -1e200), "mean holds numbers .* or whose squares overflow"),
+    (
+        "kernel",
+        "mean",
+        changed(0, -1e200),
+        "mean holds numbers .* or whose squares overflow",
+    ),
     ("kernel", "deviation", lambda a: -a, "deviation is negative"),
     ("linear", "coef", halved, r"coef has shape \(1,\), and \(3,\) would fit"),
-    ("least squares", "coef", lambda a: a[:, :2], r"coef has shape \(6, 2\), and \(6, 3\) would fit"),
+    (
+        "least squares",
+        "coef",
+        lambda a: a[:, :2],
+        r"coef has shape \(6, 2\), and \(6, 3\) would fit",
+    ),
     ("least squares", "ridge_matrix", halved, "ridge_matrix has shape"),
     ("several kernels", "kernel_weights", halved, "kernel_weights has shape"),
     ("graph", "graph_starts", lambda a: a + 1, "graph_starts does not fit"),
@@ -90,7 +132,12 @@ ARRAYS = [
     ("graph", "graph_nodes", lambda a: a[:, :1], "graph_centres does not fit"),
     ("graph", "coef", lambda a: a[1:], "coef numbers no clusters of the nodes"),
     ("graph", "coef", lambda a: 0 * a, "coef numbers no clusters of the nodes"),
-    ("graph", "offset", lambda a: np.r_[a, 0.0], "coef numbers no clusters of the nodes"),
+    (
+        "graph",
+        "offset",
+        lambda a: np.r_[a, 0.0],
+        "coef numbers no clusters of the nodes",
+    ),
     ("graph", "graph_labels", lambda a: a + 1, "graph_labels does not fit"),
     ("graph", "graph_offsets", halved, "graph_offsets does not fit"),
     ("graph", "graph_offsets", changed(0, -1e100), "graph_offsets does not fit"),
@@ -108,11 +155,15 @@ def test_arrays_fit_one_another(files, tmp_path, model, name, change, match):
     header, arrays = read_model(files / model)
     arrays[name] = change(arrays[name])
     write_model(tmp_path / "odd", header, arrays)
-    with pytest.raises(InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"):
+    with pytest.raises(
+        InputError, match=rf"^[^\n]*odd holds a model that cannot be: {match}[^\n]*\.$"
+    ):
         mmcnb.load(tmp_path / "odd")
 
 
-@pytest.mark.parametrize("layers", [None, [3], [{"n_clusters": "2"}], [{"n_clusters": 2, "taken": 1}]])
+@pytest.mark.parametrize(
+    "layers", [None, [3], [{"n_clusters": "2"}], [{"n_clusters": 2, "taken": 1}]]
+)
 def test_layers_that_are_none_are_refused(files, tmp_path, layers):
     header, arrays = read_model(files / "graph")
     header["report"]["layers"] = layers
@@ -131,12 +182,18 @@ CANNOT_BE = "holds a model that cannot be"
         ("kernel", "basis", f"{CANNOT_BE}: kernel and basis go together"),
         ("kernel", "mean", f"{CANNOT_BE}: mean and deviation go together"),
         ("least squares", "ridge_matrix", "has no ridge_matrix, which is of no model"),
-        ("several kernels", "kernel_weights", r"[^\n]*kernel_weights has shape \(\), and \(5,\) would fit"),
+        (
+            "several kernels",
+            "kernel_weights",
+            r"[^\n]*kernel_weights has shape \(\), and \(5,\) would fit",
+        ),
         ("graph", "graph_pieces", f"(is no whole model|{CANNOT_BE})"),
         ("graph", "graph_offsets", f"(is no whole model|{CANNOT_BE})"),
     ],
 )
-def test_a_model_without_one_of_its_arrays_is_refused(files, tmp_path, model, name, match):
+def test_a_model_without_one_of_its_arrays_is_refused(
+    files, tmp_path, model, name, match
+):
     header, arrays = read_model(files / model)
     del arrays[name]
     write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
@@ -148,27 +205,54 @@ def test_an_array_of_no_model_is_refused(files, tmp_path):
     header, arrays = read_model(files / "kernel")
     arrays["../../coef"] = arrays["coef"]
     write_model(tmp_path / "odd", header | {"arrays": sorted(arrays)}, arrays)
-    with pytest.raises(InputError, match=r"cannot be: '\.\./\.\./coef' is no array of a model"):
+    with pytest.raises(
+        InputError, match=r"cannot be: '\.\./\.\./coef' is no array of a model"
+    ):
         mmcnb.load(tmp_path / "odd")
 
 
 HEADERS = [
     ("kernel", ("model", "kernel", "name"), "sigmoid", "kernel is named 'sigmoid'"),
-    ("kernel", ("model", "kernel", "gamma"), float("nan"), "gamma of the kernel is nan"),
+    (
+        "kernel",
+        ("model", "kernel", "gamma"),
+        float("nan"),
+        "gamma of the kernel is nan",
+    ),
     ("kernel", ("model", "kernel", "degree"), 10**30, "degree of the kernel is 1000"),
     ("kernel", ("model", "feature_dtype"), "float16", "feature_dtype is 'float16'"),
     ("kernel", ("model", "is_unit"), "yes", "is_unit is 'yes'"),
     ("kernel", ("n_features_in",), 4, r"mean has shape \(3,\), and \(4,\) would fit"),
     ("linear", ("n_features_in",), 2, r"coef has shape \(3,\), and \(2,\) would fit"),
     ("linear", ("n_features_in",), True, "n_features_in=True, which is of no model"),
-    ("linear", ("feature_names_in",), ["a", "b"], "feature_names has 2 entries for 3 columns"),
+    (
+        "linear",
+        ("feature_names_in",),
+        ["a", "b"],
+        "feature_names has 2 entries for 3 columns",
+    ),
     ("linear", ("history",), {"a": [1], "b": [1, 2]}, "is no whole model"),
     ("linear", ("report", "warnings"), [1], r"has warnings=\[1\]"),
-    ("least squares", ("parameters", "n_clusters"), 4, "n_clusters=4 for a rule of 3 clusters"),
+    (
+        "least squares",
+        ("parameters", "n_clusters"),
+        4,
+        "n_clusters=4 for a rule of 3 clusters",
+    ),
     ("least squares", ("report", "sizes"), [60, 60], "2 sizes for 3 clusters"),
     ("several kernels", ("kernel_names",), ["one"], r"has kernel_names=\['one'\]"),
-    ("several kernels", ("model", "kernel", "columns"), [[7]] + [None] * 4, "columns of a kernel reach 7"),
-    ("several kernels", ("model", "kernel", "columns"), [[10**30]] + [None] * 4, "is no whole model"),
+    (
+        "several kernels",
+        ("model", "kernel", "columns"),
+        [[7]] + [None] * 4,
+        "columns of a kernel reach 7",
+    ),
+    (
+        "several kernels",
+        ("model", "kernel", "columns"),
+        [[10**30]] + [None] * 4,
+        "is no whole model",
+    ),
     ("linear", ("class",), "a\nb", r"contains a a\\nb, which"),
     ("linear", ("parameters",), {"x" * 10**6: 1}, "gives CPMMC the parameter 'xxx"),
     ("linear", ("objective",), float("nan"), "has objective=nan"),
@@ -188,15 +272,20 @@ def test_headers_fit_their_arrays(files, tmp_path, model, field, value, match):
         holder = holder[part]
     holder[field[-1]] = value
     write_model(tmp_path / "odd", header, arrays)
-    with pytest.raises(InputError, match=rf"^[^\n]*odd[^\n]*{match}[^\n]*\.$") as raised:
+    with pytest.raises(
+        InputError, match=rf"^[^\n]*odd[^\n]*{match}[^\n]*\.$"
+    ) as raised:
         mmcnb.load(tmp_path / "odd")
     assert len(str(raised.value)) < 600
 
 
 @pytest.mark.parametrize(
-    ("model", "name", "factor"), [("kernel", "mean", 1e100), ("polynomial", "basis", 1e30)]
+    ("model", "name", "factor"),
+    [("kernel", "mean", 1e100), ("polynomial", "basis", 1e30)],
 )
-def test_numbers_that_overflow_with_the_rows_are_one_sentence(files, tmp_path, model, name, factor):
+def test_numbers_that_overflow_with_the_rows_are_one_sentence(
+    files, tmp_path, model, name, factor
+):
     """Nothing is known of the rows when a model is loaded; in float32 a square of 1e30 is infinite."""
     header, arrays = read_model(files / model)
     arrays[name] = factor * (arrays[name] + 1)
@@ -204,7 +293,8 @@ def test_numbers_that_overflow_with_the_rows_are_one_sentence(files, tmp_path, m
     odd = mmcnb.load(tmp_path / "odd")
     for ask in (odd.predict, odd.decision_function, odd.explain):
         with pytest.raises(
-            InputError, match=r"^[^\n]*: its sums or products overflow \(column \d[^\n]*\); [^\n]*\.$"
+            InputError,
+            match=r"^[^\n]*: its sums or products overflow \(column \d[^\n]*\); [^\n]*\.$",
         ):
             ask(X.astype(np.float32))
 
@@ -220,16 +310,25 @@ def test_a_page_of_a_model_without_reasons_is_written(files, tmp_path):
 def test_a_file_that_would_grow_when_it_is_read_is_refused(files, tmp_path):
     header, arrays = read_model(files / "linear")
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez_compressed(tmp_path / "bomb.npz", header=text, **arrays | {"coef": np.zeros(2**24)})
-    with zipfile.ZipFile(files / "linear") as whole, zipfile.ZipFile(tmp_path / "claim", "w") as out:
+    np.savez_compressed(
+        tmp_path / "bomb.npz", header=text, **arrays | {"coef": np.zeros(2**24)}
+    )
+    with (
+        zipfile.ZipFile(files / "linear") as whole,
+        zipfile.ZipFile(tmp_path / "claim", "w") as out,
+    ):
         for name in whole.namelist():
             content = io.BytesIO()
             shape = {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
             np.lib.format.write_array_header_1_0(content, shape)
-            out.writestr(name, content.getvalue() if name == "coef.npy" else whole.read(name))
+            out.writestr(
+                name, content.getvalue() if name == "coef.npy" else whole.read(name)
+            )
     tracemalloc.start()
     for name in ("bomb.npz", "claim"):
-        with pytest.raises(InputError, match=rf"^[^\n]*{name} is no model of mmcnb, or it is damaged"):
+        with pytest.raises(
+            InputError, match=rf"^[^\n]*{name} is no model of mmcnb, or it is damaged"
+        ):
             mmcnb.load(tmp_path / name)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -26,7 +26,9 @@ PARAMETERS = {
 
 
 def saved(path, name="CPMMC", rows=X, **parameters):
-    model = make_any(name, **{"n_clusters": 2, "n_init": 2} | PARAMETERS.get(name, {}) | parameters).fit(rows)
+    model = make_any(
+        name, **{"n_clusters": 2, "n_init": 2} | PARAMETERS.get(name, {}) | parameters
+    ).fit(rows)
     model.save(path)
     return model
 
@@ -34,7 +36,10 @@ def saved(path, name="CPMMC", rows=X, **parameters):
 @pytest.mark.parametrize(
     ("name", "scale", "rows"),
     [(name, "standard", X) for name in NAMES]
-    + [(name, None, make_sparse(120)) for name in ("CPMMC", "SparseKernelMMC", "MaximumMarginClustering")],
+    + [
+        (name, None, make_sparse(120))
+        for name in ("CPMMC", "SparseKernelMMC", "MaximumMarginClustering")
+    ],
 )
 def test_a_model_that_is_read_back_is_the_same(tmp_path, name, scale, rows):
     model = saved(tmp_path / "model", name, rows, scale=scale)
@@ -44,23 +49,47 @@ def test_a_model_that_is_read_back_is_the_same(tmp_path, name, scale, rows):
     assert again.predict(rows).tobytes() == model.labels_.tobytes()
     for method in ("decision_function", "transform"):
         if hasattr(model, method):
-            assert getattr(again, method)(rows).tobytes() == getattr(model, method)(rows).tobytes()
-    fitted = {name for name in vars(model) if name.endswith("_")} - {"labels_", "model_", "history_"}
+            assert (
+                getattr(again, method)(rows).tobytes()
+                == getattr(model, method)(rows).tobytes()
+            )
+    fitted = {name for name in vars(model) if name.endswith("_")} - {
+        "labels_",
+        "model_",
+        "history_",
+    }
     for attribute in fitted | {"n_features_in_"}:
-        assert np.array_equal(getattr(again, attribute), getattr(model, attribute)), attribute
+        assert np.array_equal(getattr(again, attribute), getattr(model, attribute)), (
+            attribute
+        )
     assert again.history_.drop(columns="gamma", errors="ignore").equals(
         model.history_.drop(columns="gamma", errors="ignore")
     )
     again.save(tmp_path / "second")
-    assert mmcnb.load(tmp_path / "second").predict(rows).tobytes() == model.labels_.tobytes()
+    assert (
+        mmcnb.load(tmp_path / "second").predict(rows).tobytes()
+        == model.labels_.tobytes()
+    )
     assert again.fit(rows).labels_.tobytes() == model.labels_.tobytes()
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array])
-def test_parameters_of_numpy_are_kept_as_plain_ones_and_generators_are_not(tmp_path, kind):
+def test_parameters_of_numpy_are_kept_as_plain_ones_and_generators_are_not(
+    tmp_path, kind
+):
     shares = kind([0.5, 0.3, 0.2])
-    numbers = {"n_init": np.int64(2), "gamma": np.float32(0.5), "random_state": np.random.RandomState(0)}
-    model = saved(tmp_path / "model", "UnsupervisedRLS", n_clusters=3, cluster_sizes=shares, **numbers)
+    numbers = {
+        "n_init": np.int64(2),
+        "gamma": np.float32(0.5),
+        "random_state": np.random.RandomState(0),
+    }
+    model = saved(
+        tmp_path / "model",
+        "UnsupervisedRLS",
+        n_clusters=3,
+        cluster_sizes=shares,
+        **numbers,
+    )
     again = mmcnb.load(tmp_path / "model")
     assert again.predict(X).tobytes() == model.labels_.tobytes()
     assert (again.cluster_sizes, again.n_init, again.gamma) == ([0.5, 0.3, 0.2], 2, 0.5)
@@ -70,7 +99,12 @@ def test_parameters_of_numpy_are_kept_as_plain_ones_and_generators_are_not(tmp_p
 def test_a_kernel_that_is_a_function_is_not_saved(tmp_path):
     sentence = r"^kernel one_time is a function, which a model file cannot hold; .*\.$"
     with pytest.raises(InputError, match=sentence):
-        saved(tmp_path / "model", "MultipleKernelClustering", kernels=[one_time, "linear"], columns=None)
+        saved(
+            tmp_path / "model",
+            "MultipleKernelClustering",
+            kernels=[one_time, "linear"],
+            columns=None,
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,7 +124,9 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path):
         spoiled[place % len(whole)] ^= 1 << int(rng.integers(8))
         (tmp_path / "spoiled").write_bytes(spoiled)
         try:
-            decision_values = mmcnb.load(tmp_path / "spoiled").decision_function(X[:9]).tobytes()
+            decision_values = (
+                mmcnb.load(tmp_path / "spoiled").decision_function(X[:9]).tobytes()
+            )
         except InputError as error:
             sentences.append(str(error))
         else:
@@ -104,7 +140,10 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path):
 def test_truncated_models_are_refused(tmp_path, length):
     saved(tmp_path / "model")
     (tmp_path / "short").write_bytes((tmp_path / "model").read_bytes()[:length])
-    with pytest.raises(InputError, match=r"^[^\n]*short is no model of mmcnb, or it is damaged[^\n]*\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^[^\n]*short is no model of mmcnb, or it is damaged[^\n]*\.$",
+    ):
         mmcnb.load(tmp_path / "short")
 
 
@@ -123,12 +162,21 @@ def write_header(header):
 
 
 FOREIGN = {
-    "text": (lambda path: path.write_text("no model"), "is no model of mmcnb, or it is damaged"),
+    "text": (
+        lambda path: path.write_text("no model"),
+        "is no model of mmcnb, or it is damaged",
+    ),
     "a zip": (write_zip, "is no model of mmcnb, or it is damaged"),
     "a list": (write_header([1, 2]), "is no model of mmcnb, or it is damaged"),
     "a folder": (lambda path: path.mkdir(), "is a folder"),
-    "a header without the rest": (write_header({"format": 3}), "is no whole model of mmcnb"),
-    "a newer format": (write_header({"format": 99}), "has model format 99, and this version reads 3"),
+    "a header without the rest": (
+        write_header({"format": 3}),
+        "is no whole model of mmcnb",
+    ),
+    "a newer format": (
+        write_header({"format": 99}),
+        "has model format 99, and this version reads 3",
+    ),
 }
 
 
@@ -141,9 +189,14 @@ def test_foreign_files_are_refused_in_one_sentence(tmp_path, case):
 
 
 def test_no_model_and_no_folder_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"^there is no model at [^\n]*nowhere[^\n]*\.$"):
+    with pytest.raises(
+        InputError, match=r"^there is no model at [^\n]*nowhere[^\n]*\.$"
+    ):
         mmcnb.load(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"^[^\n]*model: the folder [^\n]* does not exist: make it first\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^[^\n]*model: the folder [^\n]* does not exist: make it first\.$",
+    ):
         saved(tmp_path / "nowhere" / "model")
 
 

@@ -39,7 +39,9 @@ def naive_objective(model, X, kernels, C, threshold):
     basis = model.model_.basis.astype(np.float64)
     coef = np.atleast_2d(model.model_.rule.coef.T)
     p, norm2 = basis.shape[0], 0.0
-    for j, (kernel, beta) in enumerate(zip(kernels, model.kernel_weights_, strict=True)):
+    for j, (kernel, beta) in enumerate(
+        zip(kernels, model.kernel_weights_, strict=True)
+    ):
         part = coef[:, j * p : (j + 1) * p]
         gram = kernel(basis, basis)
         centred = reference.centred(kernel(X, X))
@@ -60,7 +62,9 @@ def naive_objective(model, X, kernels, C, threshold):
         ("fixed", 3, {"basis": "exact"}),
     ],
 )
-def test_objective_is_that_of_kernel_matrices_weights_and_decision_values(threshold, k, form):
+def test_objective_is_that_of_kernel_matrices_weights_and_decision_values(
+    threshold, k, form
+):
     X = groups(k, 90)
     kernels = [Kernel("rbf", 0.5), Kernel("linear")]
     model = fitted(X, k, kernels=kernels, threshold=threshold, **form)
@@ -72,7 +76,9 @@ def test_objective_is_that_of_kernel_matrices_weights_and_decision_values(thresh
 @two_and_three
 def test_whole_matrices_are_landmarks_at_every_row(k):
     X = groups(k, 90)
-    assert everything(fitted(X, k, basis="exact"), X) == everything(fitted(X, k, n_landmarks=90), X)
+    assert everything(fitted(X, k, basis="exact"), X) == everything(
+        fitted(X, k, n_landmarks=90), X
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,14 +123,19 @@ def best_objective(X, kernels, C):
     form, best = Objective("fixed", 0.0, 1.0), (np.inf, None)
     with open_engine(n_jobs=1) as engine:
         training_set = TrainingSet(
-            engine, open_samples(np.hstack(parts)), (np.eye(n),) * len(kernels), hold_labels=True
+            engine,
+            open_samples(np.hstack(parts)),
+            (np.eye(n),) * len(kernels),
+            hold_labels=True,
         )
         for signs in itertools.product((-1, 1), repeat=n - 1):
             y = np.array((1, *signs), np.int8)
             if min((y > 0).sum(), (y < 0).sum()) < 2:
                 continue
             planes, labels = MultipleKernelWorkingSet(training_set), GivenLabels(y)
-            found = planes.cutting_plane(labels, form, C, 1e-5, lambda row: None, SweepBudget())
+            found = planes.cutting_plane(
+                labels, form, C, 1e-5, lambda row: None, SweepBudget()
+            )
             best = min(best, (found.primal, y.tolist()))
     return best
 
@@ -139,10 +150,18 @@ def centred_features(kernel, X):
 @pytest.mark.parametrize("seed", range(2))
 def test_a_fit_reaches_the_best_of_all_labelings(seed):
     rng = np.random.default_rng(seed)
-    X = np.r_[rng.standard_normal((4, 2)) * 0.7, rng.standard_normal((4, 2)) * 0.7 + [2.5, 0]]
+    X = np.r_[
+        rng.standard_normal((4, 2)) * 0.7, rng.standard_normal((4, 2)) * 0.7 + [2.5, 0]
+    ]
     kernels = [Kernel("rbf", 0.5), Kernel("linear")]
     best, labels = best_objective(X, kernels, 3.0)
-    form = {"basis": "exact", "threshold": "fixed", "eta": 1e-5, "n_init": 8, "min_share": 0.0}
+    form = {
+        "basis": "exact",
+        "threshold": "fixed",
+        "eta": 1e-5,
+        "n_init": 8,
+        "min_share": 0.0,
+    }
     model = fitted(X, kernels=kernels, C=3.0, **form)
     assert model.objective_ == pytest.approx(best, rel=1e-3)
     assert same_clusters(model.labels_, (np.array(labels) > 0).astype(int))
@@ -151,12 +170,24 @@ def test_a_fit_reaches_the_best_of_all_labelings(seed):
 # -- one kernel, and what a kernel's scale, order and centre do ------------------------------
 
 
-@pytest.mark.parametrize(("threshold", "kernel"), [("adaptive", "rbf"), ("fixed", "linear")])
-def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(threshold, kernel):
+@pytest.mark.parametrize(
+    ("threshold", "kernel"), [("adaptive", "rbf"), ("fixed", "linear")]
+)
+def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(
+    threshold, kernel
+):
     X = make_blobs(160)
-    if threshold == "fixed":  # a threshold of 1 knows the scale: give it a kernel whose spread is 1
+    if (
+        threshold == "fixed"
+    ):  # a threshold of 1 knows the scale: give it a kernel whose spread is 1
         X = X / np.sqrt(X.var(axis=0).sum())
-    shared = {"C": 3.5, "n_init": 2, "random_state": 0, "threshold": threshold, "eta": 1e-5}
+    shared = {
+        "C": 3.5,
+        "n_init": 2,
+        "random_state": 0,
+        "threshold": threshold,
+        "eta": 1e-5,
+    }
     shared |= {"n_landmarks": 1000}
     alone = mmcnb.SparseKernelMMC(kernel=kernel, gamma=0.5, **shared).fit(X)
     model = MultipleKernelClustering(kernels=[Kernel(kernel, 0.5)], **shared).fit(X)
@@ -171,11 +202,16 @@ def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(thresho
     np.testing.assert_allclose(f, g, atol=0.02 * np.abs(g).max())
 
 
-@pytest.mark.parametrize(("k", "changed"), [(2, seven_times), (2, with_constant), (3, seven_times)])
+@pytest.mark.parametrize(
+    ("k", "changed"), [(2, seven_times), (2, with_constant), (3, seven_times)]
+)
 def test_neither_the_scale_of_a_kernel_nor_a_constant_added_to_it_matters(k, changed):
     X = groups(k, 120)
     settings = {"eta": 1e-4, "basis": "exact"}
-    one, other = (fitted(X, k, kernels=[kernel, "linear"], **settings) for kernel in (one_time, changed))
+    one, other = (
+        fitted(X, k, kernels=[kernel, "linear"], **settings)
+        for kernel in (one_time, changed)
+    )
     np.testing.assert_array_equal(one.labels_, other.labels_)
     np.testing.assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=1e-3)
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-3)
@@ -185,7 +221,9 @@ def test_the_order_of_the_kernels_permutes_the_weights():
     X = groups(3, 120)
     one, other = fitted(X, 3, eta=1e-4), fitted(X, 3, eta=1e-4, kernels=KERNELS[::-1])
     np.testing.assert_array_equal(one.labels_, other.labels_)
-    np.testing.assert_allclose(other.kernel_weights_[::-1], one.kernel_weights_, atol=1e-3)
+    np.testing.assert_allclose(
+        other.kernel_weights_[::-1], one.kernel_weights_, atol=1e-3
+    )
     assert other.kernel_names_ == one.kernel_names_[::-1]
 
 
@@ -196,14 +234,18 @@ def test_names_objects_and_functions_of_one_kernel_agree():
     assert everything(names, X) == everything(objects, X)
     functions = fitted(X, kernels=[one_time, "linear"])
     np.testing.assert_array_equal(functions.labels_, names.labels_)
-    np.testing.assert_allclose(functions.kernel_weights_, names.kernel_weights_, rtol=1e-3)
+    np.testing.assert_allclose(
+        functions.kernel_weights_, names.kernel_weights_, rtol=1e-3
+    )
     assert functions.kernel_names_ == ["one_time", "linear"]
 
 
 # -- columns ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", [[1, 0, 1], slice(2), [True, True, False, False, False]])
+@pytest.mark.parametrize(
+    "part", [[1, 0, 1], slice(2), [True, True, False, False, False]]
+)
 def test_a_kernel_on_some_columns_is_the_fit_on_these_columns(part):
     X = make_rings(150, d=2)
     noisy = np.c_[X, np.random.default_rng(1).standard_normal((150, 3))]

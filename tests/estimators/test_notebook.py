@@ -15,7 +15,9 @@ MARKUP = "<script>alert(1)</script>"
 @pytest.fixture(scope="module")
 def fitted():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.standard_normal((200, 3)) * [100.0, 1.0, 1.0], columns=[MARKUP, "b", "c"])
+    X = pd.DataFrame(
+        rng.standard_normal((200, 3)) * [100.0, 1.0, 1.0], columns=[MARKUP, "b", "c"]
+    )
     model = mmcnb.UnsupervisedRLS(2, n_init=1, random_state=0)
     with pytest.warns(mmcnb.ClusterWarning, match="script"):
         return model.fit(X), X

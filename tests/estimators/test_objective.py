@@ -7,7 +7,13 @@ from mmcnb import SparseKernelMMC
 from mmcnb.errors import ClusterWarning
 from mmcnb.metrics import balanced_clustering_error
 from tests import reference
-from tests.estimators.conftest import ESTIMATORS, make, make_blobs, make_rings, make_sparse
+from tests.estimators.conftest import (
+    ESTIMATORS,
+    make,
+    make_blobs,
+    make_rings,
+    make_sparse,
+)
 
 KERNEL_ONES = ("SparseKernelMMC", "KernelCPMMC")
 DATA = {
@@ -40,11 +46,18 @@ def check(model, X, weights=None):
     assert set(model.labels_.tolist()) == {0, 1}
     norm2 = model.report_["w_norm"] ** 2
     y = np.where(f >= 0, 1, -1)
-    reached = model.report_["C"]  # lower than C where the labels could not be separated there
-    again = reference.hinge_objective(f, y, norm2, model.rho_, reached, shares, model.threshold)
+    reached = model.report_[
+        "C"
+    ]  # lower than C where the labels could not be separated there
+    again = reference.hinge_objective(
+        f, y, norm2, model.rho_, reached, shares, model.threshold
+    )
     assert model.objective_ == pytest.approx(again, rel=1e-9, abs=1e-12)
     total = len(f) if weights is None else weights.sum()
-    sizes = total * (shares @ (model.labels_ == 0)), total * (shares @ (model.labels_ == 1))
+    sizes = (
+        total * (shares @ (model.labels_ == 0)),
+        total * (shares @ (model.labels_ == 1)),
+    )
     np.testing.assert_allclose(model.report_["sizes"], sizes, atol=1e-5)
 
 
@@ -65,7 +78,10 @@ def test_labels_and_objective_are_those_of_the_model(name, data, setting):
 
 @pytest.mark.parametrize(
     ("name", "data", "setting"),
-    in_turn(["SparseKernelMMC", "CPMMC"], ["default", "fixed", "equal halves", "balance .02"]),
+    in_turn(
+        ["SparseKernelMMC", "CPMMC"],
+        ["default", "fixed", "equal halves", "balance .02"],
+    ),
 )
 def test_the_same_where_the_last_steps_run_on_all_rows(name, data, setting):
     model = make(name, sample_size=100, **SETTINGS[setting]).fit(DATA[data])
@@ -88,7 +104,10 @@ def test_the_same_for_other_kernels_and_a_growing_basis(name, parameters):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_same_with_weights(name):
-    X, weights = make_blobs(200, gap=2.0), np.random.default_rng(0).integers(0, 4, 200).astype(float)
+    X, weights = (
+        make_blobs(200, gap=2.0),
+        np.random.default_rng(0).integers(0, 4, 200).astype(float),
+    )
     check(make(name).fit(X, sample_weight=weights), X, weights)
 
 
@@ -131,7 +150,16 @@ def test_mean_decision_value_is_within_the_balance(name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_history_never_rises_from_round_to_round(name):
     history = make(name).fit(make_blobs(300, gap=2.0)).history_
-    assert {"stage", "C", "round", "objective", "primal", "norm", "rho", "seconds"} <= set(history.columns)
+    assert {
+        "stage",
+        "C",
+        "round",
+        "objective",
+        "primal",
+        "norm",
+        "rho",
+        "seconds",
+    } <= set(history.columns)
     assert (history["objective"] <= history["primal"] + 1e-9).all()
     for _, rows in history.groupby(["stage", "start", "C"], dropna=False):
         ends = rows.groupby("round").last()
@@ -169,7 +197,14 @@ def test_judges_that_disagree_are_heard(monkeypatch):
         return np.r_[0.0, np.ones(len(labelings) - 1)]
 
     # Internal: rows on which the judges of the width disagree are rare.
-    monkeypatch.setattr("mmcnb.hinge.sample_search.leave_one_out_scores", only_the_narrowest_is_clean)
-    with pytest.warns(ClusterWarning, match=r"^the judges of the width disagree: \|w\|² prefers [^\n]*\.$"):
+    monkeypatch.setattr(
+        "mmcnb.hinge.sample_search.leave_one_out_scores", only_the_narrowest_is_clean
+    )
+    with pytest.warns(
+        ClusterWarning,
+        match=r"^the judges of the width disagree: \|w\|² prefers [^\n]*\.$",
+    ):
         model = SparseKernelMMC(random_state=0).fit(X)
-    assert any(sentence.startswith("the judges") for sentence in model.report_["warnings"])
+    assert any(
+        sentence.startswith("the judges") for sentence in model.report_["warnings"]
+    )

@@ -23,13 +23,19 @@ from tests.estimators.front_door import front_door
 N = 9000  # more than two blocks
 NAMES = ["a", "b", "c"]
 # Names come with some storages and not with others, which predict tells apart.
-pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:X (does not have valid|has) feature names:UserWarning"
+)
 
 
 def annotated(rows, names=None):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what anndata will write in its next version
-        return anndata.AnnData(rows, var=None if names is None else pd.DataFrame(index=names))
+        warnings.simplefilter(
+            "ignore"
+        )  # of what anndata will write in its next version
+        return anndata.AnnData(
+            rows, var=None if names is None else pd.DataFrame(index=names)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +87,14 @@ def differing(storages, model):
 @pytest.mark.parametrize(
     "model",
     [
-        make("SparseKernelMMC", n_landmarks=30, scale="standard", sample_size=300, n_init=2, n_jobs=2),
+        make(
+            "SparseKernelMMC",
+            n_landmarks=30,
+            scale="standard",
+            sample_size=300,
+            n_init=2,
+            n_jobs=2,
+        ),
         front_door(n_nodes=1000, n_jobs=2),
     ],
     ids=lambda model: type(model).__name__,
@@ -104,14 +117,19 @@ def test_all_sparse_storages_give_the_same_bits(tmp_path):
         "h5ad": tmp_path / "cells.h5ad",
         "Zarr": tmp_path / "rows.zarr",
     }
-    assert differing(storages, make("CPMMC", n_jobs=2, sample_size=300, n_init=2, C=3.5)) == []
+    assert (
+        differing(storages, make("CPMMC", n_jobs=2, sample_size=300, n_init=2, C=3.5))
+        == []
+    )
 
 
 @pytest.mark.slow
 def test_a_cluster_reads_files_again(dense, dask_client):
     expected = make("CPMMC", n_init=1, C=1.3).fit(dense["array"]).labels_.tobytes()
     for storage in ("npy", "HDF5", "backed AnnData"):
-        model = make("CPMMC", n_init=1, C=1.3, engine=dask_client(2)).fit(dense[storage])
+        model = make("CPMMC", n_init=1, C=1.3, engine=dask_client(2)).fit(
+            dense[storage]
+        )
         assert model.labels_.tobytes() == expected, storage
 
 
@@ -124,11 +142,18 @@ def test_every_method_takes_an_element(dense, X, storage):
     assert not hasattr(model, "feature_names_in_")
     asked = {"element": "obsm/X_other"}
     assert model.predict(source, **asked).tobytes() == plain.labels_.tobytes()
-    assert model.decision_function(source, **asked).tobytes() == plain.decision_function(-X).tobytes()
+    assert (
+        model.decision_function(source, **asked).tobytes()
+        == plain.decision_function(-X).tobytes()
+    )
     assert model.fit_model(source, **asked).objective_ == plain.objective_
     assert model.to_frame(source, **asked)["cluster"].tolist() == plain.labels_.tolist()
-    assert model.plan(source, **asked).to_dict().keys() == plain.plan(-X).to_dict().keys()
-    with pytest.raises(InputError, match=r"no element 'obsm/nothing'; it has: .*obsm/X_other"):
+    assert (
+        model.plan(source, **asked).to_dict().keys() == plain.plan(-X).to_dict().keys()
+    )
+    with pytest.raises(
+        InputError, match=r"no element 'obsm/nothing'; it has: .*obsm/X_other"
+    ):
         model.predict(source, element="obsm/nothing")
 
 
@@ -141,7 +166,10 @@ def test_transformers_take_an_element(dense, X, name):
 
 
 def test_an_element_of_an_array_is_refused(X):
-    with pytest.raises(InputError, match="X is of type ndarray and has no element 'X': leave element out"):
+    with pytest.raises(
+        InputError,
+        match="X is of type ndarray and has no element 'X': leave element out",
+    ):
         make("CPMMC").fit(X, element="X")
 
 
@@ -159,5 +187,7 @@ def test_displays_draw_what_a_fit_takes_and_keep_its_names(dense, storage):
 
 def test_opened_rows_are_rows(dense):
     storages = {"array": dense["array"]}
-    storages |= {name: open_samples(dense[name]) for name in ("polars", "HDF5", "AnnData")}
+    storages |= {
+        name: open_samples(dense[name]) for name in ("polars", "HDF5", "AnnData")
+    }
     assert differing(storages, make("CPMMC", n_init=1, C=1.3)) == []

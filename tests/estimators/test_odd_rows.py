@@ -15,8 +15,12 @@ ROWS = {
     "one column": FAR[:, :1],
     "three rows": FAR[:3],
     "each row five times": np.repeat(FAR[:12], 5, axis=0),
-    "two kinds of rows, one of a single row": np.repeat([[0.0], [5.0]], [59, 1], axis=0),
-    "three kinds of rows": np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], [40, 10, 10], axis=0),
+    "two kinds of rows, one of a single row": np.repeat(
+        [[0.0], [5.0]], [59, 1], axis=0
+    ),
+    "three kinds of rows": np.repeat(
+        [[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], [40, 10, 10], axis=0
+    ),
     "a constant column": np.c_[FAR, np.full(60, 7.0)],
     "a large constant column": np.c_[FAR, np.full(60, 1e6)],
     "far from 0": FAR + 1e5,
@@ -35,7 +39,10 @@ def check(name, rows, n_clusters, **parameters):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = make_any(name, n_clusters=n_clusters, **QUICK | parameters).fit(rows)
-    assert {warning.category for warning in caught} <= {ClusterWarning, ConvergenceWarning}
+    assert {warning.category for warning in caught} <= {
+        ClusterWarning,
+        ConvergenceWarning,
+    }
     labels = model.labels_
     np.testing.assert_array_equal(labels, model.predict(rows))
     sizes = np.bincount(labels, minlength=n_clusters)
@@ -48,7 +55,11 @@ def check(name, rows, n_clusters, **parameters):
     return model
 
 
-IN_TURN = [(case, NAMES[(i + j) % len(NAMES)]) for i, case in enumerate(ROWS) for j in (0, 3, 6)]
+IN_TURN = [
+    (case, NAMES[(i + j) % len(NAMES)])
+    for i, case in enumerate(ROWS)
+    for j in (0, 3, 6)
+]
 FEW_KINDS = ("two kinds of rows, one of a single row", "an outlier", "truth values")
 THREE_CLUSTERS = [
     (case, name, 3)

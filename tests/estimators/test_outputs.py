@@ -56,7 +56,10 @@ def test_the_frame_has_the_labels_and_what_they_follow_from(X, two, three):
     margins = np.abs(np.diff(two.decision_function(X)))[:, 0]
     np.testing.assert_array_equal(two.to_frame(X)["margin"], margins)
     frame, scores = three.to_frame(X), three.decision_function(X)
-    assert frame.dtypes.to_dict() == {"cluster": np.dtype("int32"), "margin": np.dtype("float64")}
+    assert frame.dtypes.to_dict() == {
+        "cluster": np.dtype("int32"),
+        "margin": np.dtype("float64"),
+    }
     np.testing.assert_array_equal(frame["cluster"], three.labels_)
     best = scores[np.arange(ROWS), three.labels_]
     scores[np.arange(ROWS), three.labels_] = -np.inf
@@ -66,13 +69,22 @@ def test_the_frame_has_the_labels_and_what_they_follow_from(X, two, three):
 def test_without_rows_the_frame_has_the_labels_of_the_fit(X, two, tmp_path):
     pd.testing.assert_frame_equal(two.to_frame(), two.to_frame(X)[["cluster"]])
     two.save(tmp_path / "model")
-    with pytest.raises(InputError, match=r"^this model holds no labels [^\n]*give to_frame the rows, X\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^this model holds no labels [^\n]*give to_frame the rows, X\.$",
+    ):
         mmcnb.load(tmp_path / "model").to_frame()
 
 
-@pytest.mark.parametrize(("ending", "form"), [("csv", "store"), ("parquet", "sparse"), ("CSV", "memory")])
+@pytest.mark.parametrize(
+    ("ending", "form"), [("csv", "store"), ("parquet", "sparse"), ("CSV", "memory")]
+)
 def test_a_table_has_the_figures_of_the_frame(ending, form, X, two, tmp_path):
-    rows = {"memory": X, "store": tmp_path / "rows.zarr", "sparse": scipy.sparse.csr_array(X)}[form]
+    rows = {
+        "memory": X,
+        "store": tmp_path / "rows.zarr",
+        "sparse": scipy.sparse.csr_array(X),
+    }[form]
     zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(700, 2))
     out = tmp_path / f"labels.{ending}"
     assert two.predict(rows, out=out) is None
@@ -80,7 +92,11 @@ def test_a_table_has_the_figures_of_the_frame(ending, form, X, two, tmp_path):
     assert table.index.name == "row"
     assert table.index.tolist() == list(range(ROWS))
     pd.testing.assert_frame_equal(
-        table, two.to_frame(rows), check_dtype=False, check_names=False, check_index_type=False
+        table,
+        two.to_frame(rows),
+        check_dtype=False,
+        check_names=False,
+        check_index_type=False,
     )
     np.testing.assert_array_equal(labels_at(out, X), two.labels_)
 
@@ -93,7 +109,10 @@ def test_a_table_on_a_cluster_is_that_of_threads(X, two, tmp_path, dask_client):
         with mmcnb.config(engine=engine):
             two.predict(tmp_path / "rows.zarr", out=tmp_path / f"{name}.parquet")
     pd.testing.assert_frame_equal(
-        *(pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("threads", "cluster"))
+        *(
+            pd.read_parquet(tmp_path / f"{name}.parquet")
+            for name in ("threads", "cluster")
+        )
     )
 
 
@@ -115,7 +134,9 @@ def test_rows_keep_the_index_of_their_frame(index, ending, X, three, tmp_path):
     table = read_table(tmp_path / f"l.{ending}")
     assert table.index.name == ("customer" if index.name == "customer" else "index")
     assert list(map(str, table.index)) == list(map(str, index))
-    np.testing.assert_array_equal(labels_at(tmp_path / f"l.{ending}", X[:40]), three.labels_[:40])
+    np.testing.assert_array_equal(
+        labels_at(tmp_path / f"l.{ending}", X[:40]), three.labels_[:40]
+    )
 
 
 @pytest.mark.parametrize("kind", [str, int])
@@ -135,7 +156,8 @@ def test_rows_keep_the_names_that_their_store_keeps(kind, X, three, tmp_path):
     np.testing.assert_array_equal(frame["cluster"], labels)
     table[::-1].reset_index().to_parquet(tmp_path / "turned.parquet")
     with pytest.raises(
-        InputError, match=rf"has other rows than [^\n]*row 0 is {names[-1]}, not {names[0]}; "
+        InputError,
+        match=rf"has other rows than [^\n]*row 0 is {names[-1]}, not {names[0]}; ",
     ):
         labels_at(tmp_path / "turned.parquet", tmp_path / "rows.zarr")
 
@@ -143,11 +165,14 @@ def test_rows_keep_the_names_that_their_store_keeps(kind, X, three, tmp_path):
 def test_other_endings_are_zarr_or_refused(X, three, tmp_path):
     for name in ("labels", "labels.zarr"):
         three.predict(X, out=tmp_path / name)
-        np.testing.assert_array_equal(zarr.open_array(tmp_path / name, mode="r")[:], three.labels_)
+        np.testing.assert_array_equal(
+            zarr.open_array(tmp_path / name, mode="r")[:], three.labels_
+        )
         np.testing.assert_array_equal(labels_at(tmp_path / name, X), three.labels_)
     for name in ("labels.txt", "labels.csv.gz"):
         with pytest.raises(
-            InputError, match=r"^[^\n]* give a path that ends with \.csv, \.parquet or \.zarr\.$"
+            InputError,
+            match=r"^[^\n]* give a path that ends with \.csv, \.parquet or \.zarr\.$",
         ):
             three.predict(X, out=tmp_path / name)
     assert names_in(tmp_path) == ["labels", "labels.zarr"]
@@ -174,15 +199,24 @@ def test_a_table_appears_whole_or_not_at_all(ending, X, three, tmp_path):
     [
         (b"a,b\n1,2\n", "has no column to take; name one of a, b"),
         (b"cluster,b\n1,2\n,3\n", "row 1 has no cluster; give one value a row"),
-        (b"row,cluster\n1,0\n0,1\n", 'the column "row" does not count from 0; sort the table by it'),
+        (
+            b"row,cluster\n1,0\n0,1\n",
+            'the column "row" does not count from 0; sort the table by it',
+        ),
         (b"cluster,b\n1\n", "cannot be read as a table"),
         (b"", "cannot be read as a table"),
-        (b"cluster\n0.5\n1\n", r"has numbers such as 0\.5; give whole numbers or names"),
+        (
+            b"cluster\n0.5\n1\n",
+            r"has numbers such as 0\.5; give whole numbers or names",
+        ),
         (
             b"cluster\n0\n1\n2\n",
             "has 3 values and X has 2 rows; give one label a row, in the order of the rows",
         ),
-        (b"row,class\n0,\xb0ne\n1,two\n", "class is no text in UTF-8; write the table again"),
+        (
+            b"row,class\n0,\xb0ne\n1,two\n",
+            "class is no text in UTF-8; write the table again",
+        ),
     ],
 )
 def test_tables_that_hold_no_labels_are_refused(text, sentence, X, tmp_path):
@@ -191,8 +225,12 @@ def test_tables_that_hold_no_labels_are_refused(text, sentence, X, tmp_path):
         labels_at(tmp_path / "t.csv", X[:2])
 
 
-@pytest.mark.parametrize("text", ["cluster\n1\n\n0\n", "a\n1\n0\n", "b,class,row\n7,1,0\n8,0,1\n"])
-def test_labels_are_in_the_column_of_clusters_or_classes_or_the_only_one(text, X, tmp_path):
+@pytest.mark.parametrize(
+    "text", ["cluster\n1\n\n0\n", "a\n1\n0\n", "b,class,row\n7,1,0\n8,0,1\n"]
+)
+def test_labels_are_in_the_column_of_clusters_or_classes_or_the_only_one(
+    text, X, tmp_path
+):
     (tmp_path / "t.csv").write_text(text)
     assert labels_at(tmp_path / "t.csv", X[:2]).tolist() == [1, 0]
 
@@ -204,7 +242,9 @@ def test_a_frame_of_polars_gives_one(X, two):
     model = front_door(2, n_nodes=300).fit(rows)
     frame = model.to_frame(rows)
     assert isinstance(frame, polars.DataFrame)
-    pd.testing.assert_frame_equal(frame.to_pandas(), model.to_frame(pd.DataFrame(columns)))
+    pd.testing.assert_frame_equal(
+        frame.to_pandas(), model.to_frame(pd.DataFrame(columns))
+    )
     np.testing.assert_array_equal(frame["cluster"], two.labels_)
 
 
@@ -216,30 +256,54 @@ anndata = pytest.importorskip("anndata", reason="anndata is an extra")
 @pytest.fixture
 def cells():
     X, y = make_shape("two-moons", 300, random_state=0)
-    elements = {"layers": {"counts": scipy.sparse.csr_matrix(np.abs(X))}, "obsm": {"X_pca": X}}
+    elements = {
+        "layers": {"counts": scipy.sparse.csr_matrix(np.abs(X))},
+        "obsm": {"X_pca": X},
+    }
     return anndata.AnnData(
-        np.abs(X), obs=pd.DataFrame({"y": y}, index=[f"cell{i}" for i in range(300)]), **elements
+        np.abs(X),
+        obs=pd.DataFrame({"y": y}, index=[f"cell{i}" for i in range(300)]),
+        **elements,
     )
 
 
 def test_annotate_writes_what_scanpys_users_expect_and_a_file_keeps_it(cells, tmp_path):
     assert (
-        mmcnb.annotate(cells, 2, element="obsm/X_pca", noise=0.05, probabilities=True, random_state=0) is None
+        mmcnb.annotate(
+            cells,
+            2,
+            element="obsm/X_pca",
+            noise=0.05,
+            probabilities=True,
+            random_state=0,
+        )
+        is None
     )
     expected = front_door(2, noise=0.05).fit(cells.obsm["X_pca"])
     clusters = cells.obs["mmcnb"]
     assert clusters.cat.categories.tolist() == ["0", "1"]
     assert not clusters.cat.ordered
-    np.testing.assert_array_equal(clusters.cat.codes, expected.labels_)  # noise has no category
+    np.testing.assert_array_equal(
+        clusters.cat.codes, expected.labels_
+    )  # noise has no category
     assert 0 < clusters.isna().sum() < 30
-    np.testing.assert_array_equal(cells.obs["mmcnb_margin"], expected.to_frame(cells.obsm["X_pca"])["margin"])
+    np.testing.assert_array_equal(
+        cells.obs["mmcnb_margin"], expected.to_frame(cells.obsm["X_pca"])["margin"]
+    )
     shares = expected.predict_proba(cells.obsm["X_pca"])
     np.testing.assert_array_equal(cells.obsm["mmcnb_probabilities"], shares)
     facts = cells.uns["mmcnb"]
     assert facts["objective"] == expected.objective_
-    assert facts["trust"].pop("columns").tolist() == expected.report_["trust"].pop("columns") == []
+    assert (
+        facts["trust"].pop("columns").tolist()
+        == expected.report_["trust"].pop("columns")
+        == []
+    )
     assert facts["trust"] == expected.report_["trust"]
-    assert facts["params"].items() >= {"element": "obsm/X_pca", "n_clusters": 2, "random_state": 0}.items()
+    assert (
+        facts["params"].items()
+        >= {"element": "obsm/X_pca", "n_clusters": 2, "random_state": 0}.items()
+    )
     cells.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     assert again.obs["mmcnb"].equals(clusters)
@@ -274,8 +338,15 @@ def test_annotate_takes_rows_that_are_all_equal():
 
 
 def test_annotate_takes_an_estimator_and_may_copy(cells):
-    method = mmcnb.UnsupervisedRLS(cluster_sizes=[0.5, 0.3, 0.2], random_state=0, n_init=2)
-    options = {"element": "layers/counts", "key_added": "rls", "estimator": method, "copy": True}
+    method = mmcnb.UnsupervisedRLS(
+        cluster_sizes=[0.5, 0.3, 0.2], random_state=0, n_init=2
+    )
+    options = {
+        "element": "layers/counts",
+        "key_added": "rls",
+        "estimator": method,
+        "copy": True,
+    }
     copied = mmcnb.annotate(cells, 3, **options, n_landmarks=50)
     assert cells.obs.columns.tolist() == ["y"]
     assert "rls" not in cells.uns
@@ -287,7 +358,8 @@ def test_annotate_takes_an_estimator_and_may_copy(cells):
 
 
 @pytest.mark.parametrize(
-    ("ending", "element"), [("zarr", "X"), ("h5ad", "layers/counts"), ("zarr", "obsm/X_pca")]
+    ("ending", "element"),
+    [("zarr", "X"), ("h5ad", "layers/counts"), ("zarr", "obsm/X_pca")],
 )
 def test_a_table_of_stored_cells_has_their_names(ending, element, cells, tmp_path):
     pytest.importorskip("h5py", reason="h5py is an extra")
@@ -320,8 +392,14 @@ def test_annotate_streams_a_backed_object(cells, tmp_path):
     [
         ({"element": "obsm/X_umap"}, "has no element 'obsm/X_umap'"),
         ({"element": "var"}, "has no element 'var'"),
-        ({"estimator": "leiden"}, "estimator='leiden' is no clusterer of mmcnb; give one, or None"),
-        ({"estimator": mmcnb.CPMMC(), "probabilities": True}, "CPMMC has no probabilities; leave them out"),
+        (
+            {"estimator": "leiden"},
+            "estimator='leiden' is no clusterer of mmcnb; give one, or None",
+        ),
+        (
+            {"estimator": mmcnb.CPMMC(), "probabilities": True},
+            "CPMMC has no probabilities; leave them out",
+        ),
         ({"resolution": 1.0}, "Invalid parameter 'resolution'"),
         ({"n_clusters": 301}, "n_clusters=301 is more than the 300 rows"),
     ],

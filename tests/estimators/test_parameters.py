@@ -48,7 +48,13 @@ CHANGED = {
     "columns": [[0], None, None],
 }
 OF_ONE_METHOD = {"MultipleKernelClustering": {"basis": "exact", "n_clusters": 3}}
-RUNTIME = {"memory_limit", "n_jobs", "verbose", "checkpoint", "engine"}  # they change no result
+RUNTIME = {
+    "memory_limit",
+    "n_jobs",
+    "verbose",
+    "checkpoint",
+    "engine",
+}  # they change no result
 BASES = {
     "CrammerSingerMMC": {"n_clusters": 3, "gamma": 0.02},
     "UnsupervisedRLS": {"n_clusters": 3},
@@ -76,7 +82,9 @@ def history(name, alongside, changed=None):
     parameters = {"gamma": 0.5} | BASES.get(name, {}) | ALONGSIDE.get(alongside, {})
     if changed:
         parameters[changed] = (CHANGED | OF_ONE_METHOD.get(name, {}))[changed]
-    return make_any(name, n_jobs=1, **parameters).fit(X).history_.drop(columns="seconds")
+    return (
+        make_any(name, n_jobs=1, **parameters).fit(X).history_.drop(columns="seconds")
+    )
 
 
 @pytest.mark.slow
@@ -88,7 +96,10 @@ def test_changing_a_parameter_changes_the_fit(name, parameter):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_stored_as_they_come(name):
-    objects = {parameter: object() for parameter in getattr(mmcnb, name)().get_params(deep=False)}
+    objects = {
+        parameter: object()
+        for parameter in getattr(mmcnb, name)().get_params(deep=False)
+    }
     assert getattr(mmcnb, name)(**objects).get_params(deep=False) == objects
 
 
@@ -96,7 +107,10 @@ def test_defaults_are_the_same_wherever_a_name_is_the_same():
     whole = mmcnb.SparseKernelMMC().get_params()
     for name in ("KernelCPMMC", "CPMMC", "EvolutionaryMMC"):
         for parameter, default in getattr(mmcnb, name)().get_params().items():
-            of_evolutions = name == "EvolutionaryMMC" and parameter in ("n_init", "balance")
+            of_evolutions = name == "EvolutionaryMMC" and parameter in (
+                "n_init",
+                "balance",
+            )
             assert of_evolutions or default == whole.get(parameter, default)
 
 

@@ -22,7 +22,9 @@ def score(rows, labels, **options):
 def test_the_classes_score_higher_than_a_worse_partition_and_random_labels_lowest():
     rng = np.random.default_rng(1)
     worse = np.where(rng.random(400) < 0.2, rng.integers(0, 3, 400), Y)
-    classes, second, third = (score(X, labels) for labels in (Y, worse, rng.integers(0, 3, 400)))
+    classes, second, third = (
+        score(X, labels) for labels in (Y, worse, rng.integers(0, 3, 400))
+    )
     assert classes.J > second.J + 0.5 > third.J + 1
     assert pytest.approx(4 * classes.information + classes.gap) == classes.J
     assert 0 < classes.information <= 1
@@ -34,8 +36,12 @@ def test_the_score_is_that_of_the_front_door_in_its_scaling(scale):
     rows = np.exp(X / 4) * [1.0, 1000.0, 0.01]
     model = front_door(3, scale=scale).fit(rows)
     labels = model.labels_
-    assert pytest.approx(model.objective_, rel=1e-9) == score(rows, labels, scale=scale).J
-    assert (score(rows, labels, scale=scale) == score(rows, labels, scale=None)) == (scale is None)
+    assert (
+        pytest.approx(model.objective_, rel=1e-9) == score(rows, labels, scale=scale).J
+    )
+    assert (score(rows, labels, scale=scale) == score(rows, labels, scale=None)) == (
+        scale is None
+    )
     others = KMeans(3, random_state=0).fit(rows).labels_
     assert model.objective_ + 0.1 >= score(rows, others, scale=scale).J
 
@@ -48,12 +54,16 @@ def test_names_of_clusters_do_not_matter():
 def test_weights_are_repetitions():
     counts = np.random.default_rng(1).integers(1, 5, 400)
     weighted = score(X, Y, sample_weight=counts)
-    assert weighted == pytest.approx(score(np.repeat(X, counts, axis=0), np.repeat(Y, counts)), rel=1e-9)
+    assert weighted == pytest.approx(
+        score(np.repeat(X, counts, axis=0), np.repeat(Y, counts)), rel=1e-9
+    )
     assert weighted == pytest.approx(score(X, Y, sample_weight=counts / 97), rel=1e-9)
     assert abs(weighted.J - score(X, Y).J) > 1e-6
 
 
-@pytest.mark.parametrize("weights", [None, np.random.default_rng(2).integers(1, 9, 400)])
+@pytest.mark.parametrize(
+    "weights", [None, np.random.default_rng(2).integers(1, 9, 400)]
+)
 def test_rows_labelled_minus_one_are_left_out_and_their_share_is_told(weights):
     is_noise = np.random.default_rng(1).random(400) < 0.3
     with_noise = score(X, np.where(is_noise, -1, Y), sample_weight=weights)
@@ -83,9 +93,17 @@ def test_directions_are_rows_divided_by_their_lengths():
 @pytest.mark.parametrize(
     ("labels", "options", "sentence"),
     [
-        (np.zeros(400, int), {}, r"labels has 1 cluster\(s\) in the sample; give labels of two or more"),
+        (
+            np.zeros(400, int),
+            {},
+            r"labels has 1 cluster\(s\) in the sample; give labels of two or more",
+        ),
         (np.full(400, -1), {}, r"labels"),
-        (np.zeros(399, int), {}, r"labels has the shape \(399,\) for 400 rows; give one label a row"),
+        (
+            np.zeros(399, int),
+            {},
+            r"labels has the shape \(399,\) for 400 rows; give one label a row",
+        ),
         (np.zeros((400, 1), int), {}, r"labels has the shape \(400, 1\) for 400 rows"),
         (Y, {"metric": "manhattan"}, r"metric='manhattan' is unknown"),
         (Y, {"n_nodes": 1}, r"n_nodes=1 is out of range"),
@@ -99,5 +117,7 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(labels, options, sente
 
 
 def test_equal_rows_cannot_be_scored():
-    with pytest.raises(InputError, match=r"^all rows are equal, or differ by less than rounding"):
+    with pytest.raises(
+        InputError, match=r"^all rows are equal, or differ by less than rounding"
+    ):
         score(np.ones((20, 2)), np.arange(20) % 2)

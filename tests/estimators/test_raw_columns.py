@@ -98,17 +98,24 @@ def test_a_weight_is_a_repetition(rows, seed):
     repeated = front_door().fit(np.repeat(X, counts, axis=0))
     for name in ("scaling", "columns"):
         assert repeated.report_[name] == weighted.report_[name]
-    assert adjusted_rand_score(np.repeat(weighted.labels_, counts), repeated.labels_) == 1
+    assert (
+        adjusted_rand_score(np.repeat(weighted.labels_, counts), repeated.labels_) == 1
+    )
     assert repeated.report_["trust"]["columns"] == weighted.report_["trust"]["columns"]
 
 
 def test_the_unit_the_origin_and_the_order_of_columns_change_no_label(fitted):
     X, _ = raw()
     scaled = front_door().fit(X * 2.0 ** np.array([-20, 7, -3, 12, 5]))
-    assert (scaled.labels_.tobytes(), scaled.objective_) == (fitted.labels_.tobytes(), fitted.objective_)
+    assert (scaled.labels_.tobytes(), scaled.objective_) == (
+        fitted.labels_.tobytes(),
+        fitted.objective_,
+    )
     shifted = X + np.array([0, 0, -64, 1000, 1000])  # those without a logarithm
     np.testing.assert_array_equal(front_door().fit(shifted).labels_, fitted.labels_)
-    np.testing.assert_array_equal(front_door().fit(X[:, [4, 2, 0, 3, 1]]).labels_, fitted.labels_)
+    np.testing.assert_array_equal(
+        front_door().fit(X[:, [4, 2, 0, 3, 1]]).labels_, fitted.labels_
+    )
 
 
 # -- wishes ---------------------------------------------------------------------------------------
@@ -128,7 +135,9 @@ def test_every_clusterer_scales_raw_columns_alike(name, scale):
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     expected = front_door(scale=WISHES[scale]).fit(X)
     rows = mmcnb.open_samples(X)
-    scaled, as_expected = (one.model_.scaled(rows).block(0, 90) for one in (model, expected))
+    scaled, as_expected = (
+        one.model_.scaled(rows).block(0, 90) for one in (model, expected)
+    )
     np.testing.assert_array_equal(scaled, as_expected)
     for part in ("scaling", "columns"):
         assert model.report_[part] == expected.report_[part]
@@ -136,7 +145,9 @@ def test_every_clusterer_scales_raw_columns_alike(name, scale):
 
 def test_wishes_are_by_name_in_a_frame():
     table, _ = frame()
-    model = front_door(scale={"income": "standard", "plan": 1.0, "member": None}).fit(table)
+    model = front_door(scale={"income": "standard", "plan": 1.0, "member": None}).fit(
+        table
+    )
     assert treatments(model) == {
         "income": "deviation",
         "visits": "logarithm",
@@ -145,12 +156,16 @@ def test_wishes_are_by_name_in_a_frame():
         "plan": "category",
     }
     np.testing.assert_array_equal(model.labels_, model.predict(table))
-    with pytest.raises(mmcnb.InputError, match=r"^scale names 'aeg', and the columns are 'income', "):
+    with pytest.raises(
+        mmcnb.InputError, match=r"^scale names 'aeg', and the columns are 'income', "
+    ):
         front_door(scale={"aeg": "log"}).fit(table)
 
 
 def test_one_cluster_and_any_number_are_found_in_raw_columns():
-    one = front_door(None).fit(np.random.default_rng(0).lognormal(size=(300, 3)) * [1, 100, 1e4])
+    one = front_door(None).fit(
+        np.random.default_rng(0).lognormal(size=(300, 3)) * [1, 100, 1e4]
+    )
     assert (one.candidate_, one.labels_.tolist()) == ("one cluster", [0] * 300)
     X, y = raw()
     model = front_door(None).fit(X)
@@ -160,25 +175,35 @@ def test_one_cluster_and_any_number_are_found_in_raw_columns():
 def test_directions_are_of_columns_as_they_are_unless_wishes_say_more():
     X, _ = raw()
     plain = front_door(metric="cosine").fit(X)
-    assert plain.report_["scaling"] == "Columns were taken as they are: directions alone count."
+    assert (
+        plain.report_["scaling"]
+        == "Columns were taken as they are: directions alone count."
+    )
     wished = front_door(metric="cosine", scale={0: "log"}).fit(X)
     assert wished.report_["columns"][0]["treatment"] == "logarithm"
     np.testing.assert_array_equal(wished.labels_, wished.predict(X))
 
 
 @pytest.mark.parametrize(
-    ("name", "stays"), [("three-densities", True), ("dense-beside-sparse", True), ("two-moons", False)]
+    ("name", "stays"),
+    [("three-densities", True), ("dense-beside-sparse", True), ("two-moons", False)],
 )
 def test_a_map_in_metres_stays_a_map_if_its_clusters_separate_far_better(name, stays):
     X, y = make_shape(name, 300, random_state=0)
     X = X * [5000, 300]
     model, plain, standard = (
-        front_door(y.max() + 1, kernel="graph", scale=scale).fit(X) for scale in ("auto", None, "standard")
+        front_door(y.max() + 1, kernel="graph", scale=scale).fit(X)
+        for scale in ("auto", None, "standard")
     )
     expected = plain if stays else standard
     assert adjusted_rand_score(expected.labels_, model.labels_) == 1
     assert set(treatments(model).values()) == {"as it is" if stays else "deviation"}
-    assert model.report_["scaling"].startswith("As they are, the columns separate better (J ") == stays
+    assert (
+        model.report_["scaling"].startswith(
+            "As they are, the columns separate better (J "
+        )
+        == stays
+    )
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
@@ -190,7 +215,9 @@ def test_a_file_keeps_the_scaling_to_the_bit(fitted, tmp_path):
     loaded = mmcnb.load(tmp_path / "model")
     X, _ = raw(200, seed=5)
     for rows in (X, -X):
-        assert loaded.predict_proba(rows).tobytes() == fitted.predict_proba(rows).tobytes()
+        assert (
+            loaded.predict_proba(rows).tobytes() == fitted.predict_proba(rows).tobytes()
+        )
     for name in ("scaling", "columns"):
         assert loaded.report_[name] == fitted.report_[name]
     assert loaded.scale == "auto"
@@ -198,7 +225,10 @@ def test_a_file_keeps_the_scaling_to_the_bit(fitted, tmp_path):
 
 def test_wishes_by_number_and_constant_columns_work_again_after_a_file(tmp_path):
     X = np.c_[numbers()[0], np.ones(300)]
-    for name, scale in (("wishes", {np.int64(0): "log", 2: np.float32(0.5)}), ("standard", "standard")):
+    for name, scale in (
+        ("wishes", {np.int64(0): "log", 2: np.float32(0.5)}),
+        ("standard", "standard"),
+    ):
         model = front_door(scale=scale).fit(X)
         model.save(tmp_path / name)
         loaded = mmcnb.load(tmp_path / name)
@@ -210,12 +240,22 @@ def test_wishes_by_number_and_constant_columns_work_again_after_a_file(tmp_path)
     ("name", "change", "sentence"),
     [
         ("units", lambda a: -a, "units are negative"),
-        ("units", lambda a: a[1:], r"units has shape \(4,\), and \(5,\) would fit the rest"),
-        ("units", lambda a: a * np.inf, "units holds numbers that are not finite, or whose squares overflow"),
+        (
+            "units",
+            lambda a: a[1:],
+            r"units has shape \(4,\), and \(5,\) would fit the rest",
+        ),
+        (
+            "units",
+            lambda a: a * np.inf,
+            "units holds numbers that are not finite, or whose squares overflow",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_a_file_with_units_that_cannot_be_is_refused(fitted, tmp_path, name, change, sentence):
+def test_a_file_with_units_that_cannot_be_is_refused(
+    fitted, tmp_path, name, change, sentence
+):
     fitted.save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
     write_model(tmp_path / "odd", header, {**arrays, name: change(arrays[name])})
@@ -237,7 +277,9 @@ def flags(n_flags, n=400):
 
 @pytest.mark.parametrize(("n_flags", "n_clusters"), [(1, 2), (2, 4)])
 def test_flags_that_make_the_clusters_are_named_and_trust_is_low(n_flags, n_clusters):
-    with pytest.warns(mmcnb.ClusterWarning, match="the clusters are the values of 'flag 0'"):
+    with pytest.warns(
+        mmcnb.ClusterWarning, match="the clusters are the values of 'flag 0'"
+    ):
         model = front_door(n_clusters, scale=None).fit(flags(n_flags))
     trust = model.report_["trust"]
     assert trust["level"] == "low"
@@ -261,7 +303,9 @@ def test_a_text_that_makes_the_clusters_is_one_column():
 def test_a_fit_warns_of_marks_of_missing_values(mark, scale):
     table, _ = frame()
     table.loc[:5, "age"] = mark
-    sentence = rf"'age' has the value {mark} in 6 of 300 rows looked at, and .* in all others"
+    sentence = (
+        rf"'age' has the value {mark} in 6 of 300 rows looked at, and .* in all others"
+    )
     with pytest.warns(mmcnb.ClusterWarning, match=sentence):
         model = front_door(scale=scale).fit(table)
     assert sum("--na-values" in one for one in model.report_["warnings"]) == 1
@@ -270,7 +314,9 @@ def test_a_fit_warns_of_marks_of_missing_values(mark, scale):
 @pytest.mark.parametrize("scale", ["auto", None])
 def test_columns_of_one_value_are_warned_of_by_name(scale):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"size": rng.normal(9 * (np.arange(60) % 2)), "unit": "kg", "year": 2024.0})
+    table = pd.DataFrame(
+        {"size": rng.normal(9 * (np.arange(60) % 2)), "unit": "kg", "year": 2024.0}
+    )
     with pytest.warns(mmcnb.ClusterWarning, match=r"'unit', 'year' has one value"):
         model = front_door(2, scale=scale).fit(table)
     alone = front_door(2, scale=scale).fit(table[["size"]])
@@ -301,5 +347,7 @@ def test_a_frame_of_numbers_is_not_copied_whole():
         "assert np.shares_memory(samples.block(0, 9), rows);"
         "print(pyarrow.default_memory_pool().max_memory() / rows.nbytes)"
     )
-    share = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    share = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
     assert float(share) < 0.2

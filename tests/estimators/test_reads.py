@@ -8,7 +8,9 @@ from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
 from tests.engine.fakes import FakeSamples
 from tests.estimators.conftest import fitted, make_blobs, variant
 
-ROWS = 2 * GROUP_ROWS + 3001  # more than twice the larger sample, so that all stages are run
+ROWS = (
+    2 * GROUP_ROWS + 3001
+)  # more than twice the larger sample, so that all stages are run
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +29,17 @@ def reads_of(samples):
     [("SparseKernelMMC", 8), ("UnsupervisedRLS", 2), ("KernelKMeans", 8), ("CPMMC", 8)],
 )
 @pytest.mark.parametrize("place", ["memory", "recompute"])
-def test_rows_are_read_as_often_as_the_history_says(rings, name, most, place, keep_columns_in):
+def test_rows_are_read_as_often_as_the_history_says(
+    rings, name, most, place, keep_columns_in
+):
     keep_columns_in(place)
     samples = FakeSamples(rings)
     history = variant(name).fit_model(samples).history_
     last = history.iloc[-1]
     assert reads_of(samples) == last["reads"]
-    assert (history["bytes"] == history["reads"] * samples.n_samples * samples.row_bytes).all()
+    assert (
+        history["bytes"] == history["reads"] * samples.n_samples * samples.row_bytes
+    ).all()
     if place == "memory":
         assert last["reads"] == 2  # of the sample, and of the features that are kept
     else:
@@ -44,10 +50,17 @@ def test_rows_are_read_as_often_as_the_history_says(rings, name, most, place, ke
 def test_few_reads_end_near_the_optimum_and_say_how_near():
     X = make_blobs(ROWS, gap=2.0)
     many = fitted("CPMMC", FakeSamples(X), eta=1e-4)
-    few = fitted("CPMMC", FakeSamples(X, row_bytes=2**13), eta=1e-4, memory_limit="16GiB")  # more than 1 GiB
+    few = fitted(
+        "CPMMC", FakeSamples(X, row_bytes=2**13), eta=1e-4, memory_limit="16GiB"
+    )  # more than 1 GiB
     last = few.history_.iloc[-1]
-    assert last["reads"] + last["sweeps"] < many.history_[["reads", "sweeps"]].iloc[-1].sum()
-    assert few.report_["gap"] == pytest.approx((last.primal - last.objective) / (last.C * last.rho))
+    assert (
+        last["reads"] + last["sweeps"]
+        < many.history_[["reads", "sweeps"]].iloc[-1].sum()
+    )
+    assert few.report_["gap"] == pytest.approx(
+        (last.primal - last.objective) / (last.C * last.rho)
+    )
     assert not few.converged_
     assert few.eta < few.report_["gap"] < 10 * few.eta
     assert few.objective_ == pytest.approx(many.objective_, rel=0.02)
@@ -63,8 +76,12 @@ def test_labels_in_a_file_take_no_read_of_cached_features(name, rings, tmp_path)
     new = FakeSamples(rings)
     model.predict(new, out=tmp_path / "predict.csv")
     assert (new.reads == 1).all()
-    assert reads_of(samples) == model.history_["reads"].iloc[-1]  # none of the rows of the fit
-    assert (tmp_path / "fit.csv").read_bytes() == (tmp_path / "predict.csv").read_bytes()
+    assert (
+        reads_of(samples) == model.history_["reads"].iloc[-1]
+    )  # none of the rows of the fit
+    assert (tmp_path / "fit.csv").read_bytes() == (
+        tmp_path / "predict.csv"
+    ).read_bytes()
 
 
 def test_labels_that_have_settled_on_a_larger_sample_take_one_pass(rings):
@@ -73,8 +90,14 @@ def test_labels_that_have_settled_on_a_larger_sample_take_one_pass(rings):
     is_sample = model.history_["stage"] == "sample"
     *steps, last = model.history_[~is_sample].itertuples()
     assert {step.stage for step in steps} == {"larger sample"}
-    assert (last.stage, last.changed, model.converged_) == ("all rows", weights.sum(), True)
+    assert (last.stage, last.changed, model.converged_) == (
+        "all rows",
+        weights.sum(),
+        True,
+    )
     settled = 0.0101 * weights[weights > 0].mean() * GROUP_ROWS
     assert steps[-1].changed <= settled < min(step.changed for step in steps[:-1])
     assert model.objective_ == last.objective
-    np.testing.assert_array_equal(np.bincount(model.labels_, weights), model.cluster_sizes_)
+    np.testing.assert_array_equal(
+        np.bincount(model.labels_, weights), model.cluster_sizes_
+    )

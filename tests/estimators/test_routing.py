@@ -19,10 +19,14 @@ def test_sample_weights_are_routed_through_a_pipeline_if_they_are_asked_for():
     model = mmcnb.MaximumMarginClustering(2, random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=True)
-        with pytest.raises(UnsetMetadataPassedError, match=r"MaximumMarginClustering\.fit"):
+        with pytest.raises(
+            UnsetMetadataPassedError, match=r"MaximumMarginClustering\.fit"
+        ):
             make_pipeline(scaler, model).fit(X, sample_weight=weights)
         model.set_fit_request(sample_weight=True)
         fitted = make_pipeline(scaler, model).fit(X, sample_weight=weights)
     assert fitted[-1].cluster_sizes_.sum() == len(X) + 12
-    alone = mmcnb.MaximumMarginClustering(2, random_state=0).fit(scaler.transform(X), sample_weight=weights)
+    alone = mmcnb.MaximumMarginClustering(2, random_state=0).fit(
+        scaler.transform(X), sample_weight=weights
+    )
     np.testing.assert_array_equal(fitted[-1].labels_, alone.labels_)

@@ -8,7 +8,14 @@ from sklearn.base import clone
 import mmcnb
 from mmcnb.engine.sample_weights import EXACT, scaled_weights
 from mmcnb.hinge.needs import HELD_ROWS
-from tests.estimators.conftest import VARIANTS, bits, fitted, make, make_blobs, same_clusters
+from tests.estimators.conftest import (
+    VARIANTS,
+    bits,
+    fitted,
+    make,
+    make_blobs,
+    same_clusters,
+)
 from tests.estimators.every import NAMES
 
 FACTORS = (1 / 97, 0.1, 2.0**-60, 1e300)
@@ -26,8 +33,12 @@ def assert_proportions_alone_count(variant, factor):
     model, other = (fitted(variant, X, unit * COUNTS) for unit in (1.0, factor))
     assert bits(other, X)[:2] == bits(model, X)[:2]
     sizes = model.report_.get("sizes", [])
-    np.testing.assert_allclose(other.report_.get("sizes", []), factor * np.array(sizes), rtol=1e-9)
-    unit = factor if variant == "KernelKMeans" else 1.0  # the inertia is a sum over the weights
+    np.testing.assert_allclose(
+        other.report_.get("sizes", []), factor * np.array(sizes), rtol=1e-9
+    )
+    unit = (
+        factor if variant == "KernelKMeans" else 1.0
+    )  # the inertia is a sum over the weights
     assert other.objective_ == pytest.approx(unit * model.objective_, rel=1e-12)
 
 
@@ -49,7 +60,9 @@ REPEATED = {
     "SparseKernelMMC": mmcnb.SparseKernelMMC(gamma="mean", n_landmarks=1000, **SMOOTH),
     "KernelCPMMC": mmcnb.KernelCPMMC(gamma="mean", **SMOOTH),
     "CPMMC": mmcnb.CPMMC(**SMOOTH),
-    "MultipleKernelClustering": mmcnb.MultipleKernelClustering(n_landmarks=1000, n_init=1, **SMOOTH),
+    "MultipleKernelClustering": mmcnb.MultipleKernelClustering(
+        n_landmarks=1000, n_init=1, **SMOOTH
+    ),
     "CrammerSingerMMC": mmcnb.CrammerSingerMMC(2, gamma=0.1, n_landmarks=1000),
     "UnsupervisedRLS": mmcnb.UnsupervisedRLS(2, gamma=0.1),
     "KernelKMeans": mmcnb.KernelKMeans(2, gamma=0.1),
@@ -61,11 +74,15 @@ REPEATED = {
 def test_weights_are_repetitions(name):
     X = make_blobs(150, gap=6.0)
     weights = np.random.default_rng(0).integers(0, 4, 150)
-    model = clone(REPEATED[name]).set_params(random_state=0).fit(X, sample_weight=weights)
+    model = (
+        clone(REPEATED[name]).set_params(random_state=0).fit(X, sample_weight=weights)
+    )
     repeated = clone(model).fit(np.repeat(X, weights, axis=0))
     assert same_clusters(np.repeat(model.labels_, weights), repeated.labels_)
     assert model.objective_ == pytest.approx(repeated.objective_, rel=1e-5)
-    assert sum(model.report_["sizes"]) == sum(repeated.report_["sizes"]) == weights.sum()
+    assert (
+        sum(model.report_["sizes"]) == sum(repeated.report_["sizes"]) == weights.sum()
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,7 +109,13 @@ def test_rows_that_just_fit_into_memory_end_where_streamed_ones_do():
     X = make_blobs(HELD_ROWS, gap=3.0)
     more = np.r_[X, [X[0]]]
     weights = np.r_[np.ones(HELD_ROWS), 0.0]
-    settings = {"n_landmarks": 30, "C": 1.3, "eta": 1e-5, "sample_size": 300, "gamma": 0.5}
+    settings = {
+        "n_landmarks": 30,
+        "C": 1.3,
+        "eta": 1e-5,
+        "sample_size": 300,
+        "gamma": 0.5,
+    }
     held = make("SparseKernelMMC", **settings).fit(X)
     streamed = make("SparseKernelMMC", **settings).fit(more, sample_weight=weights)
     assert held.objective_ == pytest.approx(streamed.objective_, rel=1e-3)
@@ -107,12 +130,17 @@ def test_weights_of_a_store_are_those_in_memory(tmp_path):
     for stored in (array, str(tmp_path / "weights.zarr")):
         assert bits(fitted("CPMMC", X, stored), X) == expected
     zarr.create_array(tmp_path / "table.zarr", data=X)
-    with pytest.raises(mmcnb.InputError, match=r"table\.zarr is no 1-D array of numbers"):
+    with pytest.raises(
+        mmcnb.InputError, match=r"table\.zarr is no 1-D array of numbers"
+    ):
         fitted("CPMMC", X, tmp_path / "table.zarr")
 
 
 def test_a_sum_beyond_the_range_of_floats_is_refused():
-    with pytest.raises(mmcnb.InputError, match=r"^sample_weight adds up to more than floats hold; divide"):
+    with pytest.raises(
+        mmcnb.InputError,
+        match=r"^sample_weight adds up to more than floats hold; divide",
+    ):
         fitted("CPMMC", two_groups(), np.full(60, 1e308))
 
 

@@ -66,7 +66,9 @@ def with_speed(case):
     case = case if hasattr(case, "values") else pytest.param(*case)
     estimator, check = case.values
     is_long = estimator not in QUICK or check.func.__name__ in LONG
-    return pytest.param(*case.values, marks=[*case.marks, *[pytest.mark.slow] * is_long])
+    return pytest.param(
+        *case.values, marks=[*case.marks, *[pytest.mark.slow] * is_long]
+    )
 
 
 class FrontDoor(MaximumMarginClustering):

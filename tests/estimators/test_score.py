@@ -28,7 +28,10 @@ def test_a_grid_search_finds_the_kernel_of_curved_clusters():
 
 
 def test_directions_are_scored_as_directions():
-    rows = np.abs(np.random.default_rng(0).normal(size=(300, 6))) + 5 * np.eye(6)[np.arange(300) % 3]
+    rows = (
+        np.abs(np.random.default_rng(0).normal(size=(300, 6)))
+        + 5 * np.eye(6)[np.arange(300) % 3]
+    )
     model = front_door(3, metric="cosine").fit(rows)
     lengths = np.random.default_rng(1).uniform(0.1, 9.0, size=(300, 1))
     assert model.score(rows * lengths) == pytest.approx(model.score(rows), rel=1e-3)
@@ -38,5 +41,7 @@ def test_one_cluster_scores_0_and_distances_are_refused():
     assert front_door(1).fit(X).score(X) == 0.0
     graph = kneighbors_graph(X, 15, mode="distance")
     model = front_door(2, metric="precomputed").fit(graph)
-    with pytest.raises(InputError, match=r"^metric='precomputed' is unknown; choose one of"):
+    with pytest.raises(
+        InputError, match=r"^metric='precomputed' is unknown; choose one of"
+    ):
         model.score(graph)

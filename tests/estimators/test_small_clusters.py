@@ -20,7 +20,9 @@ def is_found(labels, one):
     return inside.min() == inside.max() and not (labels[one != Y] == inside[0]).any()
 
 
-def test_small_clusters_are_found_and_labelled_as_the_model_does_from_any_storage(tmp_path):
+def test_small_clusters_are_found_and_labelled_as_the_model_does_from_any_storage(
+    tmp_path,
+):
     model = front_door(n_nodes=400).fit(X)
     assert model.n_clusters_ == 4
     assert all(is_found(model.labels_, one) for one in range(4))
@@ -32,7 +34,9 @@ def test_small_clusters_are_found_and_labelled_as_the_model_does_from_any_storag
     assert number["n_clusters"] == 4
     assert " small and far from the others; " in number["reason"]
     model.save(tmp_path / "a.model")
-    np.testing.assert_array_equal(mmcnb.load(tmp_path / "a.model").predict(X), model.labels_)
+    np.testing.assert_array_equal(
+        mmcnb.load(tmp_path / "a.model").predict(X), model.labels_
+    )
     zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(777, 2))
     stored = front_door(n_nodes=400, n_jobs=2).fit(tmp_path / "rows.zarr")
     np.testing.assert_array_equal(stored.labels_, model.labels_)

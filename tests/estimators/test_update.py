@@ -25,7 +25,9 @@ def rows(n, seed, n_far=0, d=3):
 
 def halves(n=600):
     """Two groups, of every other row each."""
-    return np.random.default_rng(3).normal(size=(n, 3)) + 6 * (np.arange(n) % 2)[:, None]
+    return (
+        np.random.default_rng(3).normal(size=(n, 3)) + 6 * (np.arange(n) % 2)[:, None]
+    )
 
 
 OLD, SAME, FAR = rows(600, 0), rows(300, 1), rows(300, 2, n_far=20)
@@ -90,10 +92,14 @@ def test_the_nodes_vote_in_place_of_a_machine_once_rows_are_far(first, noise, tm
         assert changes_of(model) == ["kept", "kept", "new"]
         assert set(model.labels_[:40:2]) == {2}
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(mmcnb.load(tmp_path / "model").predict(new), model.labels_)
+    np.testing.assert_array_equal(
+        mmcnb.load(tmp_path / "model").predict(new), model.labels_
+    )
 
 
-@pytest.mark.parametrize("parameters", [{"n_nodes": 20_000}, {"noise": "auto"}, {"scale": "standard"}])
+@pytest.mark.parametrize(
+    "parameters", [{"n_nodes": 20_000}, {"noise": "auto"}, {"scale": "standard"}]
+)
 def test_a_new_far_cluster_gets_a_new_number_and_the_others_keep_theirs(parameters):
     model = model_of_old(**parameters)
     before = model.predict(OLD)
@@ -134,7 +140,9 @@ def test_a_far_cluster_does_not_merge_two_near_ones(seed):
 
 def test_many_updates_lose_no_number_and_keep_the_limit_of_nodes(model):
     for seed in range(4):
-        far = np.random.default_rng(seed).normal([200.0 * seed, -90.0, 0.0], size=(60, 3))
+        far = np.random.default_rng(seed).normal(
+            [200.0 * seed, -90.0, 0.0], size=(60, 3)
+        )
         model.update(np.vstack([SAME, far.astype(np.float32)]))
     assert model.model_.graph.sizes.size <= 540
     assert np.bincount(model.predict(SAME))[:3].min() > 50
@@ -145,7 +153,9 @@ def test_many_updates_lose_no_number_and_keep_the_limit_of_nodes(model):
 def test_a_better_partition_in_the_range_replaces_the_earlier_one():
     """Two groups become the two sides of a far larger gap, with the new rows on the other side."""
     random = np.random.default_rng(0)
-    old = np.vstack([random.normal(size=(300, 3)), random.normal((9, 0, 0), size=(300, 3))])
+    old = np.vstack(
+        [random.normal(size=(300, 3)), random.normal((9, 0, 0), size=(300, 3))]
+    )
     model = front_door(2, kernel="graph").fit(old)
     before = model.report_["sizes"]
     new = random.normal((0, 900, 0), size=(400, 3))
@@ -179,7 +189,11 @@ def test_sources_and_files_give_the_same_bits(model, tmp_path):
     model.update(FAR).save(tmp_path / "b.model")
     assert mmcnb.load(tmp_path / "b.model").report_ == model.report_
     zarr.create_array(tmp_path / "far.zarr", data=FAR, chunks=(77, 2))
-    other = mmcnb.load(tmp_path / "a.model").set_params(n_jobs=2).update(tmp_path / "far.zarr")
+    other = (
+        mmcnb.load(tmp_path / "a.model")
+        .set_params(n_jobs=2)
+        .update(tmp_path / "far.zarr")
+    )
     np.testing.assert_array_equal(other.labels_, model.labels_)
     assert other.report_ == model.report_
     for name, array in model.model_.arrays().items():
@@ -228,24 +242,34 @@ def test_an_update_that_is_interrupted_leaves_the_model_as_it_was(model, n_reads
     assert model.report_["sizes"] == sizes
 
 
-def test_rows_that_cannot_be_taken_in_are_refused_in_one_sentence_and_change_nothing(model):
+def test_rows_that_cannot_be_taken_in_are_refused_in_one_sentence_and_change_nothing(
+    model,
+):
     bad = FAR.copy()
     bad[250, 1] = np.nan
     fitted = model.model_
-    for X, words in ((OLD[:, :2], "has 2 features, but"), (OLD[:0], "0 sample"), (bad, "row 250")):
+    for X, words in (
+        (OLD[:, :2], "has 2 features, but"),
+        (OLD[:0], "0 sample"),
+        (bad, "row 250"),
+    ):
         with pytest.raises(mmcnb.InputError, match=rf"^[^\n]*{words}[^\n]*$"):
             model.update(X)
     assert model.model_ is fitted
 
 
 @pytest.mark.parametrize(
-    ("kernel", "is_far"), [("auto", np.full(600, True)), ("rbf", np.arange(600) % 10 == 0)]
+    ("kernel", "is_far"),
+    [("auto", np.full(600, True)), ("rbf", np.arange(600) % 10 == 0)],
 )
-def test_a_machine_that_is_asked_for_or_that_no_row_is_near_takes_in_no_far_rows(kernel, is_far):
+def test_a_machine_that_is_asked_for_or_that_no_row_is_near_takes_in_no_far_rows(
+    kernel, is_far
+):
     X = halves()
     model = front_door(2, kernel=kernel).fit(X)
     with pytest.raises(
-        mmcnb.InputError, match=r"^[^\n]*kernel='rbf' takes in none[^\n]*fit\(X, like=model\)\.$"
+        mmcnb.InputError,
+        match=r"^[^\n]*kernel='rbf' takes in none[^\n]*fit\(X, like=model\)\.$",
     ):
         model.update(X + 90 * is_far[:, None])
 

@@ -60,8 +60,12 @@ def sentence(ask, value):
 @pytest.mark.parametrize("kind", NO_VALUES | ONLY_NUMBERS)
 def test_weights_and_known_labels_are_numbers(X, kind):
     value = (NO_VALUES | ONLY_NUMBERS)[kind]
-    assert "sample_weight" in sentence(lambda v: make("CPMMC").fit(X, sample_weight=v), value())
-    assert "partial_labels" in sentence(lambda v: front_door().fit(X, partial_labels=v), value())
+    assert "sample_weight" in sentence(
+        lambda v: make("CPMMC").fit(X, sample_weight=v), value()
+    )
+    assert "partial_labels" in sentence(
+        lambda v: front_door().fit(X, partial_labels=v), value()
+    )
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -90,8 +94,13 @@ def test_classes_are_one_value_a_row(X, kind, tmp_path):
 )
 def test_weights_of_any_form_are_the_same(X, form):
     weights = 1.0 + np.arange(N) % 3
-    expected, model = (make("CPMMC").fit(X, sample_weight=w) for w in (weights, form(weights)))
-    assert (model.objective_, model.labels_.tobytes()) == (expected.objective_, expected.labels_.tobytes())
+    expected, model = (
+        make("CPMMC").fit(X, sample_weight=w) for w in (weights, form(weights))
+    )
+    assert (model.objective_, model.labels_.tobytes()) == (
+        expected.objective_,
+        expected.labels_.tobytes(),
+    )
 
 
 def damaged(matrix):

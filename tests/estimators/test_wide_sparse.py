@@ -29,9 +29,14 @@ print(json.dumps({"peak": peak, "plan": model.plan(X).peak, "labels": model.labe
 
 def wide_rows(n=120, d=10_500, seed=0):
     """Two halves that share three words each among many that are rare."""
-    rows = sp.random_array((n, d), density=12 / d, format="csr", rng=np.random.default_rng(seed))
+    rows = sp.random_array(
+        (n, d), density=12 / d, format="csr", rng=np.random.default_rng(seed)
+    )
     words = np.where(np.arange(n)[:, None] < n // 2, [0, 1, 2], [3, 4, 5]).ravel()
-    return sp.csr_array(rows + sp.csr_array((np.ones(3 * n), (np.repeat(np.arange(n), 3), words)), (n, d)))
+    return sp.csr_array(
+        rows
+        + sp.csr_array((np.ones(3 * n), (np.repeat(np.arange(n), 3), words)), (n, d))
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,9 @@ def test_a_model_of_wide_sparse_rows_is_read_back(tmp_path):
     model = mmcnb.SparseKernelMMC(random_state=0).fit(wide_rows())
     model.save(tmp_path / "model")
     loaded = mmcnb.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    np.testing.assert_array_equal(
+        loaded.decision_function(new), model.decision_function(new)
+    )
     with np.load(tmp_path / "model") as file:
         parts = dict(file)
     parts["basis_indices"] = parts["basis_indices"] + 10_500
@@ -71,10 +78,18 @@ def test_a_model_of_wide_sparse_rows_is_read_back(tmp_path):
 def test_a_sparse_basis_has_distinct_rows_and_narrow_ones_are_dense():
     X = wide_rows(10)
     twice = sp.csr_array(sp.vstack([X, X]))
-    assert choose_landmarks(twice, 20, np.random.RandomState(0), may_be_sparse=True).shape[0] == 10
+    assert (
+        choose_landmarks(twice, 20, np.random.RandomState(0), may_be_sparse=True).shape[
+            0
+        ]
+        == 10
+    )
     assert isinstance(choose_landmarks(twice, 20, np.random.RandomState(0)), np.ndarray)
     narrow = twice[:, :6].tocsr()
-    assert isinstance(choose_landmarks(narrow, 20, np.random.RandomState(0), may_be_sparse=True), np.ndarray)
+    assert isinstance(
+        choose_landmarks(narrow, 20, np.random.RandomState(0), may_be_sparse=True),
+        np.ndarray,
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")

@@ -14,7 +14,12 @@ from zarr.storage import LocalStore
 import mmcnb
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import InputError, MemoryLimitError
-from mmcnb.explanation.groups import drawn_rows, grouped, plan_explanation, sizes_of_samples
+from mmcnb.explanation.groups import (
+    drawn_rows,
+    grouped,
+    plan_explanation,
+    sizes_of_samples,
+)
 from mmcnb.samples import GROUP_ROWS, open_samples
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests.samples.test_reads import RecordingStore
@@ -32,7 +37,9 @@ def planted(n=240, d=6, seed=0, dtype=np.float64):
 
 
 def fitted(X, **parameters):
-    return mmcnb.UnsupervisedRLS(N_CLUSTERS, kernel="linear", n_init=2, random_state=0, **parameters).fit(X)
+    return mmcnb.UnsupervisedRLS(
+        N_CLUSTERS, kernel="linear", n_init=2, random_state=0, **parameters
+    ).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +87,21 @@ def figures_of_clusters(explanation):
 def test_figures_of_few_rows_are_those_by_hand(kind):
     X = np.round(planted()[0])  # with ties
     model = fitted(X)
-    labels = model.labels_ if kind == "of the fit" else np.random.default_rng(1).integers(-1, 4, len(X))
+    labels = (
+        model.labels_
+        if kind == "of the fit"
+        else np.random.default_rng(1).integers(-1, 4, len(X))
+    )
     explanation = model.explain(X, labels)
     assert set(explanation.columns["cluster"]) == set(labels[labels >= 0].tolist())
     for cluster, figures in figures_of_clusters(explanation):
         expected = by_hand(X, labels == cluster)
-        pd.testing.assert_frame_equal(figures[expected.columns], expected, check_names=False, rtol=1e-9)
-    tells = np.maximum((explanation.columns["auc"] - 0.5).abs(), explanation.columns["near"] - 0.5)
+        pd.testing.assert_frame_equal(
+            figures[expected.columns], expected, check_names=False, rtol=1e-9
+        )
+    tells = np.maximum(
+        (explanation.columns["auc"] - 0.5).abs(), explanation.columns["near"] - 0.5
+    )
     for _, of_cluster in tells.groupby(explanation.columns["cluster"]):
         assert (of_cluster.diff().dropna() <= 1e-9).all()
 
@@ -122,22 +137,35 @@ def test_examples_are_central_or_at_the_edge_or_far_out():
         }
         for kind, values in badness.items():
             rows = examples[(examples["cluster"] == k) & (examples["kind"] == kind)]
-            assert rows["row"].tolist() == own[np.argsort(values, kind="stable")[:3]].tolist()
+            assert (
+                rows["row"].tolist()
+                == own[np.argsort(values, kind="stable")[:3]].tolist()
+            )
             if kind != "typical":
-                np.testing.assert_allclose(rows["score"].abs(), np.abs(np.sort(values)[:3]))
+                np.testing.assert_allclose(
+                    rows["score"].abs(), np.abs(np.sort(values)[:3])
+                )
 
 
 def test_a_sample_of_each_cluster_stands_for_all_of_its_rows():
     X, y = planted(30_000, 3)
-    y = np.where(np.arange(len(y)) < 100, 3, y)  # a small cluster, of which all rows are taken
+    y = np.where(
+        np.arange(len(y)) < 100, 3, y
+    )  # a small cluster, of which all rows are taken
     for cluster, figures in figures_of_clusters(fitted(X[:300]).explain(X, y)):
         expected = by_hand(X, y == cluster)
         exact = ["effect", "mean", "others_mean"]
-        pd.testing.assert_frame_equal(figures[exact], expected[exact], check_names=False, rtol=1e-9)
+        pd.testing.assert_frame_equal(
+            figures[exact], expected[exact], check_names=False, rtol=1e-9
+        )
         np.testing.assert_allclose(figures["auc"], expected["auc"], atol=0.01)
-        if cluster < N_CLUSTERS:  # in its own column the others are one group, in which a median is sure
+        if (
+            cluster < N_CLUSTERS
+        ):  # in its own column the others are one group, in which a median is sure
             for name in ("median", "others_median"):
-                assert figures[name][cluster] == pytest.approx(expected[name][cluster], abs=0.3)
+                assert figures[name][cluster] == pytest.approx(
+                    expected[name][cluster], abs=0.3
+                )
 
 
 def test_rows_are_drawn_from_the_whole_of_each_cluster():
@@ -148,7 +176,9 @@ def test_rows_are_drawn_from_the_whole_of_each_cluster():
     assert groups.clusters.tolist() == [-1, 2, 5]
     assert sizes.tolist() == [30, 485, 485]
     assert (np.diff(rows) > 0).all()
-    assert [np.count_nonzero(labels[rows] == k) for k in groups.clusters] == sizes.tolist()
+    assert [
+        np.count_nonzero(labels[rows] == k) for k in groups.clusters
+    ] == sizes.tolist()
     assert rows[labels[rows] == 5].max() > GROUP_ROWS
 
 
@@ -166,7 +196,9 @@ def stored(tmp_path_factory):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_rows_in_memory_and_in_a_store_have_the_same_bits_for_any_threads(n_jobs, stored):
+def test_rows_in_memory_and_in_a_store_have_the_same_bits_for_any_threads(
+    n_jobs, stored
+):
     X, model, path = stored
     expected = model.explain(X)
     with mmcnb.config(n_jobs=n_jobs):
@@ -202,7 +234,9 @@ def test_labels_may_come_from_memory_a_file_or_the_model(small, tmp_path):
     for name in ("labels.zarr", "labels.csv"):
         model.predict(X, out=tmp_path / name)
         assert_same(expected, model.explain(X, tmp_path / name))
-    assert_same(expected, model.explain(X, zarr.open_array(tmp_path / "labels.zarr", mode="r")))
+    assert_same(
+        expected, model.explain(X, zarr.open_array(tmp_path / "labels.zarr", mode="r"))
+    )
     assert_same(expected, mmcnb.load(tmp_path / "model").explain(X))
     assert_same(model.explain(X[::-1]), model.explain(X[::-1], model.labels_[::-1]))
 
@@ -214,7 +248,9 @@ def test_rows_are_read_once_beside_predict(has_labels, reads, stored, tmp_path):
     store = RecordingStore(LocalStore(path))
     samples = open_samples(zarr.open_group(store, mode="r"))
     store.gets.clear()
-    mmcnb.load(tmp_path / "model").explain(samples, model.labels_ if has_labels else None)
+    mmcnb.load(tmp_path / "model").explain(
+        samples, model.labels_ if has_labels else None
+    )
     assert max(store.gets.values()) == reads
 
 
@@ -230,7 +266,8 @@ def customers(n=300, seed=0):
         "income": np.exp(rng.normal(10 + 1.5 * y, 0.2)).round(),
         "city": cities[np.where(rng.random(n) < 0.9, y, rng.integers(0, 3, n))],
         "active": rng.random(n) < np.array([0.05, 0.5, 0.95])[y],
-        "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(400 * y + rng.integers(0, 99, n), "D"),
+        "joined": pd.Timestamp("2020-01-01")
+        + pd.to_timedelta(400 * y + rng.integers(0, 99, n), "D"),
         "nothing": rng.normal(size=n),
     }
     return pd.DataFrame(table), y
@@ -239,22 +276,41 @@ def customers(n=300, seed=0):
 @pytest.mark.parametrize("scale", [None, "auto"])
 def test_each_kind_of_column_has_its_words_and_units_whatever_the_scale(scale):
     table, y = customers()
-    model = mmcnb.MaximumMarginClustering(N_CLUSTERS, scale=scale, random_state=0).fit(table)
+    model = mmcnb.MaximumMarginClustering(N_CLUSTERS, scale=scale, random_state=0).fit(
+        table
+    )
     explanation = model.explain(table, y)
     low, middle, high = explanation.clusters["sentence"]
     assert low.startswith("Cluster 0 (33 %): ")
     median = table["income"][y == 0].median()
-    assert re.search(rf"income low \(median {float(f'{median:.3g}'):,.12g}, others [\d,]+\)", low)
-    assert re.search(r"joined late \(median 2022-0\d-\d\d, others 2020-\d\d-\d\d\)", high)
-    assert re.search(r"joined near 2021-0\d-\d\d \(half within \d+\.?\d* days, others within \d+\)", middle)
+    assert re.search(
+        rf"income low \(median {float(f'{median:.3g}'):,.12g}, others [\d,]+\)", low
+    )
+    assert re.search(
+        r"joined late \(median 2022-0\d-\d\d, others 2020-\d\d-\d\d\)", high
+    )
+    assert re.search(
+        r"joined near 2021-0\d-\d\d \(half within \d+\.?\d* days, others within \d+\)",
+        middle,
+    )
     assert "nothing" not in str(explanation)
     columns = explanation.columns
     kinds = dict(zip(columns["column"], columns["kind"], strict=True))
-    expected = {"income": "number", "nothing": "number", "city": "text", "active": "flag", "joined": "date"}
+    expected = {
+        "income": "number",
+        "nothing": "number",
+        "city": "text",
+        "active": "flag",
+        "joined": "date",
+    }
     assert kinds == expected
-    city = columns[(columns["cluster"] == 1) & (columns["category"] == "Berlin")].iloc[0]
+    city = columns[(columns["cluster"] == 1) & (columns["category"] == "Berlin")].iloc[
+        0
+    ]
     assert city["mean"] == pytest.approx((table["city"][y == 1] == "Berlin").mean())
-    assert city["others_mean"] == pytest.approx((table["city"][y != 1] == "Berlin").mean())
+    assert city["others_mean"] == pytest.approx(
+        (table["city"][y != 1] == "Berlin").mean()
+    )
 
 
 def test_flags_and_texts_are_told_as_shares():
@@ -269,7 +325,9 @@ def test_flags_and_texts_are_told_as_shares():
 
 def test_names_cannot_break_out():
     X, y = planted(d=4)
-    table = pd.DataFrame(X, columns=["<script>alert(1)</script>", "a\x1b[31m\nb", "c" * 500, "plain"])
+    table = pd.DataFrame(
+        X, columns=["<script>alert(1)</script>", "a\x1b[31m\nb", "c" * 500, "plain"]
+    )
     explanation = fitted(table).explain(table, np.array(["<b>", "two", "three"])[y])
     sentences = str(explanation)
     assert len(sentences.splitlines()) == N_CLUSTERS
@@ -284,7 +342,9 @@ def test_names_cannot_break_out():
 
 
 def sparse_table(counts, names):
-    return pd.DataFrame.sparse.from_spmatrix(sp.csr_array(counts.astype(float)), columns=names)
+    return pd.DataFrame.sparse.from_spmatrix(
+        sp.csr_array(counts.astype(float)), columns=names
+    )
 
 
 def test_words_mark_the_topics_of_sparse_counts():
@@ -296,11 +356,17 @@ def test_words_mark_the_topics_of_sparse_counts():
         counts[y == k, 3 * k + 1 : 3 * k + 4] += 4
     names = [f"word{column}" for column in range(30)]
     table = sparse_table(counts, names)
-    model = mmcnb.UnsupervisedRLS(N_CLUSTERS, kernel="linear", random_state=0).fit(table)
+    model = mmcnb.UnsupervisedRLS(N_CLUSTERS, kernel="linear", random_state=0).fit(
+        table
+    )
     explanation = model.explain(table, y)
     frequency = np.array([counts[y == k].sum(axis=0) for k in range(N_CLUSTERS)], float)
     total = frequency.sum(axis=0)
-    scores = frequency / frequency.sum(axis=1, keepdims=True) * np.log1p(total.sum() / 3 / total)
+    scores = (
+        frequency
+        / frequency.sum(axis=1, keepdims=True)
+        * np.log1p(total.sum() / 3 / total)
+    )
     for k, words in explanation.words.groupby("cluster"):
         best = np.argsort(-scores[k], kind="stable")[:10]
         assert words["word"].tolist() == [names[column] for column in best]
@@ -308,12 +374,19 @@ def test_words_mark_the_topics_of_sparse_counts():
     assert model.explain(table * -1, y).words is None
     # Three words that all rows of a cluster have are columns of a table; where each row has few of them, it
     # is a text.
-    assert re.search(r"word\d high \(median 4, others 0\)", explanation.clusters["sentence"][0])
+    assert re.search(
+        r"word\d high \(median 4, others 0\)", explanation.clusters["sentence"][0]
+    )
     thinned = sparse_table(counts * (rng.random(counts.shape) < 0.2), names)
     sentence = model.explain(thinned, y).clusters["sentence"][0]
-    assert re.fullmatch(r"Cluster 0 \(33 %\): marked by (word\d+, ){4}word\d+\.", sentence)
+    assert re.fullmatch(
+        r"Cluster 0 \(33 %\): marked by (word\d+, ){4}word\d+\.", sentence
+    )
     one_cluster = model.explain(table, np.ones(90, int))
-    assert str(one_cluster) == "Cluster 1 (100 %): there is no other cluster to set it apart from."
+    assert (
+        str(one_cluster)
+        == "Cluster 1 (100 %): there is no other cluster to set it apart from."
+    )
     assert len(one_cluster.words) == 10
 
 
@@ -329,21 +402,37 @@ def test_one_cluster_noise_and_constant_columns_are_answered(small):
     ]
     assert alone.columns.empty
     assert alone.clusters["nearest"].isna().all()
-    assert json.loads(json.dumps(alone.to_dict(), allow_nan=False))["clusters"][0]["nearest"] is None
-    assert str(model.explain(X, np.full(len(X), -1))) == "Noise (100 %): rows of no cluster."
+    assert (
+        json.loads(json.dumps(alone.to_dict(), allow_nan=False))["clusters"][0][
+            "nearest"
+        ]
+        is None
+    )
+    assert (
+        str(model.explain(X, np.full(len(X), -1)))
+        == "Noise (100 %): rows of no cluster."
+    )
     constant = model.explain(np.full_like(X, 0.1), np.arange(len(X)) % 2)
     assert (constant.columns["effect"] == 0).all()
-    assert constant.clusters["sentence"].str.endswith(": no single column sets it apart.").all()
+    assert (
+        constant.clusters["sentence"]
+        .str.endswith(": no single column sets it apart.")
+        .all()
+    )
 
 
 def test_it_is_plain_json_with_the_names_of_rows(small):
     X, _ = small
-    table = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {k}" for k in range(len(X))])
+    table = pd.DataFrame(
+        X, columns=list("abcdef"), index=[f"row {k}" for k in range(len(X))]
+    )
     explanation = fitted(table).explain(table)
     report = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert report.keys() == {"clusters", "columns", "rows", "words"}
     assert report["words"] is None
-    assert [one["sentence"] for one in report["clusters"]] == str(explanation).splitlines()
+    assert [one["sentence"] for one in report["clusters"]] == str(
+        explanation
+    ).splitlines()
     assert all(one["name"] == f"row {one['row']}" for one in report["rows"])
     assert explanation.to_frame() is explanation.clusters
 
@@ -351,9 +440,18 @@ def test_it_is_plain_json_with_the_names_of_rows(small):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(5, int), "labels has 5 values and X has 240 rows; give one label a row"),
-        (np.zeros((240, 2), int), "labels has 240 x 2 values and X has 240 rows; give one label a row"),
-        (np.full(240, 0.5), "labels has numbers such as 0.5; give whole numbers or names"),
+        (
+            np.zeros(5, int),
+            "labels has 5 values and X has 240 rows; give one label a row",
+        ),
+        (
+            np.zeros((240, 2), int),
+            "labels has 240 x 2 values and X has 240 rows; give one label a row",
+        ),
+        (
+            np.full(240, 0.5),
+            "labels has numbers such as 0.5; give whole numbers or names",
+        ),
         (np.full(240, np.nan), "labels contains NaN"),
         (np.array([0, "a"] * 120, object), "labels has numbers and names"),
         (np.full(240, 1j), "labels contains complex numbers"),
@@ -396,24 +494,34 @@ def test_labels_may_go_beyond_those_of_the_model(small):
     flags = model.explain(X, labels == 9)
     assert flags.clusters["cluster"].tolist() == [0, 1]
     assert_same(flags, model.explain(X, np.array(labels == 9, object)))
-    assert_same(model.explain(X, labels), model.explain(X, pd.Series(labels, dtype="category")))
+    assert_same(
+        model.explain(X, labels), model.explain(X, pd.Series(labels, dtype="category"))
+    )
 
 
 # -- memory ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "d"), [("UnsupervisedRLS", 6), ("CPMMC", 3000), ("MaximumMarginClustering", 3000)]
+    ("name", "d"),
+    [("UnsupervisedRLS", 6), ("CPMMC", 3000), ("MaximumMarginClustering", 3000)],
 )
 def test_the_least_limit_that_a_refusal_names_works(name, d):
-    X = np.random.default_rng(0).normal(size=(300, d)) + 9 * (np.arange(300) % 2)[:, None]
+    X = (
+        np.random.default_rng(0).normal(size=(300, d))
+        + 9 * (np.arange(300) % 2)[:, None]
+    )
     model = getattr(mmcnb, name)(random_state=0).fit_model(X)
     expected = model.explain(X).clusters
-    with pytest.raises(MemoryLimitError, match=rf"too small for 300 rows of {d:,} columns") as refused:
+    with pytest.raises(
+        MemoryLimitError, match=rf"too small for 300 rows of {d:,} columns"
+    ) as refused:
         model.set_params(memory_limit="100MiB").explain(X)
     least = re.search(r"the least that works is ([\d.]+ \w+)", str(refused.value))[1]
     clusters = model.set_params(memory_limit=least).explain(X).clusters
-    pd.testing.assert_frame_equal(clusters[["cluster", "rows"]], expected[["cluster", "rows"]])
+    pd.testing.assert_frame_equal(
+        clusters[["cluster", "rows"]], expected[["cluster", "rows"]]
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [3, 3000])
@@ -422,7 +530,10 @@ def test_more_memory_means_more_rows_and_threads_from_the_least_limit_on(n_clust
     with pytest.raises(MemoryLimitError) as refused:
         plan_explanation(shape, n_clusters, "1MiB")
     least = re.search(r"works is (.*)\.$", str(refused.value))[1]
-    plans = [plan_explanation(shape, n_clusters, limit, n_jobs=64) for limit in (least, "6GiB", "100GiB")]
+    plans = [
+        plan_explanation(shape, n_clusters, limit, n_jobs=64)
+        for limit in (least, "6GiB", "100GiB")
+    ]
     rows, threads = zip(*plans, strict=True)
     assert n_clusters <= rows[0] < rows[1] <= rows[2] == 20_000
     assert threads[0] == 1 <= threads[1] <= threads[2] == 64

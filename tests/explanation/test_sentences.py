@@ -4,13 +4,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mmcnb.explanation.sentences import percent, phrase, phrases, sentences, two_dates, two_numbers
+from mmcnb.explanation.sentences import (
+    percent,
+    phrase,
+    phrases,
+    sentences,
+    two_dates,
+    two_numbers,
+)
 from mmcnb.explanation.summary import FIGURES
 
 
 def columns_of(*rows):
     """A table of columns of cluster 0; each row has some figures."""
-    usual = dict.fromkeys(FIGURES, 0.0) | {"cluster": 0, "category": "", "kind": "number", "near": 0.5}
+    usual = dict.fromkeys(FIGURES, 0.0) | {
+        "cluster": 0,
+        "category": "",
+        "kind": "number",
+        "near": 0.5,
+    }
     return pd.DataFrame([usual | row for row in rows])
 
 
@@ -52,12 +64,25 @@ def test_high_and_low_are_those_of_the_numbers_that_are_shown():
     """Where both medians are 0, the mean may say otherwise than the ranks."""
     figures = {"column": "x", "auc": 0.7, "mean": 1.0, "others_mean": 5.0}
     assert phrase_of(**figures) == "x low (mean 1, others 5)"
-    assert phrase_of(**figures, median=2.0, others_median=1.0) == "x high (median 2, others 1)"
+    assert (
+        phrase_of(**figures, median=2.0, others_median=1.0)
+        == "x high (median 2, others 1)"
+    )
 
 
 def test_a_column_is_near_a_value_only_if_others_are_farther():
-    figures = {"column": "x", "auc": 0.5, "near": 0.9, "median": 18.0, "others_median": 17.0, "spread": 2.0}
-    assert phrase_of(**figures, others_spread=7.0) == "x near 18 (half within 2, others within 7)"
+    figures = {
+        "column": "x",
+        "auc": 0.5,
+        "near": 0.9,
+        "median": 18.0,
+        "others_median": 17.0,
+        "spread": 2.0,
+    }
+    assert (
+        phrase_of(**figures, others_spread=7.0)
+        == "x near 18 (half within 2, others within 7)"
+    )
     assert "near" not in phrase_of(**figures, others_spread=2.0)
 
 
@@ -67,7 +92,13 @@ def test_each_column_is_told_once_and_what_is_often_so_comes_first():
         columns_of(
             vote | {"category": "yes", "auc": 0.01, "mean": 0.0, "others_mean": 0.98},
             vote | {"category": "no", "auc": 0.97, "mean": 0.95, "others_mean": 0.01},
-            {"column": "member", "kind": "flag", "near": np.nan, "auc": 0.2, "others_mean": 0.6},
+            {
+                "column": "member",
+                "kind": "flag",
+                "near": np.nan,
+                "auc": 0.2,
+                "others_mean": 0.6,
+            },
             {"column": "age", "auc": 0.8, "median": 60.0, "others_median": 40.0},
             {"column": "weak", "auc": 0.6, "median": 2.0, "others_median": 1.0},
         )
@@ -77,7 +108,9 @@ def test_each_column_is_told_once_and_what_is_often_so_comes_first():
     )
 
 
-@pytest.mark.parametrize(("auc", "expected"), [(0.6, "marked by moon, orbit"), (0.99, "moon high (median 3")])
+@pytest.mark.parametrize(
+    ("auc", "expected"), [(0.6, "marked by moon, orbit"), (0.99, "moon high (median 3")]
+)
 def test_words_are_told_unless_columns_say_more(auc, expected):
     columns = columns_of({"column": "moon", "auc": auc, "median": 3.0})
     words = pd.DataFrame({"cluster": 0, "word": ["moon", "orbit"], "score": [2.0, 1.0]})

@@ -32,21 +32,31 @@ def weights():
 
 
 def test_mean_squared_distance_is_that_of_all_pairs(X, weights):
-    assert mean_squared_distance(X) == pytest.approx(euclidean_distances(X, squared=True).mean())
+    assert mean_squared_distance(X) == pytest.approx(
+        euclidean_distances(X, squared=True).mean()
+    )
     pairs = euclidean_distances(repeated(X, weights), squared=True)
     assert mean_squared_distance(X, weights) == pytest.approx(pairs.mean())
-    assert mean_squared_distance(scipy.sparse.csr_array(X)) == pytest.approx(mean_squared_distance(X))
+    assert mean_squared_distance(scipy.sparse.csr_array(X)) == pytest.approx(
+        mean_squared_distance(X)
+    )
 
 
 @pytest.mark.parametrize(
-    ("form", "unit"), [(np.asarray, 1e155), (np.asarray, 1e-155), (scipy.sparse.csr_array, 1e-158)]
+    ("form", "unit"),
+    [(np.asarray, 1e155), (np.asarray, 1e-155), (scipy.sparse.csr_array, 1e-158)],
 )
 def test_values_whose_squares_leave_the_range_are_refused(X, form, unit):
-    with pytest.raises(InputError, match=r"^the squares of the values are out of range \(column \d has "):
+    with pytest.raises(
+        InputError,
+        match=r"^the squares of the values are out of range \(column \d has ",
+    ):
         mean_squared_distance(form(unit * X))
 
 
-@pytest.mark.parametrize(("form", "unit"), [(np.asarray, 1e-30), (scipy.sparse.csr_array, 1e30)])
+@pytest.mark.parametrize(
+    ("form", "unit"), [(np.asarray, 1e-30), (scipy.sparse.csr_array, 1e30)]
+)
 def test_squares_of_float32_are_summed_in_the_range_of_float64(X, form, unit):
     found = mean_squared_distance(form((unit * X).astype(np.float32)))
     assert found / unit**2 == pytest.approx(mean_squared_distance(X), rel=1e-6)
@@ -56,8 +66,12 @@ def test_named_gammas_are_those_of_the_formulas(X):
     distances = euclidean_distances(X, squared=True)
     assert default_gamma("mean", "rbf", X) == pytest.approx(1 / (2 * distances.mean()))
     pairs = distances[np.triu_indices(len(X), 1)]
-    assert default_gamma("median", "rbf", X) == pytest.approx(1 / (2 * np.median(pairs)))
-    assert default_gamma("scale", "rbf", X) == pytest.approx(SVC(gamma="scale").fit(X, X[:, 0] > 0)._gamma)
+    assert default_gamma("median", "rbf", X) == pytest.approx(
+        1 / (2 * np.median(pairs))
+    )
+    assert default_gamma("scale", "rbf", X) == pytest.approx(
+        SVC(gamma="scale").fit(X, X[:, 0] > 0)._gamma
+    )
 
 
 @pytest.mark.parametrize("name", ["mean", "median", "scale"])
@@ -82,7 +96,9 @@ def test_candidates_are_seven_steps_of_two_around_the_mean(X, weights):
     sigmas = 1 / np.sqrt(2 * gammas * mean_squared_distance(X))
     assert sigmas[0] == pytest.approx(0.25)
     assert sigmas[-1] == pytest.approx(2.0)
-    np.testing.assert_allclose(candidate_gammas(X, weights), candidate_gammas(repeated(X, weights)))
+    np.testing.assert_allclose(
+        candidate_gammas(X, weights), candidate_gammas(repeated(X, weights))
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1])
@@ -96,7 +112,10 @@ def test_scores_are_those_of_refits_without_each_row(weighted):
     rng = np.random.default_rng(0)
     n = 25
     labelings = np.where(rng.random((3, n)) < 0.4, -1, 1)
-    embeddings = [rng.standard_normal((n, 3)) + 0.5 * labelings[0][:, None], rng.standard_normal((n, 6))]
+    embeddings = [
+        rng.standard_normal((n, 3)) + 0.5 * labelings[0][:, None],
+        rng.standard_normal((n, 6)),
+    ]
     weights = rng.random(n) + 0.5 if weighted else np.ones(n)
     shares = weights / weights.sum()
     naive = []
@@ -104,7 +123,9 @@ def test_scores_are_those_of_refits_without_each_row(weighted):
         variance = shares @ (y - shares @ y) ** 2
         naive.append(
             min(
-                shares @ reference.leave_one_out_residuals(y, z, ridge, weights) ** 2 / variance
+                shares
+                @ reference.leave_one_out_residuals(y, z, ridge, weights) ** 2
+                / variance
                 for z in embeddings
                 for ridge in (1e-3, 1e-2)
             )

@@ -20,14 +20,20 @@ def problem(n=300, d=3, seed=0):
 
 
 def estimate(X, z, **parameters):
-    return mmcnb.estimate_basis(X, z, **({"gamma": GAMMA, "random_state": 0} | parameters))
+    return mmcnb.estimate_basis(
+        X, z, **({"gamma": GAMMA, "random_state": 0} | parameters)
+    )
 
 
-@pytest.mark.parametrize(("n_basis", "form"), [(3, np.asarray), (1, scipy.sparse.csr_array)])
+@pytest.mark.parametrize(
+    ("n_basis", "form"), [(3, np.asarray), (1, scipy.sparse.csr_array)]
+)
 def test_vectors_are_those_of_the_plain_form(n_basis, form):
     X, z = problem()
     found = estimate(form(X), z, n_basis=n_basis, tol=0.0)
-    basis, beta, steps = reference.estimated_basis(X, z, GAMMA, n_basis, 0.01, np.random.RandomState(0))
+    basis, beta, steps = reference.estimated_basis(
+        X, z, GAMMA, n_basis, 0.01, np.random.RandomState(0)
+    )
     np.testing.assert_allclose(found.basis, basis, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.beta, beta, rtol=1e-5)
     assert found.n_iter == steps
@@ -47,12 +53,20 @@ def test_each_vector_leaves_a_smaller_rest_and_a_tolerance_ends_early():
 
 
 @pytest.mark.parametrize(
-    "where", [{"n_jobs": 1}, {"n_jobs": 2}, pytest.param({"engine": "local:2"}, marks=pytest.mark.slow)]
+    "where",
+    [
+        {"n_jobs": 1},
+        {"n_jobs": 2},
+        pytest.param({"engine": "local:2"}, marks=pytest.mark.slow),
+    ],
 )
 def test_stores_threads_and_clusters_give_the_same_bits(tmp_path, where):
     X, z = problem(9000)
     zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(777, 2))
-    one, other = estimate(X, z, n_basis=2), estimate(tmp_path / "rows.zarr", z, n_basis=2, **where)
+    one, other = (
+        estimate(X, z, n_basis=2),
+        estimate(tmp_path / "rows.zarr", z, n_basis=2, **where),
+    )
     np.testing.assert_array_equal(one.basis, other.basis)
     np.testing.assert_array_equal(one.beta, other.beta)
 
@@ -72,7 +86,11 @@ def test_a_call_goes_on_from_its_checkpoint(tmp_path):
 @pytest.mark.parametrize(
     ("z", "parameters", "sentence"),
     [
-        (np.ones(299), {}, r"coefficients has the shape \(299,\) for 300 rows; give one number a row"),
+        (
+            np.ones(299),
+            {},
+            r"coefficients has the shape \(299,\) for 300 rows; give one number a row",
+        ),
         (np.zeros(300), {}, "zeros alone; give finite ones"),
         (np.full(300, np.nan), {}, "not finite"),
         (np.ones(300), {"n_basis": 301}, "n_basis"),

@@ -16,14 +16,19 @@ from tests.engine.fakes import FakeSamples, OrderedSum
 KERNELS = {
     "rbf": (Kernel("rbf", 0.3), lambda X, B: reference.rbf_kernel_block(X, B, 0.3)),
     "linear": (Kernel("linear"), reference.linear_kernel_block),
-    "poly": (Kernel("poly", 0.2, 2, 0.5), lambda X, B: reference.polynomial_kernel_block(X, B, 0.2, 0.5, 2)),
+    "poly": (
+        Kernel("poly", 0.2, 2, 0.5),
+        lambda X, B: reference.polynomial_kernel_block(X, B, 0.2, 0.5, 2),
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def X():
     rng = np.random.default_rng(0)
-    return (rng.standard_normal((9001, 5)) * (rng.random((9001, 5)) < 0.6)).astype(np.float32)
+    return (rng.standard_normal((9001, 5)) * (rng.random((9001, 5)) < 0.6)).astype(
+        np.float32
+    )
 
 
 def features(X, p=7, name="rbf"):
@@ -35,8 +40,12 @@ def test_kernel_of_dense_and_csr_rows_is_the_naive_one(X, name):
     kernel, naive = KERNELS[name]
     rows, basis = X[:40].astype(np.float64), X[50:57].astype(np.float64)
     csr = open_samples(scipy.sparse.csr_array(rows)).block(0, 40)
-    np.testing.assert_allclose(kernel(rows, basis), naive(rows, basis), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(kernel(csr, basis), naive(rows, basis), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        kernel(rows, basis), naive(rows, basis), rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        kernel(csr, basis), naive(rows, basis), rtol=1e-12, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
@@ -46,17 +55,25 @@ def test_memory_scratch_and_recompute_hold_the_same_bits(X, form):
     with ThreadEngine(2) as engine:
         for store in ("memory", "scratch", "recompute"):
             kept = cache_features(source, store)
-            assert (kept.n_samples, kept.n_features, kept.dtype) == (9001, 7, np.float32)
+            assert (kept.n_samples, kept.n_features, kept.dtype) == (
+                9001,
+                7,
+                np.float32,
+            )
             totals = [engine.run(OrderedSum(), kept)[1].tobytes() for _ in range(2)]
             assert totals == [engine.run(OrderedSum(), source)[1].tobytes()] * 2
             assert kept.cached == (store != "recompute")
             for start in (0, 4096):
                 np.testing.assert_array_equal(kept.block(start, 9001), whole[start:])
-    np.testing.assert_allclose(source.gather(np.array([0, 9000])), whole[[0, 9000]], rtol=1e-6)
+    np.testing.assert_allclose(
+        source.gather(np.array([0, 9000])), whole[[0, 9000]], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("chunk_rows", "n_jobs"), [(1000, 2), (9001, 1)])
-def test_kept_features_are_computed_once_whatever_the_chunks_and_threads(X, chunk_rows, n_jobs):
+def test_kept_features_are_computed_once_whatever_the_chunks_and_threads(
+    X, chunk_rows, n_jobs
+):
     base = FakeSamples(X, chunk_rows, 10**5)
     kept = cache_features(KernelSamples(base, features(X, 64).basis_map), "memory")
     with ThreadEngine(n_jobs) as engine:
@@ -74,7 +91,8 @@ def test_scratch_that_cannot_be_written_is_one_sentence(X, monkeypatch):
     with (
         ThreadEngine(1) as engine,
         pytest.raises(
-            InputError, match=r"^the scratch file of kernel columns in .* \(No space left on device\).*\.$"
+            InputError,
+            match=r"^the scratch file of kernel columns in .* \(No space left on device\).*\.$",
         ),
     ):
         engine.run(OrderedSum(), cache_features(features(X), "scratch"))
@@ -104,9 +122,12 @@ def test_scaled_rows_and_kernel_values_that_overflow_are_refused(form):
     X = form(np.array([[0.0, 1e30], [1.0, 2.0]], np.float32))
     narrow = Scaling(np.zeros(2), np.array([1.0, 1e-30]))
     cubes = KernelSamples(
-        open_samples(X), Kernel("poly", degree=3).against(np.array([[1.0, 1e10]], np.float32))
+        open_samples(X),
+        Kernel("poly", degree=3).against(np.array([[1.0, 1e10]], np.float32)),
     )
     for rows in (ScaledSamples(open_samples(X), narrow), cubes):
         assert np.isfinite(as_matrix(rows.gather(np.array([1]))).sum())
-        with pytest.raises(InputError, match=r"^X: its sums or products overflow \(column 1 has the "):
+        with pytest.raises(
+            InputError, match=r"^X: its sums or products overflow \(column 1 has the "
+        ):
             rows.block(0, 2)

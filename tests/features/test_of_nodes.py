@@ -6,7 +6,14 @@ import scipy.sparse
 
 from mmcnb.choice.number import structure
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
-from mmcnb.features.rules import Hyperplane, Scores, Shares, SizesPass, TablePass, clusters_of
+from mmcnb.features.rules import (
+    Hyperplane,
+    Scores,
+    Shares,
+    SizesPass,
+    TablePass,
+    clusters_of,
+)
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from tests import reference_graph
@@ -31,21 +38,28 @@ def nearest(nodes, X):
     """Numbers and distances of the nearest nodes, one more than vote."""
     graph, found = nodes
     numbers, distances = reference_graph.nearest_nodes(
-        graph.axes(X), found.search.nodes, [0, graph.n_nodes], np.zeros((len(X), 1), int), N_NEIGHBORS + 1
+        graph.axes(X),
+        found.search.nodes,
+        [0, graph.n_nodes],
+        np.zeros((len(X), 1), int),
+        N_NEIGHBORS + 1,
     )
     return numbers, distances
 
 
 RULES = {
     "vote": Shares(np.array([2.0, 0.0, 1.0]), np.zeros(3)),
-    "scores": Scores(np.array([[1.0, -1.0, 0.2], [0.3, 0.5, -1.0]]), np.array([0.0, 0.5, 1.0])),
+    "scores": Scores(
+        np.array([[1.0, -1.0, 0.2], [0.3, 0.5, -1.0]]), np.array([0.0, 0.5, 1.0])
+    ),
     "hyperplane": Hyperplane(np.array([1.0, -2.0]), 0.3),
     "one": Scores(np.ones((2, 1)), np.zeros(1)),
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [*((name, np.asarray) for name in RULES), ("vote", scipy.sparse.csr_array)]
+    ("name", "form"),
+    [*((name, np.asarray) for name in RULES), ("vote", scipy.sparse.csr_array)],
 )
 def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
     _, found = nodes
@@ -56,7 +70,9 @@ def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
     assert block.shape == (40, columns.n_features) == (40, k + 2)
     numbers, distances = nearest(nodes, X)
     features = found.block(X, np.float64) if name == "vote" else X
-    np.testing.assert_allclose(np.squeeze(block[:, :-2]), np.squeeze(rule.decide(features)), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.squeeze(block[:, :-2]), np.squeeze(rule.decide(features)), rtol=1e-9
+    )
     expected = np.log(distances[:, N_NEIGHBORS - 1]) - found.offsets[numbers[:, 0]]
     np.testing.assert_allclose(block[:, -2], expected, rtol=1e-6)
     weights = reference_graph.calibrated_weights(distances[:, :N_NEIGHBORS])
@@ -89,7 +105,10 @@ def test_offsets_are_medians_the_own_one_by_the_size_of_the_cluster():
 def test_distances_are_those_in_all_columns(form):
     """Rows beyond the axes are far, whatever their place along the axes."""
     random = np.random.default_rng(0)
-    X = np.c_[10.0 * random.standard_normal((300, 50)), 0.1 * random.standard_normal((300, 10)) + 5]
+    X = np.c_[
+        10.0 * random.standard_normal((300, 50)),
+        0.1 * random.standard_normal((300, 10)) + 5,
+    ]
     far = X[:20] + np.r_[np.zeros(50), np.full(10, 40.0)]
     graph = node_graph(form(X), None, np.random.RandomState(0))
     assert graph.axes.n_axes == 50
@@ -97,9 +116,13 @@ def test_distances_are_those_in_all_columns(form):
     numbers, distances = graph.search.nearest(points, N_NEIGHBORS)
     beyond = graph.axes.beyond(form(far), points)
     exact = np.linalg.norm(far - X[graph.node_of.argsort()[numbers[:, -1]]], axis=1)
-    np.testing.assert_allclose(np.exp(log_distances(distances, beyond)), exact, rtol=0.01)
+    np.testing.assert_allclose(
+        np.exp(log_distances(distances, beyond)), exact, rtol=0.01
+    )
     within = log_distances(graph.distances, graph.beyond(form(X)))
-    np.testing.assert_allclose(np.exp(within), graph.distances[:, N_NEIGHBORS - 1], rtol=1e-3)
+    np.testing.assert_allclose(
+        np.exp(within), graph.distances[:, N_NEIGHBORS - 1], rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5])
@@ -113,20 +136,30 @@ def test_about_a_share_of_the_weight_lies_beyond_the_threshold(share):
 def test_noise_is_what_lies_above_the_threshold_in_all_columns():
     columns = np.c_[np.eye(3)[[0, 1, 2, 1]], [0.0, 0.5, 0.6, -9.0], [0, 1, 1, 0]]
     weights = np.array([5.0, 1.0, 2.0, 4.0])
-    sizes, first, _ = SizesPass(weights, NodeRule(np.zeros(3), 0.5)).block(columns, 0, 4)
+    sizes, first, _ = SizesPass(weights, NodeRule(np.zeros(3), 0.5)).block(
+        columns, 0, 4
+    )
     assert sizes.tolist() == [5.0, 5.0, 0.0]
     assert first.tolist() == [0, 1, np.iinfo(np.int64).max]
     rule = NodeRule(np.zeros(3), 0.5, layers=[("layer_2", np.array([1, 0]))])
     assert rule.label(columns).tolist() == [0, 1, -1, 1]
-    assert NodeRule(np.zeros(3), 0.5, layer=np.array([1, 0])).label(columns).tolist() == [1, 0, -1, 1]
+    assert NodeRule(np.zeros(3), 0.5, layer=np.array([1, 0])).label(
+        columns
+    ).tolist() == [1, 0, -1, 1]
     (table,) = TablePass(rule).block(columns, 0, 4)
     assert list(table) == ["cluster", "margin", "layer_2"]
-    assert [column.tolist() for column in table.values()] == [[0, 1, -1, 1], [1.0] * 4, [1, 0, -1, 1]]
+    assert [column.tolist() for column in table.values()] == [
+        [0, 1, -1, 1],
+        [1.0] * 4,
+        [1, 0, -1, 1],
+    ]
 
 
 def test_shares_in_another_order_are_the_same_columns():
     rows, order = np.random.default_rng(0).random((30, 4)), [2, 0, 3, 1]
     once = Shares(np.arange(4.0), np.zeros(4)).ordered(order)
     np.testing.assert_array_equal(once.decide(rows), rows[:, order])
-    np.testing.assert_array_equal(once.ordered(order).decide(rows), rows[:, order][:, order])
+    np.testing.assert_array_equal(
+        once.ordered(order).decide(rows), rows[:, order][:, order]
+    )
     np.testing.assert_array_equal(once.label(rows), clusters_of(rows[:, order]))

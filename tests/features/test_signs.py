@@ -21,7 +21,9 @@ def test_the_largest_entry_of_each_column_is_positive():
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_of_entries_that_tie_up_to_rounding_the_first_is_positive(rounding, sign):
     axis = sign * np.array([0.25, -2.0, 2.0 + rounding])
-    np.testing.assert_allclose(with_fixed_signs(axis[:, None])[:, 0], [-0.25, 2.0, -2.0])
+    np.testing.assert_allclose(
+        with_fixed_signs(axis[:, None])[:, 0], [-0.25, 2.0, -2.0]
+    )
 
 
 def test_a_column_of_zeros_stays():
@@ -42,8 +44,16 @@ def mirrored(n_columns):
     ("scores", "n_columns"),
     [
         (lambda rows: principal_features(rows).z[:, 0], 5),
-        (lambda rows: principal_directions(rows, 1)[:, 0], 1_001),  # the iterative solver
-        (lambda rows: rows @ leading_axes(rows, np.random.RandomState(0), n_axes=3).axes[:, 0], 5),
+        (
+            lambda rows: principal_directions(rows, 1)[:, 0],
+            1_001,
+        ),  # the iterative solver
+        (
+            lambda rows: (
+                rows @ leading_axes(rows, np.random.RandomState(0), n_axes=3).axes[:, 0]
+            ),
+            5,
+        ),
     ],
 )
 def test_rounding_of_the_rows_turns_no_axis(scores, n_columns):

@@ -10,11 +10,15 @@ from tests.reference_communities import cliques, modularity, numbered, random_gr
 
 
 def at(W, k, seed=0, loops=None):
-    return communities_at(csr_array(W), np.zeros(len(W)) if loops is None else loops, k, seed)
+    return communities_at(
+        csr_array(W), np.zeros(len(W)) if loops is None else loops, k, seed
+    )
 
 
 def by(W, resolution, loops=None):
-    return communities_by(csr_array(W), np.zeros(len(W)) if loops is None else loops, resolution)
+    return communities_by(
+        csr_array(W), np.zeros(len(W)) if loops is None else loops, resolution
+    )
 
 
 # -- at a resolution ---------------------------------------------------------------------------
@@ -26,7 +30,10 @@ def test_communities_at_a_resolution_equal_their_twin(seed):
     for resolution in (0.25, 1.0, 3.0):
         labels = by(W, resolution, loops)
         assert labels.dtype == np.int64
-        assert labels.tolist() == reference.louvain(W, loops, resolution, range(len(W))).tolist()
+        assert (
+            labels.tolist()
+            == reference.louvain(W, loops, resolution, range(len(W))).tolist()
+        )
         assert labels.tolist() == numbered(labels).tolist()
         alone = modularity(W, loops, np.arange(len(W)), resolution)
         assert modularity(W, loops, labels, resolution) >= alone - 1e-12
@@ -44,7 +51,12 @@ def test_loops_tie_a_node_to_its_own_community():
 @pytest.mark.parametrize("weight", [0.1, 1e300])
 def test_any_weights_and_resolutions_come_to_an_end(weight):
     W = weight * (np.ones((40, 40)) - np.eye(40))
-    for resolution in (1e-3, 1.0, 39 / 40, 2.0**40):  # ties but for rounding, among others
+    for resolution in (
+        1e-3,
+        1.0,
+        39 / 40,
+        2.0**40,
+    ):  # ties but for rounding, among others
         assert by(W, resolution)[0] == 0
 
 
@@ -68,13 +80,19 @@ def test_numbers_that_no_resolution_gives_come_by_linkage(k):
     expected = reference.communities_at(W, np.zeros(32), k, 0)
     assert sorted(np.bincount(labels)) == sorted(np.bincount(expected))
     assert (labels.reshape(8, 4) == labels[::4, None]).all()
-    one, other = (modularity(W, np.zeros(32), found, 1.0) for found in (labels, expected))
+    one, other = (
+        modularity(W, np.zeros(32), found, 1.0) for found in (labels, expected)
+    )
     assert one == pytest.approx(other, abs=1e-12)
 
 
 def test_a_ring_of_cliques_falls_into_arcs():
     W = cliques(12, 6)
-    assert at(W, 12).tolist() == by(W, 1.0).tolist() == np.repeat(np.arange(12), 6).tolist()
+    assert (
+        at(W, 12).tolist()
+        == by(W, 1.0).tolist()
+        == np.repeat(np.arange(12), 6).tolist()
+    )
     for k in (2, 3, 6):
         labels = at(W, k).reshape(12, 6)
         assert (labels == labels[:, :1]).all()  # whole cliques

@@ -34,7 +34,9 @@ def test_the_tree_is_the_shortest_and_in_order():
 
 
 def test_of_equal_lengths_those_of_the_first_nodes_are_taken():
-    assert spanning_tree(csr_array(1.0 - np.eye(5))).tolist() == [[0, i] for i in range(1, 5)]
+    assert spanning_tree(csr_array(1.0 - np.eye(5))).tolist() == [
+        [0, i] for i in range(1, 5)
+    ]
 
 
 def test_edges_of_no_length_and_nodes_without_a_path():
@@ -52,7 +54,9 @@ def random_tree(rng, p):
     """Each node is joined to one before it, most of them to one of the last; edges in any order."""
     earlier = [max(0, i - 1 - int(rng.exponential(3))) for i in range(1, p)]
     names = rng.permutation(p)
-    return np.column_stack([names[np.arange(1, p)], names[earlier]])[rng.permutation(p - 1)]
+    return np.column_stack([names[np.arange(1, p)], names[earlier]])[
+        rng.permutation(p - 1)
+    ]
 
 
 @pytest.mark.parametrize("kind", ["one", "whole", "any"])
@@ -61,7 +65,11 @@ def test_clusters_are_those_of_the_twin(threshold, kind):
     rng = np.random.default_rng(0)
     for p, n_trees in ((2, 1), (3, 1), (10, 1), (40, 1), (40, 1), (40, 7)):
         tree = random_tree(rng, p)[: p - n_trees]
-        draws = {"one": np.ones(p), "whole": rng.integers(1, 6, p) * 1.0, "any": rng.lognormal(0, 1, p)}
+        draws = {
+            "one": np.ones(p),
+            "whole": rng.integers(1, 6, p) * 1.0,
+            "any": rng.lognormal(0, 1, p),
+        }
         weights = draws[kind] / draws[kind].min()
         for k in {1, 2, 5, 12, p}:
             found = genie_at(tree, weights, k, threshold)
@@ -69,7 +77,9 @@ def test_clusters_are_those_of_the_twin(threshold, kind):
             if found is not None:
                 assert found.dtype == np.int64
                 expected = reference_genie.genie(tree, weights, threshold, k)
-                np.testing.assert_array_equal(found, np.unique(expected, return_inverse=True)[1])
+                np.testing.assert_array_equal(
+                    found, np.unique(expected, return_inverse=True)[1]
+                )
 
 
 def test_an_index_equal_to_the_threshold_is_not_above_it():

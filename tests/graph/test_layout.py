@@ -5,7 +5,13 @@ import pytest
 from scipy.sparse import block_diag, csr_array
 from threadpoolctl import threadpool_limits
 
-from mmcnb.graph.layout import N_EPOCHS, N_NEGATIVE, kmeans_in_layout, layout, smooth_start
+from mmcnb.graph.layout import (
+    N_EPOCHS,
+    N_NEGATIVE,
+    kmeans_in_layout,
+    layout,
+    smooth_start,
+)
 from tests import reference_layout
 
 
@@ -14,7 +20,9 @@ def planted(sizes, seed=0, bridge=0.05):
     rng, rings = np.random.default_rng(seed), []
     for size in sizes:
         chords = rng.random((size, size))
-        ring = np.roll(np.eye(size), 1, axis=1) + chords * (rng.random((size, size)) < 4 / size)
+        ring = np.roll(np.eye(size), 1, axis=1) + chords * (
+            rng.random((size, size)) < 4 / size
+        )
         rings.append(csr_array(np.triu(ring + ring.T, 1)))
     W = block_diag(rings).toarray()
     ends = np.cumsum(sizes)
@@ -33,7 +41,9 @@ def test_positions_equal_their_twin_bit_by_bit(sizes, q):
         start = smooth_start(graph, q, seed)
         weights = graph.data / graph.data.max()
         steps = N_EPOCHS, N_NEGATIVE, seed
-        expected = reference_layout.lay_out(graph.indptr, graph.indices, weights, start, *steps)
+        expected = reference_layout.lay_out(
+            graph.indptr, graph.indices, weights, start, *steps
+        )
         found = layout(graph, seed, q)
         assert found.tobytes() == expected.tobytes()
         assert found.tobytes() == layout(7.0 * graph, seed, q).tobytes()
@@ -44,7 +54,9 @@ def test_positions_equal_their_twin_bit_by_bit(sizes, q):
 def test_planted_groups_are_found(sizes):
     graph, truth = planted(sizes)
     for seed in range(3):
-        labels = kmeans_in_layout(layout(graph, seed), np.ones(len(truth)), len(sizes), seed)
+        labels = kmeans_in_layout(
+            layout(graph, seed), np.ones(len(truth)), len(sizes), seed
+        )
         assert labels.dtype == np.int64
         assert same_partition(labels, truth)
 
@@ -55,7 +67,10 @@ def test_threads_of_blas_do_not_matter():
     for threads in (1, 2):
         with threadpool_limits(threads):
             positions = layout(graph, 0)
-            found.append(positions.tobytes() + kmeans_in_layout(positions, np.ones(600), 5, 0).tobytes())
+            found.append(
+                positions.tobytes()
+                + kmeans_in_layout(positions, np.ones(600), 5, 0).tobytes()
+            )
     assert found[0] == found[1]
 
 
@@ -76,8 +91,12 @@ def test_sizes_count_in_k_means():
     for heaviest, expected in (([1, 2], [0, 0, 1, 1]), (3, [0, 0, 0, 1])):
         sizes = np.ones(4)
         sizes[heaviest] = 1e4
-        assert same_partition(kmeans_in_layout(positions, sizes, 2, 0), np.array(expected))
+        assert same_partition(
+            kmeans_in_layout(positions, sizes, 2, 0), np.array(expected)
+        )
 
 
 def test_none_where_fewer_clusters_come_out():
-    assert kmeans_in_layout(np.repeat([[0.0], [1.0]], 3, axis=0), np.ones(6), 3, 0) is None
+    assert (
+        kmeans_in_layout(np.repeat([[0.0], [1.0]], 3, axis=0), np.ones(6), 3, 0) is None
+    )

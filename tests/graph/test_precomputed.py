@@ -17,7 +17,9 @@ from tests import reference_graph
 
 
 def rows(n=200, gap=0.0, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, 3)) + gap * np.arange(n)[:, None] // (n // 2)
+    return np.random.default_rng(seed).normal(size=(n, 3)) + gap * np.arange(n)[
+        :, None
+    ] // (n // 2)
 
 
 def distances(X, count=12, **given):
@@ -29,11 +31,17 @@ def test_neighbours_are_the_nearest_of_those_given(least, most):
     """Rows may have more neighbours than others, ties, and a distance to themselves."""
     random = np.random.default_rng(1)
     counts = random.integers(least, most, 60)
-    entries = [(i, j) for i in range(60) for j in random.choice(60, counts[i], replace=False)]
+    entries = [
+        (i, j) for i in range(60) for j in random.choice(60, counts[i], replace=False)
+    ]
     row, column = np.array(entries).T
-    D = csr_array((random.integers(1, 4, row.size).astype(float), (row, column)), shape=(60, 60))
+    D = csr_array(
+        (random.integers(1, 4, row.size).astype(float), (row, column)), shape=(60, 60)
+    )
     graph = given_graph(D)
-    fewest = min(len(set(D.indices[D.indptr[i] : D.indptr[i + 1]]) - {i}) for i in range(60))
+    fewest = min(
+        len(set(D.indices[D.indptr[i] : D.indptr[i + 1]]) - {i}) for i in range(60)
+    )
     numbers, apart = reference_graph.given_neighbours(D, min(25, fewest))
     np.testing.assert_array_equal(graph.numbers, numbers)
     np.testing.assert_array_equal(graph.distances, apart)
@@ -47,8 +55,13 @@ def test_the_graph_of_all_neighbours_of_rows_is_that_of_the_rows():
     order = own.node_of
     np.testing.assert_allclose(given.sizes, own.sizes[order], rtol=1e-12)
     np.testing.assert_allclose(given.distances, own.distances[order], rtol=1e-6)
-    for part, expected in ((given.edges()[0], own.edges()[0]), (given.lengths(), own.lengths())):
-        np.testing.assert_allclose(part.toarray(), expected.toarray()[order][:, order], atol=1e-5)
+    for part, expected in (
+        (given.edges()[0], own.edges()[0]),
+        (given.lengths(), own.lengths()),
+    ):
+        np.testing.assert_allclose(
+            part.toarray(), expected.toarray()[order][:, order], atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("n_parts", [2, 40])
@@ -85,18 +98,33 @@ def test_a_vote_is_of_the_distances_to_nodes_and_survives_its_file():
     new = csr_array(np.linalg.norm(rows(50, seed=1)[:, None] - X, axis=2))
     for one in (made, again):
         assert not one.block(new, np.float64).argmax(axis=1).any()
-        assert one.block(new[:, np.arange(199, -1, -1)], np.float64).argmax(axis=1).all()
-    np.testing.assert_array_equal(made.block(new, np.float64), again.block(new, np.float64))
+        assert (
+            one.block(new[:, np.arange(199, -1, -1)], np.float64).argmax(axis=1).all()
+        )
+    np.testing.assert_array_equal(
+        made.block(new, np.float64), again.block(new, np.float64)
+    )
     assert again.search.given is None
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda D: D.toarray(), "X of shape (50, 50) is no sparse matrix of rows by rows"),
+        (
+            lambda D: D.toarray(),
+            "X of shape (50, 50) is no sparse matrix of rows by rows",
+        ),
         (lambda D: D[:40], "X of shape (40, 50) is no"),
-        (lambda D: csr_array((50, 50)), "row 0 has 0 distances to other rows, of 7 needed"),
-        (lambda D: D - coo_array(([9.0], ([4], [D[[4]].tocoo().col[0]])), shape=(50, 50)), "row 4, column"),
+        (
+            lambda D: csr_array((50, 50)),
+            "row 0 has 0 distances to other rows, of 7 needed",
+        ),
+        (
+            lambda D: (
+                D - coo_array(([9.0], ([4], [D[[4]].tocoo().col[0]])), shape=(50, 50))
+            ),
+            "row 4, column",
+        ),
     ],
 )
 def test_what_is_no_graph_is_refused(change, message):
@@ -106,7 +134,9 @@ def test_what_is_no_graph_is_refused(change, message):
 
 
 @pytest.mark.parametrize("factor", [0.0, 1e-120, 1e-8])
-def test_distances_that_are_nearly_equal_as_numbers_are_refused_with_a_remedy_that_works(factor):
+def test_distances_that_are_nearly_equal_as_numbers_are_refused_with_a_remedy_that_works(
+    factor,
+):
     D = distances(rows(50))
     with pytest.raises(InputError, match="the largest distance is"):
         given_graph(D * factor)
@@ -115,21 +145,28 @@ def test_distances_that_are_nearly_equal_as_numbers_are_refused_with_a_remedy_th
 
 def test_more_than_a_million_rows_are_refused():
     with pytest.raises(
-        InputError, match="X has 1,000,001 rows, and a graph at most 1,000,000; give the rows"
+        InputError,
+        match="X has 1,000,001 rows, and a graph at most 1,000,000; give the rows",
     ):
         given_graph(csr_array((1_000_001, 1_000_001)))
 
 
 def test_new_rows_need_distances_to_enough_nodes():
     for row in ([1.0, 0, 0, 0], [3.0, 1, -1, 2]):
-        with pytest.raises(InputError, match="rows need 3 distances to rows of the fit, none below 0"):
+        with pytest.raises(
+            InputError, match="rows need 3 distances to rows of the fit, none below 0"
+        ):
             Precomputed(4).nearest(csr_array([row]), 3)
     assert Precomputed(4).nearest(csr_array((0, 4)), 3)[0].shape == (0, 3)
 
 
 def test_a_damaged_number_of_nodes_is_refused():
     graph = given_graph(distances(rows(50)))
-    arrays = vote(graph, np.arange(50) % 2, 2, merge_tree(*graph.edges()), np.zeros(50)).arrays()
+    arrays = vote(
+        graph, np.arange(50) % 2, 2, merge_tree(*graph.edges()), np.zeros(50)
+    ).arrays()
     for shape in ([49], [50, 50], [-1]):
-        with pytest.raises(InputError, match="does not fit the other arrays of the graph"):
+        with pytest.raises(
+            InputError, match="does not fit the other arrays of the graph"
+        ):
             Vote.restore(arrays | {"graph_shape": np.array(shape)})

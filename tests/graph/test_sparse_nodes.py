@@ -33,7 +33,9 @@ def test_neighbours_and_lengths_are_those_of_dense_rows(n_rows, count):
     numbers, distances = search.nearest(axes(rows), count)
     D = np.linalg.norm(dense(rows)[:, None] - dense(nodes), axis=2)
     np.testing.assert_allclose(distances, np.sort(D, axis=1)[:, :count], atol=1e-7)
-    np.testing.assert_allclose(np.take_along_axis(D, numbers, axis=1), distances, atol=1e-7)
+    np.testing.assert_allclose(
+        np.take_along_axis(D, numbers, axis=1), distances, atol=1e-7
+    )
     assert all(len(set(row)) == count for row in numbers.tolist())
     one, other = np.repeat(np.arange(300), 300), np.tile(np.arange(300), 300)
     apart = np.linalg.norm(dense(nodes)[:, None] - dense(nodes), axis=2)
@@ -49,7 +51,11 @@ def test_of_equal_distances_the_first_node_comes_first():
 
 
 def test_equal_rows_are_one_node_whatever_their_stored_zeros():
-    X = csr_array(directions(50, 30)[np.random.default_rng(0).permutation(np.repeat(np.arange(50), 3))])
+    X = csr_array(
+        directions(50, 30)[
+            np.random.default_rng(0).permutation(np.repeat(np.arange(50), 3))
+        ]
+    )
     X.data[:: X.data.size - 1] = 0  # two rows lose a value, and store a zero
     nodes, node_of = distinct_rows(X)
     np.testing.assert_array_equal(nodes.toarray()[node_of], X.toarray())
@@ -57,7 +63,9 @@ def test_equal_rows_are_one_node_whatever_their_stored_zeros():
 
 
 def test_rows_of_stored_zeros_are_rows_without_values_in_a_column_of_their_own():
-    stored = csr_array((np.array([0.0, 2.0]), np.array([1, 0]), np.array([0, 1, 2])), shape=(2, 3))
+    stored = csr_array(
+        (np.array([0.0, 2.0]), np.array([1, 0]), np.array([0, 1, 2])), shape=(2, 3)
+    )
     for is_sparse in (True, False):
         found = AllColumns(3, is_sparse)(stored)
         found = found.toarray() if is_sparse else found
@@ -76,7 +84,10 @@ def test_a_vote_on_sparse_nodes_is_restored_and_takes_dense_rows():
     again = Vote.restore(found.arrays())
     assert again.axes.n_features == 30
     for rows in (X, X.toarray()):
-        assert again.block(rows, np.float64).tobytes() == found.block(X, np.float64).tobytes()
+        assert (
+            again.block(rows, np.float64).tobytes()
+            == found.block(X, np.float64).tobytes()
+        )
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,11 @@ def voting(X, k=3):
 
 def nearest_by_loops(graph, X, count):
     numbers, distances = reference_graph.nearest_nodes(
-        graph.axes(X), graph.search.nodes, [0, graph.n_nodes], np.zeros((len(X), 1), int), count
+        graph.axes(X),
+        graph.search.nodes,
+        [0, graph.n_nodes],
+        np.zeros((len(X), 1), int),
+        count,
     )
     return numbers, reference_graph.calibrated_weights(distances)
 
@@ -76,14 +80,22 @@ def test_a_row_of_a_heavy_node_counts_lighter_nodes_less_and_its_own_more(form):
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares[:60], expected, rtol=1e-9)
     plain = vote_of(graph_of(X), labels, 3).block(X + 0.05, np.float64)
-    np.testing.assert_allclose(shares[60:], plain, rtol=1e-6)  # these are rows of no node
+    np.testing.assert_allclose(
+        shares[60:], plain, rtol=1e-6
+    )  # these are rows of no node
 
 
 def test_all_rows_of_a_node_have_its_label():
     X = np.r_[rows_of(200), rows_of(200)]
-    for rows in (X, np.c_[X, np.random.default_rng(0).standard_normal((400, 60))], scipy.sparse.csr_array(X)):
+    for rows in (
+        X,
+        np.c_[X, np.random.default_rng(0).standard_normal((400, 60))],
+        scipy.sparse.csr_array(X),
+    ):
         graph, labels, found = voting(rows, k=30)
-        np.testing.assert_array_equal(found.block(rows, np.float64).argmax(axis=1), labels[graph.node_of])
+        np.testing.assert_array_equal(
+            found.block(rows, np.float64).argmax(axis=1), labels[graph.node_of]
+        )
 
 
 def test_a_row_is_of_a_node_that_is_far_nearer_than_the_second_one():
@@ -108,11 +120,15 @@ def groups_of(n, d, seed, spread):
     """Rows of six clusters, and their clusters."""
     random = np.random.default_rng(seed)
     y = random.integers(0, 6, n)
-    return spread * np.random.default_rng(0).standard_normal((6, d))[y] + random.standard_normal((n, d)), y
+    return spread * np.random.default_rng(0).standard_normal((6, d))[
+        y
+    ] + random.standard_normal((n, d)), y
 
 
 @pytest.mark.parametrize(("dtype", "spread"), [(np.float32, 9.0), (np.float64, 2.5)])
-def test_rows_among_deep_nodes_of_one_cluster_belong_to_it_and_others_vote(dtype, spread):
+def test_rows_among_deep_nodes_of_one_cluster_belong_to_it_and_others_vote(
+    dtype, spread
+):
     X, y = groups_of(4300, 4, 1, spread)
     graph = graph_of(X.astype(dtype))
     found = vote_of(graph, graph.of_nodes(y), 6)
@@ -124,7 +140,9 @@ def test_rows_among_deep_nodes_of_one_cluster_belong_to_it_and_others_vote(dtype
     cells = search.nodes, search.starts, search.centres
     expected = reference_graph.settled(points, *cells, found.labels, found.is_deep)
     np.testing.assert_array_equal(found.settled(points), expected)
-    shares, all_vote = (one.block(rows, np.float64) for one in (found, replace(found, is_deep=None)))
+    shares, all_vote = (
+        one.block(rows, np.float64) for one in (found, replace(found, is_deep=None))
+    )
     assert (shares[expected >= 0] == np.eye(6)[expected[expected >= 0]]).all()
     np.testing.assert_array_equal(shares[expected < 0], all_vote[expected < 0])
     assert np.mean(shares.argmax(axis=1) != all_vote.argmax(axis=1)) < 0.01
@@ -148,10 +166,14 @@ def test_rows_have_the_piece_with_the_largest_share_and_a_score_by_their_tenth_n
     random = np.random.default_rng(0)
     X = np.repeat(random.normal(size=(120, 2)), random.choice([1, 1, 12], 120), axis=0)
     _, _, made = voting(X)
-    rows = np.vstack([random.normal(size=(200, 2)), made.search.nodes[:40] + made.axes.mean])
+    rows = np.vstack(
+        [random.normal(size=(200, 2)), made.search.nodes[:40] + made.axes.mean]
+    )
     numbers, distances = made.search.nearest(made.axes(rows), made.n_neighbors + 1)
     of_node = made.tree.piece_of_node
-    shares = replace(made, labels=of_node, n_features=made.tree.n_pieces).block(rows, np.float64)
+    shares = replace(made, labels=of_node, n_features=made.tree.n_pieces).block(
+        rows, np.float64
+    )
     pieces = made.pieces(numbers[:, :-1], distances[:, :-1])
     for row, piece in enumerate(pieces):
         of_near = of_node[numbers[row, :-1]]
@@ -176,7 +198,10 @@ def test_a_vote_is_restored_from_its_arrays(n, d):
     assert ("graph_axes" in arrays) == (d > 50)
     again = Vote.restore(arrays)
     assert (again.search.n_probes < len(again.search.centres)) == (n == 4200)
-    assert again.block(X, np.float64).tobytes() == voting(X)[2].block(X, np.float64).tobytes()
+    assert (
+        again.block(X, np.float64).tobytes()
+        == voting(X)[2].block(X, np.float64).tobytes()
+    )
     for name, array in again.arrays().items():
         np.testing.assert_array_equal(array, arrays[name])
     if n == 4200:
@@ -212,5 +237,7 @@ def changed(array, place, value):
 def test_arrays_that_do_not_fit_are_refused(name, change, named):
     arrays = voting(rows_of(80, 60))[2].arrays()
     arrays[f"graph_{name}"] = change(arrays[f"graph_{name}"])
-    with pytest.raises(InputError, match=f"^graph_{named} does not fit the other arrays"):
+    with pytest.raises(
+        InputError, match=f"^graph_{named} does not fit the other arrays"
+    ):
         Vote.restore(arrays)

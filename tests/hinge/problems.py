@@ -23,24 +23,34 @@ def two_groups(n, seed=0, gap=2.0):
 def rings(n, seed=0):
     rng = np.random.default_rng(seed)
     angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(np.arange(n) % 2, 1.0, 0.4)
-    return np.c_[np.cos(angle), np.sin(angle)] * radius[:, None] + 0.05 * rng.standard_normal((n, 2))
+    return np.c_[np.cos(angle), np.sin(angle)] * radius[
+        :, None
+    ] + 0.05 * rng.standard_normal((n, 2))
 
 
 def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
     """Planes of a kind, and the kernel matrix (or inner products) of the rows they stand for."""
     samples, kernel = open_samples(X), Kernel("rbf", gamma)
     if kind == "linear":
-        return WorkingSet(TrainingSet(engine, samples, None, weights, hold_labels)), X @ X.T
+        return WorkingSet(
+            TrainingSet(engine, samples, None, weights, hold_labels)
+        ), X @ X.T
     basis = X
     if kind in ("landmarks", "sample"):
         basis = X[: max(2, len(X) // 2)]
     features = KernelSamples(samples, BasisMap(kernel, basis), np.float64)
     if kind == "exact":
-        return ExactWorkingSet(TrainingSet(engine, features, None, weights, hold_labels)), kernel(X, X)
-    normalization = normalization_of(kernel(basis, basis), 1e-13 if kind == "all rows" else 1e-7)
+        return ExactWorkingSet(
+            TrainingSet(engine, features, None, weights, hold_labels)
+        ), kernel(X, X)
+    normalization = normalization_of(
+        kernel(basis, basis), 1e-13 if kind == "all rows" else 1e-7
+    )
     z = kernel(X, basis) @ normalization
     make = SampleWorkingSet if kind == "sample" else WorkingSet
-    return make(TrainingSet(engine, features, normalization, weights, hold_labels)), z @ z.T
+    return make(
+        TrainingSet(engine, features, normalization, weights, hold_labels)
+    ), z @ z.T
 
 
 def given(y):

@@ -12,11 +12,15 @@ KINDS = ["exact", "all rows", "landmarks", "linear", "sample"]
 
 def weights_of(n, weighted):
     """Sample weights, and the share of each row."""
-    weights = np.random.default_rng(3).integers(1, 4, n).astype(float) if weighted else None
+    weights = (
+        np.random.default_rng(3).integers(1, 4, n).astype(float) if weighted else None
+    )
     return weights, np.full(n, 1 / n) if weights is None else weights / weights.sum()
 
 
-def solve(planes, y, C, eta, threshold="adaptive", balance=0.0, record=ignore, sweeps=None):
+def solve(
+    planes, y, C, eta, threshold="adaptive", balance=0.0, record=ignore, sweeps=None
+):
     form = Objective(threshold, balance, 1.0)
     return planes.cutting_plane(given(y), form, C, eta, record, SweepBudget(sweeps))
 
@@ -32,20 +36,28 @@ def solve(planes, y, C, eta, threshold="adaptive", balance=0.0, record=ignore, s
         ("fixed", 0.0, 0.1, 4.3),
     ],
 )
-def test_gap_at_exit_is_within_eta_and_the_record_holds_it(engine, kind, threshold, balance, eta, C):
+def test_gap_at_exit_is_within_eta_and_the_record_holds_it(
+    engine, kind, threshold, balance, eta, C
+):
     X, y = two_groups(60, gap=4.0)
     (planes, _), rows = make_planes(kind, engine, X), []
     solution = solve(planes, y, C, eta, threshold, balance, rows.append)
     assert solution.status == "converged"
     f, quadratic = planes.training_set.decide(solution.hyperplane), solution.quadratic
-    true = reference.hinge_objective(f, y, quadratic.norm2, quadratic.rho, C, threshold=threshold)
+    true = reference.hinge_objective(
+        f, y, quadratic.norm2, quadratic.rho, C, threshold=threshold
+    )
     assert solution.primal == pytest.approx(true, rel=1e-9, abs=1e-12)
     assert solution.objective <= solution.primal + 1e-9
     assert solution.primal - solution.objective <= C * eta * quadratic.rho + 1e-9
     assert solution.gap <= eta + 1e-6
     assert f.mean() == pytest.approx(quadratic.beta, abs=1e-9)
     last = rows[-1]
-    assert (last["C"], last["objective"], last["primal"]) == (C, solution.objective, solution.primal)
+    assert (last["C"], last["objective"], last["primal"]) == (
+        C,
+        solution.objective,
+        solution.primal,
+    )
     assert last["norm"] == pytest.approx(quadratic.norm2**0.5)
     assert last["rho"] == quadratic.rho
     assert last["changed"] == np.count_nonzero((f >= 0) != (y > 0))
@@ -58,7 +70,9 @@ def test_gap_at_exit_is_within_eta_and_the_record_holds_it(engine, kind, thresho
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("C", "weighted"), [(1.01, False), (1.7, True), (2.7, False)])
-def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(engine, kind, C, weighted):
+def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(
+    engine, kind, C, weighted
+):
     """Planes of other labels, rebuilt, lead to the same optimum as new ones."""
     n = 23
     (X, _), y = two_groups(n, gap=5.0), np.where(np.arange(n) % 2, 1, -1)
@@ -72,12 +86,17 @@ def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(en
         assert solution.objective == pytest.approx(-0.5 * norm2, rel=2e-4)
         fresh, _ = make_planes(kind, engine, X, weights=weights)
         w = solve(fresh, labels, C, 1e-6).hyperplane
-        f, expected = (one.training_set.decide(h) for one, h in ((planes, solution.hyperplane), (fresh, w)))
+        f, expected = (
+            one.training_set.decide(h)
+            for one, h in ((planes, solution.hyperplane), (fresh, w))
+        )
         np.testing.assert_allclose(f, expected, atol=1e-3 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_planes_rebuilt_under_their_labels_or_over_the_same_rows_need_no_more(engine, kind):
+def test_planes_rebuilt_under_their_labels_or_over_the_same_rows_need_no_more(
+    engine, kind
+):
     X, y = two_groups(60, gap=4.0)
     planes, _ = make_planes(kind, engine, X)
     solve(planes, y, 2.7, 1e-4)

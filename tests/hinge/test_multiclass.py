@@ -19,7 +19,9 @@ C, K, N = 6.0, 3, 90
 
 def sample(seed):
     rng = np.random.default_rng(seed)
-    return 2 * rng.standard_normal((K, 3))[np.arange(N) % K] + rng.standard_normal((N, 3))
+    return 2 * rng.standard_normal((K, 3))[np.arange(N) % K] + rng.standard_normal(
+        (N, 3)
+    )
 
 
 def config(shares="equal"):
@@ -38,11 +40,15 @@ def partitions(engine, X, partition, with_refine, weights=None):
     R = partition.smoother(kernel_matrix(X, KERNEL)) if weights is None else None
     sweeps = []
     inputs = engine, R, features, partition, np.random.RandomState(0)
-    ends = partition_sample(*inputs, refine.run_start if with_refine else None, sweeps.append)
+    ends = partition_sample(
+        *inputs, refine.run_start if with_refine else None, sweeps.append
+    )
     return ends, sweeps
 
 
-@pytest.mark.parametrize(("weighted", "shares"), [(False, "equal"), (True, [0.5, 0.3, 0.2])])
+@pytest.mark.parametrize(
+    ("weighted", "shares"), [(False, "equal"), (True, [0.5, 0.3, 0.2])]
+)
 def test_refining_never_lowers_the_best_j_and_keeps_the_sizes(weighted, shares):
     X, partition = sample(0), config(shares)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, N) if weighted else np.ones(N)

@@ -37,16 +37,27 @@ def make(engine, clusters, n, kernels=KERNELS, seed=0):
         centres = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
         X = centres[y] + 0.7 * np.random.default_rng(seed).standard_normal((n, 2))
         labels = GivenLabels(y)
-    return make_planes(engine, X, clusters, kernels), labels, y, [embedding(X, one) for one in kernels]
+    return (
+        make_planes(engine, X, clusters, kernels),
+        labels,
+        y,
+        [embedding(X, one) for one in kernels],
+    )
 
 
 def make_planes(engine, X, clusters=2, kernels=KERNELS):
     parts = [embedding(X, kernel) for kernel in kernels]
-    rows = engine, open_samples(np.hstack(parts)), tuple(np.eye(part.shape[1]) for part in parts)
+    rows = (
+        engine,
+        open_samples(np.hstack(parts)),
+        tuple(np.eye(part.shape[1]) for part in parts),
+    )
     bounds = np.ones(clusters, int), np.full(clusters, len(X))
     if clusters == 2:
         return MultipleKernelWorkingSet(TrainingSet(*rows, hold_labels=True))
-    return MultipleKernelWorkingSet(MulticlassTrainingSet(*rows, hold_labels=True, bounds=bounds))
+    return MultipleKernelWorkingSet(
+        MulticlassTrainingSet(*rows, hold_labels=True, bounds=bounds)
+    )
 
 
 def solve(planes, labels, C=3.0, eta=1e-3, form=FORM, record=ignore):
@@ -55,9 +66,17 @@ def solve(planes, labels, C=3.0, eta=1e-3, form=FORM, record=ignore):
 
 @pytest.mark.parametrize(
     ("clusters", "threshold", "kernels"),
-    [(2, "fixed", 2), (2, "adaptive", 2), (3, "fixed", 2), (3, "adaptive", 3), (3, "fixed", 1)],
+    [
+        (2, "fixed", 2),
+        (2, "adaptive", 2),
+        (3, "fixed", 2),
+        (3, "adaptive", 3),
+        (3, "fixed", 1),
+    ],
 )
-def test_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(engine, clusters, threshold, kernels):
+def test_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(
+    engine, clusters, threshold, kernels
+):
     planes, labels, y, parts = make(engine, clusters, 24, KERNELS[-kernels:])
     solution = solve(planes, labels, eta=1e-8, form=Objective(threshold, 0.0, 2.0))
     # Of two scores W = (w, -w)/2 has the margin of w and half its |w|².
@@ -67,7 +86,9 @@ def test_clusters_reach_the_objective_of_the_primal_with_a_slack_a_row(engine, c
     np.testing.assert_allclose(solution.quadratic.kernel_weights, weights, atol=1e-3)
 
 
-def test_the_loop_ends_within_its_tolerance_and_its_values_are_those_of_the_hyperplane(engine):
+def test_the_loop_ends_within_its_tolerance_and_its_values_are_those_of_the_hyperplane(
+    engine,
+):
     planes, labels, y, parts = make(engine, 2, 60)
     solution = solve(planes, labels)
     weights = solution.quadratic.kernel_weights
@@ -75,28 +96,44 @@ def test_the_loop_ends_within_its_tolerance_and_its_values_are_those_of_the_hype
     assert -1e-6 <= solution.gap <= 1e-3 + 1e-6
     assert np.linalg.norm(weights) == pytest.approx(1.0)
     assert (weights >= 0).all()
-    v = np.split(solution.hyperplane.coef, np.cumsum([part.shape[1] for part in parts])[:-1])
-    norm2 = sum(w @ w / weight for w, weight in zip(v, weights, strict=True) if weight > 0)
+    v = np.split(
+        solution.hyperplane.coef, np.cumsum([part.shape[1] for part in parts])[:-1]
+    )
+    norm2 = sum(
+        w @ w / weight for w, weight in zip(v, weights, strict=True) if weight > 0
+    )
     assert norm2 == pytest.approx(solution.quadratic.norm2, rel=1e-6)
     f = np.hstack(parts) @ solution.hyperplane.coef + solution.hyperplane.offset
-    expected = reference.hinge_objective(f, 2 * y - 1, norm2, 1.0, 3.0, threshold="fixed")
+    expected = reference.hinge_objective(
+        f, 2 * y - 1, norm2, 1.0, 3.0, threshold="fixed"
+    )
     assert solution.primal == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_objective_never_rises_over_the_rounds_at_one_C(engine, seed):
-    planes, start, rows = make_planes(engine, rings(60, seed)), coin_flip(60, np.random.RandomState(seed)), []
+    planes, start, rows = (
+        make_planes(engine, rings(60, seed)),
+        coin_flip(60, np.random.RandomState(seed)),
+        [],
+    )
     limits = CCCPLimits(20, 0, 0.05)
     continuation(planes, start, FORM, (1.3, 2.0, 3.5), 1e-3, limits, rows.append)
-    ends = {(row["C"], row["round"]): row["objective"] for row in rows}  # the last sweep of each round
+    ends = {
+        (row["C"], row["round"]): row["objective"] for row in rows
+    }  # the last sweep of each round
     followed = [(C, number) for C, number in ends if (C, number + 1) in ends]
     assert followed
     for C, number in followed:
-        assert ends[C, number + 1] <= ends[C, number] + C * 1e-3  # what the tolerance leaves
+        assert (
+            ends[C, number + 1] <= ends[C, number] + C * 1e-3
+        )  # what the tolerance leaves
 
 
 def test_a_kernel_that_cannot_divide_the_rows_has_almost_no_weight(engine):
     labels = given(np.where(np.arange(120) % 2, 1, -1))
-    weights = solve(make_planes(engine, rings(120)), labels, C=10.0, eta=0.01).quadratic.kernel_weights
+    weights = solve(
+        make_planes(engine, rings(120)), labels, C=10.0, eta=0.01
+    ).quadratic.kernel_weights
     assert weights[2] < 0.01  # no straight line parts two rings
     assert weights[:2].min() > 0.1

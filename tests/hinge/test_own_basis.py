@@ -15,9 +15,13 @@ KERNEL = Kernel("rbf", 0.2)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_hyperplane_is_a_sum_of_estimated_planes_and_new_labels_start_anew(engine, weighted):
+def test_the_hyperplane_is_a_sum_of_estimated_planes_and_new_labels_start_anew(
+    engine, weighted
+):
     X, y = two_groups(60)
-    weights = np.random.default_rng(2).integers(1, 4, 60).astype(float) if weighted else None
+    weights = (
+        np.random.default_rng(2).integers(1, 4, 60).astype(float) if weighted else None
+    )
     shares = np.full(60, 1 / 60) if weights is None else weights / weights.sum()
     planes = OwnBasisWorkingSet(engine, open_samples(X), KERNEL, weights, 0)
 
@@ -52,16 +56,23 @@ def paper(**parameters):
     return mmcnb.SparseKernelMMC(basis="paper", random_state=0, n_init=2, **parameters)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"continuation": False, "eta": 1.0}, {"threshold": "fixed"}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"continuation": False, "eta": 1.0}, {"threshold": "fixed"}]
+)
 def test_groups_are_found_and_the_objective_is_the_recomputed_one(parameters):
     X, y = blobs()
     model = paper(**parameters).fit(X)
     assert max(np.mean(model.labels_ == y), np.mean(model.labels_ != y)) > 0.98
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-    f, (basis, coef) = model.decision_function(X), (model.model_.basis, model.model_.rule.coef)
+    f, (basis, coef) = (
+        model.decision_function(X),
+        (model.model_.basis, model.model_.rule.coef),
+    )
     norm2 = coef @ Kernel("rbf", model.gamma_)(basis, basis) @ coef
     form = parameters.get("threshold", "adaptive")
-    expected = reference.hinge_objective(f, np.where(f < 0, -1, 1), norm2, model.rho_, 10.0, threshold=form)
+    expected = reference.hinge_objective(
+        f, np.where(f < 0, -1, 1), norm2, model.rho_, 10.0, threshold=form
+    )
     assert model.objective_ == pytest.approx(expected, rel=1e-4, abs=1e-6)
     assert len(basis) <= len(model.history_) + 1
 
@@ -70,14 +81,24 @@ def test_groups_are_found_and_the_objective_is_the_recomputed_one(parameters):
 def test_storages_threads_and_checkpoints_give_the_same_bits(tmp_path):
     X, _ = blobs(4200)
     short = {"init": "k-means", "continuation": False, "eta": 1.0}
-    with mmcnb.stores.create_dense_store(tmp_path / "a.zarr", 4, chunk_rows=1000) as store:
+    with mmcnb.stores.create_dense_store(
+        tmp_path / "a.zarr", 4, chunk_rows=1000
+    ) as store:
         store.append(X)
-    models = [paper(n_jobs=1, **short).fit(X), paper(n_jobs=2, **short).fit(tmp_path / "a.zarr")]
-    models += [paper(checkpoint=tmp_path / "kept", **short).fit(tmp_path / "a.zarr") for _ in range(2)]
+    models = [
+        paper(n_jobs=1, **short).fit(X),
+        paper(n_jobs=2, **short).fit(tmp_path / "a.zarr"),
+    ]
+    models += [
+        paper(checkpoint=tmp_path / "kept", **short).fit(tmp_path / "a.zarr")
+        for _ in range(2)
+    ]
     for model in models[1:]:
         np.testing.assert_array_equal(model.labels_, models[0].labels_)
         np.testing.assert_array_equal(model.model_.basis, models[0].model_.basis)
-        np.testing.assert_array_equal(model.model_.rule.coef, models[0].model_.rule.coef)
+        np.testing.assert_array_equal(
+            model.model_.rule.coef, models[0].model_.rule.coef
+        )
     assert models[-1].history_["resumed"].any()
 
 

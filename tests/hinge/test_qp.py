@@ -35,11 +35,20 @@ def solve(P, s, t, C, balance, threshold):
 
 
 @pytest.mark.parametrize(("threshold", "balance", "C", "seed"), CASES)
-def test_solution_meets_the_optimality_conditions_and_is_that_of_another_solver(threshold, balance, C, seed):
+def test_solution_meets_the_optimality_conditions_and_is_that_of_another_solver(
+    threshold, balance, C, seed
+):
     P, s, t = random_planes(seed)
     solution = solve(P, s, t, C, balance, threshold)
-    multipliers, rho, xi, beta = solution.multipliers, solution.rho, solution.xi, solution.beta
-    other, *values, solved = reference.plane_qp(P @ P.T, s, t, C, balance, threshold == "adaptive")
+    multipliers, rho, xi, beta = (
+        solution.multipliers,
+        solution.rho,
+        solution.xi,
+        solution.beta,
+    )
+    other, *values, solved = reference.plane_qp(
+        P @ P.T, s, t, C, balance, threshold == "adaptive"
+    )
     assert solved
     np.testing.assert_allclose((rho, xi, beta), values, atol=1e-5)
     w, tolerance = multipliers @ P, 1e-6
@@ -70,19 +79,25 @@ def test_solution_meets_the_optimality_conditions_and_is_that_of_another_solver(
 
 
 @pytest.mark.parametrize(("balance", "scale"), [(0.0, 1e-4), (0.1, 1e-2), (0.1, 1e3)])
-def test_scaled_features_scale_the_solution_and_a_plane_given_twice_changes_nothing(balance, scale):
+def test_scaled_features_scale_the_solution_and_a_plane_given_twice_changes_nothing(
+    balance, scale
+):
     P, s, t = random_planes(3)
     unit = solve(P, s, t, 4.3, balance, "adaptive")
     twice = [scale * np.r_[P, P[-2:]], np.r_[s, s[-2:]], np.r_[t, t[-2:]]]
     scaled = solve(*twice, 4.3, balance, "adaptive")
     for name in ("rho", "xi", "beta", "norm2"):
-        assert getattr(scaled, name) / scale**2 == pytest.approx(getattr(unit, name), rel=1e-5, abs=1e-7)
+        assert getattr(scaled, name) / scale**2 == pytest.approx(
+            getattr(unit, name), rel=1e-5, abs=1e-7
+        )
 
 
 def test_infeasible_planes_are_refused_and_planes_that_vanish_give_a_margin_of_nothing():
     # s = .3 < 1/C: no multipliers reach s'lambda = 1.
     with pytest.raises(PlaneQPError, match="no solution; lower balance or raise C"):
-        solve_planes(np.ones((1, 1)), np.array([0.3]), np.zeros(1), 2.0, 0.0, "adaptive")
+        solve_planes(
+            np.ones((1, 1)), np.array([0.3]), np.zeros(1), 2.0, 0.0, "adaptive"
+        )
     means = np.array([1.0, 0.5])
     solution = solve_planes(np.zeros((2, 2)), means, means, 2.0, 0.0, "adaptive")
     assert solution.norm2 == 0

@@ -17,16 +17,23 @@ def quantile_step(f, least, weights=None):
     """Share of the weight below the threshold of the step, of rows whose decision values are f."""
     with ThreadEngine(1) as engine:
         training_set = TrainingSet(engine, open_samples(f[:, None]), None, weights)
-        shares = np.full(len(f), 1 / len(f)) if weights is None else weights / weights.sum()
+        shares = (
+            np.full(len(f), 1 / len(f)) if weights is None else weights / weights.sum()
+        )
         statistics = SimpleNamespace(positive=shares @ (f >= 0), changed=0.0)
-        step = training_set.label_step(None, Hyperplane(np.ones(1), 0.0), statistics, least)
+        step = training_set.label_step(
+            None, Hyperplane(np.ones(1), 0.0), statistics, least
+        )
     return shares[f < step.threshold].sum(), step.threshold
 
 
 @pytest.mark.parametrize(
-    ("centre", "share", "weighted"), [(-50.0, 0.05, True), (3.5, 0.25, False), (1e6, 0.4, True)]
+    ("centre", "share", "weighted"),
+    [(-50.0, 0.05, True), (3.5, 0.25, False), (1e6, 0.4, True)],
 )
-def test_the_smaller_cluster_gets_its_least_share_and_hardly_more(centre, share, weighted):
+def test_the_smaller_cluster_gets_its_least_share_and_hardly_more(
+    centre, share, weighted
+):
     rng = np.random.default_rng(0)
     f = centre + rng.standard_normal(1000)
     weights = rng.random(1000) + 0.5 if weighted else None
@@ -46,7 +53,9 @@ def test_shares_that_suffice_leave_the_threshold_at_zero():
     counts=st.lists(st.integers(1, 60), min_size=5, max_size=5),
     least=st.sampled_from([0.05, 0.2]),
 )
-def test_ties_keep_two_clusters_and_the_least_share_where_one_can(values, counts, least):
+def test_ties_keep_two_clusters_and_the_least_share_where_one_can(
+    values, counts, least
+):
     f = np.repeat(np.array(sorted(values)) + 0.25, counts[: len(values)])
     below, _ = quantile_step(f, least)
     assert 0 < below < 1

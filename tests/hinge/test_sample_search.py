@@ -28,23 +28,35 @@ def X():
 
 
 def search(n_init=4, **settings):
-    return SearchConfig(path_to(10.0), CCCPLimits(30, 0, 0.05), 0, N, n_init=n_init, **settings)
+    return SearchConfig(
+        path_to(10.0), CCCPLimits(30, 0, 0.05), 0, N, n_init=n_init, **settings
+    )
 
 
 def candidates(engine, X, make=exact_features):
-    return [make(Kernel("rbf", gamma), engine, open_samples(X), X, None) for gamma in candidate_gammas(X)]
+    return [
+        make(Kernel("rbf", gamma), engine, open_samples(X), X, None)
+        for gamma in candidate_gammas(X)
+    ]
 
 
 def run(engine, some, config, record=ignore):
     return search_sample(
-        engine, [lambda candidate=candidate: candidate for candidate in some], config, record
+        engine,
+        [lambda candidate=candidate: candidate for candidate in some],
+        config,
+        record,
     )
 
 
-def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score_and_beat_random_labels(engine, X):
+def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score_and_beat_random_labels(
+    engine, X
+):
     rows, some = [], candidates(engine, X)
     restarts = run(engine, some, search(), rows.append)
-    assert {row["gamma"] for row in rows} == {candidate.kernel.gamma for candidate in some}
+    assert {row["gamma"] for row in rows} == {
+        candidate.kernel.gamma for candidate in some
+    }
     assert {row["start"] for row in rows} == {0, 1, 2, 3}
     assert {row["stage"] for row in rows} == {"sample"}
     clean = [restart.leave_one_out <= CLEAN_SCORE for restart in restarts]
@@ -55,7 +67,10 @@ def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score_and_beat_rand
     assert scores == sorted(scores)
     best = restarts[0]
     assert clean[0]
-    assert best.random_solution().quadratic.norm2 < 0.1 * best.state.solution.quadratic.norm2
+    assert (
+        best.random_solution().quadratic.norm2
+        < 0.1 * best.state.solution.quadratic.norm2
+    )
     assert abs(best.labels @ np.where(np.arange(N) % 2, 1, -1)) == N
 
 
@@ -71,7 +86,9 @@ def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
     # Without a partition by least squares, which has to be clearly ahead.
     config = dataclasses.replace(search(8, init="random"), sample_size=300)
     (best,) = run(engine, some, config, rows.append)
-    ends = pd.DataFrame(rows).groupby(["start", "C"])["norm"].last().unstack("C").dropna()
+    ends = (
+        pd.DataFrame(rows).groupby(["start", "C"])["norm"].last().unstack("C").dropna()
+    )
     judged = ends[2.0] * ends[10.0]
     assert len(ends) > 2
     assert best.start == judged.idxmax() != ends[10.0].idxmax()

@@ -38,7 +38,9 @@ def test_solution_is_that_of_the_weighted_kernel_and_its_weights_are_the_best(
     combined = sum(weight * one @ one.T for weight, one in zip(weights, P, strict=True))
     expected = solve_planes(combined, s, t, C, balance, threshold)
     for name in ("rho", "xi", "beta", "norm2"):
-        assert getattr(solution, name) == pytest.approx(getattr(expected, name), rel=1e-9, abs=1e-12)
+        assert getattr(solution, name) == pytest.approx(
+            getattr(expected, name), rel=1e-9, abs=1e-12
+        )
     w = [solution.multipliers @ one for one in P]
     lengths = np.array([one @ one for one in w])
     np.testing.assert_allclose(weights, lengths / np.linalg.norm(lengths), atol=1e-5)
@@ -58,7 +60,9 @@ def test_scaling_all_kernels_scales_the_adaptive_solution(scale):
 def test_a_kernel_that_is_zero_has_no_weight_and_what_cannot_be_solved_is_refused():
     P, s, t = kernel_planes(4, kernels=2)
     assert solve([P[0], 0 * P[1]], s, t, 4.3).kernel_weights.tolist() == [1.0, 0.0]
-    with pytest.raises(InputError, match=r"^the planes are zero under every kernel[^\n]*\.$"):
+    with pytest.raises(
+        InputError, match=r"^the planes are zero under every kernel[^\n]*\.$"
+    ):
         solve([0 * one for one in P], s, t, 4.3)
     with pytest.raises(PlaneQPError, match="lower balance or raise C"):
         solve(P, s, t, 0.5, 0.0, "adaptive")  # s'λ can be no larger than C

@@ -10,19 +10,25 @@ from mmcnb.samples import CSRBlock
 from tests import reference, reference_graph
 
 DTYPES = ["float32", "float64"]
-BY_ROWS = sorted(name.replace("_csr", "") for name in unchecked.__all__ if "_csr" in name)
+BY_ROWS = sorted(
+    name.replace("_csr", "") for name in unchecked.__all__ if "_csr" in name
+)
 
 
 def rows_and_basis(rows, d, p, dtype="float64", seed=0):
     rng = np.random.default_rng(seed)
-    return rng.standard_normal((rows, d)).astype(dtype), rng.standard_normal((p, d)).astype(dtype)
+    return rng.standard_normal((rows, d)).astype(dtype), rng.standard_normal(
+        (p, d)
+    ).astype(dtype)
 
 
 def sparse_rows(rows, d, dtype="float64", seed=0):
     """CSR triplet with empty rows, rows of all lengths and columns in random order."""
     rng = np.random.default_rng(seed)
     columns = [rng.permutation(d)[: rng.integers(0, d + 1)] for _ in range(rows)]
-    indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.int64)
+    indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(
+        np.int64
+    )
     indices = np.concatenate([*columns, []]).astype(np.int32)
     return rng.standard_normal(len(indices)).astype(dtype), indices, indptr
 
@@ -35,7 +41,9 @@ def routine_of(name):
 def good_arguments(name, seed=0, dtype="float64", sparse=False):
     """Arguments by name, of random sizes; the rows in CSR form on demand."""
     rng = np.random.default_rng(seed)
-    rows, d, k, p, r, planes = rng.integers([6, 2, 2, 2, 2, 2], [10, 6, 6, 6, 6, 6]).tolist()
+    rows, d, k, p, r, planes = rng.integers(
+        [6, 2, 2, 2, 2, 2], [10, 6, 6, 6, 6, 6]
+    ).tolist()
     X, B = rows_and_basis(rows, d, p, dtype, seed)
     R, P = rng.standard_normal((rows, rows)), rng.standard_normal((planes, 3))
     labels = np.r_[:k, rng.integers(k, size=rows - k)]
@@ -46,13 +54,37 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
     features = rng.standard_normal((even, 3))
     first = np.zeros((1, 3 * d + 3))  # a state without cutting planes
     first[0, d + 1] = np.inf
-    counts = ("rounds", "most", "sweeps", "n_offspring", "generations", "patience", "seed", "limit", "degree")
+    counts = (
+        "rounds",
+        "most",
+        "sweeps",
+        "n_offspring",
+        "generations",
+        "patience",
+        "seed",
+        "limit",
+        "degree",
+    )
     numbers = dict(zip(counts, rng.integers(2, 6, len(counts)).tolist(), strict=True))
     names = ("gamma", "coef0", "offset", "rho", "eta", "norm2", "amplitude", "decay")
     numbers |= dict(zip(names, (rng.random(len(names)) + 0.1).tolist(), strict=True))
     every = numbers | {
-        **{"F": X, "X": X, "B": B, "nodes": B, "centres": B, "R": R @ R.T, "labels": labels},
-        **{"y": signs, "weights": weights, "shares": shares, "adaptive": flag, "matrix": flag},
+        **{
+            "F": X,
+            "X": X,
+            "B": B,
+            "nodes": B,
+            "centres": B,
+            "R": R @ R.T,
+            "labels": labels,
+        },
+        **{
+            "y": signs,
+            "weights": weights,
+            "shares": shares,
+            "adaptive": flag,
+            "matrix": flag,
+        },
         **{"by_mean": flag, "n_clusters": k, "C": 2.0, "balance": 0.1, "gram": P @ P.T},
         "coef": rng.standard_normal(d),
         "coefs": rng.standard_normal((d, planes)),
@@ -61,7 +93,9 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         "s": np.r_[1, rng.random(planes - 1)],
         "t": rng.standard_normal(planes) / 4,
         "M": features @ features.T / 10 if flag else features,
-        "population": np.array([rng.permutation(np.tile([-1, 1], even // 2)) for _ in range(r)], np.int8),
+        "population": np.array(
+            [rng.permutation(np.tile([-1, 1], even // 2)) for _ in range(r)], np.int8
+        ),
         "proportions": rng.random(k),
         "low": np.ones(k, np.int64),
         "high": np.full(k, -(-rows // k)),
@@ -76,14 +110,22 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         "distances": np.sort(rng.random((rows, r)), axis=1),
         "mean": shares @ X.astype(float),
         "inverse": np.eye(d) + np.ones((d, d)),
-        **{"planes": first, "members": np.zeros((1, rows), np.int8), "signs": np.zeros(rows, np.int8)},
+        **{
+            "planes": first,
+            "members": np.zeros((1, rows), np.int8),
+            "signs": np.zeros(rows, np.int8),
+        },
         "most_planes": 1000,
         "idle": rng.integers(0, 4, planes),
         "multipliers": rng.choice([0.0, 1e-12, 0.5], planes),
-        "lowers": (1 - 2 * flag) * np.r_[rng.random(3), np.ones(26 + r)],  # around the 30 that are compared
+        "lowers": (1 - 2 * flag)
+        * np.r_[rng.random(3), np.ones(26 + r)],  # around the 30 that are compared
     }
     own = {
-        "cluster_scores": {"coef": rng.standard_normal((k, d)), "offset": rng.standard_normal(k)},
+        "cluster_scores": {
+            "coef": rng.standard_normal((k, d)),
+            "offset": rng.standard_normal(k),
+        },
         "nearest_centres_into": {"numbers": np.zeros(rows, np.int64)},
         "node_shares_into": {
             "weights": rng.random((rows, r)) + 0.1,
@@ -111,22 +153,34 @@ def written(name):
 
 
 # What each routine writes or returns, from arguments in their order, with dense rows.
-TWINS = {name: getattr(reference, name) for name in unchecked.__all__ if hasattr(reference, name)} | {
+TWINS = {
+    name: getattr(reference, name)
+    for name in unchecked.__all__
+    if hasattr(reference, name)
+} | {
     "calibrated_weights": reference_graph.calibrated_weights,
     "column_tiles": lambda B: reference.column_tiles(B).astype(np.float32),
     "count_idle": lambda *a: reference.count_idle(*a)[::-1],
-    "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(M if matrix else M @ M.T, *a),
-    "nearest_centres_into": lambda X, centres, halves, numbers: reference_graph.nearest_centres(X, centres),
+    "evolve_labels": lambda M, matrix, *a: reference.evolve_labels(
+        M if matrix else M @ M.T, *a
+    ),
+    "nearest_centres_into": lambda X, centres, halves, numbers: (
+        reference_graph.nearest_centres(X, centres)
+    ),
     "nearest_nodes_into": lambda X, nodes, halves, starts, probes, numbers, distances: (
         reference_graph.nearest_nodes(X, nodes, starts, probes, numbers.shape[1])
     ),
     "node_shares_into": lambda *a: reference_graph.node_shares(*a[:3], a[3].shape[1]),
-    "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(*a[:-1]),
+    "polynomial_kernel_block_into": lambda *a: reference.polynomial_kernel_block(
+        *a[:-1]
+    ),
     "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
     "sample_subproblem": lambda F, y, shares, mean, inverse, planes, members, signs, C, *_: (
         reference.n_slack_norm2(F.astype(float) @ inverse @ F.T, y, C, shares)
     ),
-    "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(scores, low, high),
+    "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(
+        scores, low, high
+    ),
     "steepest_moves": lambda *a: reference.steepest(
         *a[:-1], reference.mean_objective if a[-1] else reference.sum_objective
     ),

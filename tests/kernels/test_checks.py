@@ -29,7 +29,9 @@ CSR_TYPES = {
 def types_of(name):
     """The type of each argument, as the docstring has it."""
     entries = FunctionDoc(getattr(kernels, name))["Parameters"]
-    return {argument: entry.type for entry in entries for argument in entry.name.split(", ")}
+    return {
+        argument: entry.type for entry in entries for argument in entry.name.split(", ")
+    }
 
 
 def sizes_of(text):
@@ -39,7 +41,10 @@ def sizes_of(text):
 
 
 def copied(given):
-    return {key: value.copy() if isinstance(value, np.ndarray) else value for key, value in given.items()}
+    return {
+        key: value.copy() if isinstance(value, np.ndarray) else value
+        for key, value in given.items()
+    }
 
 
 def call(routine, given):
@@ -74,7 +79,11 @@ def wrong_arrays(text, value, others):
     if "overwritten" in text:
         yield locked(value)
     if "rising" in text:
-        yield from (with_first(value, -1), value + 10**6, value[::-1] + np.arange(len(value))[::-1])
+        yield from (
+            with_first(value, -1),
+            value + 10**6,
+            value[::-1] + np.arange(len(value))[::-1],
+        )
     elif "-1 or +1" in text:
         yield with_first(value, 0)
     elif least := re.search(r"(?:in \[|at least )(\S+?)(?:,|$)", text):
@@ -97,15 +106,29 @@ def wrong_values(text):
 
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_each_argument_that_does_not_fit_its_docstring_is_named(name):
-    routine, given, types = getattr(kernels, name), good_arguments(name, seed=4), types_of(name)
+    routine, given, types = (
+        getattr(kernels, name),
+        good_arguments(name, seed=4),
+        types_of(name),
+    )
     assert list(types) == list(inspect.signature(routine).parameters)
     assert [entry.type for entry in FunctionDoc(routine)["Raises"]] == ["InputError"]
-    assert [key for key, text in types.items() if "overwritten" in text] == written(name)
+    assert [key for key, text in types.items() if "overwritten" in text] == written(
+        name
+    )
     for argument, text in types.items():
-        others = {size for key in types if key != argument for size in sizes_of(types[key])}
+        others = {
+            size for key in types if key != argument for size in sizes_of(types[key])
+        }
         is_array = isinstance(given[argument], np.ndarray)
-        for value in wrong_arrays(text, given[argument], others) if is_array else wrong_values(text):
-            with pytest.raises(mmcnb.InputError, match=rf"(?s)\b{argument}\b.*\.$") as raised:
+        for value in (
+            wrong_arrays(text, given[argument], others)
+            if is_array
+            else wrong_values(text)
+        ):
+            with pytest.raises(
+                mmcnb.InputError, match=rf"(?s)\b{argument}\b.*\.$"
+            ) as raised:
                 routine(**copied(given) | {argument: value})
             assert len(str(raised.value).split()) <= 30
 
@@ -115,30 +138,54 @@ def test_each_array_of_csr_rows_that_does_not_fit_is_named(name):
     given = good_arguments(name, seed=4, sparse=True)
     first, block = next(iter(given.items()))
     for part, text in CSR_TYPES.items():
-        others = {size for key in CSR_TYPES if key != part for size in sizes_of(CSR_TYPES[key])}
+        others = {
+            size
+            for key in CSR_TYPES
+            if key != part
+            for size in sizes_of(CSR_TYPES[key])
+        }
         for value in wrong_arrays(text, getattr(block, part), others):
             with pytest.raises(mmcnb.InputError, match=part):
-                getattr(kernels, name)(**given | {first: block._replace(**{part: value})})
+                getattr(kernels, name)(
+                    **given | {first: block._replace(**{part: value})}
+                )
 
 
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_a_number_may_be_the_least_that_is_asked_for(name):
     for argument, text in types_of(name).items():
         least = re.search(r"^(?:float|int), at least (\d)", text)
-        if least and argument not in ("limit", "n_clusters"):  # which the labels must keep
+        if least and argument not in (
+            "limit",
+            "n_clusters",
+        ):  # which the labels must keep
             given = good_arguments(name) | {argument: int(least[1])}
             checked = call(getattr(kernels, name), copied(given))
-            plain = copied(given) | {argument: float(least[1]) if "float" in text else int(least[1])}
-            for one, other in zip(checked, call(getattr(unchecked, name), plain), strict=True):
+            plain = copied(given) | {
+                argument: float(least[1]) if "float" in text else int(least[1])
+            }
+            for one, other in zip(
+                checked, call(getattr(unchecked, name), plain), strict=True
+            ):
                 np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_arrays_of_nothing_are_refused_or_give_no_rows(name):
     routine, given, types = getattr(kernels, name), good_arguments(name), types_of(name)
-    empty = {key: value[:0] if isinstance(value, np.ndarray) else value for key, value in given.items()}
+    empty = {
+        key: value[:0] if isinstance(value, np.ndarray) else value
+        for key, value in given.items()
+    }
     if all(sizes_of(text)[0] == "rows" for text in types.values() if sizes_of(text)):
-        assert sum(np.sum(value) for value in call(routine, empty) if isinstance(value, np.ndarray)) == 0
+        assert (
+            sum(
+                np.sum(value)
+                for value in call(routine, empty)
+                if isinstance(value, np.ndarray)
+            )
+            == 0
+        )
     else:
         with pytest.raises(mmcnb.InputError):
             routine(**empty)
@@ -148,18 +195,43 @@ def test_sentences_say_what_is_there_and_what_is_needed():
     X, B, out = np.zeros((100, 5)), np.zeros((7, 3)), np.empty((100, 100))
     sentences = {
         "B of shape (p, d) has 3 columns; give 5, as d=5 in X.": (X, B, 0.5, out),
-        "out of shape (rows, p) has 9 rows; give 100, as rows=100 in X.": (X, X[:7], 0.5, out[:9, :7].copy()),
+        "out of shape (rows, p) has 9 rows; give 100, as rows=100 in X.": (
+            X,
+            X[:7],
+            0.5,
+            out[:9, :7].copy(),
+        ),
         "B of shape (p, d) has 0 rows; give at least 1.": (X, X[:0], 0.5, out),
-        "gamma=nan is out of range; give a finite number of at least 0.": (X, X, math.nan, out),
+        "gamma=nan is out of range; give a finite number of at least 0.": (
+            X,
+            X,
+            math.nan,
+            out,
+        ),
         "X is of dtype int64 and not float32 or float64; give X.astype(np.float64).": (
             X.astype(int),
             B,
             1,
             out,
         ),
-        "X is of type list; give a NumPy array of shape (rows, d).": ([[1.0]], B, 1, out),
-        'X is not an aligned array in C order; give np.require(X, requirements="CA").': (X.T, B, 1, out),
-        "out is not an aligned array in C order; give one made by np.empty.": (X, X, 1, out.T),
+        "X is of type list; give a NumPy array of shape (rows, d).": (
+            [[1.0]],
+            B,
+            1,
+            out,
+        ),
+        'X is not an aligned array in C order; give np.require(X, requirements="CA").': (
+            X.T,
+            B,
+            1,
+            out,
+        ),
+        "out is not an aligned array in C order; give one made by np.empty.": (
+            X,
+            X,
+            1,
+            out.T,
+        ),
     }
     for sentence, arguments in sentences.items():
         with pytest.raises(mmcnb.InputError) as raised:
@@ -169,18 +241,32 @@ def test_sentences_say_what_is_there_and_what_is_needed():
 
 def test_columns_out_of_range_are_refused_where_rows_are_read_and_nowhere_else():
     block = CSRBlock(np.ones(4), np.array([9, 0, 2, 1]), np.array([1, 2, 3]), 3)
-    np.testing.assert_array_equal(kernels.decision_values(block, np.arange(3.0), 0), [0, 2])
-    with pytest.raises(mmcnb.InputError, match=r"^indices\[2\] is 2; give values in \[0, p\), with p=2\.$"):
+    np.testing.assert_array_equal(
+        kernels.decision_values(block, np.arange(3.0), 0), [0, 2]
+    )
+    with pytest.raises(
+        mmcnb.InputError,
+        match=r"^indices\[2\] is 2; give values in \[0, p\), with p=2\.$",
+    ):
         kernels.decision_values(block._replace(n_features=2), np.arange(2.0), 0)
-    with pytest.raises(mmcnb.InputError, match=r"^indptr goes from 1 to 5; .* to at most stored=4\.$"):
-        kernels.decision_values(block._replace(indptr=np.array([1, 2, 5])), np.arange(3.0), 0)
-    with pytest.raises(mmcnb.InputError, match=r"^coef of shape \(p,\) has 2 values; give 3, as p=3 in F\.$"):
+    with pytest.raises(
+        mmcnb.InputError, match=r"^indptr goes from 1 to 5; .* to at most stored=4\.$"
+    ):
+        kernels.decision_values(
+            block._replace(indptr=np.array([1, 2, 5])), np.arange(3.0), 0
+        )
+    with pytest.raises(
+        mmcnb.InputError,
+        match=r"^coef of shape \(p,\) has 2 values; give 3, as p=3 in F\.$",
+    ):
         kernels.decision_values(block, np.arange(2.0), 0)
 
 
 def test_rows_may_be_a_sparse_array_of_scipys():
     rows = scipy.sparse.random_array((6, 4), density=0.5, format="csr", rng=0)
-    np.testing.assert_allclose(kernels.decision_values(rows, np.arange(4.0), 1), rows @ np.arange(4.0) + 1)
+    np.testing.assert_allclose(
+        kernels.decision_values(rows, np.arange(4.0), 1), rows @ np.arange(4.0) + 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,8 +277,16 @@ def test_rows_may_be_a_sparse_array_of_scipys():
             r"^M has 2 columns; .* 4\.$",
             (np.ones((4, 2)), True, np.ones((1, 4), np.int8), 9, 1, 1, 1, 0),
         ),
-        ("evolve_labels", "^limit=2 is below 3", (np.eye(3), True, np.ones((1, 3), np.int8), 2, 1, 1, 1, 0)),
-        ("size_multipliers", "^low adds up to", (np.eye(4), NINES, NINES, np.ones(4), np.zeros(4))),
+        (
+            "evolve_labels",
+            "^limit=2 is below 3",
+            (np.eye(3), True, np.ones((1, 3), np.int8), 2, 1, 1, 1, 0),
+        ),
+        (
+            "size_multipliers",
+            "^low adds up to",
+            (np.eye(4), NINES, NINES, np.ones(4), np.zeros(4)),
+        ),
         (
             "size_multipliers",
             "^low adds up to",

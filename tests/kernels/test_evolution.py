@@ -12,16 +12,23 @@ def make_forms(n):
     """R as a matrix, and as features whose product it is."""
     R = make_smoother(n)
     values, vectors = np.linalg.eigh(R)
-    return [(R, True), (np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0))), False)]
+    return [
+        (R, True),
+        (np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0))), False),
+    ]
 
 
 def make_population(mu, n):
     rng = np.random.default_rng(0)
-    return np.array([rng.permutation(np.where(np.arange(n) % 2, 1, -1)) for _ in range(mu)], np.int8)
+    return np.array(
+        [rng.permutation(np.where(np.arange(n) % 2, 1, -1)) for _ in range(mu)], np.int8
+    )
 
 
 @pytest.mark.parametrize("form", [0, 1])
-@pytest.mark.parametrize(("n", "mu", "nu", "limit"), [(4, 1, 1, 0), (14, 3, 2, 2), (14, 2, 5, 14)])
+@pytest.mark.parametrize(
+    ("n", "mu", "nu", "limit"), [(4, 1, 1, 0), (14, 3, 2, 2), (14, 2, 5, 14)]
+)
 def test_evolution_equals_the_plain_form(form, n, mu, nu, limit):
     start = make_population(mu, n)
     found = kernels.evolve_labels(*make_forms(n)[form], start, limit, nu, 60, 25, 7)
@@ -33,7 +40,9 @@ def test_evolution_equals_the_plain_form(form, n, mu, nu, limit):
 
 @pytest.mark.parametrize("form", [0, 1])
 @pytest.mark.parametrize("limit", [0, 6])
-def test_thousands_of_generations_keep_the_balance_and_a_true_fitness_that_never_falls_back(form, limit):
+def test_thousands_of_generations_keep_the_balance_and_a_true_fitness_that_never_falls_back(
+    form, limit
+):
     M, matrix = make_forms(100)[form]
     population, fitness, best = kernels.evolve_labels(
         M, matrix, make_population(4, 100), limit, 4, 5000, 5000, 3
@@ -48,9 +57,13 @@ def test_thousands_of_generations_keep_the_balance_and_a_true_fitness_that_never
 
 
 def test_patience_ends_an_evolution_that_is_no_better_but_beyond_the_tenth_digit():
-    _, _, best = kernels.evolve_labels(make_smoother(12), True, make_population(1, 12), 0, 1, 10_000, 200, 0)
+    _, _, best = kernels.evolve_labels(
+        make_smoother(12), True, make_population(1, 12), 0, 1, 10_000, 200, 0
+    )
     assert best.shape[0] < 10_000
     start = make_population(3, 40)
-    population, _, best = kernels.evolve_labels(1e-12 * make_smoother(40), True, start, 6, 5, 500, 30, 1)
+    population, _, best = kernels.evolve_labels(
+        1e-12 * make_smoother(40), True, start, 6, 5, 500, 30, 1
+    )
     np.testing.assert_array_equal(population, start)
     assert best.shape == (30,)

@@ -6,7 +6,10 @@ import pytest
 from mmcnb import kernels
 from tests import reference
 
-OBJECTIVES = {True: reference.mean_objective, False: reference.sum_objective}  # by mean, or as published
+OBJECTIVES = {
+    True: reference.mean_objective,
+    False: reference.sum_objective,
+}  # by mean, or as published
 
 
 def make_smoother(m, seed=0):
@@ -51,20 +54,31 @@ def test_steepest_and_stochastic_moves_equal_the_plain_form(bounds):
         R, order = make_smoother(14, seed), np.random.default_rng(seed).permutation(14)
         for by_mean, objective in OBJECTIVES.items():
             found, moves = kernels.steepest_moves(R, labels, low, high, 50, by_mean)
-            expected, expected_moves = reference.steepest(R, labels, low, high, 50, objective)
+            expected, expected_moves = reference.steepest(
+                R, labels, low, high, 50, objective
+            )
             np.testing.assert_array_equal(found, expected)
             assert moves == expected_moves > 0
         found, moves = kernels.stochastic_moves(R, labels, low, high, order, 50)
-        expected, expected_moves = reference.stochastic_moves(R, labels, low, high, order, 50)
+        expected, expected_moves = reference.stochastic_moves(
+            R, labels, low, high, order, 50
+        )
         np.testing.assert_array_equal(found, expected)
         assert moves == expected_moves
 
 
-@pytest.mark.parametrize("m", [64, 65, 200])  # around the rows that are compared at once
+@pytest.mark.parametrize(
+    "m", [64, 65, 200]
+)  # around the rows that are compared at once
 def test_of_equal_gains_the_first_row_moves(m):
-    R, labels = np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy(), np.arange(m) % 2
+    R, labels = (
+        np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy(),
+        np.arange(m) % 2,
+    )
     for by_mean in OBJECTIVES:
-        found, moves = kernels.steepest_moves(R, labels, np.ones(2, int), np.full(2, m), 1, by_mean)
+        found, moves = kernels.steepest_moves(
+            R, labels, np.ones(2, int), np.full(2, m), 1, by_mean
+        )
         assert moves == 1
         assert np.flatnonzero(found != labels)[0] == 0
 
@@ -72,7 +86,11 @@ def test_of_equal_gains_the_first_row_moves(m):
 @pytest.mark.parametrize("by_mean", OBJECTIVES)
 def test_steps_of_one_move_raise_the_objective_and_end_where_all_at_once_do(by_mean):
     """Sums kept through many moves lead where fresh ones lead."""
-    R, step, bounds = make_smoother(120), make_labels(120), (np.ones(3, int), np.full(3, 1000))
+    R, step, bounds = (
+        make_smoother(120),
+        make_labels(120),
+        (np.ones(3, int), np.full(3, 1000)),
+    )
     at_once, moves = kernels.steepest_moves(R, step, *bounds, 10_000, by_mean)
     values = [OBJECTIVES[by_mean](R, step, 3)]
     for _ in range(moves):

@@ -20,9 +20,13 @@ SHAPES = [
 ROWS = {
     "random": lambda rng, shape: rng.standard_normal(shape),
     "a grid": lambda rng, shape: rng.integers(0, 3, shape),
-    "two places": lambda rng, shape: np.repeat(rng.integers(0, 2, (shape[0], 1)), shape[1], axis=1),
+    "two places": lambda rng, shape: np.repeat(
+        rng.integers(0, 2, (shape[0], 1)), shape[1], axis=1
+    ),
     "far from the origin": lambda rng, shape: 100 + rng.random(shape),
-    "groups far apart": lambda rng, shape: rng.integers(-9, 9, shape) + 2.0**16 * rng.integers(0, 2, shape),
+    "groups far apart": lambda rng, shape: (
+        rng.integers(-9, 9, shape) + 2.0**16 * rng.integers(0, 2, shape)
+    ),
     "huge": lambda rng, shape: 1e17 * rng.standard_normal(shape),
     "tiny": lambda rng, shape: 1e-17 * rng.standard_normal(shape),
     "of squares beyond float32": lambda rng, shape: 1e25 * rng.standard_normal(shape),
@@ -42,7 +46,9 @@ def nearest(X, nodes, count, starts=None, probes=None):
 
 def nearest_centres(X, centres):
     numbers = np.full(len(X), 99)
-    kernels.nearest_centres_into(X, centres, (centres.astype(float) ** 2).sum(axis=1) / 2, numbers)
+    kernels.nearest_centres_into(
+        X, centres, (centres.astype(float) ** 2).sum(axis=1) / 2, numbers
+    )
     return numbers
 
 
@@ -53,13 +59,17 @@ def test_nearest_nodes_and_centres_equal_the_plain_loop(dtype, kind):
     for rows, d, p, cells, n_probes, count in SHAPES:
         X, nodes = (ROWS[kind](rng, (size, d)).astype(dtype) for size in (rows, p))
         starts = np.r_[0, np.sort(rng.permutation(np.arange(1, p))[: cells - 1]), p]
-        probes = rng.permuted(np.tile(np.arange(cells), (rows, 1)), axis=1)[:, :n_probes].copy()
+        probes = rng.permuted(np.tile(np.arange(cells), (rows, 1)), axis=1)[
+            :, :n_probes
+        ].copy()
         probes[3::9] = -1  # no cell
         numbers, distances = nearest(X, nodes, count, starts, probes)
         expected = reference_graph.nearest_nodes(X, nodes, starts, probes, count)
         np.testing.assert_array_equal(numbers, expected[0])
         np.testing.assert_allclose(distances, expected[1], rtol=1e-14)
-        np.testing.assert_array_equal(nearest_centres(X, nodes), reference_graph.nearest_centres(X, nodes))
+        np.testing.assert_array_equal(
+            nearest_centres(X, nodes), reference_graph.nearest_centres(X, nodes)
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -81,7 +91,9 @@ def test_a_row_or_node_that_is_not_finite_or_too_far_harms_no_other(dtype, value
     kept = np.delete(np.arange(60), [3, 40])
     for far in (value, 1e30):
         nodes[[3, 40], 1] = far
-        np.testing.assert_array_equal(nearest(X, nodes, 4)[0], kept[nearest(X, nodes[kept], 4)[0]])
+        np.testing.assert_array_equal(
+            nearest(X, nodes, 4)[0], kept[nearest(X, nodes[kept], 4)[0]]
+        )
 
 
 def test_rows_find_the_same_nodes_however_they_are_cut():
@@ -95,7 +107,9 @@ def test_rows_find_the_same_nodes_however_they_are_cut():
 
 DISTANCES = {
     "random": lambda rng, r: np.sort(rng.random((30, r)) + 0.1, axis=1),
-    "a node at its own place": lambda rng, r: np.sort(np.c_[np.zeros(9), rng.random((9, r - 1))], axis=1),
+    "a node at its own place": lambda rng, r: np.sort(
+        np.c_[np.zeros(9), rng.random((9, r - 1))], axis=1
+    ),
     "equal distances": lambda rng, r: np.repeat(rng.random((9, 1)) + 1, r, axis=1),
     "duplicates": lambda rng, r: np.zeros((3, r)),
     "one far": lambda rng, r: np.c_[np.ones((3, r - 1)), np.full(3, 1e9)],
@@ -112,14 +126,18 @@ def test_weights_equal_the_plain_bisection_and_keep_their_bounds(kind):
             assert ((weights >= 2.0**-20) & (weights <= 1)).all()
             assert (weights[:, 0] == 1).all()
             assert (np.diff(weights, axis=1) <= 0).all()  # the nearer weighs more
-            np.testing.assert_allclose(weights, reference_graph.calibrated_weights(distances), atol=2.0**-19)
+            np.testing.assert_allclose(
+                weights, reference_graph.calibrated_weights(distances), atol=2.0**-19
+            )
     if kind == "random":
         np.testing.assert_allclose(weights.sum(axis=1), np.log2(50), rtol=1e-4)
 
 
 def test_weights_of_distances_at_the_ends_of_float64_and_of_none_keep_their_bounds():
     for value in (5e-324, 1e-310, 1e308):
-        distances = np.array([[value, value, value], [0.0, 0.0, value], [0.0, value / 2, value]])
+        distances = np.array(
+            [[value, value, value], [0.0, 0.0, value], [0.0, value / 2, value]]
+        )
         weights = kernels.calibrated_weights(distances)
         assert ((weights >= 2.0**-20) & (weights <= 1)).all()
     for value in (np.nan, np.inf):
@@ -132,7 +150,11 @@ def test_weights_of_distances_at_the_ends_of_float64_and_of_none_keep_their_boun
 
 
 def test_rows_of_one_cluster_are_wholly_of_it_and_shares_of_no_weight_are_nan():
-    numbers, weights, out = np.array([[0, 2], [1, 3], [0, 1]]), np.full((3, 2), 0.3), np.empty((3, 2))
+    numbers, weights, out = (
+        np.array([[0, 2], [1, 3], [0, 1]]),
+        np.full((3, 2), 0.3),
+        np.empty((3, 2)),
+    )
     weights[2] = 0
     kernels.node_shares_into(numbers, weights, np.arange(4) % 2, out)
     np.testing.assert_array_equal(out, [[1, 0], [0, 1], [np.nan, np.nan]])

@@ -25,18 +25,29 @@ def sample(seed=0, weighted=False, dtype=np.float64):
     labels = np.where(rng.random(n) < 0.04, -y, y).astype(np.int8)
     rows = {"F": F, "y": labels, "shares": shares, "mean": shares @ F.astype(float)}
     rows |= {"inverse": np.linalg.inv(gram + 1e-9 * np.eye(p)), **LIMITS, "C": 2.0}
-    return rows | {"planes": planes, "members": np.zeros((1, n), np.int8), "signs": np.zeros(n, np.int8)}
+    return rows | {
+        "planes": planes,
+        "members": np.zeros((1, n), np.int8),
+        "signs": np.zeros(n, np.int8),
+    }
 
 
 def programs(seed):
     """Planes of any number and scale; some that are nearly the same."""
     rng, p = np.random.default_rng(seed), 20
     for _ in range(10):
-        count, C = int(rng.integers(1, 25)), float(rng.choice([1.01, 1.3, 2.0, 10.0, 1000.0]))
-        centred = rng.standard_normal(p) * 10 ** rng.uniform(-2, 1) + rng.standard_normal((count, p))
+        count, C = (
+            int(rng.integers(1, 25)),
+            float(rng.choice([1.01, 1.3, 2.0, 10.0, 1000.0])),
+        )
+        centred = rng.standard_normal(p) * 10 ** rng.uniform(
+            -2, 1
+        ) + rng.standard_normal((count, p))
         centred *= 10 ** rng.uniform(-4, 1) * rng.uniform(0.05, 1, (count, 1))
         if seed % 3 == 0:
-            centred[count // 2 :] = centred[: count - count // 2] * (1 + 1e-9 * rng.random())
+            centred[count // 2 :] = centred[: count - count // 2] * (
+                1 + 1e-9 * rng.random()
+            )
         yield centred, np.r_[1, rng.random(count - 1)], C
     gram = np.array(  # plain correctors go in circles there
         [
@@ -47,7 +58,11 @@ def programs(seed):
             [0.002247, 0.000365, 0.001157, 0.001211, 0.001328],
         ]
     )
-    yield np.linalg.cholesky(gram + 1e-6 * np.eye(5)), np.array([1.0, 0.311, 0.6595, 0.707, 0.4945]), 10.0
+    yield (
+        np.linalg.cholesky(gram + 1e-6 * np.eye(5)),
+        np.array([1.0, 0.311, 0.6595, 0.707, 0.4945]),
+        10.0,
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -59,26 +74,38 @@ def test_programs_of_any_scale_are_solved_as_by_another_solver(seed):
         least = 1e-9 * (centred**2).sum() / len(s)
         norm2 = (multipliers @ centred) @ (multipliers @ centred)
         assert solved
-        assert norm2 == pytest.approx((expected @ centred) @ (expected @ centred), rel=1e-6, abs=least)
-        assert rho - C * xi == pytest.approx(other_rho - C * other_xi, rel=1e-5, abs=10 * C * least)
+        assert norm2 == pytest.approx(
+            (expected @ centred) @ (expected @ centred), rel=1e-6, abs=least
+        )
+        assert rho - C * xi == pytest.approx(
+            other_rho - C * other_xi, rel=1e-5, abs=10 * C * least
+        )
         assert multipliers.min() >= 0
         assert multipliers.sum() <= C * (1 + 1e-8)
         assert s @ multipliers >= 1 - 1e-8
 
 
-@pytest.mark.parametrize(("dtype", "weighted", "C"), [("float32", False, 1.01), ("float64", True, 3.5)])
-def test_the_loop_ends_at_the_optimum_and_planes_that_were_found_need_no_more(dtype, weighted, C):
+@pytest.mark.parametrize(
+    ("dtype", "weighted", "C"), [("float32", False, 1.01), ("float64", True, 3.5)]
+)
+def test_the_loop_ends_at_the_optimum_and_planes_that_were_found_need_no_more(
+    dtype, weighted, C
+):
     given = sample(1, weighted, dtype) | {"C": C, "eta": 1e-6}
     F, y, shares = given["F"].astype(float), given["y"], given["shares"]
     planes, members, signs, _, w, history, status = kernels.sample_subproblem(**given)
     _, rho, xi, norm2, lower, *sums = history[-1]
     assert status == CONVERGED
-    assert norm2 == pytest.approx(reference.n_slack_norm2(F @ given["inverse"] @ F.T, y, C, shares), rel=1e-3)
+    assert norm2 == pytest.approx(
+        reference.n_slack_norm2(F @ given["inverse"] @ F.T, y, C, shares), rel=1e-3
+    )
     assert lower == pytest.approx(norm2 / 2 - rho + C * max(0, xi))
     assert (np.diff(history[:, 4]) >= -1e-7 * abs(lower)).all()
     assert sums[2] <= max(xi, 0) + 1e-6 * rho
     np.testing.assert_allclose(
-        sums, reference.most_violated_constraint(F, y, shares, w[:-1], w[-1], rho)[2][:6], atol=1e-9
+        sums,
+        reference.most_violated_constraint(F, y, shares, w[:-1], w[-1], rho)[2][:6],
+        atol=1e-9,
     )
     state = {"planes": planes, "members": members, "signs": signs}
     *_, again, status = kernels.sample_subproblem(**given | state)
@@ -96,16 +123,28 @@ def test_planes_that_follow_the_labels_are_those_built_anew():
     given["eta"] = 1e99  # no more planes
     anew = np.zeros_like(planes)
     anew[:, : p + 2] = planes[:, : p + 2]
-    fresh = {"planes": anew, "members": np.zeros_like(members), "signs": np.zeros_like(signs)}
-    followed, built = kernels.sample_subproblem(**given), kernels.sample_subproblem(**given | fresh)
+    fresh = {
+        "planes": anew,
+        "members": np.zeros_like(members),
+        "signs": np.zeros_like(signs),
+    }
+    followed, built = (
+        kernels.sample_subproblem(**given),
+        kernels.sample_subproblem(**given | fresh),
+    )
     assert len(planes) > 3
     np.testing.assert_array_equal(followed[1], built[1])
-    np.testing.assert_allclose(followed[0], built[0], atol=1e-9 * np.abs(planes[1:]).max())
+    np.testing.assert_allclose(
+        followed[0], built[0], atol=1e-9 * np.abs(planes[1:]).max()
+    )
 
 
 @pytest.mark.parametrize(
-    ("limits", "status", "sweeps"), [({"norm2": 1e3}, DEGENERATE, 1), ({"C": 0.5}, UNSOLVED, 0)]
+    ("limits", "status", "sweeps"),
+    [({"norm2": 1e3}, DEGENERATE, 1), ({"C": 0.5}, UNSOLVED, 0)],
 )
-def test_labels_without_margin_and_programs_without_a_solution_are_told(limits, status, sweeps):
+def test_labels_without_margin_and_programs_without_a_solution_are_told(
+    limits, status, sweeps
+):
     *_, history, found = kernels.sample_subproblem(**sample() | limits)
     assert (found, len(history)) == (status, sweeps)

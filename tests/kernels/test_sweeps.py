@@ -18,7 +18,9 @@ def problem(rows, d, planes=3):
 
 def assert_all_close(values, expected):
     for value, wanted in zip(values, expected, strict=True):
-        np.testing.assert_allclose(value, np.reshape(wanted, np.shape(value)), rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(
+            value, np.reshape(wanted, np.shape(value)), rtol=1e-11, atol=1e-13
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -26,13 +28,18 @@ def assert_all_close(values, expected):
 def test_sums_of_dense_and_csr_rows_equal_the_plain_loop(rows, d, dtype):
     y, weights, coefs, offsets, rhos = problem(rows, d)
     csr, (dense, _) = sparse_rows(rows, d, dtype), rows_and_basis(rows, d, 0, dtype)
-    for suffix, block, F in (("", [dense], dense), ("_csr", csr, reference.dense_rows(*csr, d))):
+    for suffix, block, F in (
+        ("", [dense], dense),
+        ("_csr", csr, reference.dense_rows(*csr, d)),
+    ):
         F = F.astype(float)
         for k in range(2):
             plane = y, weights, coefs[:, k].copy(), offsets[k], rhos[k]
             values = getattr(kernels, f"decision_values{suffix}")(*block, *plane[2:4])
             assert_all_close([values], [reference.decision_values(F, *plane[2:4])])
-            found = getattr(kernels, f"most_violated_constraint{suffix}")(*block, *plane)
+            found = getattr(kernels, f"most_violated_constraint{suffix}")(
+                *block, *plane
+            )
             assert_all_close(found, reference.most_violated_constraint(F, *plane))
         planes = y, weights, coefs, offsets, rhos
         *shares, row_sums = getattr(kernels, f"plane_sums{suffix}")(*block, *planes)
@@ -47,18 +54,28 @@ def test_sums_of_dense_and_csr_rows_equal_the_plain_loop(rows, d, dtype):
 def test_float32_row_sums_of_many_rows_are_good_to_a_ten_millionth():
     F = np.random.default_rng(0).random((4096, 5), dtype=np.float32)
     y, weights, coefs, _, _ = problem(4096, 5, 1)
-    _, _, row_sums = kernels.plane_sums(F, y, weights, coefs, np.zeros(1), np.array([np.inf]))
+    _, _, row_sums = kernels.plane_sums(
+        F, y, weights, coefs, np.zeros(1), np.array([np.inf])
+    )
     error = np.abs(row_sums[0] - (weights * y) @ F.astype(float))
     assert np.all(error <= 1e-7 * weights @ F.astype(float))
 
 
 def test_a_row_at_the_threshold_is_in_the_plane_and_on_the_boundary_counts_as_above_it():
-    F, y, weights = np.array([[0.0], [0.0], [1.0]]), np.array([1, -1, 1], np.int8), np.array([1.0, 2.0, 4.0])
+    F, y, weights = (
+        np.array([[0.0], [0.0], [1.0]]),
+        np.array([1, -1, 1], np.int8),
+        np.array([1.0, 2.0, 4.0]),
+    )
     csr = np.ones(1), np.zeros(1, np.int32), np.array([0, 0, 0, 1])
     for suffix, block in (("", [F]), ("_csr", csr)):
         plane = *block, y, weights
-        active, _, sums = getattr(kernels, f"most_violated_constraint{suffix}")(*plane, np.ones(1), 0.0, 1.0)
-        s, _, _ = getattr(kernels, f"plane_sums{suffix}")(*plane, np.ones((1, 1)), np.zeros(1), np.ones(1))
+        active, _, sums = getattr(kernels, f"most_violated_constraint{suffix}")(
+            *plane, np.ones(1), 0.0, 1.0
+        )
+        s, _, _ = getattr(kernels, f"plane_sums{suffix}")(
+            *plane, np.ones((1, 1)), np.zeros(1), np.ones(1)
+        )
         assert active.tolist() == [1, 1, 1]
         assert s.tolist() == [7]
         assert sums[3] == 7  # weight with f >= 0
@@ -68,8 +85,13 @@ def test_a_row_at_the_threshold_is_in_the_plane_and_on_the_boundary_counts_as_ab
 @pytest.mark.parametrize("weight", [0.0, 0.3, 7.7])
 def test_rows_of_equal_weight_have_the_bits_of_weight_one(weight):
     rng = np.random.default_rng(0)
-    F, y = rng.standard_normal((200, 5)).astype("float32"), rng.choice(np.array([-1, 1], np.int8), 200)
+    F, y = (
+        rng.standard_normal((200, 5)).astype("float32"),
+        rng.choice(np.array([-1, 1], np.int8), 200),
+    )
     planes = rng.standard_normal((5, 3)), np.zeros(3), np.full(3, 0.5)
     one = kernels.plane_sums(F, y, np.ones(200), *planes)
-    for found, expected in zip(kernels.plane_sums(F, y, np.full(200, weight), *planes), one, strict=True):
+    for found, expected in zip(
+        kernels.plane_sums(F, y, np.full(200, weight), *planes), one, strict=True
+    ):
         np.testing.assert_array_equal(found, weight * expected)

@@ -19,13 +19,18 @@ def copied(value):
 def results(name, given):
     """The arrays that a routine writes to, and what it returns."""
     returned = routine_of(name)(*given.values())
-    if name == "size_multipliers":  # the twin knows the best sum of scores, not the multipliers
+    if (
+        name == "size_multipliers"
+    ):  # the twin knows the best sum of scores, not the multipliers
         labels = (given["scores"] - returned).argmax(axis=1)
         return [given["scores"][np.arange(len(labels)), labels].sum()]
     if name == "sample_subproblem":  # and here the optimum, not the planes on the way
         return [returned[5][-1, 3]]
     returned = returned if isinstance(returned, tuple) else [returned]
-    return [*(given[key] for key in written(name)), *(one for one in returned if one is not None)]
+    return [
+        *(given[key] for key in written(name)),
+        *(one for one in returned if one is not None),
+    ]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -36,9 +41,15 @@ def test_routines_equal_their_twins(name, dtype):
         given = good_arguments(base, seed, dtype, sparse=base != name)
         before = {key: copied(value) for key, value in given.items()}
         expected, found = TWINS[base](*before.values()), results(base, given)
-        for one, other in zip(found, expected if isinstance(expected, tuple) else [expected], strict=True):
+        for one, other in zip(
+            found, expected if isinstance(expected, tuple) else [expected], strict=True
+        ):
             tolerance = (
-                1e-5 if dtype == "float32" else 1e-6 if "qp" in name or "subproblem" in name else 1e-10
+                1e-5
+                if dtype == "float32"
+                else 1e-6
+                if "qp" in name or "subproblem" in name
+                else 1e-10
             )
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
         for key in set(given) - set(written(base)):

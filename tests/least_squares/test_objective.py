@@ -9,7 +9,12 @@ import pytest
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.nystroem import principal_features
-from mmcnb.least_squares.evolution import MatrixFitness, balanced_labels, evolve, run_evolutions
+from mmcnb.least_squares.evolution import (
+    MatrixFitness,
+    balanced_labels,
+    evolve,
+    run_evolutions,
+)
 from mmcnb.least_squares.objective import (
     floor_bounds,
     size_bounds,
@@ -63,7 +68,9 @@ def test_smoother_is_its_formula_symmetric_and_leaves_its_matrix_alone(centre):
     np.testing.assert_allclose(R, np.linalg.solve(K + 0.4 * np.eye(40), K), atol=1e-12)
     assert (R == R.T).all()
     assert R.flags.c_contiguous
-    np.testing.assert_allclose(smoother(np.ones((5, 5)), 0.1), 0, atol=1e-14)  # of equal rows
+    np.testing.assert_allclose(
+        smoother(np.ones((5, 5)), 0.1), 0, atol=1e-14
+    )  # of equal rows
     values = np.random.default_rng(0).normal(size=(60, 4)) + 3
     R = principal_features(values).smoother(1e-2)
     np.testing.assert_allclose(R, smoother(values @ values.T, 1e-2 * 60), atol=1e-12)
@@ -101,10 +108,16 @@ def test_fitness_is_what_is_left_of_ridge_regression():
 
 @pytest.mark.parametrize(("n", "k"), [(9, 2), (10, 2), (8, 3)])
 def test_shaking_finds_the_best_of_all_labelings(n, k):
-    low, high = floor_bounds(n, 2, 0.5) if k == 2 else size_bounds(n, np.full(k, 1 / k), 0.1)
+    low, high = (
+        floor_bounds(n, 2, 0.5) if k == 2 else size_bounds(n, np.full(k, 1 / k), 0.1)
+    )
     every = [np.array([0, *rest]) for rest in itertools.product(range(k), repeat=n - 1)]
     sizes = [np.bincount(labels, minlength=k) for labels in every]
-    inside = [y for y, size in zip(every, sizes, strict=True) if ((low <= size) & (size <= high)).all()]
+    inside = [
+        y
+        for y, size in zip(every, sizes, strict=True)
+        if ((low <= size) & (size <= high)).all()
+    ]
     for seed in range(2):
         R = make_smoother(n, seed)
         best = max(reference.mean_objective(R, labels, k) for labels in inside)
@@ -122,9 +135,14 @@ def test_shaking_finds_the_best_of_all_labelings(n, k):
         ("stochastic", 2, "equal", 0.1),
     ],
 )
-def test_sizes_are_held_and_objectives_are_those_of_the_labels(method, k, cluster_sizes, tolerance):
+def test_sizes_are_held_and_objectives_are_those_of_the_labels(
+    method, k, cluster_sizes, tolerance
+):
     low, high = size_bounds(90, target_shares(cluster_sizes, k), tolerance)
-    R, sizes = make_smoother(90), {"cluster_sizes": cluster_sizes, "size_tolerance": tolerance}
+    R, sizes = (
+        make_smoother(90),
+        {"cluster_sizes": cluster_sizes, "size_tolerance": tolerance},
+    )
     partitions = search(R, k, search=method, n_init=4, **sizes)
     assert sorted(partition.start for partition in partitions) == [0, 1, 2, 3]
     values = [partition.objective for partition in partitions]
@@ -135,7 +153,9 @@ def test_sizes_are_held_and_objectives_are_those_of_the_labels(method, k, cluste
         sizes = np.sort(np.bincount(partition.labels, minlength=k))
         assert (np.sort(low) <= sizes).all()
         assert (sizes <= np.sort(high)).all()
-        np.testing.assert_array_equal(partition.labels, canonical_labels(partition.labels))
+        np.testing.assert_array_equal(
+            partition.labels, canonical_labels(partition.labels)
+        )
 
 
 def test_two_clusters_of_auto_size_are_found_and_keep_a_floor():
@@ -149,7 +169,9 @@ def test_two_clusters_of_auto_size_are_found_and_keep_a_floor():
 def test_the_published_forms_are_the_plain_ones_without_bounds():
     R, bounds = make_smoother(60), (np.ones(3, int), np.full(3, 60))
     shaken, _ = reference.shake(R, first_start(60, 3), np.full(3, 1 / 3), 1.0, 0.5, 21)
-    moved, _ = reference.stochastic_moves(R, first_start(60, 3), *bounds, np.arange(60), 100)
+    moved, _ = reference.stochastic_moves(
+        R, first_start(60, 3), *bounds, np.arange(60), 100
+    )
     for method, expected in (("shaking", shaken), ("stochastic", moved)):
         partition = search(R, 3, search=method, schedule="paper", n_init=1)[0]
         np.testing.assert_array_equal(partition.labels, canonical_labels(expected))
@@ -162,15 +184,22 @@ def test_a_seed_gives_the_same_labels_and_restarts_mix_starts_amplitudes_and_dec
     np.testing.assert_array_equal(one.labels, same.labels)
     assert one.start == same.start
     assert sorted(partition.start for partition in search(R, 3)) == list(range(8))
-    assert len({(number % 2, *schedule_of("mixed", number)) for number in range(12)}) == 12
-    for points, distinct in ((X, 3), (np.empty((60, 0)), 4)):  # equal rows start at random
+    assert (
+        len({(number % 2, *schedule_of("mixed", number)) for number in range(12)}) == 12
+    )
+    for points, distinct in (
+        (X, 3),
+        (np.empty((60, 0)), 4),
+    ):  # equal rows start at random
         starts = partition_starts(4, 60, np.full(3, 1 / 3), seeded(), points)
         assert len({tuple(labels) for labels in starts}) >= distinct
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.97, 0.01, 0.02], [0.25] * 4])
 def test_random_labels_have_their_shares(shares):
-    sizes = np.bincount(random_labels(40, np.array(shares), seeded()), minlength=len(shares))
+    sizes = np.bincount(
+        random_labels(40, np.array(shares), seeded()), minlength=len(shares)
+    )
     assert np.abs(sizes - 40 * np.array(shares)).max() <= 1 + 1e-9
     assert sizes.min() >= 1
 
@@ -179,7 +208,10 @@ def test_bounds_hold_whole_numbers_of_rows():
     low, high = size_bounds(100, np.array([0.5, 0.3, 0.2]), 0.1)
     assert low.tolist() == [45, 27, 18]
     assert high.tolist() == [55, 33, 22]
-    assert [bound.tolist() for bound in floor_bounds(10, 3, 0.5)] == [[1, 1, 1], [8, 8, 8]]
+    assert [bound.tolist() for bound in floor_bounds(10, 3, 0.5)] == [
+        [1, 1, 1],
+        [8, 8, 8],
+    ]
 
 
 @pytest.mark.parametrize("matrix", [True, False])
@@ -198,7 +230,9 @@ def test_evolution_finds_the_two_groups_and_its_fitness_is_that_of_the_labels(ma
     for end in ends:
         loss = reference.two_cluster_loss(R if matrix else M @ M.T, end.y)
         assert loss == pytest.approx(end.fitness)
-        assert [row["objective"] for row in rows if row["start"] == end.start][-1] == end.fitness
+        assert [row["objective"] for row in rows if row["start"] == end.start][
+            -1
+        ] == end.fitness
         assert abs(int(end.y.sum())) <= 4
         assert (np.diff(end.best) <= 0).all()
     fitness = [round(end.fitness, 9) for end in ends]
@@ -209,10 +243,14 @@ def test_evolution_finds_the_two_groups_and_its_fitness_is_that_of_the_labels(ma
 def test_evolution_and_its_starts_hold_the_tightest_balance(n):
     for seed in range(3):
         assert abs(int(balanced_labels(n, n % 2, seeded(seed)).sum())) == n % 2
-        evolved = evolve(make_smoother(n), matrix=True, balance=0.0, random_state=seeded(seed))
+        evolved = evolve(
+            make_smoother(n), matrix=True, balance=0.0, random_state=seeded(seed)
+        )
         assert abs(int(evolved.y.sum())) == n % 2
     # A matrix of ones rewards one-sided labels, so that only the balance holds them back: 29 of 100 rows.
-    evolved = evolve(np.ones((100, 100)), matrix=True, balance=0.29, random_state=seeded())
+    evolved = evolve(
+        np.ones((100, 100)), matrix=True, balance=0.29, random_state=seeded()
+    )
     assert abs(int(evolved.y.sum())) <= 29
 
 
@@ -221,5 +259,8 @@ def test_evolution_finds_the_best_of_all_labelings(n):
     R = make_smoother(n)
     every = (np.array([1, *rest]) for rest in itertools.product((-1, 1), repeat=n - 1))
     best = min(reference.two_cluster_loss(R, y) for y in every if abs(y.sum()) <= 2)
-    runs = [evolve(R, matrix=True, balance=2 / n, random_state=seeded(seed)) for seed in range(10)]
+    runs = [
+        evolve(R, matrix=True, balance=2 / n, random_state=seeded(seed))
+        for seed in range(10)
+    ]
     assert min(one.fitness for one in runs) == pytest.approx(best, rel=1e-9)

@@ -30,7 +30,9 @@ def test_partitions_are_judged_at_the_ridge_of_the_search(with_matrix):
     R = smoother(K, config(2).search_alpha(500) * 500)
     with ThreadEngine(1) as engine:
         smooth = config(2).smoother(K) if with_matrix else None
-        partitions = partition_sample(engine, smooth, features, config(2), np.random.RandomState(0))
+        partitions = partition_sample(
+            engine, smooth, features, config(2), np.random.RandomState(0)
+        )
     for one in partitions:
         assert one.objective == pytest.approx(
             mean_objective(R, one.labels, 2), rel=1e-9 if with_matrix else 1e-3

@@ -44,7 +44,9 @@ def test_features_are_centred_and_uncorrelated_and_new_rows_go_through_mean_and_
     np.testing.assert_allclose(z @ z.T, reference.centred(K), atol=1e-9)
     X = rows_of(30)
     features = principal_features(X)
-    np.testing.assert_allclose((X - features.mean) @ features.axes, features.z, atol=1e-12)
+    np.testing.assert_allclose(
+        (X - features.mean) @ features.axes, features.z, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])
@@ -53,7 +55,9 @@ def test_objective_in_landmark_features_is_the_one_of_the_matrix(alpha):
     R, labels = smoother(K, alpha * 40), make_labels(40)
     z = features.z * np.sqrt(features.scales(alpha))
     np.testing.assert_allclose(z @ z.T, R, atol=1e-8)
-    assert features.objective(labels, 3, alpha) == pytest.approx(mean_objective(R, labels, 3), rel=1e-8)
+    assert features.objective(labels, 3, alpha) == pytest.approx(
+        mean_objective(R, labels, 3), rel=1e-8
+    )
 
 
 def test_weights_equal_repetition():
@@ -61,10 +65,14 @@ def test_weights_equal_repetition():
     weighted = principal_features(X, weights)
     repeated = principal_features(np.repeat(X, weights, axis=0))
     np.testing.assert_allclose(weighted.variances, repeated.variances, rtol=1e-12)
-    np.testing.assert_allclose(np.repeat(weighted.z, weights, axis=0), repeated.z, atol=1e-12)
+    np.testing.assert_allclose(
+        np.repeat(weighted.z, weights, axis=0), repeated.z, atol=1e-12
+    )
     labels = make_labels(30)
     again = np.repeat(labels, weights)
-    assert weighted.objective(labels, 3, 0.1) == pytest.approx(repeated.objective(again, 3, 0.1), rel=1e-12)
+    assert weighted.objective(labels, 3, 0.1) == pytest.approx(
+        repeated.objective(again, 3, 0.1), rel=1e-12
+    )
     wide = np.ones(3, int), np.full(3, weights.sum() - 2)
     step, multipliers = size_constrained_step(weighted, labels, 0.1, wide, np.zeros(3))
     same, _ = size_constrained_step(repeated, again, 0.1, wide, np.zeros(3))
@@ -73,14 +81,22 @@ def test_weights_equal_repetition():
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.sampled_from([np.inf, 1.0, 0.01, 1e-3]), st.sampled_from([0.0, 0.1, 0.3]))
-def test_a_held_step_never_lowers_scores_less_multipliers_nor_the_squared_sums(seed, alpha, tolerance):
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([np.inf, 1.0, 0.01, 1e-3]),
+    st.sampled_from([0.0, 0.1, 0.3]),
+)
+def test_a_held_step_never_lowers_scores_less_multipliers_nor_the_squared_sums(
+    seed, alpha, tolerance
+):
     features, _ = make_features(30, seed % 3)
     low, high = size_bounds(30, THIRDS, tolerance)
     labels, scales, every = make_labels(30, seed), features.scales(alpha), np.arange(30)
     for _ in range(5):
         S, _ = features.sums(labels, 3)
-        new, multipliers = size_constrained_step(features, labels, alpha, (low, high), np.zeros(3))
+        new, multipliers = size_constrained_step(
+            features, labels, alpha, (low, high), np.zeros(3)
+        )
         sizes = np.bincount(new, minlength=3)
         assert ((low <= sizes) & (sizes <= high)).all()
         scores = features.z @ (S * scales).T
@@ -89,16 +105,28 @@ def test_a_held_step_never_lowers_scores_less_multipliers_nor_the_squared_sums(s
             assert gains[every, new].sum() >= gains[every, labels].sum() - small
         T, _ = features.sums(new, 3)
         assert (T**2 @ scales).sum() >= (S**2 @ scales).sum() - small
-        warm, _ = size_constrained_step(features, labels, alpha, (low, high), multipliers + 0.1)
-        assert scores[every, warm].sum() == pytest.approx(scores[every, new].sum(), abs=small)
+        warm, _ = size_constrained_step(
+            features, labels, alpha, (low, high), multipliers + 0.1
+        )
+        assert scores[every, warm].sum() == pytest.approx(
+            scores[every, new].sum(), abs=small
+        )
         labels = new
 
 
 def test_the_path_leads_from_a_coin_flip_to_the_groups():
     features, _ = make_features(90)
     bounds = size_bounds(90, THIRDS, 0.1)
-    ends = [regularization_path(features, make_labels(90, seed), bounds) for seed in range(4)]
-    objectives = [features.objective(labels, 3, REGULARIZATION_PATH[-1]) for labels in ends]
+    ends = [
+        regularization_path(features, make_labels(90, seed), bounds)
+        for seed in range(4)
+    ]
+    objectives = [
+        features.objective(labels, 3, REGULARIZATION_PATH[-1]) for labels in ends
+    ]
     best = ends[int(np.argmax(objectives))]
     assert sum(len(set(best[g::3].tolist())) for g in range(3)) <= 6
-    assert max(objectives) >= features.objective(np.arange(90) % 3, 3, REGULARIZATION_PATH[-1]) - 1e-9
+    assert (
+        max(objectives)
+        >= features.objective(np.arange(90) % 3, 3, REGULARIZATION_PATH[-1]) - 1e-9
+    )

@@ -81,10 +81,11 @@ TESTS = {
     "tests/estimators/test_unsupervised_rls.py tests/estimators/test_sample_weights.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,
 }
-LIBRARIES = (
-    "hypothesis numba numpydoc.docscrape pandas pytest scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"
-)
-SECONDS, BYTES = 30, 8 * 2**30  # of processor time and of memory: a mutant that takes more has failed
+LIBRARIES = "hypothesis numba numpydoc.docscrape pandas pytest scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"
+SECONDS, BYTES = (
+    30,
+    8 * 2**30,
+)  # of processor time and of memory: a mutant that takes more has failed
 
 
 class Recorder:
@@ -92,7 +93,11 @@ class Recorder:
 
     def __init__(self, module: str, wanted: Collection[str] | None) -> None:
         self.module = module
-        self.order = None if wanted is None else {name: place for place, name in enumerate(wanted)}
+        self.order = (
+            None
+            if wanted is None
+            else {name: place for place, name in enumerate(wanted)}
+        )
         self.tests: dict[str, dict[str, Any]] = {}
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -104,7 +109,9 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Record one phase of a test."""
-        test = self.tests.setdefault(report.nodeid, {"passed": True, "ran": False, "seconds": 0.0})
+        test = self.tests.setdefault(
+            report.nodeid, {"passed": True, "ran": False, "seconds": 0.0}
+        )
         test["passed"] &= not report.failed
         test["ran"] |= report.when == "call" and report.passed
         test["seconds"] += report.duration
@@ -122,7 +129,12 @@ def _in_fork(action: Callable[[], Any], seconds: float) -> Any:
             os.setsid()
             tempfile.tempdir = folder
             for stream in (1, 2):
-                os.dup2(os.open(Path(folder, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+                os.dup2(
+                    os.open(
+                        Path(folder, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                    ),
+                    stream,
+                )
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
             resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
             try:
@@ -141,7 +153,11 @@ def _in_fork(action: Callable[[], Any], seconds: float) -> Any:
 
 
 def _run_tests(
-    module: str, code: CodeType | None, compiled: bool, wanted: Collection[str] | None, *options: str
+    module: str,
+    code: CodeType | None,
+    compiled: bool,
+    wanted: Collection[str] | None,
+    *options: str,
 ) -> dict[str, dict[str, Any]]:
     """Run tests of a module whose code may be another: those that are wanted, or all."""
     import numba  # noqa: TID251  whether it compiles is decided here
@@ -149,15 +165,27 @@ def _run_tests(
     import pytest
 
     get_code = SourceFileLoader.get_code
-    SourceFileLoader.get_code = lambda self, name: (name == module and code) or get_code(self, name)
+    SourceFileLoader.get_code = lambda self, name: (
+        (name == module and code) or get_code(self, name)
+    )
     if is_kernel(module):
         numba.config.DISABLE_JIT = not compiled
-        numba.config.CACHE_DIR = tempfile.mkdtemp()  # the cache knows a function by its file, not by its code
+        numba.config.CACHE_DIR = (
+            tempfile.mkdtemp()
+        )  # the cache knows a function by its file, not by its code
         np.seterr(**{} if compiled else {"all": "ignore"})  # as machine code does
     sys.entered = set()
     recorder = Recorder(module, wanted)
     # Plain assertions: with others, pytest would read the files that it is given itself.
-    fixed = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-m", "not nightly"]
+    fixed = [
+        "-q",
+        "--tb=no",
+        "--assert=plain",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not nightly",
+    ]
     files = [*TESTS[module].split(), str(source(module).relative_to(ROOT))]
     status = pytest.main([*fixed, *options, *files], plugins=[recorder])
     if status not in (0, 1):  # nothing could be collected
@@ -167,7 +195,9 @@ def _run_tests(
 
 def is_kernel(module: str) -> bool:
     """Whether a module is compiled."""
-    return module.startswith(("mmcnb.kernels", "mmcnb.graph._")) and not module.endswith("_checks")
+    return module.startswith(
+        ("mmcnb.kernels", "mmcnb.graph._")
+    ) and not module.endswith("_checks")
 
 
 @cache
@@ -177,7 +207,9 @@ def tests_of(module: str) -> list[tuple[bool, dict[str, dict[str, Any]]]]:
     for compiled in (False, True) if is_kernel(module) else (True,):
         code = None if compiled and is_kernel(module) else code_that_tells(module)
         tests = _in_fork(partial(_run_tests, module, code, compiled, left), 3600)
-        passed = {name: test for name, test in tests.items() if test["ran"] and test["passed"]}
+        passed = {
+            name: test for name, test in tests.items() if test["ran"] and test["passed"]
+        }
         quickest = sorted(passed, key=lambda name: passed[name]["seconds"])
         found.append((compiled, {name: passed[name] for name in quickest}))
         left = [name for name, test in tests.items() if not test["passed"]]
@@ -190,7 +222,12 @@ def concerns(test: str, module: str) -> bool:
     """Whether a test that goes through all routines does so for one of this module; True for other tests."""
     if not is_kernel(module) or not test.startswith(tuple(TWINS.split())):
         return True
-    routine = test.partition("[")[2].rstrip("]").removesuffix("-float32").removesuffix("-float64")
+    routine = (
+        test.partition("[")[2]
+        .rstrip("]")
+        .removesuffix("-float32")
+        .removesuffix("-float64")
+    )
     return f"def {routine}(" in source(module).read_text(encoding="utf-8")
 
 
@@ -198,7 +235,9 @@ def judge(mutant: Mutant) -> dict[str, Any]:
     """Whether a mutant is killed, and by which test."""
     tried = 0
     for compiled, tests in tests_of(mutant.module):
-        tells = not (compiled and is_kernel(mutant.module))  # machine code does not tell what it enters
+        tells = not (
+            compiled and is_kernel(mutant.module)
+        )  # machine code does not tell what it enters
         chosen = {
             name: test["seconds"]
             for name, test in tests.items()
@@ -207,9 +246,15 @@ def judge(mutant: Mutant) -> dict[str, Any]:
         if not chosen:
             continue
         tried += len(chosen)
-        run = partial(_run_tests, mutant.module, mutant.code(), compiled, list(chosen), "-x")
+        run = partial(
+            _run_tests, mutant.module, mutant.code(), compiled, list(chosen), "-x"
+        )
         ran = _in_fork(run, SECONDS + 5 * sum(chosen.values()))
-        failed = ["no end"] if ran is None else [name for name, test in ran.items() if not test["passed"]]
+        failed = (
+            ["no end"]
+            if ran is None
+            else [name for name, test in ran.items() if not test["passed"]]
+        )
         if failed:
             return {"result": "killed", "by": failed[0], "tests": tried}
     return {"result": "survived" if tried else "not tested", "by": "", "tests": tried}
@@ -219,39 +264,63 @@ def draw(options: argparse.Namespace) -> list[tuple[Mutant, dict[str, Any]]]:
     """The mutants to try, and what is known of those that an earlier run has killed."""
     every = [mutant for module in options.module or TESTS for mutant in mutants(module)]
     if options.again is None:
-        chosen = random.Random(options.seed).sample(every, min(options.mutants, len(every)))
+        chosen = random.Random(options.seed).sample(
+            every, min(options.mutants, len(every))
+        )
         print(f"{len(chosen)} of {len(every):,} mutants, seed {options.seed}")
         return [(mutant, {}) for mutant in chosen]
     drawn = []
     for row in csv.DictReader(options.again.open(encoding="utf-8")):
-        same = [one for one in every if (one.module, one.change) == (row["module"], row["change"])]
+        same = [
+            one
+            for one in every
+            if (one.module, one.change) == (row["module"], row["change"])
+        ]
         if same:  # the nearest, where lines have moved
             known = (
-                {name: row[name] for name in ("result", "by", "tests")} if row["result"] == "killed" else {}
+                {name: row[name] for name in ("result", "by", "tests")}
+                if row["result"] == "killed"
+                else {}
             )
-            drawn.append((min(same, key=lambda one: abs(one.line - int(row["line"]))), known))
+            drawn.append(
+                (min(same, key=lambda one: abs(one.line - int(row["line"]))), known)
+            )
     return drawn
 
 
 def main() -> None:
     """Try mutants and print the score."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutation", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mutants", type=int, default=150)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument(
-        "--module", action="append", choices=[*TESTS], help="of this module alone; may be repeated"
+        "--module",
+        action="append",
+        choices=[*TESTS],
+        help="of this module alone; may be repeated",
     )
     parser.add_argument(
-        "--again", type=Path, metavar="FRAME", help="of an earlier run, whose survivors alone are tried"
+        "--again",
+        type=Path,
+        metavar="FRAME",
+        help="of an earlier run, whose survivors alone are tried",
     )
-    parser.add_argument("--out", type=Path, default=Path("mutation-results"), help="folder of the frame")
+    parser.add_argument(
+        "--out", type=Path, default=Path("mutation-results"), help="folder of the frame"
+    )
     options = parser.parse_args()
     for name in LIBRARIES.split():
         importlib.import_module(name)
     import pandas as pd
 
-    equivalent = set(pd.read_csv(EQUIVALENT)[["module", "change", "line"]].itertuples(index=False, name=None))
+    equivalent = set(
+        pd.read_csv(EQUIVALENT)[["module", "change", "line"]].itertuples(
+            index=False, name=None
+        )
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     began, rows = time.monotonic(), []
     for mutant, killed in draw(options):
@@ -259,10 +328,19 @@ def main() -> None:
             print(f"the time is up after {len(rows)} mutants")
             break
         start = time.monotonic()
-        text = source(mutant.module).read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
+        text = (
+            source(mutant.module)
+            .read_text(encoding="utf-8")
+            .splitlines()[mutant.line - 1]
+            .strip()
+        )
         row = {"module": mutant.module, "line": mutant.line, "change": mutant.change}
         is_known = (mutant.module, mutant.change, text) in equivalent
-        row |= {"result": "equivalent", "by": "", "tests": 0} if is_known else killed or judge(mutant)
+        row |= (
+            {"result": "equivalent", "by": "", "tests": 0}
+            if is_known
+            else killed or judge(mutant)
+        )
         rows.append(row | {"seconds": time.monotonic() - start})
         pd.DataFrame(rows).to_csv(options.out / "mutants.csv", index=False)
         if row["result"] != "killed":
@@ -270,9 +348,13 @@ def main() -> None:
             print(f"{row['result']:10}  {place}  {mutant.change}", flush=True)
     frame = pd.DataFrame(rows)
     counts = frame.groupby("module")["result"].value_counts().unstack(fill_value=0)
-    counts = counts.reindex(columns=["killed", "survived", "not tested", "equivalent"], fill_value=0)
+    counts = counts.reindex(
+        columns=["killed", "survived", "not tested", "equivalent"], fill_value=0
+    )
     counts.loc["all"] = counts.sum()
-    counts["score"] = (counts["killed"] / (counts.sum(axis=1) - counts["equivalent"])).map("{:.1%}".format)
+    counts["score"] = (
+        counts["killed"] / (counts.sum(axis=1) - counts["equivalent"])
+    ).map("{:.1%}".format)
     print(counts.to_string())
 
 

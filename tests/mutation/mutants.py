@@ -68,10 +68,14 @@ class Mutant:
     def code(self) -> CodeType:
         """The module with its change."""
         tree = parsed(self.module)
-        node = next(node for number, (node, _) in enumerate(nodes(tree)) if number == self.node)
+        node = next(
+            node for number, (node, _) in enumerate(nodes(tree)) if number == self.node
+        )
         field, place, _, new = list(changes(node))[self.number]
         _put(node, field, place, new)
-        return compile(ast.fix_missing_locations(tree), str(source(self.module)), "exec")
+        return compile(
+            ast.fix_missing_locations(tree), str(source(self.module)), "exec"
+        )
 
 
 def source(module: str) -> Path:
@@ -94,7 +98,9 @@ def mutants(module: str) -> Iterator[Mutant]:
             after = ast.unparse(node if of_node else new)
             _put(node, field, place, part)
             line = getattr(part, "lineno", getattr(node, "lineno", 0))
-            yield Mutant(module, node_number, number, line, function, f"{before} -> {after}")
+            yield Mutant(
+                module, node_number, number, line, function, f"{before} -> {after}"
+            )
 
 
 def nodes(node: ast.AST, function: int = 0) -> Iterator[tuple[ast.AST, int]]:
@@ -102,21 +108,37 @@ def nodes(node: ast.AST, function: int = 0) -> Iterator[tuple[ast.AST, int]]:
 
     Types, messages and the numbers that a study fixed (``NAME = 2000``) hold none.
     """
-    if isinstance(node, ast.Assign) and not function and ast.unparse(node.targets[0]).isupper():
+    if (
+        isinstance(node, ast.Assign)
+        and not function
+        and ast.unparse(node.targets[0]).isupper()
+    ):
         return
     yield node, function
-    is_message = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg == "strict")
-    is_message |= isinstance(node, ast.Call) and ast.unparse(node.func).startswith(MESSAGES)
+    is_message = isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.keyword) and node.arg == "strict"
+    )
+    is_message |= isinstance(node, ast.Call) and ast.unparse(node.func).startswith(
+        MESSAGES
+    )
     for field, value in () if is_message else ast.iter_fields(node):
-        inside = node.lineno if isinstance(node, ast.FunctionDef) and field == "body" else function
-        for part in () if field in NO_LOGIC else value if isinstance(value, list) else [value]:
+        inside = (
+            node.lineno
+            if isinstance(node, ast.FunctionDef) and field == "body"
+            else function
+        )
+        for part in (
+            () if field in NO_LOGIC else value if isinstance(value, list) else [value]
+        ):
             if isinstance(part, ast.AST):
                 yield from nodes(part, inside)
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, int, Any, ast.AST]]:
     """All changes of a node: the field, the place in it, what stands there and what may stand there."""
-    for field, value in () if isinstance(node, ast.JoinedStr) else ast.iter_fields(node):
+    for field, value in (
+        () if isinstance(node, ast.JoinedStr) else ast.iter_fields(node)
+    ):
         for place, part in enumerate(value if isinstance(value, list) else [value]):
             for new in _others(field, part) if field not in NO_LOGIC else ():
                 if not (
@@ -139,9 +161,13 @@ def _others(field: str, part: Any) -> Iterator[ast.AST]:
     elif isinstance(part, ast.Constant) and isinstance(part.value, int | float):
         yield from (ast.Constant(part.value + 1), ast.Constant(part.value - 1))
     is_call = isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)
-    if isinstance(part, DROPPED) or (is_call and not ast.unparse(part).startswith(MESSAGES)):
+    if isinstance(part, DROPPED) or (
+        is_call and not ast.unparse(part).startswith(MESSAGES)
+    ):
         yield ast.Pass()
-    if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Subscript | ast.Attribute):
+    if isinstance(part, ast.Assign) and isinstance(
+        part.targets[0], ast.Subscript | ast.Attribute
+    ):
         yield ast.Pass()
 
 

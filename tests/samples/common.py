@@ -22,8 +22,21 @@ def zstd(content):
     return sink.getvalue().to_pybytes()
 
 
-COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
-SPANS = [(0, 1), (0, BLOCK_ROWS), (4000, 4100), (BLOCK_ROWS, 2 * BLOCK_ROWS), (8999, 9000), (0, 9000)]
+COMPRESS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd,
+}
+SPANS = [
+    (0, 1),
+    (0, BLOCK_ROWS),
+    (4000, 4100),
+    (BLOCK_ROWS, 2 * BLOCK_ROWS),
+    (8999, 9000),
+    (0, 9000),
+]
 ROWS = np.array([0, 1, 2, 999, 1000, 4095, 4096, 5000, 8999])
 
 
@@ -33,19 +46,27 @@ def rows_of(source):
     block = samples.block(0, samples.n_samples)
     if not samples.is_sparse:
         return block
-    return scipy.sparse.csr_array(block[:3], shape=(samples.n_samples, samples.n_features)).toarray()
+    return scipy.sparse.csr_array(
+        block[:3], shape=(samples.n_samples, samples.n_features)
+    ).toarray()
 
 
 def same_bits(a, b):
     """Whether two blocks agree in type, shape and every bit."""
     parts = zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]
     arrays = [(np.asarray(p), np.asarray(q)) for p, q in parts]
-    return all((p.dtype, p.shape, p.tobytes()) == (q.dtype, q.shape, q.tobytes()) for p, q in arrays)
+    return all(
+        (p.dtype, p.shape, p.tobytes()) == (q.dtype, q.shape, q.tobytes())
+        for p, q in arrays
+    )
 
 
 def assert_same(samples, reference):
     """Blocks, gathered rows and digest of two sources of 9,000 rows agree bit for bit."""
-    assert (samples.n_samples, samples.n_features) == (reference.n_samples, reference.n_features)
+    assert (samples.n_samples, samples.n_features) == (
+        reference.n_samples,
+        reference.n_features,
+    )
     assert samples.dtype == reference.dtype
     for span in SPANS:
         assert same_bits(samples.block(*span), reference.block(*span))

@@ -26,7 +26,9 @@ def X(rng):
 @pytest.fixture
 def csr(rng):
     """Sparse float32 rows, some of them empty."""
-    matrix = scipy.sparse.random_array((9000, 40), density=0.1, rng=rng, dtype=np.float32, format="csr")
+    matrix = scipy.sparse.random_array(
+        (9000, 40), density=0.1, rng=rng, dtype=np.float32, format="csr"
+    )
     matrix.sort_indices()
     return matrix
 
@@ -35,14 +37,25 @@ def csr(rng):
 def write_csr(tmp_path):
     """A function that writes a CSR group in AnnData's encoding and gives its store's path."""
 
-    def write(data, indices, indptr, shape, chunks=1000, zarr_format=3, name="foreign.zarr", path="X"):
+    def write(
+        data,
+        indices,
+        indptr,
+        shape,
+        chunks=1000,
+        zarr_format=3,
+        name="foreign.zarr",
+        path="X",
+    ):
         root = zarr.open_group(tmp_path / name, mode="w", zarr_format=zarr_format)
         attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
         if shape is not None:
             attributes["shape"] = [int(n) for n in shape]
         group = root.create_group(path, attributes=attributes)
         for part, values in (("data", data), ("indices", indices), ("indptr", indptr)):
-            array = group.create_array(part, shape=values.shape, dtype=values.dtype, chunks=(chunks,))
+            array = group.create_array(
+                part, shape=values.shape, dtype=values.dtype, chunks=(chunks,)
+            )
             array[:] = values
         return tmp_path / name
 
@@ -88,9 +101,15 @@ class Handler(BaseHTTPRequestHandler):
         if part and status == 200:
             first, last = part.groups()
             status = 206
-            content = content[int(first) if first else -int(last) : int(last) + 1 if first and last else None]
+            content = content[
+                int(first) if first else -int(last) : int(last) + 1
+                if first and last
+                else None
+            ]
         self.send_response(status)
-        self.send_header("Content-Length", str(len(content) if length is None else length))
+        self.send_header(
+            "Content-Length", str(len(content) if length is None else length)
+        )
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
@@ -112,7 +131,9 @@ def serve():
         server.stopped = threading.Event()
         server.url = f"http://127.0.0.1:{server.server_port}"
         vars(server).update(attributes)
-        thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
+        thread = threading.Thread(
+            target=partial(server.serve_forever, poll_interval=0.01)
+        )
         thread.start()
         started.append((server, thread))
         return server
@@ -129,4 +150,6 @@ def serve():
 def server(serve, tmp_path):
     """A server of ``tmp_path / "web"``, which answers as its ``manner`` says where ``path`` begins a path."""
     (tmp_path / "web").mkdir()
-    return serve(Handler, root=tmp_path / "web", path="/", manner=Handler.answer, asked=0)
+    return serve(
+        Handler, root=tmp_path / "web", path="/", manner=Handler.answer, asked=0
+    )

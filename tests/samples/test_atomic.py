@@ -104,18 +104,26 @@ def test_no_name_of_an_output_is_in_the_way(tmp_path, name, steps):
 # Races
 
 
-@pytest.mark.parametrize(("mine", "other"), [("file", "file"), ("file", "folder"), ("folder", "folder")])
+@pytest.mark.parametrize(
+    ("mine", "other"), [("file", "file"), ("file", "folder"), ("folder", "folder")]
+)
 def test_an_output_that_appears_meanwhile_is_kept(tmp_path, mine, other, steps):
     path = tmp_path / "rows"
     with pytest.raises(InputError, match="exists already: choose another path"):
-        replace(path, "new", mine, False, lambda: write(path, "of another process", other))
+        replace(
+            path, "new", mine, False, lambda: write(path, "of another process", other)
+        )
     assert read(path) == "of another process"
     assert names(tmp_path) == ["rows"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the last look and the move are two steps")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere the last look and the move are two steps"
+)
 @pytest.mark.parametrize("other", ["file", "folder"])
-def test_an_output_that_appears_after_the_last_look_is_kept(tmp_path, other, monkeypatch):
+def test_an_output_that_appears_after_the_last_look_is_kept(
+    tmp_path, other, monkeypatch
+):
     path = tmp_path / "rows"
     load = ctypes.CDLL
 
@@ -129,7 +137,13 @@ def test_an_output_that_appears_after_the_last_look_is_kept(tmp_path, other, mon
         return SimpleNamespace(renameat2=too_late)
 
     with pytest.raises(InputError, match="exists already: choose another path"):
-        replace(path, "new", "file", False, lambda: monkeypatch.setattr(ctypes, "CDLL", late_library))
+        replace(
+            path,
+            "new",
+            "file",
+            False,
+            lambda: monkeypatch.setattr(ctypes, "CDLL", late_library),
+        )
     assert read(path) == "of another process"
     assert names(tmp_path) == ["rows"]
 
@@ -145,20 +159,27 @@ def test_outputs_appear_all_or_none(tmp_path, kinds, was_there, steps):
     before = names(tmp_path)
 
     def fail():
-        outputs = [AtomicOutput(tmp_path / name, overwrite=was_there or name == "c") for name in "abc"]
+        outputs = [
+            AtomicOutput(tmp_path / name, overwrite=was_there or name == "c")
+            for name in "abc"
+        ]
         with together(outputs):
             for output, kind in zip(outputs, (*kinds, "folder"), strict=True):
                 write(output.path, "new", kind)
             (tmp_path / "c/notes").touch()
 
-    with pytest.raises(InputError, match="c is a folder and no Zarr store, so it is not replaced"):
+    with pytest.raises(
+        InputError, match="c is a folder and no Zarr store, so it is not replaced"
+    ):
         fail()
     assert names(tmp_path) == before
     if was_there:
         assert [read(tmp_path / name) for name in "ab"] == ["old", "old"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere an exchange takes several steps")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere an exchange takes several steps"
+)
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_what_is_replaced_is_never_missing(tmp_path, kind):
     path = tmp_path / "rows"
@@ -187,7 +208,11 @@ def start_together(program, *arguments):
     processes = []
     for words in arguments:
         command = [sys.executable, "-c", program, *map(str, words)]
-        processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        processes.append(
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        )
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:
@@ -229,11 +254,17 @@ print(won)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "overwrite", "steps"),
-    [("folder", "yes", "one step"), ("file", "yes", "several steps"), ("folder", "no", "several steps")],
+    [
+        ("folder", "yes", "one step"),
+        ("file", "yes", "several steps"),
+        ("folder", "no", "several steps"),
+    ],
 )
 def test_processes_that_write_one_output_at_once(tmp_path, kind, overwrite, steps):
     """One wins, or with overwrite each; the losers say so, and nothing else is left."""
-    won = start_together(RACE, *((tmp_path, name, kind, steps, overwrite) for name in "ab"))
+    won = start_together(
+        RACE, *((tmp_path, name, kind, steps, overwrite) for name in "ab")
+    )
     assert sum(map(int, won)) == (40 if overwrite == "yes" else 1)
     assert read(tmp_path / "rows") in {"a", "b"}
     assert names(tmp_path) == ["rows"]
@@ -369,7 +400,13 @@ def test_an_output_that_another_process_writes_is_refused_after_a_while(tmp_path
     other._lock.timeout = 0.1
     with AtomicOutput(tmp_path / "rows") as output:
         write(output.path, "new")
-        with pytest.raises(InputError, match=r"rows is being written by another process: wait for it"), other:
+        with (
+            pytest.raises(
+                InputError,
+                match=r"rows is being written by another process: wait for it",
+            ),
+            other,
+        ):
             pass
     assert read(tmp_path / "rows") == "new"
     assert names(tmp_path) == ["rows"]
@@ -381,7 +418,9 @@ def test_what_an_earlier_version_left_is_named_and_kept(tmp_path):
     write(tmp_path / ".old-00000000-kept.zarr", "old", "folder")
     before = names(tmp_path)
     for clean in (False, True):
-        assert [(owner, done) for _, owner, done in left_in(tmp_path, clean)] == [(UNKNOWN, None)] * 3
+        assert [(owner, done) for _, owner, done in left_in(tmp_path, clean)] == [
+            (UNKNOWN, None)
+        ] * 3
         assert names(tmp_path) == before
 
 
@@ -402,12 +441,16 @@ raise KeyboardInterrupt  # before a with block has taken any of them
 
 
 def test_an_interrupt_in_the_first_moment_of_a_writer_leaves_nothing(tmp_path):
-    done = subprocess.run([sys.executable, "-c", INTERRUPT, str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT, str(tmp_path)], capture_output=True, text=True
+    )
     assert "KeyboardInterrupt" in done.stderr
     assert names(tmp_path) == []
 
 
-def test_an_interrupt_while_the_old_output_is_removed_leaves_the_new_one_alone(tmp_path, monkeypatch):
+def test_an_interrupt_while_the_old_output_is_removed_leaves_the_new_one_alone(
+    tmp_path, monkeypatch
+):
     path = tmp_path / "rows"
     write(path, "old", "folder")
     remove = shutil.rmtree
@@ -437,7 +480,10 @@ def test_a_fork_leaves_what_its_parent_writes(tmp_path):
             sys.exit()
         assert os.wait()[1] == 0
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "rows")], check=True)
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "rows")],
+        check=True,
+    )
     assert names(tmp_path) == ["rows"]
 
 
@@ -451,12 +497,19 @@ def test_what_cannot_be_removed_is_told_and_changes_no_success(tmp_path, monkeyp
         remove(folder, **options)
 
     monkeypatch.setattr(shutil, "rmtree", failing)
-    with pytest.warns(UserWarning, match=r"could not be removed \(Permission denied\); mmcnb doctor --clean"):
+    with pytest.warns(
+        UserWarning,
+        match=r"could not be removed \(Permission denied\); mmcnb doctor --clean",
+    ):
         replace(path, "whole")
     assert read(path) == "whole"
     monkeypatch.undo()
     [left] = leftovers(tmp_path, clean=True)  # the remedy
-    assert (left["owner"], left["done"], names(tmp_path)) == (GONE, "removed", ["notes"])
+    assert (left["owner"], left["done"], names(tmp_path)) == (
+        GONE,
+        "removed",
+        ["notes"],
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights on other systems")
@@ -467,7 +520,9 @@ def test_a_link_that_is_named_like_a_leftover_is_left_alone(tmp_path):
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs/.part-labels.zarr").symlink_to(tmp_path / "mine")
     assert leftovers(tmp_path / "outputs", clean=True) == []
-    assert [read(tmp_path / "mine" / name / "thesis") for name in ("new", "old")] == ["years of work"] * 2
+    assert [read(tmp_path / "mine" / name / "thesis") for name in ("new", "old")] == [
+        "years of work"
+    ] * 2
     assert names(tmp_path / "outputs") == [".part-labels.zarr"]
 
 
@@ -488,10 +543,23 @@ def test_a_lock_that_cannot_be_removed_is_let_go(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "error", [OSError("odd"), TimeoutError(errno.ETIMEDOUT, "timed out"), OSError(errno.EIO, "bad")]
+    "error",
+    [
+        OSError("odd"),
+        TimeoutError(errno.ETIMEDOUT, "timed out"),
+        OSError(errno.EIO, "bad"),
+    ],
 )
 def test_only_a_lock_says_that_another_process_writes(error):
-    with pytest.raises(InputError, match=r"^a could not be written \(.*\): choose a path"), writing("a"):
+    with (
+        pytest.raises(
+            InputError, match=r"^a could not be written \(.*\): choose a path"
+        ),
+        writing("a"),
+    ):
         raise error
-    with pytest.raises(InputError, match=r"^a is being written by another process"), writing("a"):
+    with (
+        pytest.raises(InputError, match=r"^a is being written by another process"),
+        writing("a"),
+    ):
         raise TimeoutError

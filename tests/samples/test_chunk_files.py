@@ -38,7 +38,11 @@ STORES = {
 def test_a_chunk_that_is_much_too_long_is_not_read(tmp_path, kind):
     STORES[kind](tmp_path / "rows.zarr")
     files = [path for path in (tmp_path / "rows.zarr").rglob("*") if path.is_file()]
-    chunk = next(path for path in files if path.suffix != ".json" and not path.name.startswith(".z"))
+    chunk = next(
+        path
+        for path in files
+        if path.suffix != ".json" and not path.name.startswith(".z")
+    )
     os.truncate(chunk, 200 * 2**20)
     samples = open_samples(tmp_path / "rows.zarr")
     tracemalloc.start()

@@ -11,9 +11,16 @@ from mmcnb.errors import DamagedStoreError
 from mmcnb.stores import open_index
 from tests.samples.common import one_sentence, rows_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*Numcodecs codecs are not in the Zarr version 3")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*Numcodecs codecs are not in the Zarr version 3"
+)
 DTYPES = "<f4", ">f4", "<f8", ">f8", "|i1", "|u1", "<i2", ">u4", "<i8", "|b1"
-BLOSC = [("lz4", 1), ("zstd", 2), ("blosclz", 0), ("zlib", 1)]  # the codec inside, and the shuffle
+BLOSC = [
+    ("lz4", 1),
+    ("zstd", 2),
+    ("blosclz", 0),
+    ("zlib", 1),
+]  # the codec inside, and the shuffle
 SECOND = {
     "none": None,
     "zstd": numcodecs.Zstd(),
@@ -21,7 +28,10 @@ SECOND = {
     "gzip": numcodecs.GZip(),
     "zlib": numcodecs.Zlib(),
     "bz2": numcodecs.BZ2(),
-    **{f"blosc {name} {shuffle}": numcodecs.Blosc(name, shuffle=shuffle) for name, shuffle in BLOSC},
+    **{
+        f"blosc {name} {shuffle}": numcodecs.Blosc(name, shuffle=shuffle)
+        for name, shuffle in BLOSC
+    },
 }
 THIRD = {
     "none": None,
@@ -34,17 +44,26 @@ THIRD = {
 CODECS = [(2, name) for name in SECOND] + [(3, name) for name in THIRD]
 
 
-@pytest.mark.parametrize(("number", "version", "codec"), [(n, *CODECS[n % len(CODECS)]) for n in range(20)])
-def test_chunks_are_decoded_as_by_zarr_and_a_damaged_one_is_named(tmp_path, number, version, codec):
+@pytest.mark.parametrize(
+    ("number", "version", "codec"), [(n, *CODECS[n % len(CODECS)]) for n in range(20)]
+)
+def test_chunks_are_decoded_as_by_zarr_and_a_damaged_one_is_named(
+    tmp_path, number, version, codec
+):
     """Numbers of each type, by each codec, in chunks that end beyond the rows and the columns."""
     path = tmp_path / "a.zarr"
     dtype = np.dtype(DTYPES[number % len(DTYPES)])
     values = np.random.default_rng(number).integers(0, 2, (18, 4)).astype(dtype)
-    options = {"compressors": (SECOND if version == 2 else THIRD)[codec], "zarr_format": version}
+    options = {
+        "compressors": (SECOND if version == 2 else THIRD)[codec],
+        "zarr_format": version,
+    }
     if version == 2:
         options["order"] = "CF"[number % 2]
     else:
-        options["serializer"] = BytesCodec(endian="big" if dtype.str[0] == ">" else "little")
+        options["serializer"] = BytesCodec(
+            endian="big" if dtype.str[0] == ">" else "little"
+        )
     zarr.create_array(path, name="X", data=values, chunks=(5, 3), **options)
     assert np.array_equal(rows_of(path), values)
     key = "X/1.0" if version == 2 else "X/c/1/0"
@@ -53,7 +72,9 @@ def test_chunks_are_decoded_as_by_zarr_and_a_damaged_one_is_named(tmp_path, numb
         (path / key).write_bytes(damaged)
         samples = open_samples(path)
         assert np.array_equal(samples.block(10, 18), values[10:])
-        with one_sentence(rf"a\.zarr: chunk {key} is damaged \(.*restore it", DamagedStoreError):
+        with one_sentence(
+            rf"a\.zarr: chunk {key} is damaged \(.*restore it", DamagedStoreError
+        ):
             samples.block(0, 18)
 
 

@@ -40,7 +40,9 @@ def write(table, folder, form, rows=1000):
         for number, start in enumerate(range(0, table.num_rows, 4000)):
             part = table.slice(start, 4000)
             ending = ["parquet", "parq", "pq"][number]
-            pa.parquet.write_table(part, path / f"part-{number}.{ending}", row_group_size=rows)
+            pa.parquet.write_table(
+                part, path / f"part-{number}.{ending}", row_group_size=rows
+            )
     return path
 
 
@@ -68,7 +70,11 @@ def test_a_pass_reads_each_group_of_a_parquet_file_once(X, tmp_path, monkeypatch
 
     monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", counting)
     with ThreadPoolExecutor(3) as pool:
-        blocks = list(pool.map(lambda start: samples.block(start, start + 700), range(0, 9000, 700)))
+        blocks = list(
+            pool.map(
+                lambda start: samples.block(start, start + 700), range(0, 9000, 700)
+            )
+        )
     assert np.array_equal(np.concatenate(blocks), X)
     assert opened == dict.fromkeys(range(9), 1)
 
@@ -86,7 +92,10 @@ def test_a_length_that_no_memory_has_is_one_sentence(tmp_path, form):
         except InputError as error:
             sentences.add(str(error))
     assert "\n" not in "".join(sentences)
-    assert any("malloc" in sentence and "get or write the file again" in sentence for sentence in sentences)
+    assert any(
+        "malloc" in sentence and "get or write the file again" in sentence
+        for sentence in sentences
+    )
 
 
 def test_labels_are_the_same_from_every_form(tmp_path):

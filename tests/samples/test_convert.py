@@ -25,12 +25,40 @@ ODD_TEXT = "# a comment\n\n+1 1:2 3:-4e-20 # at the end\n   # another\n-1\n1.0 2
 @pytest.mark.parametrize(
     ("name", "text", "options", "layout", "rows", "labels"),
     [
-        ("a.svm", "1 1:2 2:3\n2 1:4 3:1\n", {}, "dense", [[2, 3, 0], [4, 0, 1]], [1, 2]),
+        (
+            "a.svm",
+            "1 1:2 2:3\n2 1:4 3:1\n",
+            {},
+            "dense",
+            [[2, 3, 0], [4, 0, 1]],
+            [1, 2],
+        ),
         ("a.svm", "1 1:2 2:3\n", {"layout": "csr"}, "csr", [[2, 3]], [1]),
-        ("a.libsvm", "1 1:2\r\n2 3:4\r\n", {"n_features": 4}, "csr", [[2, 0, 0, 0], [0, 0, 4, 0]], [1, 2]),
-        ("a.libsvm", "1 1:2\n2 3:4\n", {"layout": "dense"}, "dense", [[2, 0, 0], [0, 0, 4]], [1, 2]),
+        (
+            "a.libsvm",
+            "1 1:2\r\n2 3:4\r\n",
+            {"n_features": 4},
+            "csr",
+            [[2, 0, 0, 0], [0, 0, 4, 0]],
+            [1, 2],
+        ),
+        (
+            "a.libsvm",
+            "1 1:2\n2 3:4\n",
+            {"layout": "dense"},
+            "dense",
+            [[2, 0, 0], [0, 0, 4]],
+            [1, 2],
+        ),
         ("a.svm", "1 0:2 2:3\n", {"zero_based": True}, "dense", [[2, 0, 3]], [1]),
-        ("a9a", "1 1:0.1 4:1e99\n", {"dtype": "float64"}, "csr", [[0.1, 0, 0, 1e99]], [1]),
+        (
+            "a9a",
+            "1 1:0.1 4:1e99\n",
+            {"dtype": "float64"},
+            "csr",
+            [[0.1, 0, 0, 1e99]],
+            [1],
+        ),
         (
             "a9a.xz",
             ODD_TEXT,
@@ -79,7 +107,9 @@ def test_libsvm_text(tmp_path, name, text, options, layout, rows, labels):
 )
 def test_malformed_libsvm_names_the_line(tmp_path, line, match):
     source = tmp_path / "a.libsvm"
-    source.write_text("1 1:2 60:3 # a_note\n\n" * 20 + f"{line}\n1 1:1\n", encoding="utf-8")
+    source.write_text(
+        "1 1:2 60:3 # a_note\n\n" * 20 + f"{line}\n1 1:1\n", encoding="utf-8"
+    )
     with one_sentence(rf"a\.libsvm, line 41 is no LIBSVM text .*{match}"):
         convert(source, tmp_path / "a.zarr", n_features=60)
     assert [path.name for path in tmp_path.iterdir()] == ["a.libsvm"]
@@ -110,13 +140,19 @@ def test_damaged_compression(tmp_path, rng, ending, kind):
 @pytest.mark.parametrize("label_column", ["kind", 1, -2])
 def test_class_names_are_numbered_and_kept(tmp_path, label_column):
     source = tmp_path / "a.csv"
-    source.write_text('size, kind ,weight\n1,"a, b",2.5\n-3,small,4e1\n5,"a, b",6\n7,"c\nd",8\n')
+    source.write_text(
+        'size, kind ,weight\n1,"a, b",2.5\n-3,small,4e1\n5,"a, b",6\n7,"c\nd",8\n'
+    )
     convert(source, tmp_path / "a.zarr", label_column=label_column)
     assert rows_of(tmp_path / "a.zarr").tolist() == [[1, 2.5], [-3, 40], [5, 6], [7, 8]]
     convert(tmp_path / "a.zarr", tmp_path / "b.zarr")
     for name in ("a.zarr", "b.zarr"):
         assert open_class_labels(tmp_path / name).tolist() == [0, 1, 0, 2]
-        assert describe_store(tmp_path / name)["class_counts"] == {"a, b": 2, "small": 1, "c\nd": 1}
+        assert describe_store(tmp_path / name)["class_counts"] == {
+            "a, b": 2,
+            "small": 1,
+            "c\nd": 1,
+        }
 
 
 def test_a_table_of_many_zeros_stays_dense(tmp_path):
@@ -192,11 +228,15 @@ def test_of_an_npz_only_the_arrays_of_rows_are_read(rng, tmp_path):
     assert open_class_labels(tmp_path / "a.zarr").tolist() == list(range(40))
 
 
-def test_an_npz_that_needs_more_memory_than_is_free_is_refused_before_it_is_read(tmp_path, monkeypatch):
+def test_an_npz_that_needs_more_memory_than_is_free_is_refused_before_it_is_read(
+    tmp_path, monkeypatch
+):
     import psutil
 
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((2**14, 8)))
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20))
+    monkeypatch.setattr(
+        psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20)
+    )
     with one_sentence(r"a\.npz needs 1.*MiB of memory.*: save it as \.npy.*\.$"):
         convert(tmp_path / "a.npz", tmp_path / "a.zarr")
     assert not (tmp_path / "a.zarr").exists()
@@ -230,9 +270,13 @@ def test_arrays_that_cannot_be_used(tmp_path, name):
 
 
 @pytest.mark.parametrize("layout", ["auto", "dense", "csr"])
-def test_foreign_stores_and_arrays_in_memory_get_checksums(X, csr, write_csr, tmp_path, layout):
+def test_foreign_stores_and_arrays_in_memory_get_checksums(
+    X, csr, write_csr, tmp_path, layout
+):
     zarr.create_array(tmp_path / "d.zarr", data=X, chunks=(333, 3), zarr_format=2)
-    counts = write_csr(csr.data, csr.indices, csr.indptr, csr.shape, path="layers/counts")
+    counts = write_csr(
+        csr.data, csr.indices, csr.indptr, csr.shape, path="layers/counts"
+    )
     out = tmp_path / "out.zarr"
     for source, element, values, auto in (
         (tmp_path / "d.zarr", None, X, "dense"),
@@ -256,7 +300,12 @@ def test_foreign_stores_and_arrays_in_memory_get_checksums(X, csr, write_csr, tm
         ("a.svm", "1 1:1\n", {"dtype": "int32"}, "dtype='int32'"),
         ("a.svm", "1 1:1\n", {"n_features": 0}, "n_features=0"),
         ("a.svm", "1 1:1\n", {"memory_limit": "512MiB"}, "memory_limit='512MiB'"),
-        ("a.svm", "1 1:1\n", {"label_column": 0}, r"label_column is of CSV.*a\.svm is none: leave it out"),
+        (
+            "a.svm",
+            "1 1:1\n",
+            {"label_column": 0},
+            r"label_column is of CSV.*a\.svm is none: leave it out",
+        ),
         ("a.svm", "# nothing\n", {}, r"0 sample\(s\)"),
         ("a.txt", "hello world\n", {}, r"no known format.*\.csv"),
         ("a.csv", None, {}, "does not exist"),
@@ -302,9 +351,16 @@ FORMS = {
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no count of the most memory")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems keep no count of the most memory"
+)
 @pytest.mark.parametrize(
-    "kind", ["csv", "npy", *(pytest.param(kind, marks=NIGHTLY) for kind in ("libsvm", "parquet"))]
+    "kind",
+    [
+        "csv",
+        "npy",
+        *(pytest.param(kind, marks=NIGHTLY) for kind in ("libsvm", "parquet")),
+    ],
 )
 def test_memory_does_not_grow_with_the_file(tmp_path, kind):
     """In processes of their own, as memory of pyarrow is not Python's."""
@@ -325,8 +381,16 @@ def test_memory_does_not_grow_with_the_file(tmp_path, kind):
             frame = pd.DataFrame(np.tile(X, (3 * times, 1))).add_prefix("x")
             frame.to_parquet(source, row_group_size=len(frame), use_dictionary=False)
         else:
-            source.write_text("".join(FORMS[kind].format(*row) for row in X.tolist()) * times)
-        command = [sys.executable, "-c", textwrap.dedent(program), source, source.with_suffix(".zarr")]
+            source.write_text(
+                "".join(FORMS[kind].format(*row) for row in X.tolist()) * times
+            )
+        command = [
+            sys.executable,
+            "-c",
+            textwrap.dedent(program),
+            source,
+            source.with_suffix(".zarr"),
+        ]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         return int(done.stdout) * 1024
 

@@ -9,7 +9,12 @@ import zarr
 
 from mmcnb import InputError, open_samples
 from mmcnb.errors import DamagedStoreError
-from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels, verify_store
+from mmcnb.stores import (
+    create_csr_store,
+    create_dense_store,
+    open_class_labels,
+    verify_store,
+)
 from tests.samples.common import one_sentence, rows_of
 
 ROWS = 600
@@ -20,7 +25,11 @@ def contents(path):
     samples = open_samples(path)
     block = samples.block(0, samples.n_samples)
     parts = block[:3] if samples.is_sparse else (block,)
-    return [samples.n_features, *(part.tolist() for part in parts), open_class_labels(path).tolist()]
+    return [
+        samples.n_features,
+        *(part.tolist() for part in parts),
+        open_class_labels(path).tolist(),
+    ]
 
 
 def contents_or_error(path):
@@ -38,7 +47,9 @@ def store(request, tmp_path):
     y = rng.integers(-1, 2, size=ROWS)
     path = tmp_path / "whole.zarr"
     if request.param == "csr":
-        rows = scipy.sparse.random_array((ROWS, 30), density=0.2, rng=rng, dtype=np.float32, format="csr")
+        rows = scipy.sparse.random_array(
+            (ROWS, 30), density=0.2, rng=rng, dtype=np.float32, format="csr"
+        )
         with create_csr_store(path, 30) as writer:
             writer.append(rows, y=y)
     else:
@@ -77,12 +88,18 @@ def test_a_flipped_bit_is_never_silently_wrong(store):
     for file in files_of(store):
         whole = file.read_bytes()
         # The first bytes of a frame say whether it has a checksum; then places drawn at random.
-        places = [*range(min(12, len(whole))), *rng.integers(len(whole), size=8).tolist()]
+        places = [
+            *range(min(12, len(whole))),
+            *rng.integers(len(whole), size=8).tolist(),
+        ]
         for place in places:
             flip(file, place, 1 << int(rng.integers(8)))
             seen = contents_or_error(store)
             noticed += isinstance(seen, str)
-            assert seen == good or (isinstance(seen, str) and "\n" not in seen), (file.name, place)
+            assert seen == good or (isinstance(seen, str) and "\n" not in seen), (
+                file.name,
+                place,
+            )
             file.write_bytes(whole)
     assert noticed > 80
     assert contents(store) == good
@@ -100,7 +117,9 @@ def test_a_cut_or_missing_file_is_noticed(store):
         key = file.relative_to(store).as_posix()
         is_document = file.name == "zarr.json"
         if key != "zarr.json":
-            match = "metadata" if is_document else f"{key} is missing.*restore it.*convert"
+            match = (
+                "metadata" if is_document else f"{key} is missing.*restore it.*convert"
+            )
             with one_sentence(match, DamagedStoreError):
                 open_samples(store)
         if key.startswith("y/c"):
@@ -112,7 +131,11 @@ def test_a_cut_or_missing_file_is_noticed(store):
 
 def test_a_chunk_lost_after_opening_is_noticed(store):
     samples = open_samples(store)
-    shutil.rmtree(next(folder for folder in store.rglob("c") if folder.parent.name in ("X", "data")))
+    shutil.rmtree(
+        next(
+            folder for folder in store.rglob("c") if folder.parent.name in ("X", "data")
+        )
+    )
     with one_sentence("missing", DamagedStoreError):
         samples.block(0, ROWS)
     with one_sentence("missing", DamagedStoreError):
@@ -124,7 +147,9 @@ def test_a_damaged_chunk_is_named_by_its_key(ten_chunks):
     flip(file, 50)
     samples = open_samples(path)
     assert samples.block(0, 700).shape == (700, 5)
-    with one_sentence(r"chunk X/c/7/0 is damaged.*restore it.*convert", DamagedStoreError):
+    with one_sentence(
+        r"chunk X/c/7/0 is damaged.*restore it.*convert", DamagedStoreError
+    ):
         samples.block(0, 1000)
     with one_sentence("X/c/7/0", DamagedStoreError):
         verify_store(path)

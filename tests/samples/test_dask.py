@@ -17,7 +17,12 @@ dask = pytest.importorskip("dask", reason="Dask is an optional extra")
 
 @pytest.mark.parametrize(
     ("chunks", "dtype"),
-    [((1000, 7), "f4"), ((9000, 7), "f8"), ((4096, 3), "u1"), (((5000, 0, 1, 3999), (2, 5)), ">f4")],
+    [
+        ((1000, 7), "f4"),
+        ((9000, 7), "f8"),
+        ((4096, 3), "u1"),
+        (((5000, 0, 1, 3999), (2, 5)), ">f4"),
+    ],
 )
 def test_dense_equals_memory(X, chunks, dtype):
     rows = np.abs(X * 50).astype(dtype)

@@ -25,9 +25,7 @@ from tests.samples.common import one_sentence, rows_of
 
 # Stores of 90 rows in three chunks, and labels in two: of the first format, and of this one.
 KEPT = Path(__file__).parents[1] / "data/stores"
-MATCH = (
-    r"chunks? \S+ (is|are) not what was written: restore it.*changed on purpose, delete the attribute mmcnb"
-)
+MATCH = r"chunks? \S+ (is|are) not what was written: restore it.*changed on purpose, delete the attribute mmcnb"
 
 
 def chunk_of(store, path, number):
@@ -64,7 +62,9 @@ def store(request, tmp_path):
 
 
 READS = {
-    "a pass": lambda samples: [samples.block(start, start + 30) for start in range(0, 90, 30)],
+    "a pass": lambda samples: [
+        samples.block(start, start + 30) for start in range(0, 90, 30)
+    ],
     "a part of a chunk": lambda samples: samples.block(45, 55),
     "single rows": lambda samples: samples.gather(np.array([0, 45])),
 }
@@ -75,13 +75,17 @@ READS = {
 @pytest.mark.parametrize("name", ["dense", "bytes", "csr"])
 def test_rows(tmp_path, exchange, release, name):
     for part in parts_of(KEPT / release / f"{name}.zarr"):
-        store = shutil.copytree(KEPT / release / f"{name}.zarr", tmp_path / part.replace("/", "-"))
+        store = shutil.copytree(
+            KEPT / release / f"{name}.zarr", tmp_path / part.replace("/", "-")
+        )
         READS["a pass"](open_samples(store))
         exchange(store, part)
         for read in READS.values():
             with one_sentence(MATCH, DamagedStoreError):
                 read(open_samples(store))
-        with one_sentence(f"{part}/c/1.* not what was written|missing or damaged", DamagedStoreError):
+        with one_sentence(
+            f"{part}/c/1.* not what was written|missing or damaged", DamagedStoreError
+        ):
             verify_store(store)
 
 
@@ -107,7 +111,10 @@ def as_source(store):
 @pytest.mark.parametrize("exchange", [swap, renew])
 @pytest.mark.parametrize(
     ("path", "reads"),
-    [("y", [open_class_labels, describe_store, as_source, as_weights]), ("index", [open_index, as_source])],
+    [
+        ("y", [open_class_labels, describe_store, as_source, as_weights]),
+        ("index", [open_index, as_source]),
+    ],
 )
 def test_what_stands_beside_rows(labelled, tmp_path, exchange, path, reads):
     store = shutil.copytree(labelled, tmp_path / "a.zarr")
@@ -126,11 +133,16 @@ def test_any_way_to_the_store(store, place):
     if place == "zip":
         source = shutil.make_archive(str(store), "zip", store)
     elif place == "memory":
-        fsspec = pytest.importorskip("fsspec", reason="stores behind addresses are an optional extra")
+        fsspec = pytest.importorskip(
+            "fsspec", reason="stores behind addresses are an optional extra"
+        )
         source = f"memory://{store.parent.name}"
         fsspec.filesystem("memory").put(str(store), source, recursive=True)
     else:
-        source = {"element": store / "X", "opened": zarr.open_group(store, mode="r")}.get(place, store)
+        source = {
+            "element": store / "X",
+            "opened": zarr.open_group(store, mode="r"),
+        }.get(place, store)
     samples = open_samples(source)
     if place == "pickled":
         samples = pickle.loads(pickle.dumps(samples))
@@ -145,16 +157,24 @@ def test_labels_that_were_written(tmp_path, exchange, release):
     labels = shutil.copytree(KEPT / release / "labels.zarr", tmp_path / "labels.zarr")
     exchange(labels, "")
     with one_sentence(MATCH, DamagedStoreError):
-        mmcnb.partition_score(np.eye(70_000, 2), np.arange(70_000) % 2, sample_weight=labels)
+        mmcnb.partition_score(
+            np.eye(70_000, 2), np.arange(70_000) % 2, sample_weight=labels
+        )
     with one_sentence("c/1 (is|are)", DamagedStoreError):
         verify_store(labels)
 
 
 @pytest.mark.parametrize("exchange", [swap, renew])
 def test_fit_and_predict(store, exchange):
-    model = mmcnb.UnsupervisedRLS(n_clusters=2, n_landmarks=20, random_state=0).fit(store)
+    model = mmcnb.UnsupervisedRLS(n_clusters=2, n_landmarks=20, random_state=0).fit(
+        store
+    )
     exchange(store, parts_of(store)[0])
-    for call in (model.fit, model.predict, partial(model.predict, out=store.with_name("labels.zarr"))):
+    for call in (
+        model.fit,
+        model.predict,
+        partial(model.predict, out=store.with_name("labels.zarr")),
+    ):
         with one_sentence(MATCH, DamagedStoreError):
             call(store)
     assert not store.with_name("labels.zarr").exists()
@@ -176,6 +196,8 @@ def test_a_store_of_a_later_version_says_so(tmp_path):
         later.setattr("mmcnb.samples._inventory.FORMAT", 99)
         with create_dense_store(tmp_path / "later.zarr", 2) as writer:
             writer.append(np.eye(2))
-    with one_sentence("later version of mmcnb, in format 99: update mmcnb", InputError) as caught:
+    with one_sentence(
+        "later version of mmcnb, in format 99: update mmcnb", InputError
+    ) as caught:
         open_samples(tmp_path / "later.zarr")
     assert not isinstance(caught.value, DamagedStoreError)

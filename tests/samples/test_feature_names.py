@@ -37,7 +37,9 @@ def annotated(X, tmp_path):
     def write(names):
         data = anndata.AnnData(X[:50].copy(), var=pd.DataFrame(index=names))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what anndata will write in its next version
+            warnings.simplefilter(
+                "ignore"
+            )  # of what anndata will write in its next version
             data.write_zarr(tmp_path / "cells.zarr")
         return tmp_path / "cells.zarr"
 
@@ -100,16 +102,26 @@ def test_names_beside_a_mask_are_read(annotated, tmp_path, form):
 
 
 def test_numbers_that_anndata_gives_are_no_names(annotated):
-    assert open_samples(annotated([str(column) for column in range(7)])).feature_names is None
+    assert (
+        open_samples(annotated([str(column) for column in range(7)])).feature_names
+        is None
+    )
 
 
 def test_names_of_a_store_are_read_when_they_are_asked_for(annotated):
     path = annotated(NAMES)
     files = [file for file in (path / "var/_index").rglob("*") if file.is_file()]
-    chunk = next(file for file in files if not file.name.startswith((".z", "zarr.json")))
+    chunk = next(
+        file for file in files if not file.name.startswith((".z", "zarr.json"))
+    )
     chunk.write_bytes(b"no names")
     samples = open_samples(path)  # which reads no names
     # Of anndata 0.12, and of 0.13, which writes shards.
-    plain, masked = r": chunk var/_index/0\S* is damaged", "/values: 0 to 7 cannot be read"
-    with one_sentence(rf"cells\.zarr/var/_index({plain}|{masked}) .*\.$", DamagedStoreError):
+    plain, masked = (
+        r": chunk var/_index/0\S* is damaged",
+        "/values: 0 to 7 cannot be read",
+    )
+    with one_sentence(
+        rf"cells\.zarr/var/_index({plain}|{masked}) .*\.$", DamagedStoreError
+    ):
         samples.feature_names

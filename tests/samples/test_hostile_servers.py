@@ -164,11 +164,15 @@ CODECS = {
 
 @pytest.mark.parametrize("name", CODECS)
 @pytest.mark.parametrize("shards", [None, (200, 5)])
-def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(tmp_path, name, shards):
+def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(
+    tmp_path, name, shards
+):
     codec, encode = CODECS[name]
     store = tmp_path / "a.zarr"
     layout = {"shape": (200, 5), "chunks": (100, 5), "shards": shards, "dtype": "f8"}
-    layout |= {} if shards else {"filters": zarr.codecs.TransposeCodec(order=(0, 1))}  # read by Zarr
+    layout |= (
+        {} if shards else {"filters": zarr.codecs.TransposeCodec(order=(0, 1))}
+    )  # read by Zarr
     zarr.create_array(store, **layout, compressors=codec())[:] = 1
     assert rows_of(store).sum() == 1000
     bomb = encode(ZEROS)
@@ -176,7 +180,12 @@ def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(tmp_path, 
         whole = (store / "c/0/0").read_bytes()
         length = int.from_bytes(whole[-28:-20], "little")
         index = np.array([[0, length], [length, len(bomb)]], "<u8").tobytes()
-        bomb = whole[:length] + bomb + index + google_crc32c.value(index).to_bytes(4, "little")
+        bomb = (
+            whole[:length]
+            + bomb
+            + index
+            + google_crc32c.value(index).to_bytes(4, "little")
+        )
     (store / "c/0/0").write_bytes(bomb)
     with cheap_refusal(
         r"c/0/0 is damaged \((it is cut, or claims to|it is longer|the chunk does not have 4000 bytes)"
@@ -185,7 +194,9 @@ def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(tmp_path, 
 
 
 def test_chunks_of_more_than_the_memory_are_refused(tmp_path):
-    zarr.create_array(tmp_path / "a.zarr", shape=(100, 3), chunks=(10**13, 3), dtype="f4")
+    zarr.create_array(
+        tmp_path / "a.zarr", shape=(100, 3), chunks=(10**13, 3), dtype="f4"
+    )
     with cheap_refusal(r"one chunk has 120,000,000,000,000 bytes"):
         open_samples(tmp_path / "a.zarr")
 
@@ -193,10 +204,15 @@ def test_chunks_of_more_than_the_memory_are_refused(tmp_path):
 @pytest.mark.slow
 def test_a_zipped_store_with_a_bomb_is_refused(tmp_path):
     with zarr.storage.ZipStore(tmp_path / "a.zip", mode="w") as store:
-        zarr.create_array(store, shape=(10, 3), chunks=(10, 3), dtype="f4", compressors=None)[:] = 1
+        zarr.create_array(
+            store, shape=(10, 3), chunks=(10, 3), dtype="f4", compressors=None
+        )[:] = 1
     with zipfile.ZipFile(tmp_path / "a.zip") as whole:
         members = {name: whole.read(name) for name in whole.namelist()}
-    for spoiled, match in (("c/0/0", r"c/0/0 is damaged \(it is longer"), ("zarr.json", r"zarr\.json has 1")):
+    for spoiled, match in (
+        ("c/0/0", r"c/0/0 is damaged \(it is longer"),
+        ("zarr.json", r"zarr\.json has 1"),
+    ):
         with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as out:
             for name, content in members.items():
                 out.writestr(name, bytes(2**27) if name == spoiled else content)

@@ -31,7 +31,9 @@ pd = pytest.importorskip("pandas")
 @pytest.fixture(scope="module")
 def model():
     """A model of rows with three columns."""
-    return mmcnb.UnsupervisedRLS(2, n_landmarks=10, random_state=0).fit(np.arange(300).reshape(100, 3) % 7.0)
+    return mmcnb.UnsupervisedRLS(2, n_landmarks=10, random_state=0).fit(
+        np.arange(300).reshape(100, 3) % 7.0
+    )
 
 
 @pytest.fixture(params=[2, 3])
@@ -42,9 +44,13 @@ def cells(request, tmp_path):
     genes = pd.DataFrame(index=["a", "b", "c"])
     path = tmp_path / "cells.zarr"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of anndata, about the format and options of pandas
+        warnings.simplefilter(
+            "ignore"
+        )  # of anndata, about the format and options of pandas
         with anndata.settings.override(zarr_write_format=request.param):
-            anndata.AnnData(scipy.sparse.csr_matrix(X), obs=names, var=genes).write_zarr(path)
+            anndata.AnnData(
+                scipy.sparse.csr_matrix(X), obs=names, var=genes
+            ).write_zarr(path)
     group = zarr.open_group(path, use_consolidated=False)
     group.create_array("y", shape=(100,), dtype="i8")[:] = np.arange(100) % 2
     group["y"].attrs["class_names"] = ["even", "odd"]
@@ -106,7 +112,9 @@ def store(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("member", "read"), [("y", open_class_labels), ("index", open_index)])
+@pytest.mark.parametrize(
+    ("member", "read"), [("y", open_class_labels), ("index", open_index)]
+)
 def test_metadata_of_what_stands_beside_our_rows(store, member, read):
     file = store / member / "zarr.json"
     whole = file.read_bytes()
@@ -120,10 +128,14 @@ def test_metadata_of_what_stands_beside_our_rows(store, member, read):
 
 
 @pytest.mark.parametrize("spoiled", [b"", b"{", b"[]", b'{"attributes": null}'])
-def test_rows_below_a_damaged_document_are_not_read_as_if_they_had_no_record(store, spoiled):
+def test_rows_below_a_damaged_document_are_not_read_as_if_they_had_no_record(
+    store, spoiled
+):
     assert open_samples(store / "X").checksummed
     (store / "zarr.json").write_bytes(spoiled)
-    with one_sentence(r"a\.zarr: the store's metadata cannot be read", DamagedStoreError):
+    with one_sentence(
+        r"a\.zarr: the store's metadata cannot be read", DamagedStoreError
+    ):
         open_samples(store / "X")
 
 
@@ -168,7 +180,9 @@ class Touch:
 def test_no_pickle_is_read(tmp_path, monkeypatch, place):
     import numcodecs.pickles
 
-    monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
+    monkeypatch.setattr(
+        numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False
+    )
     group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
     group.create_array("X", data=np.eye(2))
     texts = np.array(["a", "b"], np.dtypes.StringDType())

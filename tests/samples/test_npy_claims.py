@@ -52,18 +52,34 @@ def test_an_array_is_no_longer_than_its_file(tmp_path, shape, by_columns):
 def test_a_member_is_as_long_as_its_archive_says(tmp_path, shape, name):
     arrays = {"X": np.zeros((4, 2)), "y": np.zeros(4)}
     if name == "indptr":
-        arrays = {"data": np.zeros(4), "indices": np.zeros(4, int), "shape": np.array([4, 2])}
+        arrays = {
+            "data": np.zeros(4),
+            "indices": np.zeros(4, int),
+            "shape": np.array([4, 2]),
+        }
     arrays.pop(name, None)
     np.savez(tmp_path / "a.npz", **arrays)
-    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive, archive.open(f"{name}.npy", "w") as file:
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz", "a") as archive,
+        archive.open(f"{name}.npy", "w") as file,
+    ):
         claim(file, shape)
     assert_refused(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize(
-    "header", [b"{'descr': '<f8', 'shape': (3, 2),", b"(" * 9000, b"[" * 9000, b"'''", b"{'shape': 1}"]
+    "header",
+    [
+        b"{'descr': '<f8', 'shape': (3, 2),",
+        b"(" * 9000,
+        b"[" * 9000,
+        b"'''",
+        b"{'shape': 1}",
+    ],
 )
 def test_a_damaged_header_is_one_sentence(tmp_path, header):
-    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(48)
+    content = (
+        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(48)
+    )
     (tmp_path / "a.npy").write_bytes(content)
     assert_refused(tmp_path / "a.npy")

@@ -30,7 +30,9 @@ def files(X, tmp_path):
     np.save(tmp_path / "f.npy", np.asfortranarray(X))
     with h5py.File(tmp_path / "rows.h5", "w") as file:
         file["X"] = X
-        file.create_dataset("group/chunked", data=X, chunks=(777, 2), compression="gzip")
+        file.create_dataset(
+            "group/chunked", data=X, chunks=(777, 2), compression="gzip"
+        )
         file.create_dataset("big endian", data=X.astype(">f4"))
         file["y"] = np.arange(len(X))
     data = anndata.AnnData(X.copy(), var=pd.DataFrame(index=NAMES))
@@ -40,7 +42,9 @@ def files(X, tmp_path):
     data.obsm["frame"] = pd.DataFrame(X, columns=NAMES[::-1], index=data.obs_names)
     data.raw = data
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what anndata will write in its next version
+        warnings.simplefilter(
+            "ignore"
+        )  # of what anndata will write in its next version
         data.write_h5ad(tmp_path / "cells.h5ad")
     return tmp_path, data
 
@@ -68,8 +72,12 @@ FILES = {
     "npy": lambda folder, data: folder / "c.npy",
     "npy by columns": lambda folder, data: str(folder / "f.npy"),
     "memory map": lambda folder, data: np.load(folder / "c.npy", mmap_mode="r"),
-    "memory map by columns": lambda folder, data: np.load(folder / "f.npy", mmap_mode="r"),
-    "part of a memory map": lambda folder, data: np.load(folder / "c.npy", mmap_mode="r+")[:],
+    "memory map by columns": lambda folder, data: np.load(
+        folder / "f.npy", mmap_mode="r"
+    ),
+    "part of a memory map": lambda folder, data: np.load(
+        folder / "c.npy", mmap_mode="r+"
+    )[:],
     "HDF5": lambda folder, data: folder / "rows.h5",
     "HDF5 file": lambda folder, data: h5py.File(folder / "rows.h5"),
     "HDF5 dataset": lambda folder, data: h5py.File(folder / "rows.h5")["group/chunked"],
@@ -77,8 +85,12 @@ FILES = {
     "h5ad": lambda folder, data: folder / "cells.h5ad",
     "AnnData": lambda folder, data: data,
     "view of AnnData": lambda folder, data: data[:],
-    "backed AnnData": lambda folder, data: anndata.read_h5ad(folder / "cells.h5ad", backed="r"),
-    "AnnData to write": lambda folder, data: anndata.read_h5ad(folder / "cells.h5ad", backed="r+"),
+    "backed AnnData": lambda folder, data: anndata.read_h5ad(
+        folder / "cells.h5ad", backed="r"
+    ),
+    "AnnData to write": lambda folder, data: anndata.read_h5ad(
+        folder / "cells.h5ad", backed="r+"
+    ),
 }
 
 
@@ -134,14 +146,19 @@ def test_backed_sparse_rows(files):
     data.write_h5ad(folder / "sparse.h5ad")
     backed = anndata.read_h5ad(folder / "sparse.h5ad", backed="r")
     digest = open_samples(data).digest
-    assert {open_samples(one).digest for one in (backed, backed.X, backed[:])} == {digest}
+    assert {open_samples(one).digest for one in (backed, backed.X, backed[:])} == {
+        digest
+    }
 
 
 def test_a_frame_of_sparse_columns_stays_sparse(X):
     sparse = scipy.sparse.csr_array(np.maximum(X, 0))
     samples = open_samples(pd.DataFrame.sparse.from_spmatrix(sparse, columns=NAMES))
     assert samples.is_sparse
-    assert (samples.digest, samples.feature_names) == (open_samples(sparse).digest, NAMES)
+    assert (samples.digest, samples.feature_names) == (
+        open_samples(sparse).digest,
+        NAMES,
+    )
 
 
 @pytest.mark.parametrize("kind", ["h5ad", "AnnData", "pandas"])
@@ -177,7 +194,9 @@ class Failing:
         raise RuntimeError("no memory left")
 
 
-MASKED = np.ma.masked_array(np.arange(4.0).reshape(2, 2), [[False, False], [False, True]])
+MASKED = np.ma.masked_array(
+    np.arange(4.0).reshape(2, 2), [[False, False], [False, True]]
+)
 OBJECTS = {
     "text": ("2", "contains text, '2'"),
     "date": (np.datetime64("2020"), "contains np.datetime64.*"),
@@ -190,16 +209,30 @@ REFUSED = {
         dask.dataframe.from_pandas(pd.DataFrame({"a": ["x", "y"]}), npartitions=1),
         "column 'a' of the Dask frame is string",
     ),
-    "masked": (np.ma.masked_equal(np.eye(2), 1), "2 masked values, the first at row 0, column 0"),
-    "rows with masks": (list(MASKED), "row 1 of X is a masked array with 1 masked values"),
-    "masked CSR": (sparse(data=np.ma.masked_equal([1.0, 2, 3], 2)), "array data of X is a masked array"),
+    "masked": (
+        np.ma.masked_equal(np.eye(2), 1),
+        "2 masked values, the first at row 0, column 0",
+    ),
+    "rows with masks": (
+        list(MASKED),
+        "row 1 of X is a masked array with 1 masked values",
+    ),
+    "masked CSR": (
+        sparse(data=np.ma.masked_equal([1.0, 2, 3], 2)),
+        "array data of X is a masked array",
+    ),
     "masked Dask": (
-        dask.array.ma.masked_greater(dask.array.from_array(np.eye(4), chunks=(2, 4)), 0),
+        dask.array.ma.masked_greater(
+            dask.array.from_array(np.eye(4), chunks=(2, 4)), 0
+        ),
         "chunk 0 of dask array is a masked array",
     ),
     "records": (np.zeros(3, dtype=[("a", "f4"), ("b", "f4")]), "contains records"),
     "dates": (np.array([["2020-01-01"]], dtype="M8[D]"), "contains dates"),
-    "digits": (np.array([["1", "2"], ["2", "3"]]), "contains text .* such as by X.astype"),
+    "digits": (
+        np.array([["1", "2"], ["2", "3"]]),
+        "contains text .* such as by X.astype",
+    ),
     "complex": (np.eye(2) * 1j, "X contains complex"),
     "a huge whole number": (objects(10**400), "above the largest float64"),
     "unequal rows": ([[1, 2], [3]], "has rows of different lengths"),
@@ -207,10 +240,22 @@ REFUSED = {
     "one dimension": (np.arange(4.0), r"X is a 1-D array of shape \(4,\)"),
     "no rows": (np.zeros((0, 3)), r"0 sample\(s\)"),
     "no columns": (np.zeros((3, 0)), r"0 feature\(s\)"),
-    "list of sparse rows": ([scipy.sparse.csr_array([[1.0]])] * 2, "list of sparse matrices"),
-    "sparse of complex numbers": (scipy.sparse.coo_array(np.eye(2) * 1j), "X contains complex"),
-    "row out of bounds": (sparse("csc", indices=7), "the CSC matrix is damaged .indices must be < 3"),
-    "place out of bounds": (sparse("coo", row=7), "the COO matrix is damaged .*exceeds"),
+    "list of sparse rows": (
+        [scipy.sparse.csr_array([[1.0]])] * 2,
+        "list of sparse matrices",
+    ),
+    "sparse of complex numbers": (
+        scipy.sparse.coo_array(np.eye(2) * 1j),
+        "X contains complex",
+    ),
+    "row out of bounds": (
+        sparse("csc", indices=7),
+        "the CSC matrix is damaged .indices must be < 3",
+    ),
+    "place out of bounds": (
+        sparse("coo", row=7),
+        "the COO matrix is damaged .*exceeds",
+    ),
     "integers of 128 bits": (
         pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Int128)}),
         "the data frame cannot be read .*: cast its columns to numbers|column 'a' .* not numbers",
@@ -223,7 +268,10 @@ REFUSED = {
     "nothing": (None, "X is a NoneType, which cannot be read"),
     "a number": (3.5, "X is a float"),
     **{
-        f"{kind} among objects": (objects(value), f"{match} .*row 0, column 1|{match} at row 0, column 1")
+        f"{kind} among objects": (
+            objects(value),
+            f"{match} .*row 0, column 1|{match} at row 0, column 1",
+        )
         for kind, (value, match) in OBJECTS.items()
     },
 }
@@ -249,10 +297,18 @@ def test_a_mask_that_hides_nothing_is_no_mask(X):
 @pytest.mark.parametrize(
     ("name", "element", "match"),
     [
-        ("rows.h5", "nothing", "no element 'nothing'; it has: X, big endian, group/chunked"),
+        (
+            "rows.h5",
+            "nothing",
+            "no element 'nothing'; it has: X, big endian, group/chunked",
+        ),
         ("rows.h5", "y", "1-D array"),
         ("rows.h5", "group", "group is encoded as a plain group, which has no reader"),
-        ("cells.h5ad", "layers/by columns", r"stored by columns \(CSC\).*write X\.tocsr\(\) in its place"),
+        (
+            "cells.h5ad",
+            "layers/by columns",
+            r"stored by columns \(CSC\).*write X\.tocsr\(\) in its place",
+        ),
         ("c.npy", "X", "has no element 'X': leave element out"),
         ("missing.h5", None, "missing.h5 does not exist"),
     ],
@@ -263,11 +319,19 @@ def test_files_and_elements_that_are_not_there(files, name, element, match):
 
 
 def test_elements_are_for_what_has_them(X, files):
-    with one_sentence(r"no element 'layers/z'; it has: X, raw/X, layers/counts, .*obsm/X_pca"):
+    with one_sentence(
+        r"no element 'layers/z'; it has: X, raw/X, layers/counts, .*obsm/X_pca"
+    ):
         open_samples(files[1], "layers/z")
     with one_sentence("no element 'X'; it has: none"):
         open_samples(anndata.AnnData(shape=(3, 2)))
-    for source in (X, frame_of(X), scipy.sparse.csr_array(X), X.tolist(), FRAMES["Dask"](X)):
+    for source in (
+        X,
+        frame_of(X),
+        scipy.sparse.csr_array(X),
+        X.tolist(),
+        FRAMES["Dask"](X),
+    ):
         with one_sentence("leave element out"):
             open_samples(source, "obsm/X_pca")
 
@@ -324,7 +388,11 @@ def test_a_missing_extra_is_named(files, monkeypatch):
 
 def test_a_data_array_is_what_it_holds(X):
     def labelled(data):
-        members = {"__module__": "xarray.core.dataarray", "data": data, "dims": ("a", "b")}
+        members = {
+            "__module__": "xarray.core.dataarray",
+            "data": data,
+            "dims": ("a", "b"),
+        }
         return type("DataArray", (), members)()
 
     for data in (X, dask.array.from_array(X, chunks=(1000, 7))):
@@ -332,14 +400,23 @@ def test_a_data_array_is_what_it_holds(X):
 
 
 def test_opening_reads_no_numbers(tmp_path):
-    np.lib.format.open_memmap(tmp_path / "large.npy", "w+", "f4", (2**18, 2**9)).flush()  # 512 MiB of holes
-    for source in (tmp_path / "large.npy", np.load(tmp_path / "large.npy", mmap_mode="r")):
+    np.lib.format.open_memmap(
+        tmp_path / "large.npy", "w+", "f4", (2**18, 2**9)
+    ).flush()  # 512 MiB of holes
+    for source in (
+        tmp_path / "large.npy",
+        np.load(tmp_path / "large.npy", mmap_mode="r"),
+    ):
         assert open_samples(source).block(2**18 - 2, 2**18).shape == (2, 2**9)
 
 
 def test_a_frame_in_a_file_has_one_type_for_all_columns_and_no_texts(tmp_path):
     index = [f"cell{row}" for row in range(6)]
-    columns = {"a": np.arange(6, dtype="i2"), "b": [True, False] * 3, "c": np.arange(6) * 2**40}
+    columns = {
+        "a": np.arange(6, dtype="i2"),
+        "b": [True, False] * 3,
+        "c": np.arange(6) * 2**40,
+    }
     table = pd.DataFrame(columns, index=index)
     frames = {"t": table, "texts": table.assign(kind=list("abcabc"))}
     data = anndata.AnnData(np.zeros((6, 1)), obs=pd.DataFrame(index=index), obsm=frames)

@@ -22,7 +22,9 @@ from tests.samples.common import one_sentence, rows_of
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among its files"),
+    pytest.mark.skipif(
+        not hasattr(os, "mkfifo"), reason="this system has no pipes among its files"
+    ),
 ]
 SECONDS = 20  # after which a read has hung; the first fit of the process may compile
 
@@ -44,7 +46,9 @@ KINDS = {
     "link in a circle": link_to(None),
     "socket": socket_file,
 }
-ROWS = np.random.default_rng(0).normal(size=(300, 4)) + 6 * (np.arange(300) % 2)[:, None]
+ROWS = (
+    np.random.default_rng(0).normal(size=(300, 4)) + 6 * (np.arange(300) % 2)[:, None]
+)
 
 
 @contextmanager
@@ -82,7 +86,21 @@ def kind(request, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     "ending",
-    ["npy", "npz", "h5", "h5ad", "csv", "tsv", "csv.gz", "parquet", "arrow", "zip", "txt", "txt.gz", "zarr"],
+    [
+        "npy",
+        "npz",
+        "h5",
+        "h5ad",
+        "csv",
+        "tsv",
+        "csv.gz",
+        "parquet",
+        "arrow",
+        "zip",
+        "txt",
+        "txt.gz",
+        "zarr",
+    ],
 )
 def test_files_of_rows(tmp_path, kind, ending):
     path = tmp_path / f"rows.{ending}"
@@ -110,7 +128,10 @@ def test_weights_models_and_checkpoints(tmp_path, kind):
     with no_wait():
         fit(tmp_path / "rows.npy")
     for name, read in (
-        ("weights.zarr", lambda path: mmcnb.CPMMC(random_state=0).fit(ROWS, sample_weight=path)),
+        (
+            "weights.zarr",
+            lambda path: mmcnb.CPMMC(random_state=0).fit(ROWS, sample_weight=path),
+        ),
         ("model", mmcnb.load),
         ("like", fit_like),
     ):
@@ -149,8 +170,14 @@ STORES = {
     "our sparse rows": (sparse, ["X/zarr.json", "X/indptr/zarr.json", "X/indices/c/0"]),
     "plain rows": (plain, ["zarr.json", "c/1/0"]),
     "plain rows of version 2": (partial(plain, zarr_format=2), [".zarray", "1.0"]),
-    "sharded rows": (partial(plain, chunks=(50, 4), shards=(100, 4)), ["zarr.json", "c/1/0"]),
-    "AnnData": (annotated, ["X/.zgroup", "X/.zattrs", "X/data/.zarray", "var/.zattrs", "X/indices/0"]),
+    "sharded rows": (
+        partial(plain, chunks=(50, 4), shards=(100, 4)),
+        ["zarr.json", "c/1/0"],
+    ),
+    "AnnData": (
+        annotated,
+        ["X/.zgroup", "X/.zattrs", "X/data/.zarray", "var/.zattrs", "X/indices/0"],
+    ),
     "a folder of text": (partial(tables, ending="csv"), ["1.csv"]),
     "a folder of Parquet": (partial(tables, ending="parquet"), ["1.parquet"]),
 }
@@ -170,7 +197,8 @@ def test_members_of_stores_and_folders(tmp_path, kind, name):
 
 
 @pytest.mark.parametrize(
-    ("kind", "word"), [("pipe", "pipe"), ("endless device", "device"), ("socket", "socket")]
+    ("kind", "word"),
+    [("pipe", "pipe"), ("endless device", "device"), ("socket", "socket")],
 )
 def test_the_kind_is_named(tmp_path, monkeypatch, kind, word):
     monkeypatch.chdir(tmp_path)
@@ -183,6 +211,8 @@ def test_the_kind_is_named(tmp_path, monkeypatch, kind, word):
 
 def test_a_document_of_a_store_is_read_up_to_its_bound(tmp_path):
     ours(tmp_path / "rows.zarr")
-    os.truncate(tmp_path / "rows.zarr/X/zarr.json", 2**40)  # it takes no place on the disk
+    os.truncate(
+        tmp_path / "rows.zarr/X/zarr.json", 2**40
+    )  # it takes no place on the disk
     with one_sentence(r"X/zarr\.json has more than 67,108,864 bytes, .*it\.$"):
         open_samples(tmp_path / "rows.zarr")

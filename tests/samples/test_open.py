@@ -43,12 +43,16 @@ def write_sparse(path, rows):
 )
 def test_dense_zarr_equals_memory(X, tmp_path, chunks, shards, zarr_format):
     path = tmp_path / "a.zarr"
-    zarr.create_array(path, data=X, chunks=chunks, shards=shards, zarr_format=zarr_format)
+    zarr.create_array(
+        path, data=X, chunks=chunks, shards=shards, zarr_format=zarr_format
+    )
     samples = open_samples(path)
     assert samples.chunk_rows == chunks[0]
     assert not samples.checksummed
     assert_same(samples, open_samples(X))
-    assert_same(open_samples(shutil.make_archive(str(path), "zip", path)), open_samples(X))
+    assert_same(
+        open_samples(shutil.make_archive(str(path), "zip", path)), open_samples(X)
+    )
 
 
 @pytest.mark.parametrize("chunk_rows", [None, 1000, 4096])
@@ -69,7 +73,8 @@ def test_our_csr_store_equals_memory(csr, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "dtype", ["?", "i1", "u1", "i2", "u2", "i4", "i8", "u8", "f2", "f4", "f8", ">f4", ">i2"]
+    "dtype",
+    ["?", "i1", "u1", "i2", "u2", "i4", "i8", "u8", "f2", "f4", "f8", ">f4", ">i2"],
 )
 def test_any_real_type_is_cast_as_in_memory(rng, tmp_path, dtype):
     X = rng.integers(0, 2, size=(9000, 3)).astype(dtype)
@@ -93,13 +98,21 @@ def test_memory_blocks_are_views_where_they_can_be(X):
 )
 def test_csr_in_zarr_equals_memory(csr, write_csr, zarr_format, chunks, index_dtype):
     indices = csr.indices.astype(index_dtype)
-    path = write_csr(csr.data, indices, csr.indptr, csr.shape, chunks, zarr_format=zarr_format)
+    path = write_csr(
+        csr.data, indices, csr.indptr, csr.shape, chunks, zarr_format=zarr_format
+    )
     samples = open_samples(path)
     assert samples.chunk_rows % BLOCK_ROWS == 0
     block = samples.block(0, 10)
-    assert (block.indices.dtype, block.indptr.dtype, block.indptr[0]) == (np.int32, np.int64, 0)
+    assert (block.indices.dtype, block.indptr.dtype, block.indptr[0]) == (
+        np.int32,
+        np.int64,
+        0,
+    )
     assert_same(samples, open_samples(csr))
-    assert_same(open_samples(shutil.make_archive(str(path), "zip", path)), open_samples(csr))
+    assert_same(
+        open_samples(shutil.make_archive(str(path), "zip", path)), open_samples(csr)
+    )
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia", "bsr", "lil", "dok"])
@@ -116,15 +129,21 @@ def test_unsorted_and_duplicate_columns_are_summed_alike(rng, write_csr):
     indptr = np.concatenate(([0], np.cumsum(counts)))
     indices = rng.integers(0, 8, size=indptr[-1]).astype(np.int64)
     data = rng.normal(size=indptr[-1]).astype(np.float32)
-    memory = open_samples(scipy.sparse.csr_array((data, indices, indptr), shape=(9000, 8)))
+    memory = open_samples(
+        scipy.sparse.csr_array((data, indices, indptr), shape=(9000, 8))
+    )
     for chunks in (1000, 777):
-        stored = write_csr(data, indices, indptr, (9000, 8), chunks, name=f"{chunks}.zarr")
+        stored = write_csr(
+            data, indices, indptr, (9000, 8), chunks, name=f"{chunks}.zarr"
+        )
         assert_same(open_samples(stored), memory)
     expected = np.zeros((9000, 8))
     np.add.at(expected, (np.repeat(np.arange(9000), counts), indices), data)
     np.testing.assert_allclose(rows_of(memory), expected, rtol=1e-5, atol=1e-6)
     block = memory.block(0, 9000)
-    places = block.indices.astype(int) + 100 * np.repeat(np.arange(9000), np.diff(block.indptr))
+    places = block.indices.astype(int) + 100 * np.repeat(
+        np.arange(9000), np.diff(block.indptr)
+    )
     assert (np.diff(places) > 0).all()
 
 
@@ -139,7 +158,9 @@ def test_path_pathlib_opened_group_and_array_are_one(X, tmp_path):
         samples = open_samples(source)
         assert samples.checksummed
         assert same_bits(samples.block(0, 50), X[:50])
-        assert same_bits(open_samples(samples.path, samples.element).block(0, 50), X[:50])
+        assert same_bits(
+            open_samples(samples.path, samples.element).block(0, 50), X[:50]
+        )
         assert np.array_equal(open_class_labels(source), y)
     assert open_class_labels(X) is None
     assert open_class_labels(write_dense(tmp_path / "b.zarr", X)) is None
@@ -185,7 +206,13 @@ def test_a_process_opens_a_store_once(samples):
 
 @pytest.mark.parametrize(
     ("change", "is_ours"),
-    [("numbers", True), ("shape", True), ("chunks", True), ("shape", False), ("chunks", False)],
+    [
+        ("numbers", True),
+        ("shape", True),
+        ("chunks", True),
+        ("shape", False),
+        ("chunks", False),
+    ],
 )
 def test_a_store_put_in_its_place_is_noticed(X, tmp_path, change, is_ours):
     path = tmp_path / "a.zarr"
@@ -194,7 +221,9 @@ def test_a_store_put_in_its_place_is_noticed(X, tmp_path, change, is_ours):
         if is_ours:
             write_dense(path, rows, chunk_rows=chunk_rows, overwrite=True)
         else:
-            zarr.create_array(path, name="X", data=rows, chunks=(chunk_rows, 7), overwrite=True)
+            zarr.create_array(
+                path, name="X", data=rows, chunks=(chunk_rows, 7), overwrite=True
+            )
 
     write(X, 1000)
     sent = pickle.dumps(open_samples(path))
@@ -235,7 +264,9 @@ def test_paths_that_lead_to_no_rows(X, tmp_path):
         open_samples(tmp_path / "a.zarr")
 
 
-@pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize(
+    ("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
 def test_not_finite_names_row_and_column(X, csr, tmp_path, write_csr, value, kind):
     X[5000, 3] = value
     refuse(X, f"{kind} at row 5000, column 3 of X")
@@ -266,12 +297,27 @@ def test_large_finite_sums_are_no_fault():
         ("indptr", 100, 10**6, "indptr falls at row 100"),
         ("indptr", 0, 1, "indptr starts at 1"),
         ("indptr", -1, 10**6, "indptr ends at 1000000 but data has length"),
-        ("indptr", None, lambda array: array[:-1], "indptr has length 9000, but 9000 rows need 9001"),
-        ("data", None, lambda array: array[:-1], "data has length .* but indices has length"),
+        (
+            "indptr",
+            None,
+            lambda array: array[:-1],
+            "indptr has length 9000, but 9000 rows need 9001",
+        ),
+        (
+            "data",
+            None,
+            lambda array: array[:-1],
+            "data has length .* but indices has length",
+        ),
         ("indices", 9, 40, "column index 40 in row .* is outside 0..39"),
         ("indices", 9, -1, "column index -1 in row .* is outside 0..39"),
         ("indices", 9, 2**32 + 1, "column index 4294967297"),
-        ("indices", None, lambda array: array.astype(np.float32), "indices has dtype float32"),
+        (
+            "indices",
+            None,
+            lambda array: array.astype(np.float32),
+            "indices has dtype float32",
+        ),
     ],
 )
 def test_malformed_csr(csr, write_csr, place, part, position, value, match):
@@ -282,7 +328,12 @@ def test_malformed_csr(csr, write_csr, place, part, position, value, match):
         array = array.astype(np.int64)
         array[position] = value
     setattr(csr, part, array)
-    refuse(csr if place == "memory" else write_csr(csr.data, csr.indices, csr.indptr, csr.shape), match)
+    refuse(
+        csr
+        if place == "memory"
+        else write_csr(csr.data, csr.indices, csr.indptr, csr.shape),
+        match,
+    )
 
 
 def test_groups_of_other_members_and_encodings_are_named(csr, write_csr):
@@ -295,6 +346,8 @@ def test_groups_of_other_members_and_encodings_are_named(csr, write_csr):
     group.update_attributes({"encoding-type": "csc_matrix"})
     refuse(path, r"stored by columns \(CSC\)")
     refuse(path, "no element 'Y'", element="Y")
-    group.update_attributes({"encoding-type": "csr_matrix", "encoding-version": "0.1.0"})
+    group.update_attributes(
+        {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
+    )
     del group["indices"]
     refuse(path, "needs a 1-D array named indices")

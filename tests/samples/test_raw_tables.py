@@ -31,8 +31,13 @@ def raw(n=N):
             "size": np.where(i % 11 == 5, np.nan, (i * i % 97) / 4),
             "count": (i * 7 + 3) % 23,
             "member": i % 3 == 0,
-            "colour": [None if k % 13 == 4 else ["red", "blue", "green"][k % 3] for k in i],
-            "since": [pd.Timestamp("2024-01-31 10:00:00") + pd.Timedelta(days=int(k * k % 40)) for k in i],
+            "colour": [
+                None if k % 13 == 4 else ["red", "blue", "green"][k % 3] for k in i
+            ],
+            "since": [
+                pd.Timestamp("2024-01-31 10:00:00") + pd.Timedelta(days=int(k * k % 40))
+                for k in i
+            ],
             "note": [f"t{k}" for k in i],
             "empty": np.full(n, np.nan),
         }
@@ -40,7 +45,16 @@ def raw(n=N):
 
 
 KINDS = ["left out", "number", "number", "flag", "text", "date", "left out", "left out"]
-NAMES = ["size", "count", "member", "colour_missing", "colour_blue", "colour_green", "colour_red", "since"]
+NAMES = [
+    "size",
+    "count",
+    "member",
+    "colour_missing",
+    "colour_blue",
+    "colour_green",
+    "colour_red",
+    "since",
+]
 NOTES = sorted(f"note_t{number}" for number in range(N))
 
 
@@ -83,7 +97,9 @@ def as_store_of_a_frame(frame, folder):
 FORMS = {
     "pandas": lambda frame, folder: frame,
     "pandas of categories": lambda frame, folder: frame.astype({"colour": "category"}),
-    "pandas on Arrow": lambda frame, folder: frame.convert_dtypes(dtype_backend="pyarrow"),
+    "pandas on Arrow": lambda frame, folder: frame.convert_dtypes(
+        dtype_backend="pyarrow"
+    ),
     "Polars": lambda frame, folder: pl.from_pandas(frame),
     "Arrow": lambda frame, folder: pa.Table.from_pandas(frame, preserve_index=False),
     "CSV": as_csv,
@@ -123,7 +139,9 @@ def test_chosen_columns_keep_their_order(tmp_path, form):
 
 
 @pytest.mark.parametrize("n", [1, 2, 524_287, 524_288, 1_100_000])
-def test_a_median_is_that_of_the_column_and_of_thinned_rows_if_they_are_many(tmp_path, n):
+def test_a_median_is_that_of_the_column_and_of_thinned_rows_if_they_are_many(
+    tmp_path, n
+):
     """Of two columns, more than 2**19 rows are many."""
     values = np.random.default_rng(0).permutation(n) / 4
     frame = pd.DataFrame({"a": [*values, np.nan], "b": 1.0})
@@ -137,18 +155,27 @@ def test_a_median_is_that_of_the_column_and_of_thinned_rows_if_they_are_many(tmp
 
 
 def test_a_gap_of_a_later_row_group_takes_the_median(tmp_path):
-    frame = pd.DataFrame({"a": (np.arange(N) * 7 % 31) / 2, "b": np.arange(N) % 5 + 0.5})
+    frame = pd.DataFrame(
+        {"a": (np.arange(N) * 7 % 31) / 2, "b": np.arange(N) % 5 + 0.5}
+    )
     frame.loc[250, "a"] = np.nan
     samples = open_samples(as_parquet(frame, tmp_path))
     median = np.sort(frame["a"].dropna())[(N - 2) // 2]
     assert rows_of(samples)[250].tolist() == [median, 0.5]
     assert samples.notes[0].endswith("gaps were filled from their column: 1 in 'a'.")
-    for _ in range(2):  # another process reads the same, before and after the gap is read
-        assert rows_of(pickle.loads(pickle.dumps(samples))).tolist() == rows_of(frame).tolist()
+    for _ in range(
+        2
+    ):  # another process reads the same, before and after the gap is read
+        assert (
+            rows_of(pickle.loads(pickle.dumps(samples))).tolist()
+            == rows_of(frame).tolist()
+        )
 
 
 def test_a_column_whose_first_row_group_is_empty_is_looked_at_whole(tmp_path):
-    frame = pd.DataFrame({"a": np.arange(N) % 7 / 2, "b": np.full(N, np.nan), "c": np.full(N, np.nan)})
+    frame = pd.DataFrame(
+        {"a": np.arange(N) % 7 / 2, "b": np.full(N, np.nan), "c": np.full(N, np.nan)}
+    )
     frame.loc[200, "c"] = 4.0
     samples = open_samples(as_parquet(frame, tmp_path))
     assert samples.feature_names == ["a", "c"]
@@ -195,7 +222,9 @@ KINDS_OF_FRAMES = {
     "times of a zone and of a day": (
         lambda: pd.DataFrame(
             {
-                "d": pd.to_datetime(["1970-01-01", "1970-01-02"]).tz_localize("Etc/GMT-1"),
+                "d": pd.to_datetime(["1970-01-01", "1970-01-02"]).tz_localize(
+                    "Etc/GMT-1"
+                ),
                 "t": [pd.Timestamp("2020-01-01 00:01").time(), None],
             }
         ),
@@ -209,9 +238,16 @@ KINDS_OF_FRAMES = {
         [[0, 5], [2, 2], [4, 2]],
         r"row 2, column 1 \('a'\): the cell has no value: correct it, leave such rows out, or take",
     ),
-    "NaN of Polars": (lambda: pl.DataFrame({"a": [1.0, np.nan]}), ["a"], [[1], [1]], "row 1, .*is NaN"),
+    "NaN of Polars": (
+        lambda: pl.DataFrame({"a": [1.0, np.nan]}),
+        ["a"],
+        [[1], [1]],
+        "row 1, .*is NaN",
+    ),
     "decimals with a gap": (
-        lambda: pl.DataFrame({"a": ["1.5", None]}).select(pl.col("a").cast(pl.Decimal(10, 2))),
+        lambda: pl.DataFrame({"a": ["1.5", None]}).select(
+            pl.col("a").cast(pl.Decimal(10, 2))
+        ),
         ["a"],
         [[1.5], [1.5]],
         "row 1, .* has no value",
@@ -252,7 +288,11 @@ def test_a_frame_of_numbers_keeps_its_rows():
 
 # --- columns that are left out -------------------------------------------------------------------
 
-REASONS = {"id": "it numbers the rows", "note": f"{N} texts in {N} rows", "empty": "it is empty"}
+REASONS = {
+    "id": "it numbers the rows",
+    "note": f"{N} texts in {N} rows",
+    "empty": "it is empty",
+}
 
 
 @in_three_forms
@@ -264,26 +304,38 @@ def test_columns_that_say_nothing_are_left_out_with_a_reason(tmp_path, form):
     assert taken.feature_names == ["id", *NAMES, *NOTES]
     named = open_samples(source, options=TableOptions(columns=["note", "id"]))
     assert named.feature_names == [*NOTES, "id"]
-    with one_sentence(r"column 7 \('empty'\): no cell has a value: leave the column out"):
+    with one_sentence(
+        r"column 7 \('empty'\): no cell has a value: leave the column out"
+    ):
         open_samples(source, options=TableOptions(columns="all"))
 
 
 def test_the_listings_of_a_conversion_and_of_a_fit_give_the_reasons(tmp_path):
     path = as_csv(raw(), tmp_path)
-    listed = {one["name"]: one["becomes"] for one in convert(path, tmp_path / "a.zarr")["columns"]}
+    listed = {
+        one["name"]: one["becomes"]
+        for one in convert(path, tmp_path / "a.zarr")["columns"]
+    }
     assert listed["colour"] == "a 0/1 column for each text"
     assert listed["id"] == "left out: it numbers the rows (--columns all takes it)"
     assert listed["empty"] == "left out: it is empty"
-    columns = mmcnb.MaximumMarginClustering(2, random_state=0).fit(path).report_["columns"]
+    columns = (
+        mmcnb.MaximumMarginClustering(2, random_state=0).fit(path).report_["columns"]
+    )
     assert [one["name"] for one in columns] == list(raw().columns)
-    assert {one["name"]: one["why"] for one in columns if one["name"] in REASONS} == REASONS
+    assert {
+        one["name"]: one["why"] for one in columns if one["name"] in REASONS
+    } == REASONS
 
 
 @pytest.mark.parametrize(
-    ("n", "n_texts"), [(100, 10), (100, 11), (2000, 20), (2000, 21), (4000, 30), (4000, 31)]
+    ("n", "n_texts"),
+    [(100, 10), (100, 11), (2000, 20), (2000, 21), (4000, 30), (4000, 31)],
 )
 def test_a_text_of_many_values_is_left_out(n, n_texts):
-    frame = pd.DataFrame({"a": [f"t{i % n_texts}" for i in range(n)], "b": np.arange(n) % 7 / 2})
+    frame = pd.DataFrame(
+        {"a": [f"t{i % n_texts}" for i in range(n)], "b": np.arange(n) % 7 / 2}
+    )
     is_taken = n_texts % 10 == 0
     assert open_samples(frame).n_features == (n_texts + 1 if is_taken else 1)
 
@@ -322,14 +374,23 @@ def model():
 def test_other_rows_take_medians_and_texts_of_the_fit(tmp_path, model, form):
     others = raw().iloc[5:90].copy()
     others["colour"] = [None, "pink", *["blue"] * 83]
-    numbers = np.array(expected(others.assign(size=others["size"].fillna(raw()["size"].median()))))
+    numbers = np.array(
+        expected(others.assign(size=others["size"].fillna(raw()["size"].median())))
+    )
     numbers[1, 3:7] = 0
     numbers -= model.model_.scaling.mean  # as dates are far from 0
-    with pytest.warns(ClusterWarning, match="gaps were filled .* [78] in 'size'") as caught:
+    with pytest.warns(
+        ClusterWarning, match="gaps were filled .* [78] in 'size'"
+    ) as caught:
         values = model.decision_function(FORMS[form](others, tmp_path))
-    assert values == pytest.approx(numbers @ model.model_.rule.coef + model.model_.rule.offset)
+    assert values == pytest.approx(
+        numbers @ model.model_.rule.coef + model.model_.rule.offset
+    )
     sentences = " ".join(str(one.message) for one in caught)
-    assert "texts that no row of the fit had are 0 in all categories: 1 in 'colour'" in sentences
+    assert (
+        "texts that no row of the fit had are 0 in all categories: 1 in 'colour'"
+        in sentences
+    )
 
 
 def test_gaps_and_new_texts_of_later_row_groups_are_both_told(tmp_path, model):
@@ -338,14 +399,20 @@ def test_gaps_and_new_texts_of_later_row_groups_are_both_told(tmp_path, model):
     with pytest.warns(ClusterWarning) as caught:
         labels = model.predict(as_parquet(others, tmp_path))
     gaps, texts = (str(one.message) for one in caught)
-    assert gaps.endswith("gaps were filled from their column: 6 in 'size' as far as rows are read.")
-    assert texts.endswith("are 0 in all categories: 10 in 'colour' as far as rows are read.")
+    assert gaps.endswith(
+        "gaps were filled from their column: 6 in 'size' as far as rows are read."
+    )
+    assert texts.endswith(
+        "are 0 in all categories: 10 in 'colour' as far as rows are read."
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert labels.tobytes() == model.predict(others).tobytes()
 
 
-def test_rows_without_the_columns_that_were_left_out_and_in_another_order_are_labelled(model):
+def test_rows_without_the_columns_that_were_left_out_and_in_another_order_are_labelled(
+    model,
+):
     others = raw()[["since", "colour", "count", "size", "member"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -353,7 +420,10 @@ def test_rows_without_the_columns_that_were_left_out_and_in_another_order_are_la
 
 
 BAD_ROWS = {
-    "no column": (lambda frame: frame.drop(columns="size"), "no column is named 'size' among .*perhaps|name"),
+    "no column": (
+        lambda frame: frame.drop(columns="size"),
+        "no column is named 'size' among .*perhaps|name",
+    ),
     "numbers for texts": (
         lambda frame: frame.assign(colour=1.5),
         r"column 4 \('colour'\) has values of type double, and was a text in the fit: make it a text again",
@@ -383,15 +453,22 @@ def test_columns_of_a_csv_are_read_as_those_of_the_fit(tmp_path, model):
         model.predict(path)
     frame = raw().astype({"count": object})
     frame.loc[20, "count"] = "many"
-    with one_sentence(r"line 22, column 2 .*'many' is not a number: correct it, or leave"):
+    with one_sentence(
+        r"line 22, column 2 .*'many' is not a number: correct it, or leave"
+    ):
         model.predict(as_csv(frame, tmp_path))
 
 
-def test_a_model_of_plain_numbers_takes_no_text_gap_or_numbering_of_other_rows(tmp_path):
+def test_a_model_of_plain_numbers_takes_no_text_gap_or_numbering_of_other_rows(
+    tmp_path,
+):
     plain = pd.DataFrame({"a": [0.5, 0.25, 9, 9.5] * 5, "b": [1.0, 2, 30, 31] * 5})
     model = mmcnb.CPMMC(random_state=0).fit(plain)
     counted = plain.assign(a=np.arange(20.0))
-    assert model.predict(as_csv(counted, tmp_path)).tobytes() == model.predict(counted).tobytes()
+    assert (
+        model.predict(as_csv(counted, tmp_path)).tobytes()
+        == model.predict(counted).tobytes()
+    )
     with one_sentence(r"row 0, column 0 \('a'\): the cell has no value"):
         model.predict(plain.assign(a=[np.nan, *range(19)]))
     with one_sentence(r"row 0, column 1 \('b'\): 'x' is not a number"):
@@ -402,9 +479,13 @@ def test_a_gap_of_other_rows_takes_the_median_of_a_fit_without_gaps():
     numbers = raw()[["id", "count"]]
     model = mmcnb.CPMMC(random_state=0).fit(numbers)
     median = np.sort(numbers["count"])[(N - 1) // 2]
-    with pytest.warns(ClusterWarning, match="gaps were filled from their column: 1 in 'count'"):
+    with pytest.warns(
+        ClusterWarning, match="gaps were filled from their column: 1 in 'count'"
+    ):
         labels = model.predict(numbers.assign(count=[np.nan, *range(N - 1)]))
-    assert np.array_equal(labels, model.predict(numbers.assign(count=[median, *range(N - 1)])))
+    assert np.array_equal(
+        labels, model.predict(numbers.assign(count=[median, *range(N - 1)]))
+    )
 
 
 def test_a_table_without_a_header(tmp_path):
@@ -416,7 +497,9 @@ def test_a_table_without_a_header(tmp_path):
     assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (3, False)
     assert [one["name"] for one in model.report_["columns"]] == ["0", "1", "2"]
     path.write_text("1,x\n2,y\n")
-    with one_sentence("has 2 columns, and the fit had 3: give rows with the columns of the"):
+    with one_sentence(
+        "has 2 columns, and the fit had 3: give rows with the columns of the"
+    ):
         model.predict(path)
 
 
@@ -424,7 +507,9 @@ def test_a_table_without_a_header(tmp_path):
 
 
 def mixed(*values):
-    return pd.DataFrame({"a": pd.Series(values, dtype=object), "b": np.arange(len(values)) / 2})
+    return pd.DataFrame(
+        {"a": pd.Series(values, dtype=object), "b": np.arange(len(values)) / 2}
+    )
 
 
 def beside(a):
@@ -446,9 +531,18 @@ BAD_FRAMES = {
         mixed(None, 1.5, pd.NA, "x", np.nan),
         r"row 3, column 'a': 'x' is of another type .*\(float and str\): .*X\['a'\]\.astype\(str\)",
     ),
-    "objects": (mixed(object(), object()), r"row 0, column 'a': <object .* is no number, text or date \(obj"),
-    "complex": (beside([1j, 2j]), r"row 0, column 'a': .*1j.* is no number, text or date \(complex128\)"),
-    "huge whole numbers": (mixed(2**70, 1), r"row 0, column 'a': 1180591620717411303424 is no number"),
+    "objects": (
+        mixed(object(), object()),
+        r"row 0, column 'a': <object .* is no number, text or date \(obj",
+    ),
+    "complex": (
+        beside([1j, 2j]),
+        r"row 0, column 'a': .*1j.* is no number, text or date \(complex128\)",
+    ),
+    "huge whole numbers": (
+        mixed(2**70, 1),
+        r"row 0, column 'a': 1180591620717411303424 is no number",
+    ),
     "periods": (beside(pd.period_range("2024", periods=3, freq="M")), OF_TYPE),
     "lists": (beside([[1], [2]]), OF_TYPE),
     "lists of Polars": (pl.DataFrame({"a": [[1], [2]], "b": [1.5, 2]}), OF_TYPE),
@@ -456,9 +550,18 @@ BAD_FRAMES = {
         pd.DataFrame([["x", 1], ["y", 2]], columns=["a", "a"]),
         "the data frame has two columns 'a': rename or drop one of them",
     ),
-    "some names": (pd.DataFrame(np.eye(2), columns=["a", 1]), "the data frame has a column 1"),
-    "no columns": (pd.DataFrame(index=range(3)), "no column is left as a feature|no columns"),
-    "no rows": (pd.DataFrame({"a": [1.5]}).iloc[:0], "0 sample|no rows|no column is left as a feature"),
+    "some names": (
+        pd.DataFrame(np.eye(2), columns=["a", 1]),
+        "the data frame has a column 1",
+    ),
+    "no columns": (
+        pd.DataFrame(index=range(3)),
+        "no column is left as a feature|no columns",
+    ),
+    "no rows": (
+        pd.DataFrame({"a": [1.5]}).iloc[:0],
+        "0 sample|no rows|no column is left as a feature",
+    ),
     "a query": (pl.LazyFrame({"a": [1]}), "is lazy; give the path of its sink_parquet"),
 }
 
@@ -471,7 +574,11 @@ def test_a_frame_that_cannot_be_taken_ends_in_a_sentence_whose_remedy_works(kind
     sentence = str(caught.value)
     assert "--" not in sentence
     if "leave the column out" in sentence:
-        better = frame.drop("a") if isinstance(frame, pl.DataFrame) else frame.drop(columns="a")
+        better = (
+            frame.drop("a")
+            if isinstance(frame, pl.DataFrame)
+            else frame.drop(columns="a")
+        )
         assert rows_of(better).shape == (len(frame), 1)
     if "name those to take" in sentence and kind == "all of text":
         assert open_samples(frame, options=TableOptions(columns=["a"])).n_features == N
@@ -489,7 +596,9 @@ def test_a_table_without_rows_is_refused(tmp_path, form):
 def test_an_encoding_is_read_back_from_a_model_file(tmp_path, model):
     model.save(tmp_path / "model")
     again = mmcnb.load(tmp_path / "model")
-    assert again.model_.encoding == model.model_.encoding == open_samples(raw()).encoding
+    assert (
+        again.model_.encoding == model.model_.encoding == open_samples(raw()).encoding
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert again.predict(raw()).tobytes() == model.labels_.tobytes()
@@ -497,18 +606,24 @@ def test_an_encoding_is_read_back_from_a_model_file(tmp_path, model):
 
 def changed(encoding, **fields):
     """The encoding with another column "colour"."""
-    columns = [one | fields if one["name"] == "colour" else one for one in encoding["columns"]]
+    columns = [
+        one | fields if one["name"] == "colour" else one for one in encoding["columns"]
+    ]
     return encoding | {"columns": columns}
 
 
 HOSTILE = {
     "a number": lambda encoding: 5,
     "no columns": lambda encoding: encoding | {"columns": None},
-    "more categories": lambda encoding: changed(encoding, categories=["", "a", "b", "c", "d"]),
+    "more categories": lambda encoding: changed(
+        encoding, categories=["", "a", "b", "c", "d"]
+    ),
     "an unknown kind": lambda encoding: changed(encoding, kind="code"),
     "a fill of NaN": lambda encoding: changed(encoding, fill=float("nan")),
     "another field": lambda encoding: changed(encoding, path="/etc/passwd"),
-    "a mark that is no text": lambda encoding: encoding | {"options": [["na_values", [5]]]},
+    "a mark that is no text": lambda encoding: (
+        encoding | {"options": [["na_values", [5]]]}
+    ),
     "no truth": lambda encoding: encoding | {"has_names": "yes"},
 }
 
@@ -522,5 +637,7 @@ def test_a_hostile_encoding_in_a_model_file_is_refused(tmp_path, model, kind):
     assert whole in text
     text = text.replace(whole, json.dumps(HOSTILE[kind](json.loads(whole))))
     write_archive(tmp_path / "model", json.loads(text), arrays)
-    with one_sentence(r"model holds a model that cannot be: (encoding|coef|mean) .*; fit again\.$"):
+    with one_sentence(
+        r"model holds a model that cannot be: (encoding|coef|mean) .*; fit again\.$"
+    ):
         mmcnb.load(tmp_path / "model")

@@ -55,7 +55,9 @@ class Rows:
 def dense(blocks, n_features):
     """Blocks as one dense array."""
     shaped = [
-        scipy.sparse.csr_array(block[:3], shape=(len(block.indptr) - 1, n_features)).toarray()
+        scipy.sparse.csr_array(
+            block[:3], shape=(len(block.indptr) - 1, n_features)
+        ).toarray()
         if isinstance(block, tuple)
         else block
         for block in blocks
@@ -79,7 +81,9 @@ def rows():
 
 @pytest.mark.parametrize(("inner", "n_jobs"), [(1000, 4), (5000, 1)])
 def test_a_pass_over_shards(rows, tmp_path, inner, n_jobs):
-    array = zarr.create_array(tmp_path / "a.zarr", data=rows, chunks=(inner, 129), shards=(10_000, 129))
+    array = zarr.create_array(
+        tmp_path / "a.zarr", data=rows, chunks=(inner, 129), shards=(10_000, 129)
+    )
     values, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
     assert np.array_equal(values, rows)
     # A shard comes whole or by its inner chunks; Zarr reads its index anew with each of those.
@@ -101,13 +105,19 @@ def test_a_pass_over_shards(rows, tmp_path, inner, n_jobs):
     n_threads=st.sampled_from([1, 3]),
 )
 @settings(max_examples=25)
-def test_reads_in_any_order_load_each_chunk_once(cuts, chunk, is_sparse, order, n_threads):
+def test_reads_in_any_order_load_each_chunk_once(
+    cuts, chunk, is_sparse, order, n_threads
+):
     n = sum(cuts)
     values = np.arange(2.0 * n).reshape(n, 2) + 1
     store = RecordingStore(MemoryStore())
     group = zarr.open_group(store, mode="w")
     if is_sparse:
-        attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [n, 2]}
+        attributes = {
+            "encoding-type": "csr_matrix",
+            "encoding-version": "0.1.0",
+            "shape": [n, 2],
+        }
         group = group.create_group("X", attributes=attributes)
         csr = scipy.sparse.csr_array(values)
         for part in ("data", "indices", "indptr"):
@@ -139,7 +149,9 @@ def test_single_rows_read_each_chunk_once(rows, rng):
 def test_cached_chunks_are_bounded():
     """Of five chunks of 20 MiB, the last three are kept."""
     store = RecordingStore(MemoryStore())
-    zarr.create_array(store, shape=(50, 2**19), chunks=(10, 2**19), dtype="f4", fill_value=1)[:] = 0
+    zarr.create_array(
+        store, shape=(50, 2**19), chunks=(10, 2**19), dtype="f4", fill_value=1
+    )[:] = 0
     samples = open_samples(zarr.open(store, mode="r"))
     assert samples.edge_bytes == 64 * 2**20
     for start in range(0, 50, 10):

@@ -12,7 +12,9 @@ from mmcnb.stores import describe_store, open_class_labels, open_index, verify_s
 from tests.samples.common import rows_of
 
 STORES = Path(__file__).parents[1] / "data/stores"
-RELEASES = sorted(folder.name for folder in STORES.iterdir() if (folder / "dense.zarr").is_dir())
+RELEASES = sorted(
+    folder.name for folder in STORES.iterdir() if (folder / "dense.zarr").is_dir()
+)
 
 _module = importlib.util.spec_from_file_location("write_stores", STORES / "write.py")
 written = importlib.util.module_from_spec(_module)
@@ -28,13 +30,23 @@ def test_there_are_releases():
 def test_rows_with_classes_and_names(release, name):
     path = STORES / release / f"{name}.zarr"
     samples = open_samples(path)
-    expected = written.sparse() if name == "csr" else written.contents(3, 11).astype(np.float32)
+    expected = (
+        written.sparse()
+        if name == "csr"
+        else written.contents(3, 11).astype(np.float32)
+    )
     assert samples.checksummed
-    assert samples.digest == open_samples(expected).digest == verify_store(path)["digest"]
-    assert np.array_equal(rows_of(path), expected.toarray() if name == "csr" else expected)
+    assert (
+        samples.digest == open_samples(expected).digest == verify_store(path)["digest"]
+    )
+    assert np.array_equal(
+        rows_of(path), expected.toarray() if name == "csr" else expected
+    )
     assert open_class_labels(path).tolist() == written.CLASSES.tolist()
     if name != "csr":
-        assert np.array_equal(samples.gather(np.array([3, 50, 89])), expected[[3, 50, 89]])
+        assert np.array_equal(
+            samples.gather(np.array([3, 50, 89])), expected[[3, 50, 89]]
+        )
         assert samples.feature_names == written.COLUMNS
         assert open_index(path).tolist() == written.NAMES
         assert describe_store(path)["class_counts"] == {"a": 30, "b": 30, "c": 30}

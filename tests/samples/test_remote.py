@@ -23,7 +23,9 @@ from mmcnb.stores import (
 )
 from tests.samples.common import assert_same, one_sentence
 
-fsspec = pytest.importorskip("fsspec", reason="stores behind addresses are an optional extra")
+fsspec = pytest.importorskip(
+    "fsspec", reason="stores behind addresses are an optional extra"
+)
 pytest.importorskip("aiohttp", reason="fsspec reads http:// with it")
 
 
@@ -39,7 +41,10 @@ def publish(request, server):
         memory.store.clear()
         for file in path.rglob("*"):
             if file.is_file():
-                memory.pipe_file(f"/{path.name}/{file.relative_to(path).as_posix()}", file.read_bytes())
+                memory.pipe_file(
+                    f"/{path.name}/{file.relative_to(path).as_posix()}",
+                    file.read_bytes(),
+                )
         return f"memory://{path.name}"
 
     return put
@@ -70,9 +75,15 @@ def test_our_stores(X, csr, tmp_path, publish):
 @pytest.mark.slow
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_foreign_stores(X, csr, tmp_path, write_csr, publish, zarr_format):
-    zarr.create_array(tmp_path / "a.zarr", data=X, chunks=(700, 7), zarr_format=zarr_format)
+    zarr.create_array(
+        tmp_path / "a.zarr", data=X, chunks=(700, 7), zarr_format=zarr_format
+    )
     assert_same(open_samples(publish(tmp_path / "a.zarr")), open_samples(X))
-    url = publish(write_csr(csr.data, csr.indices, csr.indptr, csr.shape, 5000, zarr_format=zarr_format))
+    url = publish(
+        write_csr(
+            csr.data, csr.indices, csr.indptr, csr.shape, 5000, zarr_format=zarr_format
+        )
+    )
     assert_same(open_samples(url), open_samples(csr))
     with one_sentence("has no element 'Y'"):
         open_samples(url, "Y")
@@ -138,7 +149,10 @@ def test_a_server_that_stumbles_is_asked_again(server, address):
 def test_a_server_that_fails_is_no_damage(server, address):
     samples = open_samples(address)
     server.manner = failing(10**6, None)
-    for read in (partial(samples.block, 0, 300), partial(samples.gather, np.array([1]))):
+    for read in (
+        partial(samples.block, 0, 300),
+        partial(samples.gather, np.array([1])),
+    ):
         with one_sentence(r"could not be fetched.*503.*connection") as caught:
             read()
         assert not isinstance(caught.value, DamagedStoreError)

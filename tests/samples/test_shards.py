@@ -23,8 +23,14 @@ def create(path, chunk=100, per_shard=4, location="end", compressor=None, index=
         index_codecs=index or [BytesCodec(), Crc32cCodec()],
         index_location=location,
     )
-    shape = {"shape": VALUES.shape, "chunks": (chunk * per_shard, COLUMNS), "dtype": VALUES.dtype}
-    return zarr.create_array(path, **shape, serializer=codec, compressors=None, fill_value=7)
+    shape = {
+        "shape": VALUES.shape,
+        "chunks": (chunk * per_shard, COLUMNS),
+        "dtype": VALUES.dtype,
+    }
+    return zarr.create_array(
+        path, **shape, serializer=codec, compressors=None, fill_value=7
+    )
 
 
 @pytest.mark.slow
@@ -121,7 +127,9 @@ def test_a_shard_that_is_no_file_is_one_sentence(shard):
 @pytest.mark.parametrize("rows", [99, 100, 101])
 def test_a_frame_need_not_say_how_much_it_holds(tmp_path, rows):
     path = tmp_path / "a.zarr"
-    zarr.create_array(path, data=VALUES[:100], chunks=(100, COLUMNS), compressors=ZstdCodec())
+    zarr.create_array(
+        path, data=VALUES[:100], chunks=(100, COLUMNS), compressors=ZstdCodec()
+    )
     (path / "c/0/0").write_bytes(COMPRESS[".zst"](VALUES[:rows].tobytes()))
     if rows == 100:
         assert np.array_equal(rows_of(path), VALUES[:100])

@@ -44,7 +44,11 @@ def taken(tmp_path):
         source = tmp_path / "a.csv"
         source.write_bytes(text if isinstance(text, bytes) else text.encode())
         report = convert(source, tmp_path / "a.zarr", overwrite=True, **options)
-        return rows_of(tmp_path / "a.zarr").tolist(), open_samples(tmp_path / "a.zarr").feature_names, report
+        return (
+            rows_of(tmp_path / "a.zarr").tolist(),
+            open_samples(tmp_path / "a.zarr").feature_names,
+            report,
+        )
 
     return convert_text
 
@@ -55,7 +59,11 @@ def taken(tmp_path):
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("form", FORMATS)
 def test_classes_and_names_of_rows_in_each_format(tmp_path, form):
-    columns = {"name": ["p", "q", "r", "s"], "a": [1, 2, None, 3], "class": ["x", "y", "z", "x"]}
+    columns = {
+        "name": ["p", "q", "r", "s"],
+        "a": [1, 2, None, 3],
+        "class": ["x", "y", "z", "x"],
+    }
     source = write(pa.table(columns), tmp_path / f"a.{form}")
     store = tmp_path / "a.zarr"
     for missing, kept in (("drop", [0, 1, 3]), ("median", [0, 1, 2, 3])):
@@ -64,7 +72,9 @@ def test_classes_and_names_of_rows_in_each_format(tmp_path, form):
         assert verify_store(store)["checksummed"]
         assert rows_of(store)[:, 0].tolist() == [[1, 2, 2, 3][row] for row in kept]
         assert open_index(store).tolist() == ["pqrs"[row] for row in kept]
-        assert open_class_labels(store).tolist() == ([0, 1, 0] if missing == "drop" else [0, 1, 2, 0])
+        assert open_class_labels(store).tolist() == (
+            [0, 1, 0] if missing == "drop" else [0, 1, 2, 0]
+        )
         assert open_samples(store).feature_names == ["a"]
 
 
@@ -80,7 +90,9 @@ def test_compressed_text(tmp_path, ending):
 
 def test_numbers_are_those_of_python(rng, taken):
     values = (rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000)).tolist()
-    rows, _, _ = taken("a\n" + "".join(f"{value!r}\n" for value in values), dtype="float64")
+    rows, _, _ = taken(
+        "a\n" + "".join(f"{value!r}\n" for value in values), dtype="float64"
+    )
     assert rows == [[value] for value in values]
 
 
@@ -121,7 +133,10 @@ def test_files_of_a_folder_are_joined_by_name(tmp_path, form):
     ages = pa.array(range(20))
     incomes = pa.array(np.arange(20) / 4)
     write(pa.table({"age": ages, "income": incomes}), folder / f"1.{form}")
-    write(pa.table({"income": incomes, "age": ages.cast(pa.float64())}), folder / f"inner/2.{form}")
+    write(
+        pa.table({"income": incomes, "age": ages.cast(pa.float64())}),
+        folder / f"inner/2.{form}",
+    )
     write(pa.table({"other": ages}), folder / f"_metadata.{form}")
     assert open_samples(folder).feature_names == ["age", "income"]
     assert rows_of(folder).tolist() == [[i % 20, i % 20 / 4] for i in range(40)]
@@ -129,7 +144,9 @@ def test_files_of_a_folder_are_joined_by_name(tmp_path, form):
     with one_sentence(r"'age'.*(write one type in all files|'x' is not a number)"):
         open_samples(folder)
     write(pa.table({"age": [1]}), folder / f"3.{form}")
-    with one_sentence(rf"3\.{form}, (row 0|line 2), column 1 \('income'\): the cell has no value"):
+    with one_sentence(
+        rf"3\.{form}, (row 0|line 2), column 1 \('income'\): the cell has no value"
+    ):
         convert(folder, tmp_path / "a.zarr", missing="refuse")
 
 
@@ -140,7 +157,12 @@ def test_folders_named_by_values_add_a_column(tmp_path, form):
         write(pa.table({"a": [0.5, 1.5]}), tmp_path / f"rows/year={year}/part.{form}")
     samples = mmcnb.read_table(tmp_path / "rows")
     assert samples.feature_names == ["a", "year"]
-    assert rows_of(samples).tolist() == [[0.5, 2023], [1.5, 2023], [0.5, 2024], [1.5, 2024]]
+    assert rows_of(samples).tolist() == [
+        [0.5, 2023],
+        [1.5, 2023],
+        [0.5, 2024],
+        [1.5, 2024],
+    ]
     write(pa.table({"year": [1.0]}), tmp_path / f"rows/year=2023/other.{form}")
     with one_sentence("'year' names a column and folders: rename the folders"):
         mmcnb.read_table(tmp_path / "rows")
@@ -157,13 +179,19 @@ TABLE = 'id,size,"b, c",kind\n7,1,2.5,x\n8,3,4,y\n'
         ({"drop": ["id", "kind"]}, ["size", "b, c"], ["id", "kind"]),
         ({"drop": [0, -1]}, ["size", "b, c"], ["id", "kind"]),
         ({"columns": '"b, c",size'}, ["b, c", "size"], ["id", "kind"]),
-        ({"columns": ["b, c", "size"], "label_column": "kind"}, ["b, c", "size"], ["id"]),
+        (
+            {"columns": ["b, c", "size"], "label_column": "kind"},
+            ["b, c", "size"],
+            ["id"],
+        ),
         ({"index_column": "id", "label_column": 3}, ["size", "b, c"], []),
     ],
 )
 def test_columns_are_chosen(taken, tmp_path, options, names, left_out):
     rows, found, report = taken(TABLE, **options)
-    assert [one["name"] for one in report["columns"] if one["becomes"] == "left out"] == left_out
+    assert [
+        one["name"] for one in report["columns"] if one["becomes"] == "left out"
+    ] == left_out
     assert found == names
     values = {"size": 1, "b, c": 2.5}
     assert rows[0] == [values[name] for name in names]
@@ -181,7 +209,12 @@ def test_columns_are_chosen(taken, tmp_path, options, names, left_out):
         ("\ufeffa,b\n1,2\n", {}, ["a", "b"], [[1, 2]]),
         ("\n a , b \n\n1,2\n\n", {}, ["a", "b"], [[1, 2]]),
         ('"a\n1",b\n1,2\n', {}, ["a\n1", "b"], [[1, 2]]),
-        ("# station 4\n# height, 120 m\n#\nheat,wind\n1,2\n", {}, ["heat", "wind"], [[1, 2]]),
+        (
+            "# station 4\n# height, 120 m\n#\nheat,wind\n1,2\n",
+            {},
+            ["heat", "wind"],
+            [[1, 2]],
+        ),
         ("a\tb\n1\t2\n", {}, ["a", "b"], [[1, 2]]),
         (
             "a;b\n1,5;2\n-3,25e1;,5\n",
@@ -189,15 +222,40 @@ def test_columns_are_chosen(taken, tmp_path, options, names, left_out):
             ["a", "b"],
             [[1.5, 2], [-32.5, 0.5]],
         ),
-        ("a  b  c\n1   2.5  -3\n4 5 6\n", {}, ["a", "b", "c"], [[1, 2.5, -3], [4, 5, 6]]),
+        (
+            "a  b  c\n1   2.5  -3\n4 5 6\n",
+            {},
+            ["a", "b", "c"],
+            [[1, 2.5, -3], [4, 5, 6]],
+        ),
         (" a b\n 1  2 \n 3  4\n", {"delimiter": " "}, ["a", "b"], [[1, 2], [3, 4]]),
-        ("a,b,name\n1,2,Zoé\n3,4,Zoë\n  \n", {"drop": "name"}, ["a", "b"], [[1, 2], [3, 4]]),
+        (
+            "a,b,name\n1,2,Zoé\n3,4,Zoë\n  \n",
+            {"drop": "name"},
+            ["a", "b"],
+            [[1, 2], [3, 4]],
+        ),
         (",a\n7,1\n5,2\n", {}, ["a"], [[1], [2]]),
         (",a\n7,1\n5,2\n", {"columns": [0, 1]}, ["", "a"], [[7, 1], [5, 2]]),
-        ("a,b\n1,2\n4,3\n,7\n", {"missing": "mean"}, ["a", "b"], [[1, 2], [4, 3], [2.5, 7]]),
-        ("a,b\n1,True\n,false\n3,\n7,True\n", {}, ["a", "b"], [[1, 1], [3, 0], [3, 1], [7, 1]]),
+        (
+            "a,b\n1,2\n4,3\n,7\n",
+            {"missing": "mean"},
+            ["a", "b"],
+            [[1, 2], [4, 3], [2.5, 7]],
+        ),
+        (
+            "a,b\n1,True\n,false\n3,\n7,True\n",
+            {},
+            ["a", "b"],
+            [[1, 1], [3, 0], [3, 1], [7, 1]],
+        ),
         ('a\n"1,234"\n"12,345"\n', {"thousands": ","}, ["a"], [[1234], [12345]]),
-        ("a,b\n1,-\n2,5\n4,void\n", {"na_values": "void"}, ["a", "b"], [[1, 5], [2, 5], [4, 5]]),
+        (
+            "a,b\n1,-\n2,5\n4,void\n",
+            {"na_values": "void"},
+            ["a", "b"],
+            [[1, 5], [2, 5], [4, 5]],
+        ),
         ("a,day\n1,1970-01-02\n2,1970-01-01\n", {}, ["a", "day"], [[1, 86400], [2, 0]]),
         ("a,day\n1,1970-01-02\n2,1970-01-01\n", {"dates": "drop"}, ["a"], [[1], [2]]),
         ("a,b,c\n1,,3\n1.5,2,3\n", {"missing": "drop"}, ["a", "b", "c"], [[1.5, 2, 3]]),
@@ -237,16 +295,24 @@ def test_names_of_rows_are_kept(taken, tmp_path, text, options, names):
 @pytest.mark.parametrize("mark", ["?", "-", "None", "NA", "n/a", ""])
 def test_marks_of_missing_values(taken, mark):
     cells = [mark if i % 9 == 3 else 50 + i for i in range(40)]
-    rows, _, _ = taken("power,weight\n" + "".join(f"{cell},{i % 7}\n" for i, cell in enumerate(cells)))
+    rows, _, _ = taken(
+        "power,weight\n" + "".join(f"{cell},{i % 7}\n" for i, cell in enumerate(cells))
+    )
     median = lower_median([cell for cell in cells if cell != mark])
-    assert rows == [[median if cell == mark else cell, i % 7] for i, cell in enumerate(cells)]
-    texts = "weight,colour\n" + "".join(f"{i % 7},{[mark, 'red', 'blue'][i % 3]}\n" for i in range(30))
+    assert rows == [
+        [median if cell == mark else cell, i % 7] for i, cell in enumerate(cells)
+    ]
+    texts = "weight,colour\n" + "".join(
+        f"{i % 7},{[mark, 'red', 'blue'][i % 3]}\n" for i in range(30)
+    )
     rows, names, _ = taken(texts, missing="drop")
     assert (len(rows), names) == (20, ["weight", "colour_blue", "colour_red"])
 
 
 def test_numbers_below_marks_are_no_categories(taken):
-    text = "kind,size\n" + "".join(f"{'ab'[i % 2]},{'?' if i < 20 else i / 4}\n" for i in range(30))
+    text = "kind,size\n" + "".join(
+        f"{'ab'[i % 2]},{'?' if i < 20 else i / 4}\n" for i in range(30)
+    )
     rows, names, _ = taken(text, missing="drop", categories="one-hot")
     assert (len(rows), names) == (10, ["kind_a", "kind_b", "size"])
 
@@ -255,7 +321,9 @@ def test_numbers_below_marks_are_no_categories(taken):
 @pytest.mark.parametrize("before", [0, 5000])
 def test_whole_numbers_that_float32_merges_stay_apart(taken, first, before):
     numbers = [*range(before), *range(first, first + 90)]
-    rows, _, _ = taken("id,a\n" + "".join(f"{number},1\n" for number in numbers), columns="all")
+    rows, _, _ = taken(
+        "id,a\n" + "".join(f"{number},1\n" for number in numbers), columns="all"
+    )
     assert [row[0] for row in rows] == numbers
 
 
@@ -271,7 +339,10 @@ def test_the_columns_are_listed_after_the_first_rows_and_at_the_end(taken):
     text = "a,b\n" + f"1,{'x' * 30}\n" * 150_000 + "2,\n" * 9
     report = taken(text, label_column="b", missing="drop", show_columns=shown.append)[2]
     [first] = shown
-    assert [(one["name"], one["distinct"], one["missing"]) for one in first] == [("a", 1, 0), ("b", 1, 0)]
+    assert [(one["name"], one["distinct"], one["missing"]) for one in first] == [
+        ("a", 1, 0),
+        ("b", 1, 0),
+    ]
     keys = ("name", "type", "missing", "distinct", "becomes")
     assert [tuple(one[key] for key in keys) for one in report["columns"]] == [
         ("a", "int64", 0, 2, "number"),
@@ -304,7 +375,12 @@ FAULTS = [
         r"line 2, column 1 \('b'\): 'x' is not a number: .*one-hot, .*--drop b .*--label-column.*--index-col",
         [ONE_HOT, B, {"label_column": "b"}, {"index_column": "b"}],
     ),
-    (MANY, ONE_HOT, r"column 1 \('b'\): there are more than 1000 different texts.*--drop b", [B]),
+    (
+        MANY,
+        ONE_HOT,
+        r"column 1 \('b'\): there are more than 1000 different texts.*--drop b",
+        [B],
+    ),
     (
         "a,day\n1,2024-01-31\n2,2024-02-01\n",
         {"dates": "refuse"},
@@ -330,10 +406,25 @@ FAULTS = [
         "line 42, column 1 .*'oops' is not a number: .*--drop b",
         [B],
     ),
-    ("a,b\n1,2\n1_000,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '1_000' is not a number", []),
+    (
+        "a,b\n1,2\n1_000,2\n3,3\n",
+        {},
+        r"line 3, column 0 \('a'\): '1_000' is not a number",
+        [],
+    ),
     ("a,b\n1,2\n٣,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '٣' is not a number", []),
-    ("a,b\n1,2\n2,0x1F\n3,3\n", {}, r"line 3, column 1 \('b'\): '0x1F' is not a number", [B]),
-    ('a,b\n1,"1,234"\n2,"12,345"\n', {}, "--thousands ',' .*--drop b", [{"thousands": ","}, B]),
+    (
+        "a,b\n1,2\n2,0x1F\n3,3\n",
+        {},
+        r"line 3, column 1 \('b'\): '0x1F' is not a number",
+        [B],
+    ),
+    (
+        'a,b\n1,"1,234"\n2,"12,345"\n',
+        {},
+        "--thousands ',' .*--drop b",
+        [{"thousands": ","}, B],
+    ),
     ("a,b\n1,1'234\n2,12'345\n", {}, '--thousands "\'"', [{"thousands": "'"}]),
     ('a,b\n1,"0,5"\n2,"1,25"\n', {}, "--decimal ','", [{"decimal": ","}]),
     (
@@ -342,8 +433,18 @@ FAULTS = [
         "line 2, .* '1,5' .*: give --decimal ','",
         [{"decimal": ","}],
     ),
-    ("a,b\n1,2\n", {"decimal": ","}, r"',' cannot divide both .*\(--delimiter ';'\)", []),
-    ("a,b\n1,2\n3,inf\n", {}, r"line 3, column 1 \('b'\): the cell is infinite: .*--missing drop", [DROP]),
+    (
+        "a,b\n1,2\n",
+        {"decimal": ","},
+        r"',' cannot divide both .*\(--delimiter ';'\)",
+        [],
+    ),
+    (
+        "a,b\n1,2\n3,inf\n",
+        {},
+        r"line 3, column 1 \('b'\): the cell is infinite: .*--missing drop",
+        [DROP],
+    ),
     (
         "a,b\n1,2\n3,1e99\n",
         {"dtype": "float32"},
@@ -357,46 +458,113 @@ FAULTS = [
         r"line 3, column 1 \('b'\): the cell has no value.*--missing drop.*--missing median",
         [DROP, MEDIAN],
     ),
-    ('a\n1\n""\n', {"missing": "refuse"}, r"line 3, column 0 \('a'\): the cell has no value", [MEDIAN]),
+    (
+        'a\n1\n""\n',
+        {"missing": "refuse"},
+        r"line 3, column 0 \('a'\): the cell has no value",
+        [MEDIAN],
+    ),
     (
         "a,b\n1,5\n2,void\n3,7\n4,void\n",
         {"missing": "refuse"},
         r"'void' is not a number \(and 1 more\): give --na-values void and --missing drop",
         [{"na_values": "void", **DROP}],
     ),
-    ("a,b\n1,\n2,\n", {"columns": "all"}, r"column 1 \('b'\): no cell has a value: .*--drop b", [B]),
-    ("a,b\n1,\n,2\n", DROP, "all 2 rows have a missing cell: .*--drop.*--missing median", [B, MEDIAN]),
+    (
+        "a,b\n1,\n2,\n",
+        {"columns": "all"},
+        r"column 1 \('b'\): no cell has a value: .*--drop b",
+        [B],
+    ),
+    (
+        "a,b\n1,\n,2\n",
+        DROP,
+        "all 2 rows have a missing cell: .*--drop.*--missing median",
+        [B, MEDIAN],
+    ),
     (
         "a,y\n1,p\n2,\n",
         {"label_column": "y"},
         r"line 3, column 1 \('y'\): the class is empty: .*drop",
         [DROP],
     ),
-    ("a,y\n1,0\n2,1\n3,x\n", {"label_column": 1}, "line 4, column 1 .*label 'x' is not a whole number", []),
+    (
+        "a,y\n1,0\n2,1\n3,x\n",
+        {"label_column": 1},
+        "line 4, column 1 .*label 'x' is not a whole number",
+        [],
+    ),
     # lines
     ("a,b\n1,2\n1,2,3\n", {}, "line 3: 3 cells, but the first line has 2", []),
-    ('a,b\n1,"x\ny"\n1\n', {"drop": "b"}, "line 4: 1 cells, but the first line has 2", []),
-    ('a,b\n1,2\n3,"two\nlines"\n5,6\n7,8\n', {}, r"'two\\nlines' is not a number: correct it", [B]),
-    ("a,b\n1,2\n".encode("utf-16"), {}, "line 1: this is not UTF-8 text .it looks like UTF-16.", []),
-    (b"a,b\n" + b"1,2\n" * 100 + b"1,\xff,2\n", {}, "line 102: this is not UTF-8 text", []),
+    (
+        'a,b\n1,"x\ny"\n1\n',
+        {"drop": "b"},
+        "line 4: 1 cells, but the first line has 2",
+        [],
+    ),
+    (
+        'a,b\n1,2\n3,"two\nlines"\n5,6\n7,8\n',
+        {},
+        r"'two\\nlines' is not a number: correct it",
+        [B],
+    ),
+    (
+        "a,b\n1,2\n".encode("utf-16"),
+        {},
+        "line 1: this is not UTF-8 text .it looks like UTF-16.",
+        [],
+    ),
+    (
+        b"a,b\n" + b"1,2\n" * 100 + b"1,\xff,2\n",
+        {},
+        "line 102: this is not UTF-8 text",
+        [],
+    ),
     ("", {}, "no rows", []),
     ("a,b\n", {}, "a header and no rows", []),
-    ("# notes\nheat,wind\n" + "1,2\n" * 30 + "1,x\n", {}, "line 33, column 1 .'wind'", []),
+    (
+        "# notes\nheat,wind\n" + "1,2\n" * 30 + "1,x\n",
+        {},
+        "line 33, column 1 .'wind'",
+        [],
+    ),
     # options
     ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among a, b", [B]),
-    ("size,b\n1,2\n", {"drop": "sise"}, "perhaps 'size' is meant .--drop", [{"drop": "size"}]),
-    ("1,2\n", {"columns": 5}, "there is no column 5 among 2: count from 0", [{"columns": 1}]),
+    (
+        "size,b\n1,2\n",
+        {"drop": "sise"},
+        "perhaps 'size' is meant .--drop",
+        [{"drop": "size"}],
+    ),
+    (
+        "1,2\n",
+        {"columns": 5},
+        "there is no column 5 among 2: count from 0",
+        [{"columns": 1}],
+    ),
     ("a,b\n1,2\n", {"drop": "a,b"}, "no column is left", [B]),
-    ("a,b\n1,2\n", {"drop": "a", "columns": "a,b"}, "column 0 .* is both used and dropped", []),
+    (
+        "a,b\n1,2\n",
+        {"drop": "a", "columns": "a,b"},
+        "column 0 .* is both used and dropped",
+        [],
+    ),
     ("a,b\n1,2\n", {"label_column": "a", "index_column": 0}, "cannot be both", []),
     ("a,b\n1,2\n", {"delimiter": ";;"}, "delimiter=';;' is no single character", []),
-    ("a,b\n1,2\n", {"columns": 3.5}, "columns=3.5 is no list: give one of texts or numbers", []),
+    (
+        "a,b\n1,2\n",
+        {"columns": 3.5},
+        "columns=3.5 is no list: give one of texts or numbers",
+        [],
+    ),
 ]
 
 
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize(("text", "options", "match", "remedies"), FAULTS)
-def test_a_fault_is_named_and_its_remedies_work(taken, tmp_path, capfd, text, options, match, remedies):
+def test_a_fault_is_named_and_its_remedies_work(
+    taken, tmp_path, capfd, text, options, match, remedies
+):
     with one_sentence(match):
         taken(text, **options)
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
@@ -417,9 +585,13 @@ def test_numbers_far_above_others_are_names_or_numbers_as_told(taken):
 
 def test_all_faults_are_told_at_once(taken):
     text = "a,b,c\n1,2,x\n1,2\n,y,3\n4,5,6\n,6,7\n" + "1,2,3\n" * 90
-    with one_sentence("line 3: 2 cells, but the first line has 3.*line 2, .* 'x' is not a number") as caught:
+    with one_sentence(
+        "line 3: 2 cells, but the first line has 3.*line 2, .* 'x' is not a number"
+    ) as caught:
         taken(text, missing="refuse")
-    assert "line 4, column 0 ('a'): the cell has no value (and 1 more)" in str(caught.value)
+    assert "line 4, column 0 ('a'): the cell has no value (and 1 more)" in str(
+        caught.value
+    )
     assert "line 4, column 1 ('b'): 'y' is not a number" in str(caught.value)
 
 
@@ -436,10 +608,30 @@ DAY = pd.Timestamp("2024-01-31")
             r"row 1, column 0 \('a'\): the cell has no value.*: .*--missing drop",
             DROP,
         ),
-        ({"a": [1, np.nan]}, REFUSE, r"row 1, column 0 \('a'\): the cell is NaN: .*--missing", MEDIAN),
-        ({"a": ["1", "x"]}, REFUSE, r"row 1, column 0 \('a'\): 'x' is not a number: .*one-hot", ONE_HOT),
-        ({"a": [1], "b": [[1, 2]]}, {}, r"row 0, column 1 \('b'\): \[1, 2\] is of type list.*--drop b", B),
-        ({"a": [DAY]}, REFUSE, r"row 0, column 0 \('a'\): '2024-01-31.* is a date", {"dates": "epoch"}),
+        (
+            {"a": [1, np.nan]},
+            REFUSE,
+            r"row 1, column 0 \('a'\): the cell is NaN: .*--missing",
+            MEDIAN,
+        ),
+        (
+            {"a": ["1", "x"]},
+            REFUSE,
+            r"row 1, column 0 \('a'\): 'x' is not a number: .*one-hot",
+            ONE_HOT,
+        ),
+        (
+            {"a": [1], "b": [[1, 2]]},
+            {},
+            r"row 0, column 1 \('b'\): \[1, 2\] is of type list.*--drop b",
+            B,
+        ),
+        (
+            {"a": [DAY]},
+            REFUSE,
+            r"row 0, column 0 \('a'\): '2024-01-31.* is a date",
+            {"dates": "epoch"},
+        ),
         ({"a": [1]}, {"decimal": ","}, "decimal is of CSV files", {"decimal": None}),
         ({"a": pa.array([], pa.float64())}, {}, "has no rows|0 sample", None),
         (
@@ -491,17 +683,22 @@ def test_a_text_that_is_too_large_to_be_read_whole_is_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a\n" + "1\n" * 2**21)
     os.truncate(path, 2**28 + 1)
-    with one_sentence(r"too large to be read whole: .*`mmcnb convert .*a\.csv OUT\.zarr`"):
+    with one_sentence(
+        r"too large to be read whole: .*`mmcnb convert .*a\.csv OUT\.zarr`"
+    ):
         open_samples(path)
     os.truncate(path, 6)
     assert rows_of(path).tolist() == [[1], [1]]
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"), [(np.eye(3), "ndarray"), (pd.DataFrame({"a": [1]}), "DataFrame")]
+    ("source", "kind"),
+    [(np.eye(3), "ndarray"), (pd.DataFrame({"a": [1]}), "DataFrame")],
 )
 def test_options_of_tables_are_of_tables(tmp_path, source, kind):
-    with one_sentence(f"^drop is of CSV, Parquet and Arrow files, but a {kind} is none: leave it out.$"):
+    with one_sentence(
+        f"^drop is of CSV, Parquet and Arrow files, but a {kind} is none: leave it out.$"
+    ):
         convert(source, tmp_path / "a.zarr", drop="a")
 
 
@@ -520,7 +717,10 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
     path.write_text("a,k\n1,x\n2,x\n")
     assert main(["info", str(path), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert [one["becomes"] for one in report["columns"]] == ["number", "a 0/1 column for each text"]
+    assert [one["becomes"] for one in report["columns"]] == [
+        "number",
+        "a 0/1 column for each text",
+    ]
     assert (report["n_samples"], report["faults"]) == (2, None)
     lists = write(pa.table({"a": [1, 2], "k": [[1], [2]]}), tmp_path / "a.parquet")
     assert main(["info", str(lists), "--json"]) == 0

@@ -32,7 +32,12 @@ from tests.samples.common import one_sentence, rows_of
 
 @pytest.mark.parametrize(
     ("cuts", "chunk_rows"),
-    [([9000], None), ([1, 8999], 1000), ([4096, 4096, 808], 1000), ([5, 3000, 95, 5900], 4096)],
+    [
+        ([9000], None),
+        ([1, 8999], 1000),
+        ([4096, 4096, 808], 1000),
+        ([5, 3000, 95, 5900], 4096),
+    ],
 )
 def test_how_rows_come_does_not_matter(X, tmp_path, cuts, chunk_rows):
     with create_dense_store(tmp_path / "a.zarr", 7, chunk_rows=chunk_rows) as writer:
@@ -44,14 +49,23 @@ def test_how_rows_come_does_not_matter(X, tmp_path, cuts, chunk_rows):
 
 
 def test_digest_depends_on_numbers_shape_and_type(X):
-    digests = {open_samples(a).digest for a in (X, X[:-1], X[:, :-1], X.astype("f8"), X + 1, X[::-1])}
+    digests = {
+        open_samples(a).digest
+        for a in (X, X[:-1], X[:, :-1], X.astype("f8"), X + 1, X[::-1])
+    }
     assert len(digests) == 6
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("u1", 255), ("i2", -(2**15)), ("f4", 0), ("f8", 0.1)])
-def test_types_are_kept_and_values_equal_to_a_fill_value_are_data(tmp_path, dtype, value):
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("u1", 255), ("i2", -(2**15)), ("f4", 0), ("f8", 0.1)]
+)
+def test_types_are_kept_and_values_equal_to_a_fill_value_are_data(
+    tmp_path, dtype, value
+):
     X = np.full((5000, 2), value, dtype)
-    with create_dense_store(tmp_path / "a.zarr", 2, dtype=dtype, chunk_rows=1000) as writer:
+    with create_dense_store(
+        tmp_path / "a.zarr", 2, dtype=dtype, chunk_rows=1000
+    ) as writer:
         writer.append(X)
     array = zarr.open_array(tmp_path / "a.zarr/X", mode="r")
     assert array.dtype == dtype
@@ -81,7 +95,9 @@ def test_each_row_has_a_name_or_none_has(tmp_path):
         writer.append_index(np.array(["a"]))
 
 
-@pytest.mark.parametrize(("n_features", "dtype"), [(5, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)])
+@pytest.mark.parametrize(
+    ("n_features", "dtype"), [(5, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)]
+)
 def test_column_indices_are_as_short_as_they_can_be(tmp_path, n_features, dtype):
     with create_csr_store(tmp_path / "a.zarr", n_features) as writer:
         writer.append(np.ones(1), np.array([n_features - 1]), np.array([0, 1]))
@@ -106,7 +122,10 @@ def test_chunks_have_at_most_four_mebibytes_and_no_more_rows_than_there_are_but_
 ):
     with create_dense_store(tmp_path / "a.zarr", shape[1], dtype="u1") as writer:
         writer.append(np.ones(shape, np.uint8))
-    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").chunks == (chunk_rows, shape[1])
+    assert zarr.open_array(tmp_path / "a.zarr/X", mode="r").chunks == (
+        chunk_rows,
+        shape[1],
+    )
 
 
 def test_description(X, csr, tmp_path):
@@ -114,7 +133,11 @@ def test_description(X, csr, tmp_path):
     with create_csr_store(path) as writer:
         writer.append(csr, y=np.arange(9000) % 2)
     report = describe_store(path)
-    assert (report["n_samples"], report["n_features"], report["layout"]) == (9000, 40, "csr")
+    assert (report["n_samples"], report["n_features"], report["layout"]) == (
+        9000,
+        40,
+        "csr",
+    )
     assert report["density"] == pytest.approx(csr.nnz / (9000 * 40))
     assert report["class_counts"] == {0: 4500, 1: 4500}
     assert "class_names" not in zarr.open_array(path / "y", mode="r").attrs
@@ -150,7 +173,10 @@ def write_labels(path, labels, write=lambda sink, start, part: sink.write(start,
     with LabelsWriter(path, len(labels)) as writer:
         step = writer.chunk_rows
         starts = range(0, len(labels), step)
-        digests = [write(writer.sink(), start, labels[start : start + step]) for start in reversed(starts)]
+        digests = [
+            write(writer.sink(), start, labels[start : start + step])
+            for start in reversed(starts)
+        ]
         writer.finish_chunks(digests[::-1])
 
 
@@ -158,7 +184,11 @@ def test_labels_come_back(rng, tmp_path):
     labels = rng.integers(-1, 3, size=3 * GROUP_ROWS - 5)
     write_labels(tmp_path / "l.zarr", labels)
     array = zarr.open_array(tmp_path / "l.zarr", mode="r")
-    assert (array.dtype, array.chunks, array.metadata.zarr_format) == (np.int32, (GROUP_ROWS,), 3)
+    assert (array.dtype, array.chunks, array.metadata.zarr_format) == (
+        np.int32,
+        (GROUP_ROWS,),
+        3,
+    )
     assert np.array_equal(array[:], labels)
     assert verify_store(tmp_path / "l.zarr")["chunks"] == 3
 
@@ -181,7 +211,11 @@ def test_labels_written_by_processes_are_the_same_store(rng, tmp_path):
 
         write_labels(tmp_path / "b.zarr", labels, elsewhere)
     contents = [
-        {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+        {
+            file.relative_to(root): file.read_bytes()
+            for file in root.rglob("*")
+            if file.is_file()
+        }
         for root in (tmp_path / "a.zarr", tmp_path / "b.zarr")
     ]
     assert contents[0] == contents[1]
@@ -209,17 +243,34 @@ def elsewhere(writer, digest):
         (rewritten, "chunk c/0 is not what was written"),
         (removed, "chunk c/0 is missing"),
         (elsewhere, "a disk that they share"),
-        (lambda writer, digest: writer.finish_chunks([]), "0 chunks of labels came, not 1"),
+        (
+            lambda writer, digest: writer.finish_chunks([]),
+            "0 chunks of labels came, not 1",
+        ),
         (lambda writer, digest: None, "begun and not finished"),
         (
             lambda writer, digest: writer.sink().write(0, [0, -2, 1, 1, 1, 1, 1]),
             "from 0 a row, or -1 for noise",
         ),
         (lambda writer, digest: writer.sink().write(0, [0.5] * 7), "whole"),
-        (lambda writer, digest: writer.sink().write(0, [0, 1]), "2 labels from row 0 are no chunk"),
-        (lambda writer, digest: writer.sink().write(1, [0] * 6), "6 labels from row 1 are no chunk"),
-        (lambda writer, digest: writer.sink().write(GROUP_ROWS, np.zeros(0, int)), "are no chunk"),
-        (lambda writer, digest: writer.sink().write(-GROUP_ROWS, np.zeros(GROUP_ROWS, int)), "are no chunk"),
+        (
+            lambda writer, digest: writer.sink().write(0, [0, 1]),
+            "2 labels from row 0 are no chunk",
+        ),
+        (
+            lambda writer, digest: writer.sink().write(1, [0] * 6),
+            "6 labels from row 1 are no chunk",
+        ),
+        (
+            lambda writer, digest: writer.sink().write(GROUP_ROWS, np.zeros(0, int)),
+            "are no chunk",
+        ),
+        (
+            lambda writer, digest: writer.sink().write(
+                -GROUP_ROWS, np.zeros(GROUP_ROWS, int)
+            ),
+            "are no chunk",
+        ),
     ],
 )
 def test_labels_that_are_not_what_was_written_leave_nothing(tmp_path, finish, match):
@@ -254,7 +305,9 @@ def fill(kind, path, fault=None, **options):
         if kind == "labels":
             writer.finish_chunks([writer.sink().write(0, [0, 1])])
         else:
-            writer.append(scipy.sparse.csr_array(np.eye(2)) if kind == "csr" else np.eye(2))
+            writer.append(
+                scipy.sparse.csr_array(np.eye(2)) if kind == "csr" else np.eye(2)
+            )
         assert path.exists() == options.get("overwrite", False)
         if fault is not None:
             raise fault
@@ -278,7 +331,11 @@ def test_an_error_leaves_what_was_there(kind, tmp_path, fault):
 
 def test_a_full_disk_is_one_sentence(kind, tmp_path):
     with one_sentence(r"disk is full.*nothing was left behind"):
-        fill(kind, tmp_path / "out.zarr", OSError(errno.ENOSPC, "No space left on device"))
+        fill(
+            kind,
+            tmp_path / "out.zarr",
+            OSError(errno.ENOSPC, "No space left on device"),
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -287,7 +344,10 @@ def run(program, path):
     return subprocess.run(command, capture_output=True, text=True)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_FSIZE makes writes fail only on POSIX systems")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="RLIMIT_FSIZE makes writes fail only on POSIX systems",
+)
 def test_a_file_that_cannot_grow_is_one_sentence(tmp_path):
     program = """
         import resource, signal, sys, numpy as np
@@ -340,7 +400,10 @@ def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
     ("blocks", "match"),
     [
         ([(np.zeros((2, 3)), None)], "not of 2 columns"),
-        ([(np.eye(2), None), (np.array([[0, np.nan]]), None)], "NaN at row 2, column 1"),
+        (
+            [(np.eye(2), None), (np.array([[0, np.nan]]), None)],
+            "NaN at row 2, column 1",
+        ),
         ([(np.array([[0, 1e300]]), None)], "too large for float32"),
         ([(np.zeros((0, 2)), None)], r"0 sample\(s\)"),
         ([(np.zeros((2, 2)), [0.5, 1])], "one integer a row"),

@@ -21,14 +21,21 @@ markers = {
     "B cell": ["MS4A1", "CD79A", "CD19"],
     "NK cell": ["GNLY", "NKG7", "KLRD1"],
 }
-genes = [*np.concatenate([*markers.values()]), *(f"GENE{number}" for number in range(288))]
+genes = [
+    *np.concatenate([*markers.values()]),
+    *(f"GENE{number}" for number in range(288)),
+]
 types = random.choice(list(markers), 1200, p=[0.4, 0.3, 0.2, 0.1])
-rates = pd.DataFrame(random.lognormal(-1.0, 1.0, 300) * np.ones((4, 1)), [*markers], genes)
+rates = pd.DataFrame(
+    random.lognormal(-1.0, 1.0, 300) * np.ones((4, 1)), [*markers], genes
+)
 for cell_type, own in markers.items():
     rates.loc[cell_type, own] += 12
 depth = random.lognormal(0.0, 0.4, size=(1200, 1))
 counts = random.poisson(depth * rates.loc[types]).astype("float32")
-cells = anndata.AnnData(sp.csr_matrix(np.log1p(1000 * counts / counts.sum(axis=1, keepdims=True))))
+cells = anndata.AnnData(
+    sp.csr_matrix(np.log1p(1000 * counts / counts.sum(axis=1, keepdims=True)))
+)
 cells.var_names = genes
 
 # %%
@@ -43,7 +50,11 @@ print(explanation)
 # Three genes of each cluster, and how far their means differ from those of all other cells.
 
 top = explanation.columns.groupby("cluster").head(3)
-print(top[["cluster", "column", "effect", "auc", "mean", "others_mean"]].round(2).to_string(index=False))
+print(
+    top[["cluster", "column", "effect", "auc", "mean", "others_mean"]]
+    .round(2)
+    .to_string(index=False)
+)
 means = cells.to_df()[top["column"]].groupby(model.labels_).mean()
 
 figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")

@@ -22,10 +22,17 @@ def made_answers(n_rows, n_questions=14, n_answers=8):
     random = np.random.default_rng(0)
     y = random.integers(0, 2, n_rows)
     habits = random.dirichlet(np.full(n_answers, 0.5), size=(2, n_questions))
-    given = (random.random((n_rows, n_questions, 1)) > habits.cumsum(axis=2)[y]).sum(axis=2)
-    columns = (given.clip(max=n_answers - 1) + n_answers * np.arange(n_questions)).ravel()
+    given = (random.random((n_rows, n_questions, 1)) > habits.cumsum(axis=2)[y]).sum(
+        axis=2
+    )
+    columns = (
+        given.clip(max=n_answers - 1) + n_answers * np.arange(n_questions)
+    ).ravel()
     starts = np.arange(0, columns.size + 1, n_questions)
-    return sp.csr_array((np.ones(columns.size), columns, starts), shape=(n_rows, n_answers * n_questions)), y
+    return sp.csr_array(
+        (np.ones(columns.size), columns, starts),
+        shape=(n_rows, n_answers * n_questions),
+    ), y
 
 
 if os.environ.get("MMCNB_DATA_DIR"):
@@ -34,14 +41,18 @@ if os.environ.get("MMCNB_DATA_DIR"):
     X, y = load("adult", rows=10_000)
 else:
     X, y = made_answers(10_000)
-print(f"{X.shape[0]:,} x {X.shape[1]}, {X.nnz / np.prod(X.shape):.0%} of the values not zero")
+print(
+    f"{X.shape[0]:,} x {X.shape[1]}, {X.nnz / np.prod(X.shape):.0%} of the values not zero"
+)
 
 # %%
 # :class:`mmcnb.CPMMC` is linear: no kernel and no basis, so a pass costs as much as there are entries.
 
 model = mmcnb.CPMMC(random_state=0).fit(X)
 print("sizes:", np.bincount(model.labels_))
-print(f"balanced error against the known classes: {balanced_clustering_error(y, model.labels_):.1%}")
+print(
+    f"balanced error against the known classes: {balanced_clustering_error(y, model.labels_):.1%}"
+)
 print(model.plan(X))
 
 # %%

@@ -24,7 +24,9 @@ for cell_type in range(4):
 depth = random.lognormal(0.0, 0.4, size=(1200, 1))
 counts = sp.csr_matrix(random.poisson(depth * rates[types]).astype("float32"))
 
-adata = anndata.AnnData(counts, obs=pd.DataFrame({"type": types}, index=[f"cell{i}" for i in range(1200)]))
+adata = anndata.AnnData(
+    counts, obs=pd.DataFrame({"type": types}, index=[f"cell{i}" for i in range(1200)])
+)
 print(adata)
 print(f"{counts.nnz / np.prod(counts.shape):.0%} of the entries are not zero")
 
@@ -32,8 +34,12 @@ print(f"{counts.nnz / np.prod(counts.shape):.0%} of the entries are not zero")
 # Cells differ in their number of molecules, so raw counts would part deep cells from shallow ones.
 
 per_cell = np.asarray(counts.sum(axis=1)).ravel()
-adata.layers["lognorm"] = sp.csr_matrix(counts.multiply(1e3 / per_cell[:, None])).log1p()
-adata.obsm["X_pca"] = TruncatedSVD(20, random_state=0).fit_transform(adata.layers["lognorm"])
+adata.layers["lognorm"] = sp.csr_matrix(
+    counts.multiply(1e3 / per_cell[:, None])
+).log1p()
+adata.obsm["X_pca"] = TruncatedSVD(20, random_state=0).fit_transform(
+    adata.layers["lognorm"]
+)
 
 # %%
 # One call, and the clusters are in the column that scanpy's users expect. ``element`` names the matrix to
@@ -50,6 +56,11 @@ print(pd.crosstab(adata.obs["type"], adata.obs["mmcnb"]))
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for ax, column in zip(axes, ["type", "mmcnb"], strict=True):
-    ax.scatter(*adata.obsm["X_pca"][:, 1:3].T, c=adata.obs[column].astype(int), cmap="Set1", s=5)
+    ax.scatter(
+        *adata.obsm["X_pca"][:, 1:3].T,
+        c=adata.obs[column].astype(int),
+        cmap="Set1",
+        s=5,
+    )
     ax.set(title=column, xticks=[], yticks=[])
 plt.show()

@@ -40,9 +40,13 @@ weighed = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
 
 found = {}
 for name, X in {"counts": counts.astype(float), "TF-IDF": weighed}.items():
-    model = mmcnb.UnsupervisedRLS(n_clusters=3, kernel="linear", max_passes=10, random_state=0).fit(X)
+    model = mmcnb.UnsupervisedRLS(
+        n_clusters=3, kernel="linear", max_passes=10, random_state=0
+    ).fit(X)
     found[name] = model.labels_
-    print(f"{name}: adjusted Rand index with the topics {adjusted_rand_score(y, model.labels_):.2f}")
+    print(
+        f"{name}: adjusted Rand index with the topics {adjusted_rand_score(y, model.labels_):.2f}"
+    )
 
 # %%
 # Two directions of the TF-IDF matrix, which stays sparse here too.

@@ -21,17 +21,23 @@ X = np.hstack([rings, np.random.RandomState(0).normal(size=(600, 16))])
 left, right = slice(0, 2), slice(2, 18)
 
 model = mmcnb.MultipleKernelClustering(
-    kernels=["linear", "rbf", "linear", "rbf"], columns=[left, left, right, right], random_state=0
+    kernels=["linear", "rbf", "linear", "rbf"],
+    columns=[left, left, right, right],
+    random_state=0,
 ).fit(X)
 print("weights of the kernels:", model.kernel_weights_.round(2))
-print(f"adjusted Rand index with the rings: {adjusted_rand_score(y, model.labels_):.2f}")
+print(
+    f"adjusted Rand index with the rings: {adjusted_rand_score(y, model.labels_):.2f}"
+)
 peer = KMeans(2, n_init=10, random_state=0).fit_predict(X)
 print(f"k-means on all columns: {adjusted_rand_score(y, peer):.2f}")
 
 # %%
 # Nearly all of the weight is on the Gaussian kernel of the rings.
 
-figure, (rows, noise, bars) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+figure, (rows, noise, bars) = plt.subplots(
+    1, 3, figsize=(11, 3.2), layout="constrained"
+)
 for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
     ClusterDisplay.from_predictions(X, model.labels_, features=view, ax=ax, s=6)
     ax.set(aspect="equal", xticks=[], yticks=[])

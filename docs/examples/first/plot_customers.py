@@ -24,7 +24,9 @@ customers = pd.DataFrame(
         "customer_id": random.permutation(np.arange(10_000, 10_900)),
         "income": np.exp(random.normal(10 + 0.9 * segment, 0.3)).round(),
         "age": random.normal(40 + 8 * (segment == 1), 5).round(),
-        "plan": plans[np.where(random.random(900) < 0.7, segment, random.integers(0, 3, 900))],
+        "plan": plans[
+            np.where(random.random(900) < 0.7, segment, random.integers(0, 3, 900))
+        ],
         "active": random.random(900) < 0.3 + 0.4 * (segment == 2),
         "joined": pd.Timestamp("2020-01-01")
         + pd.to_timedelta(300 * segment + random.integers(0, 250, 900), "D"),
@@ -52,7 +54,15 @@ main(
 # ``mmcnb predict segments.model new.csv --labels new_segments.csv``
 
 customers.sample(100, random_state=0).to_csv(folder / "new.csv", index=False)
-main(["predict", f"{folder}/segments.model", f"{folder}/new.csv", "--labels", f"{folder}/new_segments.csv"])
+main(
+    [
+        "predict",
+        f"{folder}/segments.model",
+        f"{folder}/new.csv",
+        "--labels",
+        f"{folder}/new_segments.csv",
+    ]
+)
 
 # %%
 # Two of the columns, in the colours of the segments.

@@ -32,12 +32,18 @@ print(model.report_["trust"])
 # The mean of each cluster shows its digit. A blurred mean is a cluster of two digits.
 
 figure, axes = plt.subplots(2, 10, figsize=(10, 2.6), layout="constrained")
-for row, (name, labels) in zip(axes, {"mmcnb": model.labels_, "k-means": peer.labels_}.items(), strict=True):
+for row, (name, labels) in zip(
+    axes, {"mmcnb": model.labels_, "k-means": peer.labels_}.items(), strict=True
+):
     for cluster, ax in enumerate(row):
         members = labels == cluster
         digits = np.bincount(y[members])
         ax.imshow(X[members].mean(axis=0).reshape(8, 8), cmap="gray_r")
-        ax.set(xticks=[], yticks=[], title=f"{digits.argmax()}: {digits.max() / digits.sum():.0%}")
+        ax.set(
+            xticks=[],
+            yticks=[],
+            title=f"{digits.argmax()}: {digits.max() / digits.sum():.0%}",
+        )
     row[0].set_ylabel(name)
 plt.show()
 

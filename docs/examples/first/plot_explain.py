@@ -21,7 +21,9 @@ customers = pd.DataFrame(
         "income_eur": np.exp(random.normal(10 + 0.9 * segment, 0.3)).round(),
         "age": random.normal(40 + 15 * (segment == 1), 4).round(),
         "orders": random.poisson(np.array([2, 6, 12])[segment]),
-        "city": cities[np.where(random.random(900) < 0.8, segment, random.integers(0, 3, 900))],
+        "city": cities[
+            np.where(random.random(900) < 0.8, segment, random.integers(0, 3, 900))
+        ],
         "newsletter": random.random(900) < 0.2 + 0.6 * (segment == 2),
     }
 )
@@ -35,13 +37,21 @@ print(explanation)
 # one. If ``near`` is 1 and ``auc`` is 0.5, the others lie on both sides.
 
 columns = explanation.columns
-print(columns[["cluster", "column", "effect", "auc", "near", "median", "others_median"]].head(5).to_string())
+print(
+    columns[["cluster", "column", "effect", "auc", "near", "median", "others_median"]]
+    .head(5)
+    .to_string()
+)
 
 # %%
 # Typical rows show a cluster better than its means, and rows at its edge show where it is in doubt.
 
 found = explanation.rows
-print(customers.join(found[found["kind"] == "typical"].set_index("row")["cluster"], how="right"))
+print(
+    customers.join(
+        found[found["kind"] == "typical"].set_index("row")["cluster"], how="right"
+    )
+)
 
 # %%
 # The two columns that separate the clusters most, as a picture.
@@ -53,9 +63,16 @@ ClusterDisplay.from_estimator(model, customers).ax_.set_xscale("log")
 # ``model.write_report(customers, "page.html")`` puts them on a page with sentences, a map and trust.
 
 names = columns["column"] + " " + columns["category"]
-effects = columns.assign(name=names.str.strip()).pivot_table("effect", "name", "cluster")
+effects = columns.assign(name=names.str.strip()).pivot_table(
+    "effect", "name", "cluster"
+)
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 image = ax.imshow(effects, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
-ax.set(xlabel="cluster", xticks=range(3), yticks=range(len(effects)), yticklabels=effects.index)
+ax.set(
+    xlabel="cluster",
+    xticks=range(3),
+    yticks=range(len(effects)),
+    yticklabels=effects.index,
+)
 figure.colorbar(image, label="effect in deviations")
 plt.show()

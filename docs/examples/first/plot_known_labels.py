@@ -18,19 +18,32 @@ X = np.column_stack([6.0 * left, 4.5 * right]) + random.normal(size=(800, 2))
 
 alone = mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X)
 known = {int(row): int(right[row]) for row in random.choice(800, 24, replace=False)}
-helped = mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X, partial_labels=known)
+helped = mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(
+    X, partial_labels=known
+)
 for name, model in {"no labels": alone, "24 labels": helped}.items():
-    print(f"{name}: index with the groups that are meant {adjusted_rand_score(right, model.labels_):.2f}")
+    print(
+        f"{name}: index with the groups that are meant {adjusted_rand_score(right, model.labels_):.2f}"
+    )
 
 # %%
 # Stars are the rows whose labels were given.
 
 rows = list(known)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
-for ax, (name, model) in zip(axes, {"no labels": alone, "24 labels": helped}.items(), strict=True):
+for ax, (name, model) in zip(
+    axes, {"no labels": alone, "24 labels": helped}.items(), strict=True
+):
     ax.scatter(*X.T, c=model.labels_, cmap="coolwarm", s=6)
     ax.set(title=name, xticks=[], yticks=[])
-axes[1].scatter(*X[rows].T, c=list(known.values()), cmap="coolwarm", marker="*", s=140, edgecolors="black")
+axes[1].scatter(
+    *X[rows].T,
+    c=list(known.values()),
+    cmap="coolwarm",
+    marker="*",
+    s=140,
+    edgecolors="black",
+)
 plt.show()
 
 # %%

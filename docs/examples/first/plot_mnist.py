@@ -29,16 +29,22 @@ print(f"{len(X):,} digits of {X.shape[1]} pixels")
 # Spectral clustering sees a graph of ten neighbours too. It needs all rows at once, and labels no new ones.
 
 methods = {
-    "mmcnb": lambda: mmcnb.MaximumMarginClustering(n_clusters=10, random_state=0).fit_predict(X),
+    "mmcnb": lambda: mmcnb.MaximumMarginClustering(
+        n_clusters=10, random_state=0
+    ).fit_predict(X),
     "k-means": lambda: KMeans(10, n_init=3, random_state=0).fit_predict(X),
-    "spectral": lambda: SpectralClustering(10, affinity="nearest_neighbors", random_state=0).fit_predict(X),
+    "spectral": lambda: SpectralClustering(
+        10, affinity="nearest_neighbors", random_state=0
+    ).fit_predict(X),
 }
 found, index = {}, {}
 for method, cluster in methods.items():
     began = time.process_time()
     found[method] = cluster()
     index[method] = adjusted_rand_score(y, found[method])
-    print(f"{method}: {index[method]:.2f} in {time.process_time() - began:.0f} s of CPU")
+    print(
+        f"{method}: {index[method]:.2f} in {time.process_time() - began:.0f} s of CPU"
+    )
 
 # %%
 # The plane has two principal components of some rows; digits that overlap here lie apart in other

@@ -21,7 +21,10 @@ for gap, name in gaps.items():
     X[:300, 0] += gap
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", mmcnb.ClusterWarning)
-        models[name] = X, mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X)
+        models[name] = (
+            X,
+            mmcnb.MaximumMarginClustering(n_clusters=2, random_state=0).fit(X),
+        )
     print(f"{name}: {models[name][1].report_['trust']['level']}")
     for warning in said:
         print("   ", warning.message)
@@ -32,7 +35,9 @@ for gap, name in gaps.items():
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
     ax.scatter(*X.T, c=model.labels_, cmap="coolwarm", s=6)
-    ax.set(title=f"{name}: trust {model.report_['trust']['level']}", xticks=[], yticks=[])
+    ax.set(
+        title=f"{name}: trust {model.report_['trust']['level']}", xticks=[], yticks=[]
+    )
 plt.show()
 
 # %%

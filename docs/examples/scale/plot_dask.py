@@ -24,7 +24,9 @@ write_synthetic("moons", rows, 60_000, n_features=2, random_state=0)
 
 threads = mmcnb.SparseKernelMMC(random_state=0).fit(rows)
 with (
-    LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+    LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster,
     Client(cluster) as client,
     mmcnb.config(engine=client),
 ):

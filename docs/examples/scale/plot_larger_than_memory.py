@@ -43,7 +43,9 @@ except mmcnb.InputError as refusal:
 
 model.fit_model(rows, out=labels)
 found = zarr.open_array(labels)[:]
-print(f"{len(found):,} labels, error {balanced_clustering_error(open_class_labels(rows)[:], found):.1%}")
+print(
+    f"{len(found):,} labels, error {balanced_clustering_error(open_class_labels(rows)[:], found):.1%}"
+)
 
 # %%
 # A row in a hundred, by the label that was written.

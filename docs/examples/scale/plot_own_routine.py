@@ -42,7 +42,14 @@ def densities(X, gamma):
 
 
 X, _ = make_shape("three-rings", random_state=0)
-X = np.vstack([X, np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), size=(40, X.shape[1]))])
+X = np.vstack(
+    [
+        X,
+        np.random.default_rng(0).uniform(
+            X.min(axis=0), X.max(axis=0), size=(40, X.shape[1])
+        ),
+    ]
+)
 X = np.ascontiguousarray(X, dtype=np.float64)
 density = densities(X, 50.0)
 print("least densities:", np.sort(density)[:3].round(5))

@@ -50,6 +50,10 @@ times = np.array([path.stat().st_mtime for path in passes])
 colours = ["tab:blue" if path.name in recorded else "tab:orange" for path in passes]
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 ax.scatter(times - times[0], range(len(passes)), c=colours)
-ax.set(xlabel="seconds since the first record", ylabel="pass", title="blue: before the kill")
+ax.set(
+    xlabel="seconds since the first record",
+    ylabel="pass",
+    title="blue: before the kill",
+)
 plt.show()
 folder.cleanup()

@@ -20,7 +20,9 @@ from mmcnb.samples import BLOCK_ROWS
 from mmcnb.stores import create_dense_store
 
 GAMMA, C, ETA = 0.05, 10.0, 1.0
-X, _ = make_blobs(10_000, 5, centers=[[-2] * 5, [2] * 5], cluster_std=2.0, random_state=0)
+X, _ = make_blobs(
+    10_000, 5, centers=[[-2] * 5, [2] * 5], cluster_std=2.0, random_state=0
+)
 path = f"{tempfile.mkdtemp()}/rows.zarr"
 with create_dense_store(path, 5, dtype="float64") as store:
     store.append(X)
@@ -45,18 +47,29 @@ def sweep(y, basis, coef, offset, rho):
         active, _, sums = kernels.most_violated_constraint(K, *signs, coef, offset, rho)
         rows, f = [*rows, active], [*f, kernels.decision_values(K, coef, offset)]
         totals = totals + sums
-    return np.concatenate(rows), np.where(np.concatenate(f) >= 0, 1, -1).astype(np.int8), totals[2] / n
+    return (
+        np.concatenate(rows),
+        np.where(np.concatenate(f) >= 0, 1, -1).astype(np.int8),
+        totals[2] / n,
+    )
 
 
 # %%
 # The estimator draws its sample first, and then a seed. Rounds end if no label changes.
 
 draws = np.random.RandomState(0)
-sample = samples.gather(np.sort(sample_without_replacement(n, 2000, random_state=draws)))
+sample = samples.gather(
+    np.sort(sample_without_replacement(n, 2000, random_state=draws))
+)
 seed = draws.randint(2**31 - 1)
 mean = mmcnb.estimate_basis(path, np.ones(n), gamma=GAMMA, random_state=seed)
 low, high = KMeans(2, n_init=1, random_state=seed).fit(sample).cluster_centers_
-y, new = None, np.where(X @ (high - low) + (low @ low - high @ high) / 2 >= 0, 1, -1).astype(np.int8)
+y, new = (
+    None,
+    np.where(X @ (high - low) + (low @ low - high @ high) / 2 >= 0, 1, -1).astype(
+        np.int8
+    ),
+)
 while y is None or (y != new).any():
     y, active = new, np.ones(n, np.int8)
     basis, A, s, t, slack, rho = mean.basis, np.empty((0, 1)), [], [], np.inf, 0.0
@@ -64,7 +77,9 @@ while y is None or (y != new).any():
         z = active * y * 1.0
         plane = mmcnb.estimate_basis(path, z, gamma=GAMMA, random_state=seed)
         s, t = [*s, active.sum() / n], [*t, z.sum() / n]
-        A = np.vstack([np.pad(A, ((0, 0), (0, 1))), np.append(np.zeros(A.shape[1]), plane.beta)])
+        A = np.vstack(
+            [np.pad(A, ((0, 0), (0, 1))), np.append(np.zeros(A.shape[1]), plane.beta)]
+        )
         A[-1, 0] -= t[-1] * mean.beta[0]
         basis = np.vstack([basis, plane.basis])
         gram = A @ kernel(basis, basis) @ A.T
@@ -78,9 +93,19 @@ while y is None or (y != new).any():
 # The estimator does the same.
 
 model = mmcnb.SparseKernelMMC(
-    C=C, gamma=GAMMA, basis="paper", continuation=False, eta=ETA, init="k-means", n_init=1, random_state=0
+    C=C,
+    gamma=GAMMA,
+    basis="paper",
+    continuation=False,
+    eta=ETA,
+    init="k-means",
+    n_init=1,
+    random_state=0,
 ).fit(path)
-print(np.array_equal(model.model_.basis, basis), np.array_equal(abs(model.model_.rule.coef), abs(coef)))
+print(
+    np.array_equal(model.model_.basis, basis),
+    np.array_equal(abs(model.model_.rule.coef), abs(coef)),
+)
 plt.scatter(*X[::10, :2].T, c=new[::10], s=4)
 plt.scatter(*basis[:, :2].T, c="black", marker="x")
 plt.title("Two clusters, and the basis vectors of the planes")

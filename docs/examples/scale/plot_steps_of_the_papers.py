@@ -40,7 +40,16 @@ print("largest error of the map:", abs(F @ F.T - kernel(X, X)).max().round(4))
 
 
 def cccp_round(y, C):
-    y, mean, planes, s, t, xi, rho, slack = y.astype(np.int8), F.mean(axis=0), [], [], [], 0.0, 0.0, np.inf
+    y, mean, planes, s, t, xi, rho, slack = (
+        y.astype(np.int8),
+        F.mean(axis=0),
+        [],
+        [],
+        [],
+        0.0,
+        0.0,
+        np.inf,
+    )
     active, row_sum = np.ones(n), F.T @ y
     while slack > max(xi, 0.0) + ETA * rho:
         s, t = [*s, active.mean()], [*t, (active * y).mean()]
@@ -50,7 +59,9 @@ def cccp_round(y, C):
         multipliers, rho, xi, beta, _ = kernels.plane_qp(*given)
         w = multipliers @ A
         offset = float(beta - w @ mean)
-        active, row_sum, sums = kernels.most_violated_constraint(F, y, ones, w, offset, rho)
+        active, row_sum, sums = kernels.most_violated_constraint(
+            F, y, ones, w, offset, rho
+        )
         slack = sums[2] / n
     f = kernels.decision_values(F, w, offset)
     return np.where(f >= 0, 1, -1), f
@@ -68,8 +79,14 @@ print("adjusted Rand index:", round(adjusted_rand_score(truth, y), 2))
 # More clusters have a constraint of their own. One step towards a basis vector of a cluster's mean takes the
 # sums of eq. (47).
 
-labels, scores = (y > 0).astype(np.int64), np.ascontiguousarray(np.stack([-f, f], axis=1))
-print("in the constraint:", kernels.most_violated_runner_ups(F, scores, labels, ones, 1.0)[2][0])
+labels, scores = (
+    (y > 0).astype(np.int64),
+    np.ascontiguousarray(np.stack([-f, f], axis=1)),
+)
+print(
+    "in the constraint:",
+    kernels.most_violated_runner_ups(F, scores, labels, ones, 1.0)[2][0],
+)
 weights = y * kernel(X, X[:1])[:, 0]
 (total,), (weight,) = kernels.cluster_row_sums(X, np.zeros(n, np.int64), 1, weights)
 plt.scatter(*X.T, c=f, s=4, cmap="coolwarm")

@@ -23,8 +23,17 @@ MODELS = {
     "KernelCPMMC": {"n_init": 1, "gamma": 0.02},
     "KernelKMeans": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
     "MaximumMarginClustering": {"n_clusters": 3},
-    "MultipleKernelClustering": {"n_clusters": 2, "n_init": 1, "kernels": ["linear", "rbf"]},
-    "SparseKernelMMC": {"n_init": 1, "n_landmarks": 8, "gamma": 0.02, "scale": "standard"},
+    "MultipleKernelClustering": {
+        "n_clusters": 2,
+        "n_init": 1,
+        "kernels": ["linear", "rbf"],
+    },
+    "SparseKernelMMC": {
+        "n_init": 1,
+        "n_landmarks": 8,
+        "gamma": 0.02,
+        "scale": "standard",
+    },
     "UnsupervisedRLS": {"n_clusters": 3, "n_init": 1, "n_landmarks": 8, "gamma": 0.02},
 }
 
@@ -44,7 +53,11 @@ def main() -> None:
     for name, parameters in MODELS.items():
         cls = getattr(mmcnb, name)
         model = cls(
-            **{key: value for key, value in (SMALL | parameters).items() if key in cls().get_params()}
+            **{
+                key: value
+                for key, value in (SMALL | parameters).items()
+                if key in cls().get_params()
+            }
         )
         model.fit(X)
         model.save(folder / f"{name}.model")
@@ -54,7 +67,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as aside:
         with create_dense_store(f"{aside}/rows.zarr", 3) as writer:
             writer.append(X)
-        mmcnb.CPMMC(random_state=0, checkpoint=folder / "checkpoint").fit(f"{aside}/rows.zarr")
+        mmcnb.CPMMC(random_state=0, checkpoint=folder / "checkpoint").fit(
+            f"{aside}/rows.zarr"
+        )
     (folder / "checkpoint" / "lock").unlink()
     run = folder / "checkpoint" / "run.json"
     document = json.loads(run.read_text())

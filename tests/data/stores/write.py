@@ -29,7 +29,9 @@ def contents(columns: int, step: int) -> np.ndarray:
 def sparse() -> scipy.sparse.csr_array:
     """Rows most of whose values are 0."""
     values = contents(8, 17)
-    return scipy.sparse.csr_array(np.where(values % 3 == 0, values, 0).astype(np.float32))
+    return scipy.sparse.csr_array(
+        np.where(values % 3 == 0, values, 0).astype(np.float32)
+    )
 
 
 def main() -> None:
@@ -37,7 +39,9 @@ def main() -> None:
     folder = Path(__file__).parent / mmcnb.__version__
     folder.mkdir()
     for name, dtype in (("dense", "f4"), ("bytes", "u1")):
-        with create_dense_store(folder / f"{name}.zarr", 3, dtype=dtype, chunk_rows=40) as writer:
+        with create_dense_store(
+            folder / f"{name}.zarr", 3, dtype=dtype, chunk_rows=40
+        ) as writer:
             writer.feature_names, writer.class_names = COLUMNS, ["a", "b", "c"]
             writer.append(contents(3, 11), CLASSES)
             writer.append_index(np.array(NAMES))
@@ -46,7 +50,9 @@ def main() -> None:
         writer.append(sparse(), y=CLASSES)
     with LabelsWriter(folder / "labels.zarr", len(LABELS)) as writer:
         sink, rows = writer.sink(), writer.chunk_rows
-        writer.finish_chunks([sink.write(i, LABELS[i : i + rows]) for i in range(0, len(LABELS), rows)])
+        writer.finish_chunks(
+            [sink.write(i, LABELS[i : i + rows]) for i in range(0, len(LABELS), rows)]
+        )
 
 
 if __name__ == "__main__":
