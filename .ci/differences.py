@@ -1,8 +1,9 @@
 """Tests that the tables of the documentation name are there: python .ci/differences.py, from any folder.
 
-Each row of ``docs/differences.csv`` is whole, and names a test or a study that exists; the docstring of each
-method it concerns names the row. Files of tests in ``docs/questions.csv`` exist. It prints a sentence for
-each fault, and exits with 1 if there is one.
+Each row of ``docs/differences.csv`` is whole, and names a test or a study that exists;
+the docstring of each method it concerns names the row. Files of tests in
+``docs/questions.csv`` exist. It prints a sentence for each fault, and exits with 1 if
+there is one.
 """
 
 import ast

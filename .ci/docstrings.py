@@ -1,7 +1,8 @@
 """Docstrings of the public names: python .ci/docstrings.py, from any folder.
 
-Each has a summary, all its parameters in their order and what it returns, as numpydoc validates them, and an
-example that runs unless it is abstract. It prints the faults, and exits with 1 if there is one.
+Each has a summary, all its parameters in their order and what it returns, as numpydoc
+validates them, and an example that runs unless it is abstract. It prints the faults,
+and exits with 1 if there is one.
 """
 
 import importlib
@@ -15,7 +16,8 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
 ROOT = Path(__file__).resolve().parents[1]
-# Unknown, missing, misnamed or misordered parameters, no summary, no section for what is returned.
+# Unknown, missing, misnamed or misordered parameters, no summary, no section for what
+# is returned.
 RULES = {"GL08", "SS01", "PR01", "PR02", "PR03", "PR04", "RT01", "YD01"}
 
 

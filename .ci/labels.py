@@ -1,8 +1,8 @@
 """Labels and objectives of every estimator on the real data, to see how a change of the code changes them.
 
-Run from the root of the tree: ``python .ci/labels.py OUT.json [--quick] [--root DIR]``, where MMCNB_DATA_DIR
-names the data; then ``python .ci/labels.py --compare BEFORE.json AFTER.json``. A run that was stopped goes on
-where it was.
+Run from the root of the tree: ``python .ci/labels.py OUT.json [--quick] [--root DIR]``,
+where MMCNB_DATA_DIR names the data; then ``python .ci/labels.py --compare BEFORE.json
+AFTER.json``. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ STORED = {
     "mnist": 20_000,
 }  # several blocks of 4,096 rows, so that the passes over all rows run
 
-# Most rows a fit is given; the last four keep a matrix of all pairs of rows, or solve a program over them.
+# Most rows a fit is given; the last four keep a matrix of all pairs of rows, or solve a
+# program over them.
 MOST_ROWS = {
     "MaximumMarginClustering": 3000,
     "SparseKernelMMC": 3000,

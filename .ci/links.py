@@ -1,7 +1,7 @@
 """Links of the built pages that lead nowhere: python .ci/links.py [FOLDER], by default docs/_build/html.
 
-It prints how many pages, links and broken links there are, and exits with 1 if one is broken. Addresses of
-other hosts are counted and not asked.
+It prints how many pages, links and broken links there are, and exits with 1 if one is
+broken. Addresses of other hosts are counted and not asked.
 """
 
 import sys

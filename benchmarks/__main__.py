@@ -74,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 if a run failed, 2 if a study could not be run, 130 interrupted. A goal that is missed is
-        no error.
+        0; 1 if a run failed, 2 if a study could not be run, 130 interrupted. A goal
+        that is missed is no error.
     """
     if arguments is None:
         for number in SIGNALS:
@@ -219,8 +219,8 @@ def run_study(study: Any, options: Options, journal: Journal) -> Result:
     Parameters
     ----------
     study : module
-        With ``SECTIONS``, from names to `Section`, or with the functions of a single section. Its
-        ``usual_sections``, if any, names those that run by default.
+        With ``SECTIONS``, from names to `Section`, or with the functions of a single
+        section. Its ``usual_sections``, if any, names those that run by default.
     options : Options
         From the command line.
     journal : Journal

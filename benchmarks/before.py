@@ -11,7 +11,8 @@ import numpy as np
 import mmcnb
 
 BEFORE, VARIABLE = "before", "MMCNB_BEFORE"
-# A process of the other code. A fit of a few rows compiles, and may find that these have too few clusters.
+# A process of the other code. A fit of a few rows compiles, and may find that these
+# have too few clusters.
 PROCESS = """
 import pickle, sys, time, warnings
 import mmcnb

@@ -2,10 +2,11 @@
 
     python -m benchmarks.compare HEAD~1 [--turns 7] [--work NAME ...]
 
-The commit is checked out into a temporary folder. Each piece of work has two processes, one of either code.
-Both run it once to compile, and then in turns. "ratio" is the median over the turns of the processor seconds
-here over those of the commit, which other work disturbs less. Below 1 the code here is quicker.
-"of wall" is the same of wall seconds.
+The commit is checked out into a temporary folder. Each piece of work has two processes,
+one of either code. Both run it once to compile, and then in turns. "ratio" is the
+median over the turns of the processor seconds here over those of the commit, which
+other work disturbs less. Below 1 the code here is quicker. "of wall" is the same of
+wall seconds.
 """
 
 import argparse

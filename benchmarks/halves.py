@@ -1,7 +1,8 @@
 """The half of each data set: constants are chosen on one half, and the other tells whether they are good.
 
-A checksum of the name decides, so nobody chooses it. All that is made of a set is in one half: its parts, its
-pairs of classes, and its texts as words and as embeddings; so are all shapes of a family.
+A checksum of the name decides, so nobody chooses it. All that is made of a set is in
+one half: its parts, its pairs of classes, and its texts as words and as embeddings; so
+are all shapes of a family.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The journal of a study: a frame of runs in, a frame of results out, and nothing computed twice.
 
-A journal accepts a recorded run only of the same code and the same parameters. Several processes may write to
-one journal.
+A journal accepts a recorded run only of the same code and the same parameters. Several
+processes may write to one journal.
 """
 
 import ast
@@ -78,7 +78,8 @@ Identity = tuple[Any, ...]
 class Journal:
     """Results of a study so far, in ``DIR/STUDY.jsonl``; several processes may share it.
 
-    Lines are appended under a lock and never changed. Runs that other code recorded are ignored.
+    Lines are appended under a lock and never changed. Runs that other code recorded are
+    ignored.
 
     Parameters
     ----------
@@ -92,7 +93,8 @@ class Journal:
     Raises
     ------
     InputError
-        If the file is damaged, or was written in another format, at another scale or with other rows.
+        If the file is damaged, or was written in another format, at another scale or
+        with other rows.
 
     Examples
     --------
@@ -133,8 +135,9 @@ class Journal:
         Returns
         -------
         DataFrame
-            In the order of ``runs``: part, dataset, protocol, method, parameters (JSON text), seed, status,
-            reason; each parameter and each metric as a column of its own, NaN if a run has none.
+            In the order of ``runs``: part, dataset, protocol, method, parameters (JSON
+            text), seed, status, reason; each parameter and each metric as a column of
+            its own, NaN if a run has none.
 
         Raises
         ------
@@ -250,7 +253,7 @@ class Journal:
         self.refresh()
         return self._has(run)
 
-    # -- the file ------------------------------------------------------------------------------
+    # -- the file ----------------------------------------------------------------------
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
@@ -332,7 +335,7 @@ class Journal:
                     "give another --out or delete it."
                 )
 
-    # -- frames --------------------------------------------------------------------------------
+    # -- frames ------------------------------------------------------------------------
 
     def _wide(self, run: Run, lost: str | None) -> Record:
         """One row a run."""
@@ -405,7 +408,7 @@ def sources_of(module: str) -> set[Path]:
     return found
 
 
-# -- shared by journals and tables -------------------------------------------------------------
+# -- shared by journals and tables -----------------------------------------------------
 
 
 @cache

@@ -1,9 +1,10 @@
 """Kept figures: ``results/STUDY.csv`` has those of the papers' tables and curves that a study measured.
 
-``python -m benchmarks keep --out DIR`` adds the runs of the studies in a folder, and ``python -m benchmarks
-published`` compares what is kept with the papers. ``published/sources.csv`` says which study measures which
-table or curve, ``published/reasons.csv`` why a published figure has no run, and ``published/worse.csv`` why a
-figure of a full run is worse.
+``python -m benchmarks keep --out DIR`` adds the runs of the studies in a folder, and
+``python -m benchmarks published`` compares what is kept with the papers.
+``published/sources.csv`` says which study measures which table or curve,
+``published/reasons.csv`` why a published figure has no run, and ``published/worse.csv``
+why a figure of a full run is worse.
 """
 
 import json
@@ -40,14 +41,14 @@ LARGEST = "largest_ari"
 DIGITS = {"ari": 2, LARGEST: 2, "rand": 3}  # as printed; of other rates 4
 
 
-# -- keeping -----------------------------------------------------------------------------------
+# -- keeping ---------------------------------------------------------------------------
 
 
 def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     """Add the figures of the studies in a folder to those that are kept.
 
-    A new figure takes the place of an old one, but that of a quick run never one of a full run. Runs of fewer
-    rows are quick ones too.
+    A new figure takes the place of an old one, but that of a quick run never one of a
+    full run. Runs of fewer rows are quick ones too.
 
     Parameters
     ----------
@@ -64,7 +65,8 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     Raises
     ------
     InputError
-        If the folder has no frame of a paper's study, or one is damaged, without journal, or of a smoke run.
+        If the folder has no frame of a paper's study, or one is damaged, without
+        journal, or of a smoke run.
     """
     written = []
     for name in STUDIES:
@@ -215,7 +217,7 @@ def command_of(study: Study, part: str) -> str:
     return " ".join(words)
 
 
-# -- beside the published figures --------------------------------------------------------------
+# -- beside the published figures ------------------------------------------------------
 
 
 def results(folder: Path = FOLDER) -> pd.DataFrame:
@@ -247,10 +249,11 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Paper, table, dataset, method, metric, value and sd as published; ours, our sd, setting, command,
-        commit and date (NaN without a run); excess: how much worse ours is than published beyond the larger
-        deviation, at most 0 if it is as good, NaN of seconds and counts; and reason: why there is no run, or
-        why ours is worse, else "".
+        Paper, table, dataset, method, metric, value and sd as published; ours, our sd,
+        setting, command, commit and date (NaN without a run); excess: how much worse
+        ours is than published beyond the larger deviation, at most 0 if it is as good,
+        NaN of seconds and counts; and reason: why there is no run, or why ours is
+        worse, else "".
 
     Examples
     --------

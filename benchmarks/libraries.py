@@ -1,7 +1,7 @@
 """Clusterers of other libraries, at the settings that their makers advise; each library is optional.
 
-genieclust and lumbermark are under the AGPL and igraph is under the GPL, so they stay peers of the studies:
-`mmcnb` never imports them.
+genieclust and lumbermark are under the AGPL and igraph is under the GPL, so they stay
+peers of the studies: `mmcnb` never imports them.
 """
 
 import random
@@ -37,7 +37,8 @@ PACKAGES = {
 COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS)
 FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
 AXES = 50  # principal axes in place of more columns, as in the graph kernel
-# UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows clusters of 500.
+# UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows
+# clusters of 500.
 NEIGHBOURS, SPACING, CORE, LEAST_CLUSTER = 30, 0.0, 10, 500 / 70_000
 LEIDEN_NEIGHBOURS, RESOLUTIONS, HALVINGS = 15, (1e-3, 1e3), 30
 

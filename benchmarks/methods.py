@@ -53,7 +53,8 @@ def faster_kmeans(
 ) -> dict[str, Any]:
     """k-means on all cores or on one, whichever is faster.
 
-    Its threads wait for each other, so if other work takes a core it can be several times slower on all.
+    Its threads wait for each other, so if other work takes a core it can be several
+    times slower on all.
     """
     from threadpoolctl import threadpool_limits
 

@@ -56,7 +56,7 @@ SCAN_THREADS = (1, 2, 4, 8)
 Score = Callable[[Any, Any], dict[str, float]]  # from classes and labels
 
 
-# -- data --------------------------------------------------------------------------------------
+# -- data ------------------------------------------------------------------------------
 
 
 class Data(NamedTuple):
@@ -208,7 +208,7 @@ def known_balance(y: np.ndarray) -> float:
     )
 
 
-# -- quality, seconds and memory ---------------------------------------------------------------
+# -- quality, seconds and memory -------------------------------------------------------
 
 
 def clustering(y: Any, labels: Any) -> dict[str, float]:
@@ -277,7 +277,8 @@ def compile_seconds(X: Any, estimator: Any) -> float:
     )
     if kind not in _compiled:
         rows = X[: min(WARM_UP_ROWS, X.shape[0])]
-        # A sample smaller than the data, so that the passes over all rows are compiled as well.
+        # A sample smaller than the data, so that the passes over all rows are compiled
+        # as well.
         half = max(2, rows.shape[0] // 2)
         few = {"sample_size": half, "n_nodes": half, "eta": 1.0}
         few |= {name: given.get(name) for name in ("n_clusters", "kernel")}
@@ -372,7 +373,7 @@ def _linux_peak(process: psutil.Process) -> float:
     )
 
 
-# -- processes ---------------------------------------------------------------------------------
+# -- processes -------------------------------------------------------------------------
 
 
 def run_and_watch(
@@ -387,8 +388,8 @@ def run_and_watch(
     report : dict
         The printed report.
     peak : int
-        Largest sum, over the command's process and its descendants, of their peak resident bytes; if the
-        system keeps no peak, of their bytes at each look.
+        Largest sum, over the command's process and its descendants, of their peak
+        resident bytes; if the system keeps no peak, of their bytes at each look.
     """
     peak = 0
     how: dict[str, Any] = {"env": os.environ | dict(environment or {}), "text": True}
@@ -436,8 +437,8 @@ def fit_store(
     Returns
     -------
     dict
-        `of_store`, seconds of the fit and of the labels, peak memory, passes, and if the method has them
-        reads, sweeps, gap and the weights of kernels.
+        `of_store`, seconds of the fit and of the labels, peak memory, passes, and if
+        the method has them reads, sweeps, gap and the weights of kernels.
     """
     import zarr
 

@@ -113,7 +113,8 @@ class Run(NamedTuple):
     part : str, default=""
         Section of the study; filled in if a study has several.
     settings : mapping, default={}
-        All else that decides the run, such as rows and fixed parameters; a recorded run must agree with it.
+        All else that decides the run, such as rows and fixed parameters; a recorded run
+        must agree with it.
     folder : str, default=""
         Folder for stores of the run; filled in, and removed at the end of the study.
 
@@ -165,9 +166,10 @@ class Section(NamedTuple):
     grid : callable
         From options to a frame of runs.
     compute : callable
-        From a `Run` to a flat mapping: ``seconds``, ``compile_seconds``, ``peak_mib``, ``n``, ``d`` and
-        ``digest`` if it knows them, and metrics (numbers; texts stay out of the tidy frame). A function of
-        a module, so that it can go to another process.
+        From a `Run` to a flat mapping: ``seconds``, ``compile_seconds``, ``peak_mib``,
+        ``n``, ``d`` and ``digest`` if it knows them, and metrics (numbers; texts stay
+        out of the tidy frame). A function of a module, so that it can go to another
+        process.
     tables : callable
         From the frame of results to a `benchmarks.tables.Result`.
     follow : tuple of callable, default=()
@@ -196,8 +198,9 @@ def measured(compute: Compute, run: Run) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``status`` ("ok", "failed", or "no data"), ``reason`` (one line), and ``found``: the computed values,
-        with ``seconds`` of the whole and the peak of resident memory if they were not given.
+        ``status`` ("ok", "failed", or "no data"), ``reason`` (one line), and ``found``:
+        the computed values, with ``seconds`` of the whole and the peak of resident
+        memory if they were not given.
 
     Examples
     --------

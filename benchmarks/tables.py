@@ -94,7 +94,7 @@ class Result(NamedTuple):
     shown: tuple[str, ...] | None = None
 
 
-# -- statistics --------------------------------------------------------------------------------
+# -- statistics ------------------------------------------------------------------------
 
 
 class Slope(NamedTuple):
@@ -165,8 +165,9 @@ def over_seeds(
     Returns
     -------
     DataFrame
-        Groups in the order in which they first come: the keys, n, d, ``metric``, ``metric`` and " sd" (of
-        a sample: ddof=1, NaN for one run), runs, the others, seconds, peak_mib.
+        Groups in the order in which they first come: the keys, n, d, ``metric``,
+        ``metric`` and " sd" (of a sample: ddof=1, NaN for one run), runs, the others,
+        seconds, peak_mib.
 
     Examples
     --------
@@ -293,7 +294,7 @@ def measures_of(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["status"] == "ok"].drop(columns=hidden)
 
 
-# -- publishing --------------------------------------------------------------------------------
+# -- publishing ------------------------------------------------------------------------
 
 
 def publish(study: str, result: Result, options: Options) -> None:

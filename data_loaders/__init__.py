@@ -1,9 +1,10 @@
 """Benchmark data: found or downloaded, checked against its known facts, in memory or as a Zarr store.
 
-``python -m mmcnb.datasets list`` shows the names; ``python -m mmcnb.datasets NAME --out NAME.zarr`` writes a
-store. Files are looked for in the folder that MMCNB_DATA_DIR names, then downloaded from their publisher.
-`make_shape` makes small `SHAPES` of many kinds, `make_block` rows of sets of any size.
-A checkout has these modules as ``data_loaders`` too, which is their place there.
+``python -m mmcnb.datasets list`` shows the names; ``python -m mmcnb.datasets NAME --out
+NAME.zarr`` writes a store. Files are looked for in the folder that MMCNB_DATA_DIR
+names, then downloaded from their publisher. `make_shape` makes small `SHAPES` of many
+kinds, `make_block` rows of sets of any size. A checkout has these modules as
+``data_loaders`` too, which is their place there.
 """
 
 from ._fetch import (

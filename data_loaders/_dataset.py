@@ -26,8 +26,8 @@ class File:
     path : str
         Its path below the data folder.
     url : str or None
-        Address at which its publisher serves exactly this file; None if it is served only in a form that
-        must be unpacked by hand, or by nobody.
+        Address at which its publisher serves exactly this file; None if it is served
+        only in a form that must be unpacked by hand, or by nobody.
     sha256 : str or None
         Of the file as it is served; None if that is not known.
     made : bool, default=False
@@ -60,7 +60,8 @@ class DataSet:
     page : str
         The publisher's page, for people.
     read : callable
-        Takes the content (bytes) of each file and yields blocks ``(X, y)`` in row order.
+        Takes the content (bytes) of each file and yields blocks ``(X, y)`` in row
+        order.
     dtype : {"float32", "float64"}, default="float64"
         Type of the features.
     layout : {"dense", "csr"}, default="dense"
@@ -99,7 +100,8 @@ class DataSet:
         Raises
         ------
         InputError
-            If the files cannot be parsed, or have other numbers of rows, features or classes.
+            If the files cannot be parsed, or have other numbers of rows, features or
+            classes.
         """
         counts: Counter[int] = Counter()
         try:

@@ -44,7 +44,8 @@ def fetch_adult(
     Parameters
     ----------
     subset : str, default="a9a"
-        "a9a" has 32,561 rows; "a1a" (1,605 rows) to "a8a" are parts of it, and "a9a.t" has the test rows.
+        "a9a" has 32,561 rows; "a1a" (1,605 rows) to "a8a" are parts of it, and "a9a.t"
+        has the test rows.
     data_home : str, path-like or None, default=None
         Folder of the file and of downloads. None is the folder that MMCNB_DATA_DIR
         names, and then the user's cache folder.
@@ -56,13 +57,15 @@ def fetch_adult(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, csr_matrix of shape (n_samples, 123) and dtype float32; ``target``, ndarray of shape
-        (n_samples,) and dtype int64, -1 and +1; ``feature_names``, None as LIBSVM gives none; ``DESCR``.
+        ``data``, csr_matrix of shape (n_samples, 123) and dtype float32; ``target``,
+        ndarray of shape (n_samples,) and dtype int64, -1 and +1; ``feature_names``,
+        None as LIBSVM gives none; ``DESCR``.
 
     Raises
     ------
     InputError
-        If there is no such subset, or its file is not to be had or is not the one that was published.
+        If there is no such subset, or its file is not to be had or is not the one that
+        was published.
 
     Examples
     --------
@@ -102,8 +105,9 @@ def fetch_mnist(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, ndarray of shape (n_samples, 784) and dtype float32, from 0 (paper) to 1 (ink); ``target``,
-        the digits, dtype int64; ``feature_names``, such as "pixel_0_27"; ``DESCR``.
+        ``data``, ndarray of shape (n_samples, 784) and dtype float32, from 0 (paper) to
+        1 (ink); ``target``, the digits, dtype int64; ``feature_names``, such as
+        "pixel_0_27"; ``DESCR``.
 
     Raises
     ------
@@ -142,8 +146,9 @@ def fetch_usps(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, ndarray of shape (n_samples, 256) and dtype float32, from -1 (paper) to 1 (ink); ``target``,
-        the digits, dtype int64; ``feature_names``, such as "pixel_0_15"; ``DESCR``.
+        ``data``, ndarray of shape (n_samples, 256) and dtype float32, from -1 (paper)
+        to 1 (ink); ``target``, the digits, dtype int64; ``feature_names``, such as
+        "pixel_0_15"; ``DESCR``.
 
     Raises
     ------
@@ -184,8 +189,9 @@ def fetch_optdigits(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, ndarray of shape (n_samples, 64) and dtype float64, from 0 to 16; ``target``, the digits,
-        dtype int64; ``feature_names``, such as "pixel_0_7"; ``DESCR``.
+        ``data``, ndarray of shape (n_samples, 64) and dtype float64, from 0 to 16;
+        ``target``, the digits, dtype int64; ``feature_names``, such as "pixel_0_7";
+        ``DESCR``.
 
     Raises
     ------
@@ -227,8 +233,9 @@ def fetch_pendigits(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, ndarray of shape (n_samples, 16) and dtype float64, from 0 to 100; ``target``, the digits,
-        dtype int64; ``feature_names``, "x_0", "y_0" to "y_7"; ``DESCR``.
+        ``data``, ndarray of shape (n_samples, 16) and dtype float64, from 0 to 100;
+        ``target``, the digits, dtype int64; ``feature_names``, "x_0", "y_0" to "y_7";
+        ``DESCR``.
 
     Raises
     ------
@@ -256,7 +263,8 @@ def fetch_uci(
     Parameters
     ----------
     name : str
-        Such as "ionosphere", "segment", "wdbc" or "magic"; ``python -m mmcnb.datasets list`` shows all.
+        Such as "ionosphere", "segment", "wdbc" or "magic"; ``python -m mmcnb.datasets
+        list`` shows all.
     data_home : str, path-like or None, default=None
         Folder of the files, as in `fetch_adult`.
     download_if_missing : bool, default=True
@@ -267,8 +275,9 @@ def fetch_uci(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, ndarray of shape (n_samples, n_features) and dtype float64, not scaled; ``target``, ndarray
-        of shape (n_samples,) and dtype int64; ``feature_names``, a list or None; ``DESCR``.
+        ``data``, ndarray of shape (n_samples, n_features) and dtype float64, not
+        scaled; ``target``, ndarray of shape (n_samples,) and dtype int64;
+        ``feature_names``, a list or None; ``DESCR``.
 
     Raises
     ------

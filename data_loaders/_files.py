@@ -35,7 +35,8 @@ class Source:
     data_dir : path-like or None, default=None
         Folder with the files; None takes the environment variable MMCNB_DATA_DIR.
     base_url : str or None, default=None
-        Server with the layout of a data folder, in place of the publishers' own addresses.
+        Server with the layout of a data folder, in place of the publishers' own
+        addresses.
     cache_dir : path-like or None, default=None
         Folder for downloads; None is the user's cache folder.
     download : bool, default=True
@@ -71,7 +72,8 @@ class Source:
         Raises
         ------
         InputError
-            If the file is neither here nor to be had, or is not the file that was published.
+            If the file is neither here nor to be had, or is not the file that was
+            published.
         """
         path = self.find(file) or self._download(file, page)
         published = _read(path, packing=path.name.removeprefix(Path(file.path).name))

@@ -54,10 +54,12 @@ def load(
     Parameters
     ----------
     name : str
-        One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and ``"letter-AvB"``.
+        One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and
+        ``"letter-AvB"``.
     rows : int or None, default=None
-        Number of rows: of a real set, a random draw without replacement, kept in order; a smaller draw
-        with the same seed is part of a larger one. None is all rows, and 100,000 of a synthetic set.
+        Number of rows: of a real set, a random draw without replacement, kept in order;
+        a smaller draw with the same seed is part of a larger one. None is all rows, and
+        100,000 of a synthetic set.
     features : int or None, default=None
         Number of features of a synthetic set; None is 2.
     random_state : int, default=0
@@ -70,15 +72,16 @@ def load(
     Returns
     -------
     X : ndarray or csr_matrix of shape (n_samples, n_features)
-        float32 for most images, adult and synthetic data, float64 for most others; features are raw.
+        float32 for most images, adult and synthetic data, float64 for most others;
+        features are raw.
     y : ndarray of shape (n_samples,), dtype int64
         The classes, numbered as the module of the set says.
 
     Raises
     ------
     InputError
-        If there is no such set, its files cannot be found or are not the published ones, or an option
-        does not suit it.
+        If there is no such set, its files cannot be found or are not the published
+        ones, or an option does not suit it.
 
     Examples
     --------
@@ -113,7 +116,8 @@ def write(
     Parameters
     ----------
     name : str
-        One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and ``"letter-AvB"``.
+        One of `names`, or two digits or capitals such as ``"optdigits-3v8"`` and
+        ``"letter-AvB"``.
     path : str or path-like
         The store to write; it appears when it is whole.
     rows : int or None, default=None
@@ -132,8 +136,8 @@ def write(
     Returns
     -------
     dict
-        ``name``, ``path``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``, ``dtype`` and
-        ``digest`` of the store.
+        ``name``, ``path``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``,
+        ``dtype`` and ``digest`` of the store.
 
     Raises
     ------
@@ -175,8 +179,8 @@ def registry(source: Source | None = None) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``name``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``, ``found`` (whether every file
-        is here), ``files`` and ``page`` (the publisher's) of each.
+        ``name``, ``n_samples``, ``n_features``, ``class_counts``, ``layout``, ``found``
+        (whether every file is here), ``files`` and ``page`` (the publisher's) of each.
 
     Examples
     --------
@@ -246,7 +250,8 @@ def _real_blocks(
 def _draw(
     blocks: Iterator[Block], n_samples: int, rows: int, random_state: int
 ) -> Iterator[Block]:
-    # The legacy generator, because its stream never changes: a draw is the same with every version of NumPy.
+    # The legacy generator, because its stream never changes: a draw is the same with
+    # every version of NumPy.
     permutation = np.random.RandomState(random_state).permutation(n_samples)
     drawn = np.sort(permutation[:rows])
     start = 0

@@ -56,8 +56,8 @@ def find_dataset(name: str) -> DataSet:
     Parameters
     ----------
     name : str
-        A name of the registry, or that of a set of ten digits or of 26 capitals followed by two of them:
-        ``mnist-1v7``, ``letter-AvB``.
+        A name of the registry, or that of a set of ten digits or of 26 capitals
+        followed by two of them: ``mnist-1v7``, ``letter-AvB``.
 
     Returns
     -------

@@ -1,9 +1,10 @@
 """Five sets whose files were made from a publisher's; nobody serves them, so MMCNB_DATA_DIR must have them.
 
-``mecs`` has 182 stem cells of mice in three phases of the cell cycle, as float32 logarithms of the counts of
-8,989 genes. ``vowel`` has 990 English vowels as 10 numbers each; set, speaker and sex are dropped.
-``agnews-embedded``, ``tweet-embedded`` and ``search-snippets-embedded`` have the texts of `texts` as vectors
-of a multilingual universal sentence encoder. Their length is 1 to the precision of float16.
+``mecs`` has 182 stem cells of mice in three phases of the cell cycle, as float32
+logarithms of the counts of 8,989 genes. ``vowel`` has 990 English vowels as 10 numbers
+each; set, speaker and sex are dropped. ``agnews-embedded``, ``tweet-embedded`` and
+``search-snippets-embedded`` have the texts of `texts` as vectors of a multilingual
+universal sentence encoder. Their length is 1 to the precision of float16.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def read_vowel(content: bytes) -> Iterator[Block]:
     X : ndarray of shape (n_samples, 10), dtype float64
         The columns after set, speaker and sex.
     y : ndarray of shape (n_samples,), dtype int64
-        The eleven vowels, 0 to 10. Each speaker says them in turn, so that the row tells the vowel.
+        The eleven vowels, 0 to 10. Each speaker says them in turn, so that the row
+        tells the vowel.
     """
     X = _array(content, "X")[:, 3:]
     yield X, np.arange(len(X)) % 11

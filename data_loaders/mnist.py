@@ -1,8 +1,9 @@
 """MNIST and Fashion-MNIST: 70,000 digits, or pieces of clothing, of 28 x 28 pixels, divided by 255.
 
-``mnist`` has the training rows and then the test rows; ``mnist-train`` and ``mnist-test`` have one part.
-Two digits alone are called ``mnist-1v7`` and so on: Tab. IV of the SKMMC paper pools both parts.
-``fashion-mnist`` has the same form; its ten classes run from T-shirts, 0, to ankle boots, 9.
+``mnist`` has the training rows and then the test rows; ``mnist-train`` and
+``mnist-test`` have one part. Two digits alone are called ``mnist-1v7`` and so on: Tab.
+IV of the SKMMC paper pools both parts. ``fashion-mnist`` has the same form; its ten
+classes run from T-shirts, 0, to ankle boots, 9.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ._dataset import Block, published_files, whole_and_parts
 
 PAGE = "http://yann.lecun.com/exdb/mnist/"
 FASHION_PAGE = "https://github.com/zalandoresearch/fashion-mnist"
-# The publisher's page no longer serves the files; this copy has the published checksums.
+# The publisher's page no longer serves the files; this copy has the published
+# checksums.
 _URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
 _FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049

@@ -1,8 +1,8 @@
 """UCI's optdigits: handwritten digits of 8 x 8 cells, each the count (0 to 16) of its black pixels.
 
-``optdigits`` has the 3,823 rows of optdigits.tra and then the 1,797 of optdigits.tes; ``optdigits-tra``
-and ``optdigits-tes`` have one file. Two digits alone are called ``optdigits-3v8``, ``optdigits-tes-1v7`` and
-so on.
+``optdigits`` has the 3,823 rows of optdigits.tra and then the 1,797 of optdigits.tes;
+``optdigits-tra`` and ``optdigits-tes`` have one file. Two digits alone are called
+``optdigits-3v8``, ``optdigits-tes-1v7`` and so on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Ringnorm: two Gaussians around nearly the same point, one of four times the variance; 20 features.
 
-The form of the IDA benchmark collection (Raetsch): every feature standardised, the class first.
+The form of the IDA benchmark collection (Raetsch): every feature standardised, the
+class first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Eight sets of few rows and many features, from the ``.mat`` files of the scikit-feature repository.
 
-Images: ``coil20`` (20 objects, each from 72 sides), ``yale`` (15 faces) and ``pixraw10p`` (10 faces). Gene
-expression: ``glioma``, ``lymphoma``, ``nci9``, ``allaml`` and ``leukemia``; ``allaml`` and ``leukemia`` come
-from the same 72 patients. Features are those of the files, but bytes of pixels are divided by 255.
-Classes keep their numbers.
+Images: ``coil20`` (20 objects, each from 72 sides), ``yale`` (15 faces) and
+``pixraw10p`` (10 faces). Gene expression: ``glioma``, ``lymphoma``, ``nci9``,
+``allaml`` and ``leukemia``; ``allaml`` and ``leukemia`` come from the same 72 patients.
+Features are those of the files, but bytes of pixels are divided by 255. Classes keep
+their numbers.
 """
 
 from __future__ import annotations

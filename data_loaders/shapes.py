@@ -153,7 +153,8 @@ def padded(cluster: Cluster, n_features: int, noise: float) -> Cluster:
 def roll(start: float, stop: float, turn: float = 0.0) -> Cluster:
     """Draw from a sheet that is rolled up around an axis, from one angle to the other in half turns.
 
-    Its distance from the axis is the angle in radians; ``turn`` rotates the whole by degrees.
+    Its distance from the axis is the angle in radians; ``turn`` rotates the whole by
+    degrees.
     """
 
     def draw(rng: np.random.RandomState, n: int) -> np.ndarray:
@@ -213,7 +214,8 @@ class Shape:
     weights : tuple of float or None, default=None
         The relative sizes of the clusters; None makes them equal.
     separated : bool, default=True
-        Whether an empty gap lies between the clusters, wider than any inside them at 1200 rows.
+        Whether an empty gap lies between the clusters, wider than any inside them at
+        1200 rows.
 
     Examples
     --------
@@ -270,7 +272,8 @@ def make_shape(
     Raises
     ------
     InputError
-        If there is no such shape, there are fewer rows than clusters, or the seed is not valid.
+        If there is no such shape, there are fewer rows than clusters, or the seed is
+        not valid.
 
     Examples
     --------

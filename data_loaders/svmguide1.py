@@ -1,7 +1,7 @@
 """Svmguide1: four measurements in an experiment of particle physics, in LIBSVM's form; features are raw.
 
-``svmguide1`` has the 3,089 training rows and then the 4,000 test rows, ``svmguide1-train`` and
-``svmguide1-test`` one part.
+``svmguide1`` has the 3,089 training rows and then the 4,000 test rows,
+``svmguide1-train`` and ``svmguide1-test`` one part.
 """
 
 from __future__ import annotations

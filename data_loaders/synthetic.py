@@ -1,7 +1,8 @@
 """Synthetic data of any size, made block by block: two rings, two moons, Gaussian blobs and arcs.
 
-Every block of rows draws from its own random stream, keyed by the seed and the block's number. So any rows
-can be made alone, and are the same however many rows the whole has. `make_shape` makes small shapes.
+Every block of rows draws from its own random stream, keyed by the seed and the block's
+number. So any rows can be made alone, and are the same however many rows the whole has.
+`make_shape` makes small shapes.
 """
 
 from os import PathLike
@@ -33,11 +34,12 @@ def make_block(
     Parameters
     ----------
     kind : {"rings", "moons", "blobs", "arcs"}
-        Rings have radii 1 and 0.4; moons are two interleaved half circles; both lie in the first two
-        features with standard deviation 0.05, and the other features are noise of 0.03. Blobs are unit
-        Gaussians around centres uniform in [-5, 5] in every feature. Arcs are half circles of radius 1, each
-        in a random plane of its own, around normal centres about 0.5 from zero, with noise of standard
-        deviation 0.05 in every feature.
+        Rings have radii 1 and 0.4; moons are two interleaved half circles; both lie in
+        the first two features with standard deviation 0.05, and the other features are
+        noise of 0.03. Blobs are unit Gaussians around centres uniform in [-5, 5] in
+        every feature. Arcs are half circles of radius 1, each in a random plane of its
+        own, around normal centres about 0.5 from zero, with noise of standard deviation
+        0.05 in every feature.
     start, stop : int
         Range of row numbers, ``0 <= start <= stop``.
     n_features : int
@@ -163,7 +165,8 @@ def _check(kind: str, n_features: int, n_clusters: int, random_state: int) -> No
 def _whole_block(
     kind: str, block: int, n_features: int, random_state: int, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    # Key 0 belongs to what all blocks share (centres and planes), key block + 1 to each block.
+    # Key 0 belongs to what all blocks share (centres and planes), key block + 1 to each
+    # block.
     rng = np.random.default_rng(
         np.random.SeedSequence(random_state, spawn_key=(block + 1,))
     )

@@ -1,9 +1,10 @@
 """Four sets of short texts as the weights of their words (tf-idf): sparse rows of length 1.
 
-``agnews`` has 8,000 news items, ``tweet`` 2,472 tweets, ``stackoverflow`` 20,000 titles of questions and
-``search-snippets`` 12,340 results of web searches. Words that fewer than three texts have are left out, and
-so are scikit-learn's English stop words. A text without other words is a row of zeros: 3 tweets, 32 titles
-and 5 snippets. Classes keep their numbers. `made` has three of the sets as embeddings of their sentences.
+``agnews`` has 8,000 news items, ``tweet`` 2,472 tweets, ``stackoverflow`` 20,000 titles
+of questions and ``search-snippets`` 12,340 results of web searches. Words that fewer
+than three texts have are left out, and so are scikit-learn's English stop words. A text
+without other words is a row of zeros: 3 tweets, 32 titles and 5 snippets. Classes keep
+their numbers. `made` has three of the sets as embeddings of their sentences.
 """
 
 from __future__ import annotations

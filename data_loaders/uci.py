@@ -1,8 +1,9 @@
 """The 15 sets of the SKMMC paper's Tab. I, and iris, from the files of the UCI repository.
 
-Features are raw: no column is scaled. Classes that are words become numbers, as each reader says; classes
-that are numbers keep them. Every reader takes the content (bytes) of each file of a set and yields blocks of
-rows: X, an ndarray of shape (rows, n_features) and dtype float64, and y, of shape (rows,) and dtype int64.
+Features are raw: no column is scaled. Classes that are words become numbers, as each
+reader says; classes that are numbers keep them. Every reader takes the content (bytes)
+of each file of a set and yields blocks of rows: X, an ndarray of shape (rows,
+n_features) and dtype float64, and y, of shape (rows,) and dtype int64.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ _PAGE = "https://archive.ics.uci.edu/dataset"
 def read_echocardiogram(content: bytes) -> Iterator[Block]:
     """Class: still alive at the end of the survival period (1) or not (0).
 
-    The 8 features are survival (months), age, pericardial effusion, fractional shortening, epss, lvdd, wall
-    motion score and wall motion index; the product, the name and the group are left out, and so is
-    "alive at 1", which follows from survival. The row whose class is missing is dropped, which leaves 131;
-    missing values are replaced by the mean of their column over those rows.
+    The 8 features are survival (months), age, pericardial effusion, fractional
+    shortening, epss, lvdd, wall motion score and wall motion index; the product, the
+    name and the group are left out, and so is "alive at 1", which follows from
+    survival. The row whose class is missing is dropped, which leaves 131; missing
+    values are replaced by the mean of their column over those rows.
     """
     rows = [row for row in fields(content) if row[1] != "?"]
     text = np.array([[row[0], *row[2:9]] for row in rows])
@@ -45,8 +47,9 @@ def read_spectf(*contents: bytes) -> Iterator[Block]:
 def read_class_last(content: bytes) -> Iterator[Block]:
     """Numbers between commas, the class last.
 
-    Haberman: survived 5 years (1) or not (2). Liver: the selector of UCI's seventh column (1, 2), which the
-    literature takes as the class. Spambase: spam (1) or not (0).
+    Haberman: survived 5 years (1) or not (2). Liver: the selector of UCI's seventh
+    column (1, 2), which the literature takes as the class. Spambase: spam (1) or not
+    (0).
     """
     yield numbers(fields(content))
 
@@ -54,8 +57,8 @@ def read_class_last(content: bytes) -> Iterator[Block]:
 def read_spaced_class_last(content: bytes) -> Iterator[Block]:
     """Numbers between spaces, the class last.
 
-    Heart (Statlog): no disease (1), disease (2). Australian: 0 and 1, attributes coded by UCI. German, the
-    numeric form with 24 features: good (1), bad (2).
+    Heart (Statlog): no disease (1), disease (2). Australian: 0 and 1, attributes coded
+    by UCI. German, the numeric form with 24 features: good (1), bad (2).
     """
     yield numbers(fields(content, separator=None))
 
@@ -81,7 +84,8 @@ def read_clean1(content: bytes) -> Iterator[Block]:
 def read_breast(content: bytes) -> Iterator[Block]:
     """Wisconsin breast cancer, original. Class: benign (2) or malignant (4).
 
-    The sample number is dropped, and so are the 16 of 699 rows with a missing value, which leaves 683.
+    The sample number is dropped, and so are the 16 of 699 rows with a missing value,
+    which leaves 683.
     """
     yield numbers([row[1:] for row in fields(content) if "?" not in row])
 
@@ -96,8 +100,8 @@ def read_satellite(*contents: bytes) -> Iterator[Block]:
 def read_kr_vs_kp(content: bytes) -> Iterator[Block]:
     """King and rook against king and pawn. Class: White can win (won, 1) or not (nowin, 0).
 
-    Each of the 36 attributes is a letter and stays one column: f is 0 and t is 1; g is 0 and l is 1;
-    b is 0, n is 0.5 and w is 1.
+    Each of the 36 attributes is a letter and stays one column: f is 0 and t is 1; g is
+    0 and l is 1; b is 0, n is 0.5 and w is 1.
     """
     values = {"f": 0, "t": 2, "g": 0, "l": 2, "b": 0, "n": 1, "w": 2}
     rows = fields(content)
@@ -117,7 +121,8 @@ def read_iris(content: bytes) -> Iterator[Block]:
     yield numbers(fields(content), classes=species)
 
 
-# Of the file as the repository serves it. Left out if no copy is known to be that file, byte for byte.
+# Of the file as the repository serves it. Left out if no copy is known to be that file,
+# byte for byte.
 _SHA256 = {
     "echocardiogram/echocardiogram.data": "3d7dc4b3daef837f1b3b3c042e561697d6add718a2d6694de824faf1f1e340d4",
     "spectf/SPECTF.train": "9c837e4fd4b7931d9be5304989e39f284f35f767518ffd4dfd42a6a519a9f30c",

@@ -1,10 +1,11 @@
 """Twelve more sets of the UCI repository, from copies of its files that are kept at one commit.
 
-``pendigits`` has the training rows and then the test rows; ``pendigits-train`` and ``pendigits-test`` have
-one file. ``satellite`` and ``waveform`` have all of their classes. ``shuttle-test`` has the test rows alone,
-as the training rows are published only packed (.Z). The others are ``segment``, ``wdbc``, ``magic``,
-``letter``, ``cnae9``, ``dermatology``, ``new-thyroid`` and ``faults``. Features are raw: no column is scaled.
-Classes that are words become numbers, as each reader says.
+``pendigits`` has the training rows and then the test rows; ``pendigits-train`` and
+``pendigits-test`` have one file. ``satellite`` and ``waveform`` have all of their
+classes. ``shuttle-test`` has the test rows alone, as the training rows are published
+only packed (.Z). The others are ``segment``, ``wdbc``, ``magic``, ``letter``,
+``cnae9``, ``dermatology``, ``new-thyroid`` and ``faults``. Features are raw: no column
+is scaled. Classes that are words become numbers, as each reader says.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def read_pendigits(*contents: bytes) -> Iterator[Block]:
 def read_wdbc(content: bytes) -> Iterator[Block]:
     """Wisconsin breast cancer, diagnostic. Class: benign (B, 0) or malignant (M, 1).
 
-    The number of the patient is dropped; one column spreads 215,000 times as far as another.
+    The number of the patient is dropped; one column spreads 215,000 times as far as
+    another.
     """
     yield numbers(
         [row[1:] for row in fields(content)], class_column=0, classes={"B": 0, "M": 1}
@@ -63,7 +65,8 @@ def read_landsat(*contents: bytes) -> Iterator[Block]:
 def read_class_first(content: bytes) -> Iterator[Block]:
     """Numbers between commas, the class first.
 
-    CNAE-9: counts of words, and the kind of business (1 to 9). New-thyroid: normal (1), hyper (2), hypo (3).
+    CNAE-9: counts of words, and the kind of business (1 to 9). New-thyroid: normal (1),
+    hyper (2), hypo (3).
     """
     yield numbers(fields(content), class_column=0)
 
@@ -76,7 +79,8 @@ def read_dermatology(content: bytes) -> Iterator[Block]:
 def read_faults(content: bytes) -> Iterator[Block]:
     """Faults of steel plates. Seven columns of 0 and 1 after the 27 features become the classes 1 to 7.
 
-    They are pastry (1), scratches in Z (2) and in K (3), stains, dirt, bumps and other faults (7).
+    They are pastry (1), scratches in Z (2) and in K (3), stains, dirt, bumps and other
+    faults (7).
     """
     table = np.array(fields(content, separator=None), np.float64)
     yield table[:, :27], table[:, 27:].argmax(axis=1) + 1
@@ -118,7 +122,8 @@ _LETTERS = (
 # fmt: off
 DATASETS = [
     *whole_and_parts("pendigits", 16, _PARTS, _PENDIGITS, read_pendigits),
-    # Statlog's image segmentation: brickface (1), sky, foliage, cement, window, path and grass (7).
+    # Statlog's image segmentation: brickface (1), sky, foliage, cement, window, path
+    # and grass (7).
     _copy("segment", 19, dict.fromkeys(range(1, 8), 330), read_spaced_class_last,
           "147/statlog+image+segmentation", _COPIES,
           {"segment.dat": "d8985260e6e47056da89a4e4124c82ee88fd6072e0db139484c50ff4b390cd82"}),

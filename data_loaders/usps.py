@@ -1,14 +1,15 @@
 """USPS: handwritten digits of 16 x 16 pixels, and the extended form with every shift of the zeros and ones.
 
-The files are those of the book "The Elements of Statistical Learning", with pixels between -1 and 1;
-LIBSVM's files of the same name have other pixels. ``usps`` has the training rows and then the test rows,
-``usps-train`` and ``usps-test`` one part.
+The files are those of the book "The Elements of Statistical Learning", with pixels
+between -1 and 1; LIBSVM's files of the same name have other pixels. ``usps`` has the
+training rows and then the test rows, ``usps-train`` and ``usps-test`` one part.
 
-``usps-extended`` (266,079 rows) and ``usps-extended-test`` (75,383 rows) are made from the digits 0 and 1 of
-one part: pixels mapped to (x + 1) / 2, the image set into 26 x 26 pixels of zeros, shifted by 0 to 10 pixels
-down and right, which is 121 images for each. Rows stand image by image, in the order of the file. About 15 %
-of the pixels are not zero, and yet dense rows are the better store: the shifted copies compress to about
-3 MB on disk, a quarter of CSR, and are read no slower.
+``usps-extended`` (266,079 rows) and ``usps-extended-test`` (75,383 rows) are made from
+the digits 0 and 1 of one part: pixels mapped to (x + 1) / 2, the image set into 26 x 26
+pixels of zeros, shifted by 0 to 10 pixels down and right, which is 121 images for each.
+Rows stand image by image, in the order of the file. About 15 % of the pixels are not
+zero, and yet dense rows are the better store: the shifted copies compress to about 3 MB
+on disk, a quarter of CSR, and are read no slower.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def shifted(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
     images : ndarray of shape (n_images, 256)
         Images of 16 x 16 pixels.
     rows : ndarray of shape (n_rows,), dtype int64
-        Row numbers: row ``121 i + 11 s + t`` is image i shifted s pixels down and t to the right.
+        Row numbers: row ``121 i + 11 s + t`` is image i shifted s pixels down and t to
+        the right.
 
     Returns
     -------

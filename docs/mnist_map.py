@@ -1,7 +1,8 @@
 """Ten clusters of MNIST on a map, and k-means beside them: python docs/mnist_map.py [FOLDER].
 
-It draws ``mnist-map.png``, by default into docs/pictures, and prints how well both agree with the digits.
-The data are those of ``python -m data_loaders``; the map is t-SNE of some of the rows.
+It draws ``mnist-map.png``, by default into docs/pictures, and prints how well both
+agree with the digits. The data are those of ``python -m data_loaders``; the map is
+t-SNE of some of the rows.
 """
 
 import sys

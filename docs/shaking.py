@@ -22,8 +22,9 @@ from mmcnb.tables.columns import options_of_fit
 class ShakingDisplay:
     """Labels of a sample as shaking goes on, one panel a wave: Fig. 4 of Pahikkala et al.
 
-    The first panel shows the random labels of the start. In the next ones each cluster in turn claims many
-    rows; from round to round it claims fewer. The last panel is the end of the search.
+    The first panel shows the random labels of the start. In the next ones each cluster
+    in turn claims many rows; from round to round it claims fewer. The last panel is the
+    end of the search.
 
     Make one with `from_estimator`.
 
@@ -43,8 +44,8 @@ class ShakingDisplay:
 
     References
     ----------
-    T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class regularized least-squares
-    classification, Alg. 3 and Fig. 4.
+    T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class
+    regularized least-squares classification, Alg. 3 and Fig. 4.
     """
 
     def __init__(self, points: np.ndarray, waves: list[tuple[str, np.ndarray]]) -> None:
@@ -69,14 +70,16 @@ class ShakingDisplay:
         Parameters
         ----------
         estimator : UnsupervisedRLS
-            A fit, whose kernel, ``alpha``, ``n_clusters`` and ``cluster_sizes`` are taken.
+            A fit, whose kernel, ``alpha``, ``n_clusters`` and ``cluster_sizes`` are
+            taken.
         X : array, frame, CSR, path, Zarr array or group, of shape (m, n_features)
-            Rows to cluster, a few hundred: the search needs memory for three matrices of m x m.
+            Rows to cluster, a few hundred: the search needs memory for three matrices
+            of m x m.
         features : tuple of two int, default=(0, 1)
             Columns drawn against each other.
         amplitude, decay : float, default=1.0 and 0.5
-            Fraction of the rows claimed in the first round, and the factor it falls by from round to
-            round; the defaults are the paper's.
+            Fraction of the rows claimed in the first round, and the factor it falls by
+            from round to round; the defaults are the paper's.
         rounds : int, default=21
             Rounds at most.
         random_state : int, RandomState or None, default=0
@@ -125,7 +128,8 @@ class ShakingDisplay:
         Parameters
         ----------
         **scatter
-            Passed to matplotlib's ``scatter``; ``s`` and ``linewidths`` have defaults here.
+            Passed to matplotlib's ``scatter``; ``s`` and ``linewidths`` have defaults
+            here.
 
         Returns
         -------

@@ -1,6 +1,7 @@
 """Maximum margin clustering for data larger than memory.
 
-Names load on first use, so that ``import mmcnb`` stays quick; see ``__init__.pyi`` for what each is.
+Names load on first use, so that ``import mmcnb`` stays quick; see ``__init__.pyi`` for
+what each is.
 """
 
 from importlib import import_module

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self
 from mmcnb import _machine
 from mmcnb.errors import InputError, shown
 
-# Resident bytes of the interpreter and compiled libraries: `python -m tests.campaigns memory` measures fits.
+# Resident bytes of the interpreter and compiled libraries: `python -m tests.campaigns
+# memory` measures fits.
 LIBRARIES = 360 * 2**20
 ADDRESS = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss|inproc)://.+")
 LOCAL = re.compile(r"local:([1-9]\d*)")
@@ -20,16 +21,19 @@ MOST_THREADS = 2**16
 class config:
     """Settings of the process, for fits that do not set them themselves.
 
-    Only the settings that are passed change. They hold from the call on, in all threads; a ``with`` block
-    restores them at its end. An estimator's own parameter comes first.
+    Only the settings that are passed change. They hold from the call on, in all
+    threads; a ``with`` block restores them at its end. An estimator's own parameter
+    comes first.
 
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, optional
-        Who runs the passes over the rows: threads of this process (None), a Dask cluster (a client or the
-        address of its scheduler), or a cluster of four processes on this machine (``"local:4"``).
+        Who runs the passes over the rows: threads of this process (None), a Dask
+        cluster (a client or the address of its scheduler), or a cluster of four
+        processes on this machine (``"local:4"``).
     memory_limit : str, int or None, optional
-        Resident memory of the process, such as ``"512MiB"``. None is half of what is free.
+        Resident memory of the process, such as ``"512MiB"``. None is half of what is
+        free.
     n_jobs : int or None, optional
         Threads of this process. None and -1 are all cores.
 
@@ -167,8 +171,9 @@ def parse_bytes(text: str | int | float) -> int:
     Parameters
     ----------
     text : str, int or float
-        A number, optionally followed by a unit. K, M, G and T are powers of 1,024 when written KiB, MiB, GiB,
-        TiB or without B, and powers of 1,000 when written KB, MB, GB, TB.
+        A number, optionally followed by a unit. K, M, G and T are powers of 1,024 when
+        written KiB, MiB, GiB, TiB or without B, and powers of 1,000 when written KB,
+        MB, GB, TB.
 
     Returns
     -------

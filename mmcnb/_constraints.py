@@ -30,7 +30,8 @@ class Interval:
     low : float
         Lower end of the range.
     high : float, default=inf
-        Upper end of the range; without one, counts end at 2**31 - 1 and other numbers at 1e100.
+        Upper end of the range; without one, counts end at 2**31 - 1 and other numbers
+        at 1e100.
     open_low, open_high : bool, default=False
         Whether to exclude that end of the range.
     integer : bool, default=False

@@ -90,15 +90,16 @@ def _c_library(name: str, *given: int) -> Callable[[], Any]:
         return lambda: None
 
 
-# The C library of Linux keeps freed memory for later use; this returns it to the system.
+# The C library of Linux keeps freed memory for later use; this returns it to the
+# system.
 return_freed_memory = _c_library("malloc_trim", 0)
 
 
 def keep_freed_memory() -> None:
     """Keep freed blocks of up to 32 MiB for later use, whatever variables of the environment say.
 
-    Dask starts its workers with a limit of 64 KiB. Each array of a block would then be mapped and unmapped,
-    which costs a pass half of its time.
+    Dask starts its workers with a limit of 64 KiB. Each array of a block would then be
+    mapped and unmapped, which costs a pass half of its time.
     """
     for option in (-3, -1):  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h
         _c_library("mallopt", option, KEPT_BYTES)()

@@ -37,8 +37,9 @@ VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
 def njit(**options: Any) -> Callable[[Callable], Callable]:
     """Compile a kernel: no GIL, cached on disk when a cache folder can be written.
 
-    A function whose name begins with an underscore is for other kernels alone. Their compiled code contains
-    it, so it has no entry from Python and no place in the cache: that compiles in less time.
+    A function whose name begins with an underscore is for other kernels alone. Their
+    compiled code contains it, so it has no entry from Python and no place in the cache:
+    that compiles in less time.
 
     Parameters
     ----------
@@ -79,8 +80,8 @@ def _say_once_that_nothing_is_kept() -> None:
 def _taking_turns(dispatcher: Any) -> Any:
     """Let processes save into the cache that they share one at a time.
 
-    Where two save signatures of one function at the same moment, numba gives both the same file, and the
-    index can name the code of one as that of the other.
+    Where two save signatures of one function at the same moment, numba gives both the
+    same file, and the index can name the code of one as that of the other.
     """
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if file is None:
@@ -144,9 +145,9 @@ def sum_scaled_rows(
 ) -> Any:
     """``out[i, t] = sum(data[s] * tables[t, indices[s]] for s in range(start, stop))`` in float32.
 
-    ``tables`` and ``out`` are C-ordered float32 of three dimensions, the last of SIMD_WIDTH. The sums stay
-    in registers over the whole row, which no loop that numba vectorises does: it stores and loads them
-    again at each term.
+    ``tables`` and ``out`` are C-ordered float32 of three dimensions, the last of
+    SIMD_WIDTH. The sums stay in registers over the whole row, which no loop that numba
+    vectorises does: it stores and loads them again at each term.
     """
     index = numba.intp
     signature = numba.void(data, indices, index, index, tables, index, out, index)

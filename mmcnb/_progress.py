@@ -121,7 +121,8 @@ def progress(
     enabled : bool or None, default=None
         None shows a bar on a terminal and in a notebook.
     lines : bool, default=False
-        Whether lines are printed if there is no bar; the command line always prints them.
+        Whether lines are printed if there is no bar; the command line always prints
+        them.
 
     Yields
     ------
@@ -134,7 +135,8 @@ def progress(
         return
     from tqdm.auto import tqdm
 
-    # Reports of 0 refresh a bar that waits for no units; stages differ in speed, so the mean one counts.
+    # Reports of 0 refresh a bar that waits for no units; stages differ in speed, so the
+    # mean one counts.
     shown = {
         "unit": f" {unit}",
         "unit_scale": True,

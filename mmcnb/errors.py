@@ -132,8 +132,8 @@ def plain(value: object, kept: str = "\n\t") -> str:
 def is_interrupt(error: BaseException | None) -> bool:
     """Whether an error is Ctrl-C.
 
-    A compiled kernel that is interrupted raises SystemError because of the KeyboardInterrupt, by way of
-    others of its kind.
+    A compiled kernel that is interrupted raises SystemError because of the
+    KeyboardInterrupt, by way of others of its kind.
 
     Examples
     --------

@@ -31,8 +31,8 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1. A class without a cluster of its own counts as wholly wrong, and so do the rows in
-        clusters that are matched to no class.
+        Between 0 and 1. A class without a cluster of its own counts as wholly wrong,
+        and so do the rows in clusters that are matched to no class.
 
     Raises
     ------
@@ -41,8 +41,9 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
 
     Notes
     -----
-    For two classes and two clusters this is eq. (31) of the SKMMC paper, ``(Err+ + Err-) / 2``, for the
-    better of the two matchings. The matching maximises the sum of the classes' rates of agreement.
+    For two classes and two clusters this is eq. (31) of the SKMMC paper, ``(Err+ +
+    Err-) / 2``, for the better of the two matchings. The matching maximises the sum of
+    the classes' rates of agreement.
 
     Examples
     --------
@@ -68,7 +69,8 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1; each cluster is matched to at most one class, and each class to at most one cluster.
+        Between 0 and 1; each cluster is matched to at most one class, and each class to
+        at most one cluster.
 
     Raises
     ------
@@ -88,8 +90,8 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Agreement of all pairs of rows, adjusted for chance: as scikit-learn's, for any number of rows.
 
-    Beside the labels it takes the memory of a block of rows and a table of counts; scikit-learn's takes about
-    200 bytes a row.
+    Beside the labels it takes the memory of a block of rows and a table of counts;
+    scikit-learn's takes about 200 bytes a row.
 
     Parameters
     ----------
@@ -134,8 +136,9 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
     Returns
     -------
     DataFrame of shape (n_classes, n_clusters)
-        Counts, with the classes as its index and the clusters as its columns. The matching is that of
-        `clustering_accuracy`: matched clusters are in the order of their classes, and the others follow.
+        Counts, with the classes as its index and the clusters as its columns. The
+        matching is that of `clustering_accuracy`: matched clusters are in the order of
+        their classes, and the others follow.
 
     Raises
     ------

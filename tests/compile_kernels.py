@@ -3,9 +3,10 @@
     python -m tests.compile_kernels             # compile what signatures.csv lists into numba's cache
     python -m tests.compile_kernels --record    # list what the cache in NUMBA_CACHE_DIR contains
 
-Without this step each worker compiles whatever its own tests call, and two workers compile the same kernels
-twice. A kernel that is missing from the list is compiled by the first test that calls it, so an old list
-costs time and nothing else. To renew it, run the fast tests with an empty NUMBA_CACHE_DIR, and then record.
+Without this step each worker compiles whatever its own tests call, and two workers
+compile the same kernels twice. A kernel that is missing from the list is compiled by
+the first test that calls it, so an old list costs time and nothing else. To renew it,
+run the fast tests with an empty NUMBA_CACHE_DIR, and then record.
 """
 
 import argparse

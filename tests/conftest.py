@@ -11,10 +11,12 @@ from tests.compile_kernels import compile_all
 
 os.environ["MPLBACKEND"] = "Agg"
 
-# The same examples in every run, and no deadline: the first call of a kernel compiles it.
+# The same examples in every run, and no deadline: the first call of a kernel compiles
+# it.
 settings.register_profile("mmcnb", deadline=None, derandomize=True)
 settings.load_profile("mmcnb")
-# Of the state machine alone, which takes the first unless the second is asked for by --hypothesis-profile.
+# Of the state machine alone, which takes the first unless the second is asked for by
+# --hypothesis-profile.
 STEPS = {
     "deadline": None,
     "suppress_health_check": list(HealthCheck),
@@ -42,13 +44,14 @@ def fits_that_need_no_compilation():
     `test_compile_seconds.py` has the tests of the clock, in processes of their own.
     """
     with pytest.MonkeyPatch.context() as patch:
-        # Internal: whether this process compiles is not the concern of tests that compare reports.
+        # Internal: whether this process compiles is not the concern of tests that
+        # compare reports.
         patch.setattr("mmcnb.engine.session.times", lambda: (time.perf_counter(), 0.0))
         yield
 
 
-# With Dask's own settings, which look at a process up to a hundred times a second, the clusters that wait for
-# their next test take a tenth of a core.
+# With Dask's own settings, which look at a process up to a hundred times a second, the
+# clusters that wait for their next test take a tenth of a core.
 SELDOM = {
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.admin.tick.interval": "1s",

@@ -44,7 +44,8 @@ HIDDEN = ("/proc", "/sys")
 def pretend():
     """From here on there are no POSIX modules and no /proc, and files that are open can neither move nor go.
 
-    The libraries that mmcnb stands on are loaded before, as they know their systems themselves.
+    The libraries that mmcnb stands on are loaded before, as they know their systems
+    themselves.
     """
     warnings.filterwarnings("ignore", category=EncodingWarning)
     import distributed  # noqa: F401

@@ -149,7 +149,8 @@ def count_idle(idle, multipliers, C):
 def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
     """Zhao, Kwok and Zhang, eq. (4.33), a slack a row and a score a cluster: objective and kernel weights.
 
-    Z holds the centred features of each kernel; ``bound`` is l/n: how far mean scores may lie apart.
+    Z holds the centred features of each kernel; ``bound`` is l/n: how far mean scores
+    may lie apart.
     """
     import cvxpy
 
@@ -241,7 +242,8 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
 def crammer_singer_norm2(K, labels, k, C, shares=None):
     """|W|² of the n-slack problem in centred features, by its dual: the best weights of all rivals.
 
-    min 1/2 |W|², W = Σ_ir a_ir (e_ci - e_r) φ_i', with Σ_ir a_ir >= 1 and C shares_i >= Σ_r a_ir >= 0.
+    min 1/2 |W|², W = Σ_ir a_ir (e_ci - e_r) φ_i', with Σ_ir a_ir >= 1 and C shares_i >=
+    Σ_r a_ir >= 0.
     """
     n = len(labels)
     shares = np.full(n, 1 / n) if shares is None else shares
@@ -352,7 +354,8 @@ def shake(R, labels, shares, amplitude, decay, rounds):
 def steepest(R, labels, low, high, most, objective):
     """The best single move of all within the bounds, until none raises the objective.
 
-    While clusters are too large, moves from these alone; while others are too small, moves to those alone.
+    While clusters are too large, moves from these alone; while others are too small,
+    moves to those alone.
     """
     labels, k = labels.copy(), len(low)
     for step in range(most):

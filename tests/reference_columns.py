@@ -53,7 +53,7 @@ def columns_of(rows, sources=None):
     return [Column(name, places, rows) for name, places in found]
 
 
-# -- the rule ---------------------------------------------------------------------------------------
+# -- the rule --------------------------------------------------------------------------
 
 
 def decision(rows, weights, sources=None):
@@ -112,7 +112,7 @@ def treated(column, weights):
     return "deviation", mean(values, weights), deviation(values, weights), 0.0
 
 
-# -- columns that make the clusters ---------------------------------------------------------------
+# -- columns that make the clusters ----------------------------------------------------
 
 
 def entropy(codes, weights):

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.slow
-# Internal: routines of the library take seconds to compile; this one is made as they are.
+# Internal: routines of the library take seconds to compile; this one is made as they
+# are.
 MODULE = """
 from mmcnb._numba import njit
 
@@ -15,7 +16,8 @@ from mmcnb._numba import njit
 def halved(x):
     return x / 2
 """
-# Both processes have read the index before either has written it, if nothing keeps them apart.
+# Both processes have read the index before either has written it, if nothing keeps them
+# apart.
 COMPILE = """
 import sys, time
 from numba.core.caching import IndexDataCacheFile
@@ -50,7 +52,8 @@ from halves import halved
 
 print(halved(3.0), halved(5))
 """
-NO_FOLDER = f"{MODULE}\nprint(halved(3.0), halved(5))"  # code without a file has no folder beside it
+# code without a file has no folder beside it
+NO_FOLDER = f"{MODULE}\nprint(halved(3.0), halved(5))"
 
 
 @pytest.fixture

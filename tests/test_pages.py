@@ -148,7 +148,8 @@ own.np.savez("result.npz", K=own.K, rows=own.rows.toarray(), basis=own.B_sparse,
 
 
 def test_compiled_routines_of_a_reader_do_what_their_page_says(tmp_path):
-    # A file, because Numba keeps no cache for code that has none; a process, because prange starts threads.
+    # A file, because Numba keeps no cache for code that has none; a process, because
+    # prange starts threads.
     (tmp_path / "own.py").write_text("\n".join(blocks("own_kernels")))
     command = [sys.executable, "-W", "error", "-c", SAVE]
     done = subprocess.run(
@@ -163,7 +164,7 @@ def test_compiled_routines_of_a_reader_do_what_their_page_says(tmp_path):
     np.testing.assert_array_equal(own["labels"], values.argmax(axis=1))
 
 
-# -- commands ----------------------------------------------------------------------------------
+# -- commands --------------------------------------------------------------------------
 
 
 def test_each_command_can_be_read():
@@ -209,7 +210,7 @@ def test_the_sentences_of_the_readme_are_those_of_the_wines():
         assert sentence.startswith(line.removesuffix("..."))
 
 
-# -- answers -----------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------
 
 with (ROOT / "docs/questions.csv").open(newline="", encoding="utf-8") as file:
     CODES = [row["code"].strip("`") for row in csv.DictReader(file)]
@@ -242,7 +243,7 @@ def test_the_code_of_an_answer_does_something(reader, capsys):
             ), code
 
 
-# -- migration ---------------------------------------------------------------------------------
+# -- migration -------------------------------------------------------------------------
 
 LINES = re.findall(r"^\| `(.+)` \| `(.+)` \|$", PAGES["migration"], re.MULTILINE)
 SENTENCES = re.findall(r"`([^`]+)`", PAGES["migration"].partition("| 0.2 |")[0])

@@ -57,7 +57,8 @@ def test_a_table_becomes_labels_without_posix(tmp_path):
         "verify rows.zarr",
         "plan rows.zarr",
         f"{fit} --model model --labels labels.zarr --checkpoint kept",
-        f"{fit} --model model --labels labels.zarr --checkpoint kept",  # it is finished: outputs are replaced
+        # it is finished: outputs are replaced
+        f"{fit} --model model --labels labels.zarr --checkpoint kept",
         "predict model rows.zarr --labels again.zarr --jobs -1 --memory-limit 1GiB",
         "predict model rows.zarr --labels again.zarr --overwrite",
     ]
@@ -101,7 +102,8 @@ def test_the_play_refuses_what_windows_refuses(tmp_path):
 
 
 def test_the_memory_of_a_control_group_limits_a_fit(tmp_path, monkeypatch):
-    # Internal: only in a container are the limit and the use of memory files that differ from the machine's.
+    # Internal: only in a container are the limit and the use of memory files that
+    # differ from the machine's.
     monkeypatch.setattr("mmcnb._machine.GROUP", tmp_path)
     X, _ = make_block("blobs", 0, 100, 3)
     (tmp_path / "memory.max").write_text("2600000000\n")
@@ -114,7 +116,8 @@ def test_the_memory_of_a_control_group_limits_a_fit(tmp_path, monkeypatch):
     assert mmcnb.CPMMC().plan(X).memory_limit >= least
 
 
-# Internal: how much memory a worker of Dask takes anew from the system shows in its seconds alone.
+# Internal: how much memory a worker of Dask takes anew from the system shows in its
+# seconds alone.
 FAULTS = """
 import resource
 import numpy as np

@@ -55,7 +55,8 @@ def test_what_is_imported_is_declared_and_the_reverse():
     modules -= {*sys.stdlib_module_names, "mmcnb", "data_loaders"}
     packages = {PACKAGES.get(module, module) for module in modules}
     assert core <= packages <= core | optional
-    # Zarr reaches addresses through fsspec, and AnnData objects are made by their users.
+    # Zarr reaches addresses through fsspec, and AnnData objects are made by their
+    # users.
     assert optional - packages <= {"anndata", "fsspec"}
 
 

@@ -14,7 +14,8 @@ import mmcnb
 
 pytestmark = pytest.mark.slow
 DOCS = Path(__file__).parent.parent / "docs"
-# Put into a copy of the page without its policy: the layout is left in the document at the end.
+# Put into a copy of the page without its policy: the layout is left in the document at
+# the end.
 PROBE = """<script>
 const boxes = [...document.querySelectorAll("main *")];
 const report = document.createElement("pre");

@@ -1,9 +1,10 @@
 """Work, damage and kills in any order: each answer is the untouched one, or one sentence.
 
-One store, one checkpoint and one model file are converted, fitted, saved, loaded, moved, damaged, and left by
-processes that are interrupted or killed at any change of a file. After whatever came before, a fit or a
-prediction either gives the bits of the untouched run, or is refused with one sentence. A refusal needs a
-reason: where nothing was damaged and nothing is in the way, the answer must come.
+One store, one checkpoint and one model file are converted, fitted, saved, loaded,
+moved, damaged, and left by processes that are interrupted or killed at any change of a
+file. After whatever came before, a fit or a prediction either gives the bits of the
+untouched run, or is refused with one sentence. A refusal needs a reason: where nothing
+was damaged and nothing is in the way, the answer must come.
 
     python -m pytest tests/test_states.py    # 20 runs of 20 steps, always the same
     python -m pytest tests/test_states.py --hypothesis-profile nightly    # 200 of 30, drawn anew
@@ -52,7 +53,7 @@ places = st.integers(0, 2**16)
 moments = st.integers(0, 40)
 
 
-# -- the untouched run -------------------------------------------------------------------------
+# -- the untouched run -----------------------------------------------------------------
 
 
 @cache
@@ -101,7 +102,7 @@ def answer(model):
     )
 
 
-# -- kills -------------------------------------------------------------------------------------
+# -- kills -----------------------------------------------------------------------------
 
 watched = {"left": None, "end": None}
 
@@ -177,7 +178,7 @@ def stopped(action, moment, by_kill):
     return True
 
 
-# -- damage ------------------------------------------------------------------------------------
+# -- damage ----------------------------------------------------------------------------
 
 
 def damage(kind, folder, which, place, other):
@@ -257,7 +258,7 @@ class States(RuleBasedStateMachine):
         assert otherwise or self.damaged & set(things), sentence
         return True
 
-    # -- work ---------------------------------------------------------------------------------
+    # -- work --------------------------------------------------------------------------
 
     @rule(overwrite=st.booleans())
     def convert(self, overwrite):
@@ -359,7 +360,7 @@ class States(RuleBasedStateMachine):
         if thing == "checkpoint":
             self.kept = set()
 
-    # -- what goes wrong -----------------------------------------------------------------------
+    # -- what goes wrong ---------------------------------------------------------------
 
     @precondition(lambda self: self.store.exists())
     @rule(kind=damages, which=places, place=places)

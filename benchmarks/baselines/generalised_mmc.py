@@ -1,13 +1,14 @@
 """Generalised maximum margin clustering (GMMC): a semidefinite program with one variable a row.
 
-Valizadegan and Jin (NIPS 2007) take the scores z of the rows as unknowns. The widest margin without errors is
-the least z'Qz with z_i² >= 1, where Q is the inverse of the kernel matrix with the offset minimised out. Its
-Lagrangian dual, with an upper bound C for the multipliers of rows within the margin, is convex:
+Valizadegan and Jin (NIPS 2007) take the scores z of the rows as unknowns. The widest
+margin without errors is the least z'Qz with z_i² >= 1, where Q is the inverse of the
+kernel matrix with the offset minimised out. Its Lagrangian dual, with an upper bound C
+for the multipliers of rows within the margin, is convex:
 
     max  Σ γ_i     s.t.  A - diag γ >= 0,  0 <= γ_i <= C,     A = Q + (w/n²) e e'
 
-The last term weighs the mean score, and so holds the clusters in balance. The scores are the eigenvector of
-the least eigenvalue of A - diag γ.
+The last term weighs the mean score, and so holds the clusters in balance. The scores
+are the eigenvector of the least eigenvalue of A - diag γ.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Medoids of Gower's distance (1971), for frames of numbers, flags, text and dates.
 
-They are those of PAM (Kaufman and Rousseeuw, 1990), by the swaps of FastPAM1 (Schubert and Rousseeuw, 2019).
+They are those of PAM (Kaufman and Rousseeuw, 1990), by the swaps of FastPAM1 (Schubert
+and Rousseeuw, 2019).
 """
 
 from typing import Any, NamedTuple, Self

@@ -51,8 +51,9 @@ def graph_kernel_kmeans(
 ) -> GraphClusters:
     """Kernel k-means with a sparse kernel matrix, from given labels: it maximises the ratio association.
 
-    A sparse matrix need not be positive semidefinite. A negative least eigenvalue is subtracted from the
-    diagonal (Dhillon, Guan and Kulis, 2007), so that the association never falls and the rounds end.
+    A sparse matrix need not be positive semidefinite. A negative least eigenvalue is
+    subtracted from the diagonal (Dhillon, Guan and Kulis, 2007), so that the
+    association never falls and the rounds end.
 
     Notes
     -----

@@ -23,14 +23,15 @@ from benchmarks.baselines.svm import (
 class IterativeSVR:
     """IterSVR and IterSVM of K. Zhang, I. W. Tsang and J. T. Kwok, Maximum margin clustering made practical.
 
-    A machine is trained on the labels of k-means. Its threshold is moved until both clusters are large
-    enough, and its signs are the next labels, until they no longer change.
+    A machine is trained on the labels of k-means. Its threshold is moved until both
+    clusters are large enough, and its signs are the next labels, until they no longer
+    change.
 
     Parameters
     ----------
     C, gamma, kernel, epsilon
-        As in `sklearn.svm.SVR`; gamma may also be "auto" (sigma = 0.55 times the root mean squared distance
-        between two rows) or "median".
+        As in `sklearn.svm.SVR`; gamma may also be "auto" (sigma = 0.55 times the root
+        mean squared distance between two rows) or "median".
     loss : {"epsilon_insensitive", "hinge"}, default="epsilon_insensitive"
         Regression to the labels (IterSVR), or classification (IterSVM).
     balance : float, default=0.4

@@ -1,13 +1,15 @@
 """Maximum margin clustering by generated labels (LG-MMC): a cutting plane over labellings.
 
-Li, Tsang, Kwok and Zhou (AISTATS 2009) mix all labellings in balance so that the SVM has the least objective:
+Li, Tsang, Kwok and Zhou (AISTATS 2009) mix all labellings in balance so that the SVM
+has the least objective:
 
     max over α   e'α - 1/2 max over y  α'(K∘yy')α      s.t.  0 <= α_i <= u_i,   abs(s'y) <= balance
 
-Each labelling alone is a mixture, so the optimum is a lower bound of all objectives. The labellings are
-generated, from one on: the next has the largest quadratic form at the α of those so far. It is searched for
-from the best labels along the axes of the features, as in the paper, then by steps that maximise the linear
-form of the last labels, then by flips and swaps.
+Each labelling alone is a mixture, so the optimum is a lower bound of all objectives.
+The labellings are generated, from one on: the next has the largest quadratic form at
+the α of those so far. It is searched for from the best labels along the axes of the
+features, as in the paper, then by steps that maximise the linear form of the last
+labels, then by flips and swaps.
 """
 
 from dataclasses import dataclass
@@ -32,7 +34,8 @@ class LabelGenerationMMC:
     C, gamma, kernel, balance, scale
         As in `IterativeSVR`; the machine has no offset in centred features.
     tol : float, default=1e-2
-        The rounds end when the next labels lower the objective by at most this share of it.
+        The rounds end when the next labels lower the objective by at most this share of
+        it.
     max_iter : int, default=100
         Most rounds.
 
@@ -324,8 +327,8 @@ def balanced_labels_of(
 ) -> np.ndarray:
     """Labels in balance with the largest linear form, for each column of coefficients.
 
-    They are signs, but for the smallest coefficients. abs(s'y) can exceed the balance if single rows weigh
-    more.
+    They are signs, but for the smallest coefficients. abs(s'y) can exceed the balance
+    if single rows weigh more.
 
     Examples
     --------

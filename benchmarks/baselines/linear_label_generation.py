@@ -1,11 +1,13 @@
 """LG-MMC with a linear kernel: `LabelGenerationMMC` for rows whose kernel matrix is too large.
 
-Each labelling y_t brings a block of weights v_t, and a mixture μ of labellings the score
+Each labelling y_t brings a block of weights v_t, and a mixture μ of labellings the
+score
 
     f_i = Σ_t √μ_t y_ti v_t·x_i,    min over v, μ   1/2 Σ_t |v_t|² + C/2 Σ_i max(0, 1 - f_i)²
 
-The loss is squared, as in the paper of Li, Tsang, Kwok and Zhou, so that α_i = C max(0, 1 - f_i) are the
-multipliers. The next labels have a large |Σ_i α_i y_i x_i|: they start from single columns, as in the paper.
+The loss is squared, as in the paper of Li, Tsang, Kwok and Zhou, so that α_i = C max(0,
+1 - f_i) are the multipliers. The next labels have a large |Σ_i α_i y_i x_i|: they start
+from single columns, as in the paper.
 """
 
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ from benchmarks.baselines.svm import balanced_threshold, clusters, rows_of, sign
 COLUMNS = 20  # that labels start from
 STEPS = 5  # of the weights of the labellings
 CLOSE = 1e-2  # change of a weight that ends these steps
-POWER = 3  # of a length in these steps: at 1 they are those of the multiple kernel literature, but slow
+# of a length in these steps: at 1 they are those of the multiple kernel literature, but
+# slow
+POWER = 3
 
 
 @dataclass
@@ -31,11 +35,13 @@ class LinearLabelGenerationMMC:
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the squared loss of a row; the mean squared distance of a row to the mean counts as 1.
+        Weight of the squared loss of a row; the mean squared distance of a row to the
+        mean counts as 1.
     balance, scale
         As in `IterativeSVR`; the machine has no offset in centred columns.
     tol : float, default=1e-2
-        The rounds end when the next labels lower the objective by at most this share of it.
+        The rounds end when the next labels lower the objective by at most this share of
+        it.
     max_iter : int, default=10
         Most rounds.
 
@@ -166,8 +172,9 @@ class Mixture(NamedTuple):
 def mix_columns(columns: CentredColumns, labels: np.ndarray, C: float) -> Mixture:
     """Train the machine of labellings of shape (n, t), and weigh them.
 
-    For given weights the machine is a smooth problem. At the best weights |v_t|/√μ_t is the same for all
-    labellings that have any weight, so a step raises the weights of those where it is larger.
+    For given weights the machine is a smooth problem. At the best weights |v_t|/√μ_t is
+    the same for all labellings that have any weight, so a step raises the weights of
+    those where it is larger.
     """
     d, t = len(columns.mean), labels.shape[1]
     weights, v = np.full(t, 1 / t), np.zeros(d * t)

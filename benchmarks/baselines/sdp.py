@@ -1,19 +1,21 @@
 """Maximum margin clustering as a semidefinite program (SDP): Xu, Neufeld, Larson and Schuurmans, NIPS 2004.
 
-Labels y enter the margin by M = y y' alone. With M relaxed to be positive semidefinite with ones on its
-diagonal the widest margin through the mean of the rows is a convex problem, and bounds all objectives from
-below:
+Labels y enter the margin by M = y y' alone. With M relaxed to be positive semidefinite
+with ones on its diagonal the widest margin through the mean of the rows is a convex
+problem, and bounds all objectives from below:
 
     min over M  max over α   e'α - 1/2 α'(K∘M)α      s.t.  0 <= α_i <= u_i,  diag M = 1,  s'M s <= balance²
 
-Its dual has 2n + 1 variables. M is a multiple of the inverse of S at the centres of its barriers:
+Its dual has 2n + 1 variables. M is a multiple of the inverse of S at the centres of its
+barriers:
 
     max   e'α - 1/2 e'z - 1/2 balance² t      s.t.  S = diag z + t s s' - diag α K diag α  >= 0,   t >= 0
 
-The program as printed, eq. (3.8) of Zhu's thesis, also asks that equality of labels is transitive (L1), and
-that of three rows two have one label (L2). Both say v'M v >= 1 for vectors v of three entries -1 or +1, as
-v'y is odd. In the dual each takes τ v v' from S and adds τ/2, with τ >= 0. Of these 2n(n - 1)(n - 2)/3
-constraints those that M violates most are added in rounds.
+The program as printed, eq. (3.8) of Zhu's thesis, also asks that equality of labels is
+transitive (L1), and that of three rows two have one label (L2). Both say v'M v >= 1 for
+vectors v of three entries -1 or +1, as v'y is odd. In the dual each takes τ v v' from S
+and adds τ/2, with τ >= 0. Of these 2n(n - 1)(n - 2)/3 constraints those that M violates
+most are added in rounds.
 """
 
 from dataclasses import dataclass
@@ -44,7 +46,8 @@ class SDPMMC:
     C, gamma, kernel, balance, scale
         As in `IterativeSVR`; the machine has no offset in centred features.
     triples : bool, default=False
-        Whether M also meets the constraints L1 and L2 on triples of rows; of at most 60, which take minutes.
+        Whether M also meets the constraints L1 and L2 on triples of rows; of at most
+        60, which take minutes.
 
     Notes
     -----
@@ -140,14 +143,16 @@ def solve_label_matrix(
 def solve_with_triples(problem: Problem, rise: float = 1e-2) -> LabelMatrix:
     """Solve the relaxation with L1 and L2, of which M's most violated constraints are added in rounds.
 
-    The value of each round is a lower bound, with the constraints of the round and so with all.
+    The value of each round is a lower bound, with the constraints of the round and so
+    with all.
 
     Parameters
     ----------
     problem : Problem
         Margins through the mean of the rows.
     rise : float, default=1e-2
-        The rounds end when the value rises by no more than this share; at 0, when M violates none.
+        The rounds end when the value rises by no more than this share; at 0, when M
+        violates none.
 
     Examples
     --------
@@ -199,7 +204,8 @@ def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
 class _Dual:
     """Twice the dual in x = (z, a, t, τ), with a = α/u and bounded from above by its gain, and its barriers.
 
-    S = diag z - B + Σ_r sign_r t_r v_r v_r': the first v is s, the others are triples, whose sign is -1.
+    S = diag z - B + Σ_r sign_r t_r v_r v_r': the first v is s, the others are triples,
+    whose sign is -1.
     """
 
     def __init__(self, problem: Problem, triples: np.ndarray) -> None:
@@ -207,7 +213,8 @@ class _Dual:
         self.gram = u[:, None] * problem.gram * u
         self.vectors = np.r_[problem.shares[None], triples].T
         self.signs = np.r_[1.0, -np.ones(len(triples))]
-        # At a balance of 0 the best t is infinite; a larger one gives a lower bound too.
+        # At a balance of 0 the best t is infinite; a larger one gives a lower bound
+        # too.
         bounds = np.r_[-(max(problem.balance, 1e-4) ** 2), np.ones(len(triples))]
         self.gain = np.r_[-np.ones(self.n), 2 * u, bounds]
         self.total = float(u.sum())

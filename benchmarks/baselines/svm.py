@@ -105,7 +105,8 @@ class Problem:
     def svm(self, y: np.ndarray) -> tuple[np.ndarray, float]:
         """Multipliers of the machine of labels y without offset, and its objective.
 
-        max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i w·φ_i), for 0 <= α <= u.
+        max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i w·φ_i), for 0 <=
+        α <= u.
         """
         size, scaled = self.bounds.max(), y * self.bounds
         matrix = np.asfortranarray(scaled[:, None] * self.gram * scaled / size)

@@ -1,9 +1,10 @@
 """The figures that the papers published, in the units and under the names of the studies.
 
-Each paper is a CSV file with a column for the table or figure in which a number stands. Rates are shares
-(2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a table needs. ``sources.csv`` says which
-study measures which table or curve, and ``reasons.csv`` why a figure of a table has no run. `coverage` counts
-the figures that have a run of ours beside them.
+Each paper is a CSV file with a column for the table or figure in which a number stands.
+Rates are shares (2.81 % is 0.0281). ``notes.csv`` has the remarks that a reader of a
+table needs. ``sources.csv`` says which study measures which table or curve, and
+``reasons.csv`` why a figure of a table has no run. `coverage` counts the figures that
+have a run of ours beside them.
 """
 
 from functools import cache
@@ -34,8 +35,9 @@ def published() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC", "MKC thesis"), table,
-        dataset, method ("" for a fact of the data), metric, value, sd (NaN if none is printed), note.
+        One row a number, with columns paper ("SKMMC", "EvoMMC", "UMC-RLS", "MKC", "MKC
+        thesis"), table, dataset, method ("" for a fact of the data), metric, value, sd
+        (NaN if none is printed), note.
 
     Examples
     --------

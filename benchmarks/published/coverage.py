@@ -1,7 +1,8 @@
 """Which figures of the papers' tables have a run of ours beside them, counted from the grids of the studies.
 
-``python -m benchmarks.published.coverage`` prints them by table. A run counts if the grid of the full scale
-has it by the paper's protocol, under the names of the data set and of the method; nothing is computed.
+``python -m benchmarks.published.coverage`` prints them by table. A run counts if the
+grid of the full scale has it by the paper's protocol, under the names of the data set
+and of the method; nothing is computed.
 """
 
 from functools import cache

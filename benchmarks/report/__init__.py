@@ -62,7 +62,8 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
     Raises
     ------
     InputError
-        If there is no frame, or one is damaged; if a figure lacks its study; or if Jinja2 is not installed.
+        If there is no frame, or one is damaged; if a figure lacks its study; or if
+        Jinja2 is not installed.
     """
     studies = [
         (study, list(_sections(study, folder)), _docstring(study.name))

@@ -21,7 +21,8 @@ from benchmarks.report.summary import (
 )
 from benchmarks.report.tables import label
 
-# Distinct for colour-blind readers with their markers, dark enough for text on white; variables of the page.
+# Distinct for colour-blind readers with their markers, dark enough for text on white;
+# variables of the page.
 COLOURS = (
     "#0072b2",
     "#b34700",
@@ -78,14 +79,16 @@ class Panel(NamedTuple):
     caption : str
         For readers who cannot see it, too.
     points : DataFrame
-        A row for each point: its line (a name), style (number of colour and marker), fill (of the marker),
-        x, y and sd.
+        A row for each point: its line (a name), style (number of colour and marker),
+        fill (of the marker), x, y and sd.
     x_label, title : str
-        Name of the horizontal axis; the title above the figure, which names the vertical one.
+        Name of the horizontal axis; the title above the figure, which names the
+        vertical one.
     log_x, log_y : bool, default=False
         Whether an axis is logarithmic.
     fitted : bool, default=False
-        Whether the lines are least squares fits to the logarithms instead of joining the points.
+        Whether the lines are least squares fits to the logarithms instead of joining
+        the points.
     names : sequence of str, default=()
         The data sets of a figure of dots, from above: ``y`` counts them.
     """
@@ -295,7 +298,8 @@ def _name_rows(axes: Any, panel: Panel) -> None:
 
 def _name_ends(axes: Any, ends: dict[str, tuple[float, float, str]]) -> None:
     """Names to the right of the axes, moved apart if they would touch."""
-    # In shares of the axes, so that they are right whatever room the names leave to these.
+    # In shares of the axes, so that they are right whatever room the names leave to
+    # these.
     to_share = axes.transData + axes.transAxes.inverted()
     heights = spread(
         [to_share.transform((x, y))[1] for x, y, _ in ends.values()], NAME_GAP, 0.0, 1.0

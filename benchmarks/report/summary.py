@@ -38,7 +38,8 @@ class View(NamedTuple):
     Parameters
     ----------
     ours : tuple of str, default=()
-        Methods that come first; the figures show them beside k-means and coin flips alone.
+        Methods that come first; the figures show them beside k-means and coin flips
+        alone.
     papers : tuple of str, default=()
         Names of its papers in the published figures.
     metric : str, default=""
@@ -108,7 +109,8 @@ class Study(NamedTuple):
     failed : DataFrame
         The identity and the reason of each run that failed.
     versions : dict of str to str
-        Versions of libraries, and the machine; values that differ between runs are all listed.
+        Versions of libraries, and the machine; values that differ between runs are all
+        listed.
     digests : dict of str to str
         Digest of each data set.
     """
@@ -231,8 +233,9 @@ def _tidy(path: Path) -> pd.DataFrame:
 def summarise(study: Study) -> pd.DataFrame:
     """Mean, standard deviation and number of seeds of each metric, and the published figures.
 
-    By the paper's protocol the parameters of a method on a data set are those of the best mean. Without
-    classes nobody can choose, so parameters that differ set methods apart.
+    By the paper's protocol the parameters of a method on a data set are those of the
+    best mean. Without classes nobody can choose, so parameters that differ set methods
+    apart.
 
     Parameters
     ----------
@@ -242,10 +245,11 @@ def summarise(study: Study) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        part, dataset, n, protocol ("published" for the figures of the papers), method, x (the swept
-        parameter, or NaN), metric, mean, sd (ddof = 1) and count; name of the data set, with the number of
-        rows if it has several; and to sort by: whether a method is ours, order of the methods and rank
-        of the protocols. The order of the rows does not depend on the frame's.
+        part, dataset, n, protocol ("published" for the figures of the papers), method,
+        x (the swept parameter, or NaN), metric, mean, sd (ddof = 1) and count; name of
+        the data set, with the number of rows if it has several; and to sort by: whether
+        a method is ours, order of the methods and rank of the protocols. The order of
+        the rows does not depend on the frame's.
     """
     view = study.view
     groups = chosen(study).groupby([*GROUP, "metric"], dropna=False)["value"]
@@ -277,7 +281,8 @@ def chosen(study: Study) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rows of ``study.values`` with x (the swept parameter, or NaN) and rest (the others, as JSON text).
+        Rows of ``study.values`` with x (the swept parameter, or NaN) and rest (the
+        others, as JSON text).
     """
     view, values = study.view, study.values.copy()
     split = [

@@ -1,6 +1,7 @@
 """`mmcnb.estimate_basis` of a store larger than its memory: peak, reads, and the bits of memory.
 
-``python -m benchmarks.studies._basis_streamed STORE`` is one estimate, which prints its figures as JSON.
+``python -m benchmarks.studies._basis_streamed STORE`` is one estimate, which prints its
+figures as JSON.
 """
 
 import json

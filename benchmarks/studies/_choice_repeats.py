@@ -1,10 +1,11 @@
 """Part ``repeats`` of ``choice``: each method with ten seeds, and once more in one thread, in own processes.
 
-With fits of more than a minute there are three seeds. Scores are means over the seeds, and seconds their
-median, with kernels compiled before. "another seed" is the mean adjusted Rand index between the labels of two
-seeds, "one thread" that between those of the first seed in both processes; 1 means the same clusters.
-"peak_mib" is the larger of both processes, with Python and its libraries. Noise counts as a cluster, as in
-the other parts, and "labelled" is the share of the other rows.
+With fits of more than a minute there are three seeds. Scores are means over the seeds,
+and seconds their median, with kernels compiled before. "another seed" is the mean
+adjusted Rand index between the labels of two seeds, "one thread" that between those of
+the first seed in both processes; 1 means the same clusters. "peak_mib" is the larger of
+both processes, with Python and its libraries. Noise counts as a cluster, as in the
+other parts, and "labelled" is the share of the other rows.
 """
 
 import json

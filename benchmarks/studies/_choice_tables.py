@@ -120,8 +120,8 @@ def over_problems(frame: pd.DataFrame) -> pd.DataFrame:
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     """Means of each kind, half and method, and over both halves; each set weighs the same.
 
-    "above 35 %" is the share of the problems with two classes that fail so; "ahead" is how far the default is
-    ahead, in ARI, on the problems of the method.
+    "above 35 %" is the share of the problems with two classes that fail so; "ahead" is
+    how far the default is ahead, in ARI, on the problems of the method.
     """
     more = table["kind"].isin([MANY, TEXT, FEW_ROWS]) & (table["k"] > 2)
     table = pd.concat([table, table[more].assign(kind=MORE)])
@@ -144,7 +144,8 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
 def ranks(table: pd.DataFrame) -> pd.DataFrame:
     """Mean rank in ARI of each method, by kind, 1 for the first; each set weighs the same.
 
-    A problem counts if several methods ran on it; without any the frame is empty. Equal methods share a rank.
+    A problem counts if several methods ran on it; without any the frame is empty. Equal
+    methods share a rank.
     """
     table = table[table.groupby("dataset")["method"].transform("size") > 1]
     if table.empty:

@@ -1,7 +1,7 @@
 """Made tables of the study of columns: numbers with units and long tails, beside flags, text and dates.
 
-A class has a place in each column that tells of it, beside other classes in each. So no column tells the
-classes, and several together do. A few columns are noise.
+A class has a place in each column that tells of it, beside other classes in each. So no
+column tells the classes, and several together do. A few columns are noise.
 """
 
 from typing import Any, NamedTuple

@@ -1,8 +1,8 @@
 """Part ``labels`` of ``scale``: all rows of a large store labelled by a fitted default.
 
-The model has 20,000 nodes. Rows deep in a cluster need no vote; "all vote" is without that, on a hundredth of
-the first rows. "differ" is the share of these whose label is another one, "ari" is beside their classes.
-"scans" are bare reads of the store.
+The model has 20,000 nodes. Rows deep in a cluster need no vote; "all vote" is without
+that, on a hundredth of the first rows. "differ" is the share of these whose label is
+another one, "ari" is beside their classes. "scans" are bare reads of the store.
 """
 
 import shutil

@@ -17,7 +17,7 @@ ACCURACY = "accuracy"
 QUICK_ROWS = 200
 
 
-# -- data --------------------------------------------------------------------------------------
+# -- data ------------------------------------------------------------------------------
 
 
 class Rows(NamedTuple):
@@ -40,8 +40,9 @@ BY_LANDMARKS = (
     "letterABCD",
 )  # more than 3,000 rows, on which all rows as a basis take minutes a fit
 DIGITS = Rows("mnist", (0, 1, 2, 3, 4))
-# The paper's names. Its ionosphere is 354 x 64 and its MNIST 28,911 x 196; the files have 351 x 34 and
-# 35,735 x 784. The thesis's digits1v7 of 776 rows are the 1s and 7s of the training part of optdigits.
+# The paper's names. Its ionosphere is 354 x 64 and its MNIST 28,911 x 196; the files
+# have 351 x 34 and 35,735 x 784. The thesis's digits1v7 of 776 rows are the 1s and 7s
+# of the training part of optdigits.
 TABLE2 = {
     "digits1v7": Rows("optdigits-tes", (1, 7)),
     "digits2v7": Rows("optdigits-tes", (2, 7)),
@@ -134,7 +135,7 @@ def scores(y_true: Any, labels: Any) -> dict[str, float]:
     return {ACCURACY: majority_accuracy(y_true, labels), "rand": rand, "ari": ari}
 
 
-# -- estimators --------------------------------------------------------------------------------
+# -- estimators ------------------------------------------------------------------------
 
 DEGREES = (
     2,
@@ -157,7 +158,8 @@ EXPONENTS = (
 )  # C = 2^e; the thesis's are 2^-6 to 2^6 for kernels not scaled to unit trace
 FORMS: dict[str, dict[str, Any]] = {f"C=2^{e}": FORM | {"C": 2.0**e} for e in EXPONENTS}
 FORMS |= {f"C={C:g}, adaptive": {"C": C} for C in (2.0, 10.0)}
-# Two clusters: the papers' way, from coin flips directly at a large C, which ends somewhere else each time.
+# Two clusters: the papers' way, from coin flips directly at a large C, which ends
+# somewhere else each time.
 FLIP: dict[str, Any] = {
     "C": 64.0,
     "continuation": False,
@@ -199,8 +201,9 @@ def gamma_of(sigma: float) -> float:
 class NormalisedCut:
     """k-means of the leading eigenvectors of a normalised Gaussian graph.
 
-    The paper's bandwidths leave raw digits almost without edges. There ARPACK, and with it scikit-learn's
-    spectral clustering, does not converge, so all eigenvectors of a dense matrix are computed.
+    The paper's bandwidths leave raw digits almost without edges. There ARPACK, and with
+    it scikit-learn's spectral clustering, does not converge, so all eigenvectors of a
+    dense matrix are computed.
     """
 
     def __init__(self, n_clusters: int, gamma: float, seed: int) -> None:
@@ -251,7 +254,7 @@ def peer(run: Run, data: Data) -> Any:
     return estimator(run.method, k, random_state=run.seed, **given)
 
 
-# -- the computation of a run ------------------------------------------------------------------
+# -- the computation of a run ----------------------------------------------------------
 
 
 def compute(run: Run) -> dict[str, Any]:

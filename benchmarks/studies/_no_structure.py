@@ -115,7 +115,7 @@ def clouds_of(options: Options) -> list[Cloud]:
     return [cloud for cloud in every if cloud.rows <= most] or few
 
 
-# -- false alarms ------------------------------------------------------------------------------
+# -- false alarms ----------------------------------------------------------------------
 
 
 @frame_of_runs

@@ -1,8 +1,9 @@
 """Constants of the evidence of clusters: what partitions of rows without structure lose, by least squares.
 
-A partition into k clusters of n nodes has the loss L = 1 - MI / H, with H the entropy of the volumes of its
-clusters, and d is the dimension of the rows. Without structure log L is nearly a formula of n, k, H and d;
-its spread follows another one. Both are fitted on one half of the simulated sets.
+A partition into k clusters of n nodes has the loss L = 1 - MI / H, with H the entropy
+of the volumes of its clusters, and d is the dimension of the rows. Without structure
+log L is nearly a formula of n, k, H and d; its spread follows another one. Both are
+fitted on one half of the simulated sets.
 """
 
 import json
@@ -80,7 +81,8 @@ def spread_features(table: pd.DataFrame) -> np.ndarray:
 def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Constants of both formulas by least squares, of log L and then of the logarithm of what is left.
 
-    The constant of the spread is shifted, so that what is left has a mean square of 1 in units of the spread.
+    The constant of the spread is shifted, so that what is left has a mean square of 1
+    in units of the spread.
 
     Parameters
     ----------

@@ -14,7 +14,9 @@ from benchmarks.studies.peers import installed
 from benchmarks.tables import Result, over_seeds
 
 QUICK_ROWS, LEAST_ROWS = 20_000, 20  # of a scale, and of a cluster
-GROUP_SPREAD = 0.8  # of the centres, in deviations of a cluster: 9 of 10 neighbours are of one of 1,000 groups
+# of the centres, in deviations of a cluster: 9 of 10 neighbours are of one of 1,000
+# groups
+GROUP_SPREAD = 0.8
 LEAST, SPREAD = 5.0, 2.5  # of the centres of blobs: least distance and deviation
 
 
@@ -28,7 +30,8 @@ class Groups(NamedTuple):
     rows, columns, n_clusters : int
         Their shape, and how many clusters they have.
     least, spread : float
-        Least distance of two centres, and deviation of the centres, in deviations of a cluster.
+        Least distance of two centres, and deviation of the centres, in deviations of a
+        cluster.
     with_peers : bool
         Whether peers run on them.
     """

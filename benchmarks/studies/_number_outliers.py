@@ -23,7 +23,8 @@ FACTOR = "LocalOutlierFactor"
 UNIFORM, CLUMPS = "uniform", "clumps"
 MADE = {UNIFORM: uniform_rows, CLUMPS: far_clumps}
 SHARE, MOST_ROWS, NEIGHBOURS = 0.02, 5000, 20
-EMBEDDED = "-embedded"  # texts as words are left out: outliers in a box of thousands of words are trivial
+# texts as words are left out: outliers in a box of thousands of words are trivial
+EMBEDDED = "-embedded"
 
 
 def ours(X: np.ndarray, seed: int) -> np.ndarray:
@@ -51,15 +52,15 @@ def glosh(tree: np.ndarray, n: int) -> np.ndarray:
     Parameters
     ----------
     tree : structured array with the fields "parent", "child" and "value"
-        A condensed tree, parents first: children from n on are clusters, and values are densities at which
-        children leave.
+        A condensed tree, parents first: children from n on are clusters, and values are
+        densities at which children leave.
     n : int
         Number of rows.
 
     References
     ----------
-    R. Campello et al., Hierarchical density estimates for data clustering, visualization, and outlier
-    detection, eq. (8).
+    R. Campello et al., Hierarchical density estimates for data clustering,
+    visualization, and outlier detection, eq. (8).
 
     Examples
     --------

@@ -52,8 +52,9 @@ def tables_of_sets(frame: pd.DataFrame) -> Result:
 def by_kind(frame: pd.DataFrame) -> pd.DataFrame:
     """Means of each kind, half and method, over both halves, and over all real sets.
 
-    "best layer" is the ARI of the best layer, "exact" the share in which the number is that of the classes,
-    "of the true number" the median of the number found over that of the classes.
+    "best layer" is the ARI of the best layer, "exact" the share in which the number is
+    that of the classes, "of the true number" the median of the number found over that
+    of the classes.
     """
     frame = pd.concat([frame, frame[frame["kind"] != GEOMETRY].assign(kind=REAL)])
     frame = pd.concat([frame, frame.assign(half=BOTH)])

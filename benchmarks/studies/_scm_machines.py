@@ -1,6 +1,7 @@
 """Support cluster machines and the machines beside them: how each is made, trained and judged.
 
-``python -m benchmarks.studies._scm_machines TRAIN TEST FIT`` trains one on a store and prints JSON.
+``python -m benchmarks.studies._scm_machines TRAIN TEST FIT`` trains one on a store and
+prints JSON.
 """
 
 import json
@@ -137,7 +138,8 @@ def train(
     model : estimator
         Fitted.
     found : dict
-        Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and rounds.
+        Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and
+        rounds.
     """
     model, rows = machine(fit), some_rows(fit, y)
     weights = (

@@ -22,7 +22,8 @@ AS_PUBLISHED: dict[str, Any] = {
     "init": "random",
     "n_init": 1,
 }
-# The paper has neither samples nor starts of other kinds; so many rows are all rows of the MNIST pairs.
+# The paper has neither samples nor starts of other kinds; so many rows are all rows of
+# the MNIST pairs.
 COIN_FLIPS: dict[str, Any] = {"init": "random", "n_init": 3, "sample_size": 16_000}
 LINEAR_GRID = tuple(
     {"C": C, "balance": balance} for C in (2.0, 10.0) for balance in (0.0, 0.05)
@@ -45,12 +46,14 @@ LEAST_ROWS, MOST_SLOPE, MOST_RATIO = 3000, 1.1, 1.0
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to one data set.
 
-    Settings are ``name`` and ``rows`` of the data, and ``fixed`` parameters beside those of the run.
+    Settings are ``name`` and ``rows`` of the data, and ``fixed`` parameters beside
+    those of the run.
 
     Returns
     -------
     dict
-        Facts of the data, measures, `clustering`, and of our estimators counts and the width that was found.
+        Facts of the data, measures, `clustering`, and of our estimators counts and the
+        width that was found.
     """
     data, given = run.data, {**run.parameters, **run.settings.get("fixed", {})}
     if run.method == KMEANS:
@@ -83,7 +86,8 @@ def _counts(model: Any) -> dict[str, float]:
 def rounds_of(model: Any) -> dict[str, int]:
     """Rounds of a fit, as SKMMC's tables count its iterations; nothing for a method without.
 
-    They are rounds of CCCP, over all starts and values of C, or of a baseline that labels its rows anew.
+    They are rounds of CCCP, over all starts and values of C, or of a baseline that
+    labels its rows anew.
     """
     if type(model).__module__.startswith("benchmarks.baselines."):
         return {"rounds": model.n_iter_} if hasattr(model, "n_iter_") else {}
@@ -104,12 +108,14 @@ def runs_of(
 ) -> Runs:
     """k-means, CPMMC, LG-MMC (up to 40,000 rows) and SKMMC on one data set, by both protocols, turn by turn.
 
-    Label-free is the user's way: defaults, k-means of ten starts. The paper's protocol is CPMMC as it was
-    published on a grid, linear LG-MMC at three C, SKMMC at five widths with C = 10, all to be chosen by the
-    known classes, and k-means of one start, averaged over 20 runs. LG-MMC knows how unequal the classes are.
-    SKMMC departs from the paper in three ways: C is raised from near 1, eta is 0.01 instead of 1, and of
-    three coin flips on at most 16,000 rows that of the largest |w| is kept (``starts`` can say otherwise).
-    Widths between the five are runs of their own, and so is the basis of the paper at eta = 1 and one C.
+    Label-free is the user's way: defaults, k-means of ten starts. The paper's protocol
+    is CPMMC as it was published on a grid, linear LG-MMC at three C, SKMMC at five
+    widths with C = 10, all to be chosen by the known classes, and k-means of one start,
+    averaged over 20 runs. LG-MMC knows how unequal the classes are. SKMMC departs from
+    the paper in three ways: C is raised from near 1, eta is 0.01 instead of 1, and of
+    three coin flips on at most 16,000 rows that of the largest |w| is kept (``starts``
+    can say otherwise). Widths between the five are runs of their own, and so is the
+    basis of the paper at eta = 1 and one C.
 
     Parameters
     ----------
@@ -167,10 +173,11 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, n, d, protocol, method, parameters (those that were chosen among), balanced_error, its
-        deviation over the seeds and the published figure, runs, median seconds and the published ones, their
-        ratio to k-means of ten starts, rounds (of CCCP, or as LG-MMC counts them) and the published
-        iterations, and peak memory.
+        dataset, n, d, protocol, method, parameters (those that were chosen among),
+        balanced_error, its deviation over the seeds and the published figure, runs,
+        median seconds and the published ones, their ratio to k-means of ten starts,
+        rounds (of CCCP, or as LG-MMC counts them) and the published iterations, and
+        peak memory.
     """
     keys = ["dataset", "protocol", "method"]
     table = best(over_seeds(frame, [*keys, "parameters"], ERROR, "rounds"), keys, ERROR)
@@ -201,7 +208,7 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     return table[columns].dropna(axis=1, how="all")
 
 
-# -- against the number of rows: Figures 1 and 2 of the SKMMC paper -----------------------------
+# -- against the number of rows: Figures 1 and 2 of the SKMMC paper --------------------
 
 
 def slopes_of(table: pd.DataFrame) -> pd.DataFrame:

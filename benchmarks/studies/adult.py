@@ -1,10 +1,12 @@
 """Adult a1a to a9a (1,605 to 32,561 sparse rows), SKMMC's Fig. 1: error and time of all methods.
 
-``python -m benchmarks adult [--quick] [--seeds N]`` fits the nine sizes by both protocols, three times with
-other seeds: k-means, linear CPMMC and LG-MMC, and SKMMC by default and at each width of the paper's grid.
-The methods of the paper's protocol stand at the parameters of the least mean balanced error, as the classes
-tell; SKMMC starts there from three coin flips on 2,000 rows, and eta is 0.1. With the basis and the settings
-of the paper there are ten runs. Slopes are of time against the number of rows on logarithmic scales.
+``python -m benchmarks adult [--quick] [--seeds N]`` fits the nine sizes by both
+protocols, three times with other seeds: k-means, linear CPMMC and LG-MMC, and SKMMC by
+default and at each width of the paper's grid. The methods of the paper's protocol stand
+at the parameters of the least mean balanced error, as the classes tell; SKMMC starts
+there from three coin flips on 2,000 rows, and eta is 0.1. With the basis and the
+settings of the paper there are ten runs. Slopes are of time against the number of rows
+on logarithmic scales.
 """
 
 import pandas as pd

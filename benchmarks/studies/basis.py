@@ -3,8 +3,9 @@
 ``python -m benchmarks basis [--quick] [--seeds N] [--part NAME]`` has two sections:
 
 labels    `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it are `SparseKernelMMC` with 10, 20, 50,
-          100 and n landmarks and, for one seed, with the basis of the paper, at C = 2 and C = 10. Agreement
-          is the share of rows with the same label; kernel evaluations are those of each row
+          100 and n landmarks and, for one seed, with the basis of the paper, at C = 2
+          and C = 10. Agreement is the share of rows with the same label; kernel
+          evaluations are those of each row
 streamed  `mmcnb.estimate_basis` of a Zarr store: of 10^7 x 32 (``--quick``: 10^6), peak memory and reads; and
           of 10^5 rows, whether the basis has the same bits as in memory
 """
@@ -60,7 +61,8 @@ def compute(run: Run) -> dict[str, Any]:
     return found | {
         "agreement": max(same, 1 - same),
         "basis_vectors": vectors,
-        # Landmarks take one kernel value a row each; only the fit itself knows the cost of the paper's basis.
+        # Landmarks take one kernel value a row each; only the fit itself knows the cost
+        # of the paper's basis.
         "kernel_evaluations": vectors
         if landmarks
         else model.report_.get("kernel_evaluations", np.nan),

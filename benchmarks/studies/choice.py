@@ -1,26 +1,31 @@
 """The default's choice among its candidates, on problems of five kinds and beside its peers.
 
-``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has four sections:
+``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has four
+sections:
 
 problems  shapes; tables and pairs of digits and letters, with two classes; sets with more; texts as words and
-          as embeddings; cells, expression and images. Each is clustered at the number of its classes by
-          `MaximumMarginClustering`, by its candidates of the graph alone, by the widest margin alone, by
-          `SparseKernelMMC` if there are two, and by the libraries of the study of peers. Tables have means
-          by kind and half, mean ranks among the peers, the problems on which a peer is ahead, the candidates,
-          and how often the trust is right
+          as embeddings; cells, expression and images. Each is clustered at the number
+          of its classes by `MaximumMarginClustering`, by its candidates of the graph
+          alone, by the widest margin alone, by `SparseKernelMMC` if there are two, and
+          by the libraries of the study of peers. Tables have means by kind and half,
+          mean ranks among the peers, the problems on which a peer is ahead, the
+          candidates, and how often the trust is right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
 repeats   eight sets of all kinds by each method with ten seeds, in processes of their own: AMI, the share
-          labelled, seconds, memory, and whether another seed and one thread give the same clusters
+          labelled, seconds, memory, and whether another seed and one thread give the
+          same clusters
 costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
-          memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside ``KMeans(n_init=10)`` on all
-          cores. Run it alone, on an idle machine
+          memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside
+          ``KMeans(n_init=10)`` on all cores. Run it alone, on an idle machine
 
-Most tables are standardised; adult, digits, images and words are as published; cells are 50 principal
-components. At most 10,000 rows are drawn. At most ten pairs of a set take part, three of them with peers.
-Each set weighs the same in a mean, however many problems it has. All problems of a set are in one half;
-``--quick`` takes the half for tuning, and one seed. J of a peer's labels is that of `mmcnb.partition_score`,
-for which noise does not count; compare it only if a peer finds as many clusters. If ``MMCNB_BEFORE`` names
-the folder of a checkout, the default of that commit takes part in the first section, called "before".
+Most tables are standardised; adult, digits, images and words are as published; cells
+are 50 principal components. At most 10,000 rows are drawn. At most ten pairs of a set
+take part, three of them with peers. Each set weighs the same in a mean, however many
+problems it has. All problems of a set are in one half; ``--quick`` takes the half for
+tuning, and one seed. J of a peer's labels is that of `mmcnb.partition_score`, for which
+noise does not count; compare it only if a peer finds as many clusters. If
+``MMCNB_BEFORE`` names the folder of a checkout, the default of that commit takes part
+in the first section, called "before".
 """
 
 import json

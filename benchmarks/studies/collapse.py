@@ -1,11 +1,13 @@
 """The continuation rule: no fit collapses or degenerates, and the objective never rises.
 
-``python -m benchmarks collapse`` fits the UCI sets at five bandwidths, from eight coin flips each. Sigma is
-0.25, 0.5, 1, 2 and 4 times the root mean squared pairwise distance; a fit has one start, and all rows in the
-sample. A fit is collapsed when a cluster has less than its least share. It is degenerate when |w|² is below
-1e-6 of the total variance in feature space or no larger than random labels give. How often the quantile step
-that keeps the least share fired is counted. Within one C the objective of the cutting planes after a round
-may not exceed the primal value at the end of the round before.
+``python -m benchmarks collapse`` fits the UCI sets at five bandwidths, from eight coin
+flips each. Sigma is 0.25, 0.5, 1, 2 and 4 times the root mean squared pairwise
+distance; a fit has one start, and all rows in the sample. A fit is collapsed when a
+cluster has less than its least share. It is degenerate when |w|² is below 1e-6 of the
+total variance in feature space or no larger than random labels give. How often the
+quantile step that keeps the least share fired is counted. Within one C the objective of
+the cutting planes after a round may not exceed the primal value at the end of the round
+before.
 """
 
 from functools import lru_cache

@@ -1,13 +1,15 @@
 """The engine in whole fits: within 1 GiB, beside k-means, and with Dask.
 
-``python -m benchmarks engine [--quick] [--part NAME ...]`` measures, each in turn with its peer:
+``python -m benchmarks engine [--quick] [--part NAME ...]`` measures, each in turn with
+its peer:
 
 large  ``mmcnb fit`` of two rings and two blobs (32 columns) under 1 GiB: peak memory of the process tree,
        time in multiples of a bare scan, reads of the rows
 peers  time and error beside k-means with ten starts: a9a, MNIST pairs, extended USPS
 others the default, given the number of clusters, beside one start of FAISS and of SuperKMeans,
-       MiniBatchKMeans, EVoC, and Leiden with its graph: a9a, an MNIST pair, all of MNIST, and blobs in 128
-       columns around 100 centres. Libraries that are not installed are left out
+       MiniBatchKMeans, EVoC, and Leiden with its graph: a9a, an MNIST pair, all of
+       MNIST, and blobs in 128 columns around 100 centres. Libraries that are not
+       installed are left out
 dask   a fit on 1 and 2 worker processes beside threads: time and labels
 
 Ratios are of medians of runs that take turns. ``--quick`` takes small sizes.
@@ -64,7 +66,7 @@ OTHERS = (
 )
 
 
-# -- larger than memory ------------------------------------------------------------------------
+# -- larger than memory ----------------------------------------------------------------
 
 
 @frame_of_runs
@@ -113,7 +115,7 @@ def large_tables(frame: pd.DataFrame) -> Result:
     return Result({"engine-large": table}, goals)
 
 
-# -- beside k-means ----------------------------------------------------------------------------
+# -- beside k-means --------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -158,7 +160,7 @@ def peers_tables(frame: pd.DataFrame) -> Result:
     return Result({"engine-peers": table}, goals)
 
 
-# -- beside other libraries ----------------------------------------------------------------------
+# -- beside other libraries ------------------------------------------------------------
 
 
 @frame_of_runs
@@ -204,7 +206,7 @@ def others_tables(frame: pd.DataFrame) -> Result:
     return Result({"engine-others": table}, [])
 
 
-# -- on a cluster ------------------------------------------------------------------------------
+# -- on a cluster ----------------------------------------------------------------------
 
 
 @frame_of_runs

@@ -1,10 +1,10 @@
 """Precision of the cutting planes, SKMMC's Fig. 3 to 6: error, time and cuts against eta on the small sets.
 
-``python -m benchmarks eta [--quick] [--seeds N]`` fits SKMMC at five values of eta up to 1, by default and,
-from coin flips, at each width of the paper's grid, whose best at each eta is chosen by the classes, three
-times with other seeds. At these widths it also has the basis of the paper. Cuts are steps of the
-cutting-plane loop, rounds those of CCCP, over all starts and widths. ``--quick`` takes three sets and three
-values.
+``python -m benchmarks eta [--quick] [--seeds N]`` fits SKMMC at five values of eta up
+to 1, by default and, from coin flips, at each width of the paper's grid, whose best at
+each eta is chosen by the classes, three times with other seeds. At these widths it also
+has the basis of the paper. Cuts are steps of the cutting-plane loop, rounds those of
+CCCP, over all starts and widths. ``--quick`` takes three sets and three values.
 """
 
 from itertools import product
@@ -90,7 +90,8 @@ def means_of(settings: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each protocol, method and eta, with the seconds beside those at the least eta.
+        One row for each protocol, method and eta, with the seconds beside those at the
+        least eta.
     """
     keys = KEYS[1:]
     means = settings.groupby(keys)[[*COUNTS, "seconds"]].mean()

@@ -1,11 +1,13 @@
 """Growth: time, error and peak memory against rows, columns and clusters.
 
-``python -m benchmarks growth [--quick] [--rows N] [--part NAME ...]`` has three sections:
+``python -m benchmarks growth [--quick] [--rows N] [--part NAME ...]`` has three
+sections:
 
 rows      two rings with 32 columns in a Zarr store, of 10⁴ to 10⁷ rows: ``mmcnb fit`` within 512 MiB in a
-          process of its own, by the default and by `SparseKernelMMC`. The seconds are from its report, the
-          peak resident memory is that of the process and its children (Linux). k-means beside it is
-          scikit-learn's MiniBatchKMeans, given the same store a block at a time
+          process of its own, by the default and by `SparseKernelMMC`. The seconds are
+          from its report, the peak resident memory is that of the process and its
+          children (Linux). k-means beside it is scikit-learn's MiniBatchKMeans, given
+          the same store a block at a time
 columns   10⁵ rows of ten half circles in 8 to 512 columns, by the default and by `UnsupervisedRLS`
 clusters  as many rows of 2 to 64 half circles in 50 columns, by the same
 
@@ -130,7 +132,7 @@ def _goals(method: str, ours: pd.DataFrame) -> list[Goal]:
     ]
 
 
-# -- columns and clusters ----------------------------------------------------------------------
+# -- columns and clusters --------------------------------------------------------------
 
 
 def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:

@@ -1,15 +1,16 @@
 """Clusters that keep their numbers after a new fit: how many do, and how many rows keep their label.
 
-``python -m benchmarks like [--quick] [--seeds N]`` takes shapes, tables and digits, of both halves. It fits
-nine tenths of the rows, and then, with ``like`` and without:
+``python -m benchmarks like [--quick] [--seeds N]`` takes shapes, tables and digits, of
+both halves. It fits nine tenths of the rows, and then, with ``like`` and without:
 
 vanished  the same rows without those of the second largest cluster
 seed      the same rows with another seed
 more      all rows
 
-Of the earlier rows that are in both fits, ``rows`` is the share that keep their label, and ``plain`` that of
-the fit without ``like``. ``numbers`` is the share of clusters whose number is kept. ``free`` says whether no
-row has the number of the cluster that vanished.
+Of the earlier rows that are in both fits, ``rows`` is the share that keep their label,
+and ``plain`` that of the fit without ``like``. ``numbers`` is the share of clusters
+whose number is kept. ``free`` says whether no row has the number of the cluster that
+vanished.
 """
 
 from itertools import product

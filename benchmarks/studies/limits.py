@@ -1,9 +1,10 @@
 """Limits: peak memory of the default on twelve shapes of rows, at limits of 400 MiB to 2 GiB.
 
-``python -m benchmarks limits [--quick] [--rows N]`` writes each shape to a Zarr store and runs ``mmcnb fit``
-on it, with labels, in a process of its own. The peak is the largest resident memory of that process and its
-children (Linux). A limit that the plan refuses is no run: "refused" has the least that it asks for. Kernels
-are compiled before. ``--quick`` has a fiftieth of the rows of each shape.
+``python -m benchmarks limits [--quick] [--rows N]`` writes each shape to a Zarr store
+and runs ``mmcnb fit`` on it, with labels, in a process of its own. The peak is the
+largest resident memory of that process and its children (Linux). A limit that the plan
+refuses is no run: "refused" has the least that it asks for. Kernels are compiled
+before. ``--quick`` has a fiftieth of the rows of each shape.
 """
 
 from itertools import product

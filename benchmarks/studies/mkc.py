@@ -1,27 +1,32 @@
 """Multiple kernel clustering: the paper's Tables 2 and 3 and Figures 1-3, the thesis's curves, and MNIST.
 
-``python -m benchmarks mkc [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has five sections:
+``python -m benchmarks mkc [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has five
+sections:
 
 table2  Table 2 of Zhao, Kwok and Zhang but for MNIST, and the thesis's Tab. 5-3: each kernel alone, MKC,
-        k-means, normalised cut, IterSVR (of two clusters). By the paper's protocol each cluster takes its
-        majority class. The parameters are those of the highest accuracy over a grid, a subset of the thesis's
-        Tab. 5-2; k-means is the mean of 50 runs from random rows. Label-free are defaults, k-means of ten
-        starts, spectral clustering of ten neighbours. The paper writes the Gaussian exp(-d²/(2 sigma)),
-        without a square; both readings are in the grid of MKC, the printed one in those of its peers. The
-        grid of MKC has the threshold of 1 and the adaptive one, and for two clusters four coin flips at a
-        large C. All rows are the basis, of letterABCD landmarks. Columns are as in the files; svmguide1-a is
-        a draw, as the paper does not say which 1,000 rows it took
+        k-means, normalised cut, IterSVR (of two clusters). By the paper's protocol each
+        cluster takes its majority class. The parameters are those of the highest
+        accuracy over a grid, a subset of the thesis's Tab. 5-2; k-means is the mean of
+        50 runs from random rows. Label-free are defaults, k-means of ten starts,
+        spectral clustering of ten neighbours. The paper writes the Gaussian exp(-d²/(2
+        sigma)), without a square; both readings are in the grid of MKC, the printed one
+        in those of its peers. The grid of MKC has the threshold of 1 and the adaptive
+        one, and for two clusters four coin flips at a large C. All rows are the basis,
+        of letterABCD landmarks. Columns are as in the files; svmguide1-a is a draw, as
+        the paper does not say which 1,000 rows it took
 table3  Table 3 and the thesis's Tab. 5-4: the model of some rows labels the others; the figures of Table 3
         for models of all rows are those of Table 2
 speed   Fig. 1: seconds beside the sum of those of each kernel alone; Fig. 2: against rows; Fig. 3: against
         kernels and against eta
 curves  Fig. 5.1 to 5.3 of the thesis: accuracy by round of the CCCP; 5.4: seconds against rows and eta
-        together; 5.5 to 5.7: violation of the next constraint by cutting plane. All are fits in its form,
-        from a coin flip. Its CCCP runs at each cutting plane; ours keeps the labels while planes are added
+        together; 5.5 to 5.7: violation of the next constraint by cutting plane. All are
+        fits in its form, from a coin flip. Its CCCP runs at each cutting plane; ours
+        keeps the labels while planes are added
 mnist   Table 2's last line: parameters by the classes of 1,000 rows, then all 35,735; and the default from a
         Zarr store in a process that is watched: peak memory, time beside k-means
 
-``--quick`` takes two data sets of 200 rows, a few points of the grid, and shorter figures.
+``--quick`` takes two data sets of 200 rows, a few points of the grid, and shorter
+figures.
 """
 
 import json
@@ -116,7 +121,7 @@ COLUMNS = {
 }
 
 
-# -- Table 2 -----------------------------------------------------------------------------------
+# -- Table 2 ---------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -290,7 +295,7 @@ def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-# -- Table 3 -----------------------------------------------------------------------------------
+# -- Table 3 ---------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -350,7 +355,7 @@ def table3(frame: pd.DataFrame) -> Result:
     )
 
 
-# -- Figures 1 to 3 ----------------------------------------------------------------------------
+# -- Figures 1 to 3 --------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -474,7 +479,7 @@ def tables_of_speed(frame: pd.DataFrame) -> Result:
     )
 
 
-# -- MNIST 0-4 ---------------------------------------------------------------------------------
+# -- MNIST 0-4 -------------------------------------------------------------------------
 
 
 @frame_of_runs

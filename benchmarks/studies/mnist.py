@@ -1,10 +1,12 @@
 """Four pairs of MNIST digits, SKMMC's Tab. IV to VI: error and time of all methods, published ones beside.
 
-``python -m benchmarks mnist [--quick] [--seeds N]`` fits the digits 1 and 7, 2 and 7, 3 and 8, 8 and 9 of
-MNIST (14,000 to 15,000 rows x 784 each, training and test images pooled) by both protocols, three times with
-other seeds: k-means, linear CPMMC and LG-MMC, and SKMMC by default and at each width of the paper's grid.
-The methods of the paper's protocol stand at the parameters of the least mean balanced error, as the classes
-tell. Rounds are those of CCCP over all values of C and starts. ``--quick`` draws 2,000 rows.
+``python -m benchmarks mnist [--quick] [--seeds N]`` fits the digits 1 and 7, 2 and 7, 3
+and 8, 8 and 9 of MNIST (14,000 to 15,000 rows x 784 each, training and test images
+pooled) by both protocols, three times with other seeds: k-means, linear CPMMC and
+LG-MMC, and SKMMC by default and at each width of the paper's grid. The methods of the
+paper's protocol stand at the parameters of the least mean balanced error, as the
+classes tell. Rounds are those of CCCP over all values of C and starts. ``--quick``
+draws 2,000 rows.
 """
 
 import pandas as pd

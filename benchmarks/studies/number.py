@@ -1,12 +1,12 @@
 """The number of clusters left to the default: sets, noise, hundreds, small clusters, outliers, costs.
 
-``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has seven sections; without ``--part``
-it runs the first:
+``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has seven
+sections; without ``--part`` it runs the first:
 
 sets      the whole sets and the shapes of the study of choices, with ``n_clusters=None``: ARI, the number
-          found beside that of the classes, and ARI of the best layer; beside Leiden at resolution 1 on the
-          same graph, EVoC, PLSCAN, HDBSCAN and UMAP with HDBSCAN. Means by kind and half, mean ranks, and how
-          often a high trust is right
+          found beside that of the classes, and ARI of the best layer; beside Leiden at
+          resolution 1 on the same graph, EVoC, PLSCAN, HDBSCAN and UMAP with HDBSCAN.
+          Means by kind and half, mean ranks, and how often a high trust is right
 noise     a hundred sets without structure: shares with more than one cluster (also `no-structure`)
 large     100 and 1,000 Gaussian groups of 128 columns, and 29 to 60 blobs of 2,000 rows, at the number given:
           ARI, and seconds of the second fit, beside MiniBatchKMeans and EVoC
@@ -19,9 +19,10 @@ outliers  2 % uniform rows in the box of the sets, or in three far clumps: AUC o
 costs     time of None over that of the same number given, on 20,000 rows: the median of turns. Run it alone,
           on an idle machine
 
-Rows of sets are those of the study of choices, at most 10,000. EVoC takes four columns or more; its noise is
-a cluster of its own. A library that is not installed is left out, with a line that says so. Each set weighs
-the same in a mean, and is in one half; ``--quick`` takes the half for tuning, and one seed.
+Rows of sets are those of the study of choices, at most 10,000. EVoC takes four columns
+or more; its noise is a cluster of its own. A library that is not installed is left out,
+with a line that says so. Each set weighs the same in a mean, and is in one half;
+``--quick`` takes the half for tuning, and one seed.
 """
 
 from benchmarks.run import Options, Section

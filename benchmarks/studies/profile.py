@@ -1,16 +1,18 @@
 """The time of a fit: seconds of each stage, and beside k-means.
 
-``python -m benchmarks profile [--quick] [--seeds N]`` fits the default, the graph alone, the hinge form, and
-the least squares form, on one thread: 1,500 made rows of 30 columns, adult (a9a), MNIST 3 against 8,
-all of MNIST, 300 made rows of 10,000 columns, 10⁵ sparse ones of 10⁵ columns, and rings of 10⁷ rows and 50
-columns in a Zarr store within 1 GiB. Each fit runs once before, so that nothing compiles. A second thread
-looks at the fit every few milliseconds. The innermost file of mmcnb names the stage, and compiled
-routines count for the file that calls them.
+``python -m benchmarks profile [--quick] [--seeds N]`` fits the default, the graph
+alone, the hinge form, and the least squares form, on one thread: 1,500 made rows of 30
+columns, adult (a9a), MNIST 3 against 8, all of MNIST, 300 made rows of 10,000 columns,
+10⁵ sparse ones of 10⁵ columns, and rings of 10⁷ rows and 50 columns in a Zarr store
+within 1 GiB. Each fit runs once before, so that nothing compiles. A second thread looks
+at the fit every few milliseconds. The innermost file of mmcnb names the stage, and
+compiled routines count for the file that calls them.
 
-"second thread" is how many times as fast the same fit is with two. scikit-learn's ``KMeans(n_init=10)``,
-whose threads are its own, fits the same rows; on a store it stays away. "import" and "compile" are of a
-fresh process each: importing the default estimator, and the compilation that ``python -m benchmarks startup``
-measures, in processor seconds.
+"second thread" is how many times as fast the same fit is with two. scikit-learn's
+``KMeans(n_init=10)``, whose threads are its own, fits the same rows; on a store it
+stays away. "import" and "compile" are of a fresh process each: importing the default
+estimator, and the compilation that ``python -m benchmarks startup`` measures, in
+processor seconds.
 """
 
 import subprocess

@@ -3,23 +3,26 @@
 ``python -m benchmarks rls [--quick] [--seeds N] [--part NAME ...]`` has four sections:
 
 tables   Tables I and II of Pahikkala et al. on COIL and its objects 1-4 and 5-8, iris, 500 rows of the first
-         four classes of letter, two moons, 500 rows of USPS 1-4 and of 5-8; and on optdigits.
-         The paper's protocol has its three searches as published: stochastic descent, steepest descent and
-         shaking (kernel not centred, no bound on sizes, one start). "mixed shaking" is our local search with
-         the best J of eight starts. Ridge and bandwidth are chosen over the paper's grid by the classes, as
-         the mean of ten runs; mixed shaking (three runs) and CPMMC have a fifth of its points. Beside them
-         are k-means of one start, spectral clustering, and Gaussian mixtures with full covariances of all
-         columns. CPMMC has as many clusters, a Gaussian kernel, C of 1 over the ridge, and the last C at
-         once; as in the paper not on all of COIL.
-         Two clusters have l = 10 and a random start; for more, `MultipleKernelClustering` holds the sizes
-         within a tenth of equal ones, and starts from a local search. Label-free are `UnsupervisedRLS` by
-         default and k-means of ten starts.
-         The paper does not say which 500 rows and which moons it took; ours are a random draw, and noise of
-         0.05. USPS 1-4 is read as the labels of LIBSVM's files, in which label 1 is the digit 0
+         four classes of letter, two moons, 500 rows of USPS 1-4 and of 5-8; and on
+         optdigits. The paper's protocol has its three searches as published: stochastic
+         descent, steepest descent and shaking (kernel not centred, no bound on sizes,
+         one start). "mixed shaking" is our local search with the best J of eight
+         starts. Ridge and bandwidth are chosen over the paper's grid by the classes, as
+         the mean of ten runs; mixed shaking (three runs) and CPMMC have a fifth of its
+         points. Beside them are k-means of one start, spectral clustering, and Gaussian
+         mixtures with full covariances of all columns. CPMMC has as many clusters, a
+         Gaussian kernel, C of 1 over the ridge, and the last C at once; as in the paper
+         not on all of COIL. Two clusters have l = 10 and a random start; for more,
+         `MultipleKernelClustering` holds the sizes within a tenth of equal ones, and
+         starts from a local search. Label-free are `UnsupervisedRLS` by default and
+         k-means of ten starts. The paper does not say which 500 rows and which moons it
+         took; ours are a random draw, and noise of 0.05. USPS 1-4 is read as the labels
+         of LIBSVM's files, in which label 1 is the digit 0
 steps    its Fig. 5: moves of steepest descent with and without shaking against rows, of optdigits
 defaults `UnsupervisedRLS` without a parameter, but for the bandwidth on extended USPS: means over the seeds
 large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memory of the process tree, reads,
-         time in multiples of a bare scan; k-means of a sample and MiniBatchKMeans beside
+         time in multiples of a bare scan; k-means of a sample and MiniBatchKMeans
+         beside
 
 ``--quick`` takes fewer rows, and fewer points of the grid.
 """
@@ -142,7 +145,7 @@ BLOCK = 2**16
 SAMPLE, SAMPLE_ROWS, LEAST_ROWS = "k-means, of a sample", 100_000, 1000
 
 
-# -- tables ------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -265,7 +268,8 @@ def _compile_searches() -> float:
 def tables(frame: pd.DataFrame) -> Result:
     """Mean and largest ARI of each method, at the best point by the classes, beside the published ones.
 
-    The goals: shaking and mixed shaking do no worse than the best that was published of these methods.
+    The goals: shaking and mixed shaking do no worse than the best that was published of
+    these methods.
     """
     keys = ["dataset", "protocol", "method"]
     settings = over_seeds(frame, [*keys, "parameters"], "ari")
@@ -294,7 +298,7 @@ def tables(frame: pd.DataFrame) -> Result:
     return Result({"rls-tables": table}, goals)
 
 
-# -- steps -------------------------------------------------------------------------------------
+# -- steps -----------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -339,7 +343,7 @@ def tables_of_steps(frame: pd.DataFrame) -> Result:
     return Result({"rls-steps": table}, goals)
 
 
-# -- defaults ----------------------------------------------------------------------------------
+# -- defaults --------------------------------------------------------------------------
 
 
 def tables_of_defaults(frame: pd.DataFrame) -> Result:
@@ -353,7 +357,7 @@ def tables_of_defaults(frame: pd.DataFrame) -> Result:
     return Result({"rls-defaults": table}, goals)
 
 
-# -- data beyond memory ------------------------------------------------------------------------
+# -- data beyond memory ----------------------------------------------------------------
 
 
 @frame_of_runs

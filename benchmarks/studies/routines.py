@@ -1,6 +1,7 @@
 """Single routines and passes beside their bounds: a bare scan, a bare product, scikit-learn's kernel.
 
-``python -m benchmarks routines [--quick] [--part NAME ...]`` times each routine in turn with its peer:
+``python -m benchmarks routines [--quick] [--part NAME ...]`` times each routine in turn
+with its peer:
 
 scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64 columns, 64 basis vectors)
          against plain Zarr slices of the same chunks with the best number of threads
@@ -12,16 +13,18 @@ csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``r
 checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
          checks its arguments, beside ``mmcnb.kernels.unchecked``
 search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in 15 of 141 cells,
-         beside a bare single-precision product of as many inner products; and by two threads
+         beside a bare single-precision product of as many inner products; and by two
+         threads
 fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one thread and by two
 chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
-         inventory, beside the same store without one: of noise, which zstd hardly packs, and of whole numbers
+         inventory, beside the same store without one: of noise, which zstd hardly
+         packs, and of whole numbers
 tables   ``convert`` of CSV, Parquet and Arrow beside a bare read by pyarrow, in seconds of the processor
 labels   a table of 1 GB, as CSV and as Parquet, to labels by the default, beside a bare read by pyarrow
 foreign  a scan of Zarr stores that other programs wrote beside a bare decode of their chunks
 
-Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns, in seconds of the
-processor. ``--quick`` takes small sizes.
+Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns,
+in seconds of the processor. ``--quick`` takes small sizes.
 """
 
 import os
@@ -101,7 +104,7 @@ def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
     )
 
 
-# -- routines ----------------------------------------------------------------------------------
+# -- routines --------------------------------------------------------------------------
 
 
 def scan(run: Run) -> dict[str, Any]:

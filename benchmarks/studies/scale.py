@@ -1,18 +1,21 @@
 """Scale: a hundred million rows on one machine, and the time of a cluster for more.
 
-``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has three sections:
+``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has three
+sections:
 
 machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
-         `UnsupervisedRLS`, which sees no graph. Each is killed after a third of its planned time; the same
-         command resumes it
+         `UnsupervisedRLS`, which sees no graph. Each is killed after a third of its
+         planned time; the same command resumes it
 cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
-         with one, two and, on four cores, four Dask workers of one thread, which share the memory of the
-         machine: seconds, and MiB that workers send a pass. A model of the cost is fitted to one worker and
-         predicts two; then more rows on more workers
+         with one, two and, on four cores, four Dask workers of one thread, which share
+         the memory of the machine: seconds, and MiB that workers send a pass. A model
+         of the cost is fitted to one worker and predicts two; then more rows on more
+         workers
 labels   as many rows of three kinds, labelled by a fitted default: seconds, beside a vote on each row
 
-The model of the cost has a part that does not grow with the rows, the search on a sample, and a part that is
-proportional to rows / workers. It assumes that storage feeds all workers alike, and that none is lost.
+The model of the cost has a part that does not grow with the rows, the search on a
+sample, and a part that is proportional to rows / workers. It assumes that storage feeds
+all workers alike, and that none is lost.
 """
 
 import os
@@ -83,7 +86,7 @@ def store_of(run: Run) -> str:
     return written_once(run.folder, f"arcs-{rows}", write)
 
 
-# -- one machine -------------------------------------------------------------------------------
+# -- one machine -----------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -186,7 +189,7 @@ def tables_of_machine(frame: pd.DataFrame) -> Result:
     return Result({"scale-machine": table.reset_index()}, goals)
 
 
-# -- a cluster ---------------------------------------------------------------------------------
+# -- a cluster -------------------------------------------------------------------------
 
 
 @frame_of_runs

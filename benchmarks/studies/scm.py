@@ -1,6 +1,7 @@
 """Support cluster machine: rare classes beside the whole SVC, samples of the rows and linear machines.
 
-``python -m benchmarks scm [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has six sections:
+``python -m benchmarks scm [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has six
+sections:
 
 rare     a9a with its positives thinned at random, seed 0, to one for 50 others; tested on the whole a9a.t
 digits   the eight against the other digits of MNIST, 1:9, of 10,000 random rows; tested on MNIST's test part
@@ -8,21 +9,25 @@ rings    two wide rings that overlap, 10^6 rows in Zarr, one of a hundred of the
 adult    a9a as it is, 1:3
 grid     gammas, C and weights of the rare class on the thinned a9a
 effects  one machine on clusters in feature space, in input space and on random rows, by their number; SCM
-         round by round. Both on the thinned a9a, the first on 20,000 rows of the rings too
+         round by round. Both on the thinned a9a, the first on 20,000 rows of the rings
+         too
 
-Beside SCM are the SVC on all rows and on a random under-sample, Nystroem + SGDClassifier of 300 components,
-and LinearSVC. An under-sample has all rare rows and is as large as the training set of the last machine of
-SCM. It is taken without weights, and with weights by which it stands for all rows.
+Beside SCM are the SVC on all rows and on a random under-sample, Nystroem +
+SGDClassifier of 300 components, and LinearSVC. An under-sample has all rare rows and is
+as large as the training set of the last machine of SCM. It is taken without weights,
+and with weights by which it stands for all rows.
 
-"label-free" is SCM by default, C = 1 and balanced classes; machines with a kernel share the gamma that SCM
-finds. "paper" are the gamma, C and weight that are best for the SVC on all rows in the section "grid", as the
-rows to test on tell. Each fit is a process of its own, which is watched: peak_mib is its largest resident
-memory, with Python, libraries and the rows to test on. SCM reads the store, the others have the rows in
+"label-free" is SCM by default, C = 1 and balanced classes; machines with a kernel share
+the gamma that SCM finds. "paper" are the gamma, C and weight that are best for the SVC
+on all rows in the section "grid", as the rows to test on tell. Each fit is a process of
+its own, which is watched: peak_mib is its largest resident memory, with Python,
+libraries and the rows to test on. SCM reads the store, the others have the rows in
 memory. Seconds are those of the fit.
 
-Try LinearSVC and a random under-sample first: on a9a and on the rings one or the other is about as good in a
-small part of the time. SCM pays off if the SVM of all rows takes too long: at the chosen parameters it has
-99.3 % of the SVC's average precision on the thinned a9a, in a fifth of its time. At 1:3 it is behind both.
+Try LinearSVC and a random under-sample first: on a9a and on the rings one or the other
+is about as good in a small part of the time. SCM pays off if the SVM of all rows takes
+too long: at the chosen parameters it has 99.3 % of the SVC's average precision on the
+thinned a9a, in a fifth of its time. At 1:3 it is behind both.
 
 ``--quick`` takes fewer rows, one seed, and the sections rare, rings and effects.
 """
@@ -123,7 +128,7 @@ SEEDS, MOST_ROUNDS = 3, 5
 LANDMARKS, PASSES = 50, 1  # as in a fit of SCM
 
 
-# -- sets --------------------------------------------------------------------------------------
+# -- sets ------------------------------------------------------------------------------
 
 
 class Task(NamedTuple):
@@ -215,7 +220,7 @@ def stores_in(folder: Path) -> tuple[Path, Path]:
     return folder / "train.zarr", folder / "test.zarr"
 
 
-# -- all methods on one set --------------------------------------------------------------------
+# -- all methods on one set ------------------------------------------------------------
 
 
 @frame_of_runs
@@ -323,7 +328,7 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
     return goals
 
 
-# -- grid --------------------------------------------------------------------------------------
+# -- grid ------------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -371,7 +376,7 @@ def tables_of_points(frame: pd.DataFrame) -> Result:
     )
 
 
-# -- effects -----------------------------------------------------------------------------------
+# -- effects ---------------------------------------------------------------------------
 
 
 @frame_of_runs

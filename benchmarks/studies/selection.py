@@ -1,9 +1,10 @@
 """The default bandwidth and ridge: classes found, beside the best in a grid.
 
-``python -m benchmarks selection [--quick] [--seeds N]`` fits `UnsupervisedRLS` by default, and at nine
-settings: bandwidths sigma of 0.4, 0.55 and 0.75 times the root mean squared distance, and ridges of 1e-4,
-3e-4 and 1e-3 a row. Figures are adjusted Rand indices, means over the seeds (three by default). The best in
-the grid by that mean is found with the known classes, and the loss is how far the default lies below. MNIST
+``python -m benchmarks selection [--quick] [--seeds N]`` fits `UnsupervisedRLS` by
+default, and at nine settings: bandwidths sigma of 0.4, 0.55 and 0.75 times the root
+mean squared distance, and ridges of 1e-4, 3e-4 and 1e-3 a row. Figures are adjusted
+Rand indices, means over the seeds (three by default). The best in the grid by that mean
+is found with the known classes, and the loss is how far the default lies below. MNIST
 pairs are 4,000 rows; ``--quick`` leaves them out.
 """
 

@@ -1,24 +1,27 @@
 """The small UCI sets of SKMMC's Tab. I to III: errors and CPU times of seven methods by both protocols.
 
-``python -m benchmarks small [--quick] [--seeds N]`` takes k-means, normalised cut (scikit-learn's
-`SpectralClustering`), IterSVR, CPMMC (linear), LG-MMC, SKMMC and SKMMCv2 (SKMMC with the threshold fixed at
-1, App. B) on raw columns. Sets without files are left out. LG-MMC takes only sigma = 0.5 above 700 rows, and
-above 1,000 a linear kernel at three C, with the classes alone. Iterations are rounds of CCCP over all C and
+``python -m benchmarks small [--quick] [--seeds N]`` takes k-means, normalised cut
+(scikit-learn's `SpectralClustering`), IterSVR, CPMMC (linear), LG-MMC, SKMMC and
+SKMMCv2 (SKMMC with the threshold fixed at 1, App. B) on raw columns. Sets without files
+are left out. LG-MMC takes only sigma = 0.5 above 700 rows, and above 1,000 a linear
+kernel at three C, with the classes alone. Iterations are rounds of CCCP over all C and
 starts of the chosen run, or labellings anew of IterSVR and LG-MMC.
 
 label-free  the user's way: defaults, k-means of ten starts, the cut of the graph of ten neighbours; means
             of three seeds
 paper       the grids of the paper, and the least balanced error as the classes tell: sigma is 0.25, 0.5, 1, 2
-            and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20, C = 10, eta = 0.01.
-            k-means and IterSVR are means over 20 runs as there; IterSVR and LG-MMC know how unequal
-            the classes are. CPMMC, SKMMC and SKMMCv2 run at each point once from a coin flip and once from
-            four mixed starts, of which the best by |w| is kept; CPMMC at C = 10 as published, the others by
-            the continuation in C; SKMMC, on up to 500 rows, once more with all rows as its basis
+            and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20,
+            C = 10, eta = 0.01. k-means and IterSVR are means over 20 runs as there;
+            IterSVR and LG-MMC know how unequal the classes are. CPMMC, SKMMC and
+            SKMMCv2 run at each point once from a coin flip and once from four mixed
+            starts, of which the best by |w| is kept; CPMMC at C = 10 as published, the
+            others by the continuation in C; SKMMC, on up to 500 rows, once more with
+            all rows as its basis
 
-A choice by the classes finds a low error even if there is nothing to find: "coin flips" is the least error of
-as many random labellings as SKMMC has runs on a set (mean of 20 such choices). A row that is not clearly
-below it measures selection, and says so. ``--quick`` takes four sets, three widths, two values of l and one
-seed.
+A choice by the classes finds a low error even if there is nothing to find: "coin flips"
+is the least error of as many random labellings as SKMMC has runs on a set (mean of 20
+such choices). A row that is not clearly below it measures selection, and says so.
+``--quick`` takes four sets, three widths, two values of l and one seed.
 """
 
 import time
@@ -83,7 +86,8 @@ SELECTED = (  # beside the coin flips
     ("label-free SKMMCv2", LABEL_FREE, SKMMC2),
     ("k-means", LABEL_FREE, KMEANS),
 )
-# Errors that are asked for: chosen by the classes from coin flips, from the best starts, and without classes.
+# Errors that are asked for: chosen by the classes from coin flips, from the best
+# starts, and without classes.
 CHOSEN = {
     "echocardiogram": 0.16,
     "spectf": 0.225,
@@ -96,7 +100,7 @@ BEST_STARTS = {"spectf": 0.205, "ionosphere": 0.2}
 FREE = {"house-votes": 0.12, "breast": 0.03, "waveform-1v2": 0.06, "ionosphere": 0.23}
 
 
-# -- runs --------------------------------------------------------------------------------------
+# -- runs ------------------------------------------------------------------------------
 
 
 @frame_of_runs
@@ -178,7 +182,8 @@ def searched(run: Run, data: Data) -> dict[str, Any]:
     Returns
     -------
     dict
-        `clustering` of that run, ``found_l``, ``runs``, ``mean_error`` of all runs, means of the seconds.
+        `clustering` of that run, ``found_l``, ``runs``, ``mean_error`` of all runs,
+        means of the seconds.
     """
     bounds = list(run.settings["bounds"])
     found = []
@@ -233,7 +238,7 @@ def _scored(model: Any, data: Data) -> dict[str, Any]:
     )
 
 
-# -- tables ------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------
 
 
 def tables(frame: pd.DataFrame) -> Result:
@@ -324,9 +329,10 @@ def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        The published error, ours by both protocols, the mean of SKMMC's runs of which the least is shown,
-        k-means, the least of the coin flips with its deviation, and "measures": "clustering" if ours lies
-        more than two deviations below it, else "selection".
+        The published error, ours by both protocols, the mean of SKMMC's runs of which
+        the least is shown, k-means, the least of the coin flips with its deviation, and
+        "measures": "clustering" if ours lies more than two deviations below it, else
+        "selection".
     """
     coins = figures[figures["method"] == COINS].groupby("dataset", sort=False)
     runs = figures[(figures["method"] == SKMMC) & (figures["protocol"] == PAPER)]

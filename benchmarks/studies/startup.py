@@ -1,9 +1,10 @@
 """Start of the program: ``import mmcnb``, ``mmcnb --help``, and the compilation of the first fit.
 
-``python -m benchmarks startup [--seeds N]`` runs each command in a fresh interpreter, once to warm the disk
-cache and once to be timed, five times. An interpreter that does nothing is timed beside them. Figures are
-medians of the wall seconds of the whole process. A first fit has an empty compile cache of its own and runs
-once; there CPU seconds count, as compilation keeps one core busy.
+``python -m benchmarks startup [--seeds N]`` runs each command in a fresh interpreter,
+once to warm the disk cache and once to be timed, five times. An interpreter that does
+nothing is timed beside them. Figures are medians of the wall seconds of the whole
+process. A first fit has an empty compile cache of its own and runs once; there CPU
+seconds count, as compilation keeps one core busy.
 """
 
 import json

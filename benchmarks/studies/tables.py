@@ -1,9 +1,10 @@
 """Tables become stores: `mmcnb convert` of CSV, Parquet and Arrow files beside a bare read by pyarrow.
 
-``python -m benchmarks tables [--quick] [--rows N] [--seeds N]``, which is also the part ``tables`` of
-``routines``, writes 900,000 rows of 20 normal numbers in each format; as CSV they have 200 MB. It reads each
-file by pyarrow into memory and converts it, in turns. Converting reads, checks, compresses and hashes all
-numbers. Seconds are medians of turns, by the wall and by the processor; the goals are of the processor.
+``python -m benchmarks tables [--quick] [--rows N] [--seeds N]``, which is also the part
+``tables`` of ``routines``, writes 900,000 rows of 20 normal numbers in each format; as
+CSV they have 200 MB. It reads each file by pyarrow into memory and converts it, in
+turns. Converting reads, checks, compresses and hashes all numbers. Seconds are medians
+of turns, by the wall and by the processor; the goals are of the processor.
 """
 
 import shutil

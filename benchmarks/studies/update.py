@@ -1,14 +1,16 @@
 """New rows in a model: whether clusters keep their numbers and rows their labels, and a new cluster is found.
 
-``python -m benchmarks update [--quick] [--seeds N]`` takes shapes, tables and digits, of both halves. A fit
-of nine tenths of the rows, by the graph alone, is updated by the others, in two cases:
+``python -m benchmarks update [--quick] [--seeds N]`` takes shapes, tables and digits,
+of both halves. A fit of nine tenths of the rows, by the graph alone, is updated by the
+others, in two cases:
 
 same      new rows of the same kind
 cluster   the same, with a twentieth of the new rows in a new cluster far from the others
 
-``numbers`` is the share of clusters that keep their number, and ``rows`` that of earlier rows that keep their
-label by ``predict``. ``found`` says whether the new cluster has a number of its own, and ``searched`` whether
-the update has made new nodes. The new cluster is as dense as the rows around one of the set.
+``numbers`` is the share of clusters that keep their number, and ``rows`` that of
+earlier rows that keep their label by ``predict``. ``found`` says whether the new
+cluster has a number of its own, and ``searched`` whether the update has made new nodes.
+The new cluster is as dense as the rows around one of the set.
 """
 
 from itertools import product

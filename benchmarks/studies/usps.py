@@ -1,10 +1,12 @@
 """Extended USPS, 1,000 to 266,079 rows x 676, SKMMC's Fig. 2: error and time of all methods; from Zarr too.
 
-``python -m benchmarks usps [--quick] [--seeds N]`` fits random draws of 1,000, 3,000, 10,000, 30,000 and
-100,000 rows and all of them by both protocols, twice with other seeds: k-means, linear CPMMC and (up to
-40,000 rows) LG-MMC, and SKMMC by default and at each width of the paper's grid. The methods of the paper's
-protocol stand at the parameters of the least mean balanced error, as the classes tell. The section "store" is
-SKMMC by default on the Zarr store of the most rows, within 1 GiB. ``--quick`` stops at 10,000 rows.
+``python -m benchmarks usps [--quick] [--seeds N]`` fits random draws of 1,000, 3,000,
+10,000, 30,000 and 100,000 rows and all of them by both protocols, twice with other
+seeds: k-means, linear CPMMC and (up to 40,000 rows) LG-MMC, and SKMMC by default and at
+each width of the paper's grid. The methods of the paper's protocol stand at the
+parameters of the least mean balanced error, as the classes tell. The section "store" is
+SKMMC by default on the Zarr store of the most rows, within 1 GiB. ``--quick`` stops at
+10,000 rows.
 """
 
 from typing import Any
@@ -42,7 +44,8 @@ def compute(run: Run) -> dict[str, Any]:
     """Fit a method in memory; or SKMMC to a store, in a process of its own."""
     if run.part != STORE:
         return _skmmc.compute(run)
-    load_once.cache_clear()  # the store is read from disk with the memory of the array free
+    # the store is read from disk with the memory of the array free
+    load_once.cache_clear()
     path = store_once(run.folder, NAME, rows=run.settings["rows"])
     return fit_store(
         path,

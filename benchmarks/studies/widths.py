@@ -1,9 +1,10 @@
 """Label-free choice of the bandwidth: its error beside the best one, a fixed one, and k-means.
 
-``python -m benchmarks widths [--quick] [--seeds N]`` fits k-means, the default (``gamma="auto"``) and each
-bandwidth of a grid on the UCI sets and pairs of digits of optdigits and MNIST. The excess of a choice is its
-error less that at the best bandwidth, which is found with the known classes. The second table gives its mean
-and worst. ``--quick`` leaves MNIST out.
+``python -m benchmarks widths [--quick] [--seeds N]`` fits k-means, the default
+(``gamma="auto"``) and each bandwidth of a grid on the UCI sets and pairs of digits of
+optdigits and MNIST. The excess of a choice is its error less that at the best
+bandwidth, which is found with the known classes. The second table gives its mean and
+worst. ``--quick`` leaves MNIST out.
 """
 
 import pandas as pd

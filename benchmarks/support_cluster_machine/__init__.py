@@ -1,6 +1,7 @@
 """Support cluster machines, for rare classes among many rows: each round clusters and trains.
 
-They stream rows of any source, as the estimators of mmcnb do, and take its passes, engines and constraints.
+They stream rows of any source, as the estimators of mmcnb do, and take its passes,
+engines and constraints.
 """
 
 from benchmarks.support_cluster_machine.support_cluster_machine import (

@@ -42,7 +42,8 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     labels = open_class_labels(X) if y is None else _given(y)
     if labels is None:
         fault = f"{samples.name} has no labels beside its rows"
-        rule = "the fit requires y to be passed, but the target y is None"  # as scikit-learn's checks ask for
+        # as scikit-learn's checks ask for
+        rule = "the fit requires y to be passed, but the target y is None"
         raise InputError(f"{fault}, and {rule}; give the class of each row.")
     fault, remedy = "y is no list of classes", "give y as one class a row"
     with worded(fault, remedy, ValueError, TypeError), np.errstate(invalid="ignore"):
@@ -95,7 +96,8 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
     Raises
     ------
     InputError
-        If they are neither None, "balanced", nor a positive number for some of the classes.
+        If they are neither None, "balanced", nor a positive number for some of the
+        classes.
     """
     if class_weight is None or (
         isinstance(class_weight, str) and class_weight == "balanced"

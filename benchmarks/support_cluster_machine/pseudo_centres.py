@@ -28,7 +28,8 @@ class PseudoCentrePass(WeightedPass):
     coef : ndarray of shape (k, p)
         What the features of a row of a cluster are multiplied with.
     mapped : RidgeMap or None, default=None
-        Gives z, of which |z|²/2 is taken off; None where K(x, x) is the same for all rows.
+        Gives z, of which |z|²/2 is taken off; None where K(x, x) is the same for all
+        rows.
     """
 
     rule: Scores
@@ -61,9 +62,10 @@ class PseudoCentrePass(WeightedPass):
 def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarray:
     """The pseudo-centre of each cluster of a fit, in two passes over its rows.
 
-    The first pass sums the features of each cluster, the second compares its rows with their mean. With the
-    Gaussian kernel the nearest row is that of the largest Σ_j K(x_i, x_j), as K(x, x) is 1 for all rows; with
-    other kernels the distances to the mean are compared.
+    The first pass sums the features of each cluster, the second compares its rows with
+    their mean. With the Gaussian kernel the nearest row is that of the largest Σ_j
+    K(x_i, x_j), as K(x, x) is 1 for all rows; with other kernels the distances to the
+    mean are compared.
 
     Parameters
     ----------
@@ -82,7 +84,8 @@ def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarr
     Raises
     ------
     InputError
-        If the rows or the weights cannot be read, or the columns are not those of the fit.
+        If the rows or the weights cannot be read, or the columns are not those of the
+        fit.
 
     Examples
     --------

@@ -30,7 +30,9 @@ CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives; a round that drops less is the last
 # Clusters, measured by `python -m benchmarks scm`, section "effects".
 LANDMARKS = 50
-ROWS_A_CLUSTER = 2  # of the sample on which clusters start, and of the rows that form those of drawn members
+# of the sample on which clusters start, and of the rows that form those of drawn
+# members
+ROWS_A_CLUSTER = 2
 PASSES = 1  # in which the means of the clusters move
 
 
@@ -247,7 +249,8 @@ class Shrinking:
             centres = pseudo_centres(clusterer, active.samples, weights)
             full = centres >= 0
             return (np.cumsum(full) - 1)[clusterer.labels_[rows]], centres[full]
-        # Approximate clusters suffice for drawn members: means of a sample, and one pass that labels.
+        # Approximate clusters suffice for drawn members: means of a sample, and one
+        # pass that labels.
         n_drawn = min(rows.size, ROWS_A_CLUSTER * self.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
         sample, _ = draw_sample(self.engine, active.samples, drawn)
@@ -301,8 +304,8 @@ def drawn_members(
 ) -> np.ndarray:
     """A member of each cluster, drawn with a probability proportional to its weight.
 
-    So a sum over the representatives, each with the weight of its cluster, has the sum over all rows as its
-    expected value.
+    So a sum over the representatives, each with the weight of its cluster, has the sum
+    over all rows as its expected value.
 
     Parameters
     ----------

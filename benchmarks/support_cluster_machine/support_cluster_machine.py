@@ -79,45 +79,50 @@ class NamedRule:
 class SupportClusterMachine(ClassifierMixin, Estimator):
     """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
 
-    The rows of the majority class are clustered in feature space. An SVM is trained on the minority rows and
-    on one row of each cluster, whose bound is the weight of the cluster, eq. (6). Majority rows far from its
-    boundary, abs(f) above a threshold, are dropped, eq. (11). The rest is clustered again, finer, until
-    the classes are balanced. Dropped rows still count through their representatives: so each SVM is that of
-    a partition of all rows, coarse far from the boundary and fine near it.
+    The rows of the majority class are clustered in feature space. An SVM is trained on
+    the minority rows and on one row of each cluster, whose bound is the weight of the
+    cluster, eq. (6). Majority rows far from its boundary, abs(f) above a threshold, are
+    dropped, eq. (11). The rest is clustered again, finer, until the classes are
+    balanced. Dropped rows still count through their representatives: so each SVM is
+    that of a partition of all rows, coarse far from the boundary and fine near it.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
-        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
-        `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
+        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
+        rows; the other names are those of `SparseKernelMMC`.
     C : float, default=1.0
         Weight of the loss of a row, scikit-learn's.
     class_weight : {None, "balanced"} or dict, default="balanced"
-        Factors of C for the rows of each class. "balanced" gives both sides of an SVM the same weight, and
-        None each row, as eq. (6) does: then most minority rows are given up if classes overlap.
+        Factors of C for the rows of each class. "balanced" gives both sides of an SVM
+        the same weight, and None each row, as eq. (6) does: then most minority rows are
+        given up if classes overlap.
     n_clusters : int or None, default=None
-        Clusters of a round; None is twice as many as there are minority rows, at least 100 and at most 1,000.
-        Of no more rows than that, each represents itself.
+        Clusters of a round; None is twice as many as there are minority rows, at least
+        100 and at most 1,000. Of no more rows than that, each represents itself.
     shrink_threshold : float, default=1.0
         The paper's gamma: majority rows whose abs(f) is above it are dropped.
     stop : {"balance", "miss-rate"}, default="balance"
-        "balance" ends with an SVM on all majority rows that are left, once they are no more than ``level``
-        for each minority row. "miss-rate" ends before an SVM misses more than ``level`` of the minority rows.
-        A round that drops less than a fifth of the rows ends both.
+        "balance" ends with an SVM on all majority rows that are left, once they are no
+        more than ``level`` for each minority row. "miss-rate" ends before an SVM misses
+        more than ``level`` of the minority rows. A round that drops less than a fifth
+        of the rows ends both.
     level : float or None, default=None
         None is 1 for "balance" and 0.1 for "miss-rate".
     max_rounds : int, default=10
         Rounds at most.
     representative : {"member", "pseudo-centre"}, default="member"
-        The row that represents a cluster: drawn at random from it, or nearest to its mean in feature space,
-        eq. (10). Rows near means lie closer together than all rows, so that if classes overlap the
-        boundary of an SVM on them is too narrow. Drawn rows keep the variance.
+        The row that represents a cluster: drawn at random from it, or nearest to its
+        mean in feature space, eq. (10). Rows near means lie closer together than all
+        rows, so that if classes overlap the boundary of an SVM on them is too narrow.
+        Drawn rows keep the variance.
     clustered : {"negatives", "both"}, default="negatives"
-        "both" also clusters the minority rows, if they are more than ``n_clusters``; for two large
-        classes. They are not dropped, and the last SVM is trained on clusters of both.
+        "both" also clusters the minority rows, if they are more than ``n_clusters``;
+        for two large classes. They are not dropped, and the last SVM is trained on
+        clusters of both.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -133,12 +138,14 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
     gamma_ : float
         Gamma of the kernel.
     history_ : DataFrame
-        One row a round: round, class (that against the others, or the smaller of two), representatives,
-        settled (those of dropped rows), negatives (rows left), positives, support_vectors, miss_rate (share
-        of the positives with f below 0), seconds.
+        One row a round: round, class (that against the others, or the smaller of two),
+        representatives, settled (those of dropped rows), negatives (rows left),
+        positives, support_vectors, miss_rate (share of the positives with f below 0),
+        seconds.
     report_ : dict
-        Classes and their counts, gamma, support vectors, and for each SVM why its rounds ended: "balance",
-        "all negatives", "miss-rate", "nothing to drop" or "max_rounds".
+        Classes and their counts, gamma, support vectors, and for each SVM why its
+        rounds ended: "balance", "all negatives", "miss-rate", "nothing to drop" or
+        "max_rounds".
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -148,18 +155,20 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
     Notes
     -----
-    Of several classes each is set against all others, and the largest decision value wins; the side with
-    fewer rows is the minority. Rows that are not dropped are kept in memory once they are 65,536 or fewer, or
-    have 2^25 values or fewer.
+    Of several classes each is set against all others, and the largest decision value
+    wins; the side with fewer rows is the minority. Rows that are not dropped are kept
+    in memory once they are 65,536 or fewer, or have 2^25 values or fewer.
 
-    The class is no part of mmcnb, so `mmcnb.load` reads no model of it. Pickle keeps one.
+    The class is no part of mmcnb, so `mmcnb.load` reads no model of it. Pickle keeps
+    one.
 
     Differs from the paper: SCM-1, SCM-2, SCM-3, SCM-4; see docs/differences.
 
     References
     ----------
-    J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets using support
-    cluster machines, section 4. Its text leaves open what becomes of dropped rows.
+    J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets
+    using support cluster machines, section 4. Its text leaves open what becomes of
+    dropped rows.
 
     Examples
     --------
@@ -210,9 +219,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
-            The class of each row; None takes the labels that a store keeps beside its rows.
+            The class of each row; None takes the labels that a store keeps beside its
+            rows.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -222,7 +233,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         Raises
         ------
         InputError
-            If the rows, their classes or a parameter cannot be used; one sentence says which and what to do.
+            If the rows, their classes or a parameter cannot be used; one sentence says
+            which and what to do.
         """
         self._check_parameters()
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
@@ -293,11 +305,12 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
-            table with the columns of `to_frame`; others are a Zarr array of the numbers of the classes in
-            ``classes_``.
+            Path of a new file, written block by block. A path that ends with ``.csv``
+            or ``.parquet`` is a table with the columns of `to_frame`; others are a Zarr
+            array of the numbers of the classes in ``classes_``.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -322,11 +335,13 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
-            The class of each row; None takes the labels that a store keeps beside its rows.
+            The class of each row; None takes the labels that a store keeps beside its
+            rows.
         sample_weight : ndarray of shape (n_samples,) or None, default=None
             Weight of each row.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------

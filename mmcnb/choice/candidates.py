@@ -150,7 +150,8 @@ def with_known(
 ) -> list[Candidate]:
     """Candidates with the share of the known labels that each breaks, and perhaps one from these labels.
 
-    Of that one, the labels of each half are compared with a partition from the other half.
+    Of that one, the labels of each half are compared with a partition from the other
+    half.
     """
     if known is None:
         return found

@@ -7,11 +7,13 @@ import numpy as np
 
 from mmcnb.graph.neighbours import NodeGraph
 
-# Chosen on other shapes, tables and texts; `python -m benchmarks choice` shows the result.
+# Chosen on other shapes, tables and texts; `python -m benchmarks choice` shows the
+# result.
 INFORMATION_WEIGHT = 4.0
 ACROSS_QUANTILE, WITHIN_QUANTILE = 0.05, 0.75
 FEWEST_ACROSS = 5  # neighbours in other clusters, below which clusters are apart
-# Scores that differ beyond these decimals differ by rounding, which is not the same on every processor.
+# Scores that differ beyond these decimals differ by rounding, which is not the same on
+# every processor.
 ROUNDING_DIGITS = 9
 NO_DISTANCE_WITHIN = -9.0  # the gap if no node has a neighbour of its own cluster
 
@@ -24,7 +26,8 @@ class Score(NamedTuple):
     J : float
         ``4 MI / log(k) + gap``.
     information : float
-        MI / log(k): the mutual information of the labels at the two ends of an edge, at most 1.
+        MI / log(k): the mutual information of the labels at the two ends of an edge, at
+        most 1.
     gap : float
         Logarithm of a short distance between clusters over a long one within them.
     """

@@ -48,7 +48,8 @@ class KnownRows:
         Returns
         -------
         float
-            0 where all hold. A label holds where its row lies in the cluster matched with its class.
+            0 where all hold. A label holds where its row lies in the cluster matched
+            with its class.
         """
         return _mismatched(self.labels, labels[self.rows]) / self.rows.size
 

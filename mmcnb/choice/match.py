@@ -10,7 +10,8 @@ from scipy.optimize import linear_sum_assignment
 def matched(table: np.ndarray) -> np.ndarray:
     """Numbers of new clusters: those of earlier ones, so that the common weight is the largest.
 
-    Two clusters match if they have at least half of the weight of one of them in common.
+    Two clusters match if they have at least half of the weight of one of them in
+    common.
 
     Parameters
     ----------
@@ -53,8 +54,9 @@ def changes(
     Returns
     -------
     list of dict
-        "number"; "change": "kept", "split" if another cluster has most of its rows from it, "merged" if most
-        rows of another one are in it, "new" or "gone"; rows "before" and "after".
+        "number"; "change": "kept", "split" if another cluster has most of its rows from
+        it, "merged" if most rows of another one are in it, "new" or "gone"; rows
+        "before" and "after".
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """The number of clusters: of partitions at many resolutions the one that agrees most with the likely ones.
 
-Without structure, the share of the entropy that labels do not tell of is nearly a formula of the numbers of
-nodes and clusters, the entropy of the clusters, and the dimension of the rows. Structure has less.
+Without structure, the share of the entropy that labels do not tell of is nearly a
+formula of the numbers of nodes and clusters, the entropy of the clusters, and the
+dimension of the rows. Structure has less.
 """
 
 from collections.abc import Sequence
@@ -31,8 +32,9 @@ from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
 GATE = 2.5  # spreads below the loss without structure
 MANY, MOST_CLUSTERS = 30, 300  # if the last cut has more than 30, cuts go on to 300
-# Fitted to data without structure; `python -m benchmarks no-structure` fits the first two again. They weigh
-# the terms of `terms_of_loss`, `terms_of_spread` and `real_merges`, in this order.
+# Fitted to data without structure; `python -m benchmarks no-structure` fits the first
+# two again. They weigh the terms of `terms_of_loss`, `terms_of_spread` and
+# `real_merges`, in this order.
 LOSS, SPREAD, LINK = (
     np.array(text.split(), float)
     for text in (
@@ -57,7 +59,8 @@ class Partition:
     n_clusters : int
         Number of clusters.
     entropy, loss : float
-        Entropy of the volumes of the clusters, in nats, and its share that labels do not tell of.
+        Entropy of the volumes of the clusters, in nats, and its share that labels do
+        not tell of.
     J : float
         J of the judge.
     z : float
@@ -138,7 +141,8 @@ def structure(
     graph : NodeGraph
         The nodes.
     n_clusters : int or None, default=None
-        A number that is given: then cuts of the tree are the only partitions, and it has so many pieces.
+        A number that is given: then cuts of the tree are the only partitions, and it
+        has so many pieces.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
@@ -188,7 +192,7 @@ def _cuts(tree: MergeTree) -> list[np.ndarray]:
     return [made[k] for k in numbers]
 
 
-# -- evidence --------------------------------------------------------------------------------------
+# -- evidence --------------------------------------------------------------------------
 
 
 def dimension(graph: NodeGraph) -> float:
@@ -245,7 +249,8 @@ def significance(n: float, k: Any, loss: Any, entropy: Any, d: float) -> Any:
     n : float
         Number of nodes.
     k, loss, entropy : int and float, or ndarrays of one shape
-        Clusters of the partition, its loss above 0, and the entropy of its volumes, in nats.
+        Clusters of the partition, its loss above 0, and the entropy of its volumes, in
+        nats.
     d : float
         `dimension`.
 
@@ -292,7 +297,7 @@ def agreement(
     return adjusted_rand_index(pairs.astype(np.int64).reshape(shape))
 
 
-# -- the rule --------------------------------------------------------------------------------------
+# -- the rule --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -352,8 +357,8 @@ def best_number(
 ) -> Number:
     """The number of clusters of the partition with the largest expected agreement.
 
-    Each partition is as likely as its score and its persistence say. Clusters that are two or more groups
-    are split afterwards.
+    Each partition is as likely as its score and its persistence say. Clusters that are
+    two or more groups are split afterwards.
 
     Parameters
     ----------
@@ -470,7 +475,7 @@ def layer_rows(
     return rows
 
 
-# -- inner splits ----------------------------------------------------------------------------------
+# -- inner splits ----------------------------------------------------------------------
 
 
 def real_merges(
@@ -543,8 +548,8 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     Returns
     -------
     ndarray of shape (p,), int64
-        Numbered by first nodes. A node of many equal rows is a group, and nodes in small groups are in the
-        largest one of their cluster.
+        Numbered by first nodes. A node of many equal rows is a group, and nodes in
+        small groups are in the largest one of their cluster.
 
     Examples
     --------

@@ -45,7 +45,8 @@ def pick(
     seed : int
         Seed of the repair.
     tolerance : float, default=0.0
-        Candidates that break more of the known labels than the best one, by more than this, do not count.
+        Candidates that break more of the known labels than the best one, by more than
+        this, do not count.
     repairs : bool, default=True
         Whether to repair it.
 
@@ -76,8 +77,8 @@ def pick(
 def margin_lead(n_nodes: int) -> float:
     """The lead of the widest margin in J.
 
-    The other candidates search for the largest information, so by chance their J is too high, and more so
-    among few nodes.
+    The other candidates search for the largest information, so by chance their J is too
+    high, and more so among few nodes.
 
     Examples
     --------
@@ -189,9 +190,10 @@ def _joined(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarra
     return np.asarray(indicators.T @ table @ indicators)
 
 
-# -- trust -----------------------------------------------------------------------------------------
+# -- trust -----------------------------------------------------------------------------
 
-# Fitted on other data sets; `python -m benchmarks choice` prints how often each level is right.
+# Fitted on other data sets; `python -m benchmarks choice` prints how often each level
+# is right.
 HIGH_AGREEMENT, LIKELY_NUMBER = 0.8, 0.9
 NO_STRUCTURE = "the clusters are no clearer than those of rows without structure"
 LOW_SUM, AGREEMENT_WEIGHT = 3.5, 1.5  # of J + 1.5 agreement
@@ -255,9 +257,10 @@ def trust(
     Returns
     -------
     dict
-        ``level`` is "low", "medium" or "high". ``reason`` is one sentence. ``agreement`` is the mean adjusted
-        Rand index with the others, each weighted by exp(J - J of the best). ``columns`` has the names of
-        columns that make the clusters alone.
+        ``level`` is "low", "medium" or "high". ``reason`` is one sentence.
+        ``agreement`` is the mean adjusted Rand index with the others, each weighted by
+        exp(J - J of the best). ``columns`` has the names of columns that make the
+        clusters alone.
     """
     if int(best.labels.max()) == 0:
         reason = [*doubts, "there is one cluster"][0]

@@ -20,7 +20,8 @@ def read_known_rows(
     Parameters
     ----------
     partial_labels : array-like of shape (n_samples,) or mapping
-        Labels from 0, and -1 where a row has none; or the labels of some rows by their numbers.
+        Labels from 0, and -1 where a row has none; or the labels of some rows by their
+        numbers.
     n_samples, n_clusters : int
         Rows, and the most clusters there may be.
 
@@ -32,7 +33,8 @@ def read_known_rows(
     Raises
     ------
     InputError
-        If a row or a label is no whole number or out of range, or rows and labels differ in number.
+        If a row or a label is no whole number or out of range, or rows and labels
+        differ in number.
 
     Examples
     --------

@@ -18,8 +18,9 @@ def small_clusters(
 ) -> np.ndarray:
     """Small clusters in a sample that was drawn twice: groups of 8 nodes or more, half of them far rows.
 
-    A group is what remains of the merge tree without its real merges. Rows of noise, whose seventh neighbour
-    is much farther than usual, would tie groups together; so they are left out.
+    A group is what remains of the merge tree without its real merges. Rows of noise,
+    whose seventh neighbour is much farther than usual, would tie groups together; so
+    they are left out.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ def set_apart(graph: NodeGraph, one: Candidate, small: np.ndarray) -> Candidate:
     graph : NodeGraph
         The nodes.
     one : Candidate
-        Its other nodes keep their clusters, but those of a cluster that was mostly a small one join that.
+        Its other nodes keep their clusters, but those of a cluster that was mostly a
+        small one join that.
     small : ndarray of shape (p,), int64
         Small cluster of each node, from 1 on; 0 for nodes of none.
 

@@ -1,7 +1,8 @@
 """The command line.
 
-One file a verb, each with `add_arguments`, `run`, which returns a report, and `lines`, which words it.
-Nothing heavy is imported before a verb runs, so that ``mmcnb --help`` is quick.
+One file a verb, each with `add_arguments`, `run`, which returns a report, and `lines`,
+which words it. Nothing heavy is imported before a verb runs, so that ``mmcnb --help``
+is quick.
 """
 
 import argparse
@@ -76,7 +77,8 @@ def build_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
-        Its namespace has ``verb``, one of `VERBS`, its ``parser`` and the verb's own arguments.
+        Its namespace has ``verb``, one of `VERBS`, its ``parser`` and the verb's own
+        arguments.
     """
     parser = _Parser(
         prog="mmcnb",
@@ -144,7 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
         code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
-            # As the process ends, Zarr's event loop would complain of its unfinished work.
+            # As the process ends, Zarr's event loop would complain of its unfinished
+            # work.
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
             sys.unraisablehook = lambda unraisable: (

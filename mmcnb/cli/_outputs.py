@@ -39,8 +39,8 @@ def whole_outputs(
     Raises
     ------
     InputError
-        If a path exists, overlaps another one, or lies in a folder that cannot be written, or the ending of
-        the labels is unknown.
+        If a path exists, overlaps another one, or lies in a folder that cannot be
+        written, or the ending of the labels is unknown.
     """
     from mmcnb.stores.atomic import AtomicOutput, together
 

@@ -15,14 +15,16 @@ AT_ONCE = b"mmcnb: stopped at once; the next command that writes here removes wh
 class StopSignals:
     """SIGTERM interrupts the work as Ctrl-C does, in the ``with`` block.
 
-    Signals that follow the first within half a second are not heard: a key bounces, and a supervisor sends
-    both. A later one means that it takes too long to clear away what was half-written.
+    Signals that follow the first within half a second are not heard: a key bounces, and
+    a supervisor sends both. A later one means that it takes too long to clear away what
+    was half-written.
 
     Parameters
     ----------
     for_good : bool
-        Whether the process has nothing left to do after the block but to end. Then it hears neither signal
-        there, and a later signal in the block ends it, with exit code 130. Otherwise that one interrupts too.
+        Whether the process has nothing left to do after the block but to end. Then it
+        hears neither signal there, and a later signal in the block ends it, with exit
+        code 130. Otherwise that one interrupts too.
     """
 
     def __init__(self, for_good: bool) -> None:
@@ -31,7 +33,8 @@ class StopSignals:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        # Only the main thread hears signals; those that a shell ignores in the background stay ignored.
+        # Only the main thread hears signals; those that a shell ignores in the
+        # background stay ignored.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:

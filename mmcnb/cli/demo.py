@@ -7,7 +7,8 @@ from mmcnb._machine import peak_memory
 from mmcnb.cli._options import Arguments, Lines, Parser, Report
 from mmcnb.cli._words import table
 
-LIMIT = "750MiB"  # below the size of the store of rings, and with room to compile the first fit
+# below the size of the store of rings, and with room to compile the first fit
+LIMIT = "750MiB"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -40,7 +41,8 @@ def run(arguments: Arguments) -> Report:
         write_synthetic("rings", rings, arguments.rows, n_features=90, random_state=0)
         with create_dense_store(digits, 64, dtype="float32") as writer:
             writer.append(*load_digits(return_X_y=True))
-        # The Gaussian kernel finds the rings too, and labels rows in less time and memory than the graph.
+        # The Gaussian kernel finds the rings too, and labels rows in less time and
+        # memory than the graph.
         return {
             "rings": _compare(
                 rings, folder, n_clusters=2, kernel="rbf", memory_limit=LIMIT

@@ -1,6 +1,7 @@
 """Columns of raw tables: how they are made comparable, and whether one or two of them make the clusters.
 
-The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables has it in ten lines.
+The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables has it
+in ten lines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +18,14 @@ from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.encoding import Encoding
 
-STEP = 0.35  # of a column of few values, when numbers have deviation 1: `python -m benchmarks columns`
+# of a column of few values, when numbers have deviation 1: `python -m benchmarks
+# columns`
+STEP = 0.35
 FEW = 5  # values of a column that is no number but has steps
 MOST_MIXED = 100  # columns; of more, few-valued ones are no other kind but small counts
 COUNTED = 10  # more values of a column are not counted: it has many
-# Shares of the entropy of the labels: such columns tell more than the first, others less than the second.
+# Shares of the entropy of the labels: such columns tell more than the first, others
+# less than the second.
 ALONE, OTHERS = 0.6, 0.2
 
 
@@ -36,7 +40,8 @@ class Columns:
     weights : ndarray of shape (m,)
         Weights of its rows.
     sources : sequence of d str or None
-        Name of the table's column behind each column. A text has one column of 0 and 1 for each category.
+        Name of the table's column behind each column. A text has one column of 0 and 1
+        for each category.
     """
 
     rows: np.ndarray
@@ -120,7 +125,7 @@ def shown(name: Any) -> str:
     return repr(name) if isinstance(name, str) else f"column {name}"
 
 
-# -- treatment ------------------------------------------------------------------------------------
+# -- treatment -------------------------------------------------------------------------
 
 
 class Treatment(NamedTuple):
@@ -135,7 +140,8 @@ class Treatment(NamedTuple):
     sentence : str
         The treatment and its reason; empty if a parameter says it.
     listing : list of dict
-        For each column of the table "name", "kind", "treatment", "center", "divisor" and "why".
+        For each column of the table "name", "kind", "treatment", "center", "divisor"
+        and "why".
     only_units : bool
         Whether nothing but their units spoke for scaling.
     """
@@ -191,8 +197,9 @@ def treat(
     Parameters
     ----------
     scale : {None, "standard", "auto"} or dict
-        A dict has "log", "standard", None (as it is) or a step for some columns, by name or number; the
-        others are treated as by "auto", and scaled. A number may be text, as it is in a model file.
+        A dict has "log", "standard", None (as it is) or a step for some columns, by
+        name or number; the others are treated as by "auto", and scaled. A number may be
+        text, as it is in a model file.
     sample : ndarray or csr_array of shape (m, d)
         The sample, not scaled.
     moments : Scaling or None
@@ -510,7 +517,7 @@ def sentinels(columns: Columns) -> list[str]:
     return said
 
 
-# -- columns that make the clusters ----------------------------------------------------------------
+# -- columns that make the clusters ----------------------------------------------------
 
 
 class SingleColumns(NamedTuple):

@@ -1,9 +1,9 @@
 """Checkpoints: a journal of the totals of the passes of a fit.
 
-All that a fit learns from the rows are the totals of its passes, and what it makes of them is
-deterministic. So a fit resumes by running again over the recorded totals: it ends with the same bits, and
-reads no row for any of them. An entry is an archive of the arrays of a total; its header has the fingerprint
-of the pass and the form of the total.
+All that a fit learns from the rows are the totals of its passes, and what it makes of
+them is deterministic. So a fit resumes by running again over the recorded totals: it
+ends with the same bits, and reads no row for any of them. An entry is an archive of the
+arrays of a total; its header has the fingerprint of the pass and the form of the total.
 """
 
 import hashlib
@@ -34,7 +34,9 @@ from mmcnb.stores.atomic import atomic_write
 logger = logging.getLogger("mmcnb")
 FORMAT = 3
 RUN, LOCK, PASSES = "run.json", "lock", "passes"
-PART = ".part"  # of files being written: one writer at a time, so that one name serves and is written over
+# of files being written: one writer at a time, so that one name serves and is written
+# over
+PART = ".part"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 REMEDY = "give checkpoint another folder, or delete this one"
@@ -48,8 +50,8 @@ class Checkpoint:
     folder : path
         Made where it does not exist; its parent must.
     identity : mapping of str to str, float, int, bool, None or dict
-        What the answer depends on, by the names used in messages. A value ``{"digest": ...}`` is only
-        said to differ.
+        What the answer depends on, by the names used in messages. A value ``{"digest":
+        ...}`` is only said to differ.
 
     Attributes
     ----------
@@ -59,7 +61,8 @@ class Checkpoint:
     Raises
     ------
     InputError
-        On entering: the folder holds another fit or other things, is in use, or cannot be written.
+        On entering: the folder holds another fit or other things, is in use, or cannot
+        be written.
     """
 
     def __init__(
@@ -191,8 +194,9 @@ class CheckpointEngine(Engine):
     checkpoint : Checkpoint
         An entered one.
     least_bytes : int, default=32 MiB
-        Bytes of rows in memory from which a pass is recorded: over fewer it is run again in less time. It
-        decides how passes are numbered, so it may depend on nothing but the fit.
+        Bytes of rows in memory from which a pass is recorded: over fewer it is run
+        again in less time. It decides how passes are numbered, so it may depend on
+        nothing but the fit.
     """
 
     def __init__(
@@ -385,7 +389,7 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
     return run
 
 
-# -- entries ---------------------------------------------------------------------------------------
+# -- entries ---------------------------------------------------------------------------
 
 
 def fingerprint(*values: Any) -> str:

@@ -1,8 +1,8 @@
 """Passes on a Dask cluster: one task a group of rows, with the blocks and their order as in threads.
 
-Rows are not sent. A task gets where they are, its pass and its first row. What tasks share is sent once
-and stays with the workers, the samples for a fit and the pass for a sweep. Dask makes it again if a worker
-is lost.
+Rows are not sent. A task gets where they are, its pass and its first row. What tasks
+share is sent once and stays with the workers, the samples for a fit and the pass for a
+sweep. Dask makes it again if a worker is lost.
 """
 
 import asyncio
@@ -72,7 +72,8 @@ class DaskEngine(Engine):
         self.engine = engine
         self._threads = ThreadEngine(n_jobs)
         self.assigned: dict[int, str] = {}  # the worker of each group, by its first row
-        # By the id of an object, which stays here too so that the id remains its own; with its future.
+        # By the id of an object, which stays here too so that the id remains its own;
+        # with its future.
         self._sent: dict[tuple[str, int, Any], tuple[Any, Any]] = {}
 
     def __enter__(self) -> Self:
@@ -112,7 +113,7 @@ class DaskEngine(Engine):
         if isinstance(samples, CachedSamples):
             samples.cached_elsewhere = all_cached
 
-    # -- what the workers have ---------------------------------------------------------------
+    # -- what the workers have ---------------------------------------------------------
 
     def send(self, data: bytes, name: str) -> Any:
         """A future of some bytes: those of a task that Dask can run again, unless they are many."""
@@ -154,7 +155,8 @@ class DaskEngine(Engine):
     def _scatter(self, data: Any, workers: list[str] | None = None) -> Any:
         """A future of data that a worker has at once; raises `LostError` if that worker leaves meanwhile.
 
-        Not broadcast, which may never return if a worker leaves: the others fetch what their tasks need.
+        Not broadcast, which may never return if a worker leaves: the others fetch what
+        their tasks need.
         """
         try:
             return self.client.scatter(data, workers=workers, hash=False)
@@ -183,7 +185,7 @@ class DaskEngine(Engine):
             if not is_there(future) or (kind == "opened" and place not in workers):
                 del self._sent[kind, number, place]
 
-    # -- the workers -------------------------------------------------------------------------
+    # -- the workers -------------------------------------------------------------------
 
     @property
     def address(self) -> str:
@@ -218,7 +220,8 @@ class DaskEngine(Engine):
         """The results of tasks; raises what they raised, or `LostError` where some have to be sent again."""
         from distributed import CancelledError, KilledWorker
 
-        # Asynchronously: a gather does not return where a worker is lost with results while it runs.
+        # Asynchronously: a gather does not return where a worker is lost with results
+        # while it runs.
         gather = self.client.gather(
             [future for _, future in tasks.values()], asynchronous=True
         )
@@ -229,14 +232,17 @@ class DaskEngine(Engine):
             while not gathered.done():
                 with suppress(TimeoutError):
                     return gathered.result(POLL_SECONDS)
-                # A result that was ready when its worker left is "lost", and may not be "pending" again.
+                # A result that was ready when its worker left is "lost", and may not be
+                # "pending" again.
                 late = {
                     worker
                     for worker, future in tasks.values()
                     if future.status in ("pending", "lost")
                 }
                 if late - set(self._workers()):
-                    raise LostError  # Dask may wait for ever for a worker that left, whatever others it has
+                    # Dask may wait for ever for a worker that left, whatever others it
+                    # has
+                    raise LostError
             return gathered.result()  # a task may raise TimeoutError too
         except (CancelledError, KilledWorker) as error:
             raise LostError from error
@@ -360,7 +366,7 @@ def is_there(future: Any) -> bool:
     return future.status in ("pending", "finished")
 
 
-# -- the client ----------------------------------------------------------------------------------
+# -- the client ------------------------------------------------------------------------
 
 
 _clients: dict[str, Any] = {}  # our own, by address
@@ -372,8 +378,8 @@ _sharing = RLock()
 def connection(engine: Any) -> Iterator[Any]:
     """The client of a cluster: ``engine`` itself, or one for its address.
 
-    The ``with`` blocks that are open for one address in this process share a client; the last to end closes
-    it, and the cluster where it was started here.
+    The ``with`` blocks that are open for one address in this process share a client;
+    the last to end closes it, and the cluster where it was started here.
     """
     check_engine(engine)
     if not isinstance(engine, str):
@@ -424,7 +430,7 @@ def _connect(address: str) -> Any:
         ) from error
 
 
-# -- on a worker ---------------------------------------------------------------------------------
+# -- on a worker -----------------------------------------------------------------------
 
 
 class _PassPickler(pickle.Pickler):
@@ -512,7 +518,8 @@ def _unpickle_samples(data: bytes) -> Samples:
 class Opened:
     """Samples as one worker process has opened them, with the features that it caches.
 
-    The worker keeps it as the result of a task, so that all is freed when the fit or its client is gone.
+    The worker keeps it as the result of a task, so that all is freed when the fit or
+    its client is gone.
     """
 
     _lock = Lock()

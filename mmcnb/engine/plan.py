@@ -16,13 +16,15 @@ from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, Samples
 
-# Kernel columns up to this size are cached, and swept as often as the fit needs. A further thread has a heap
-# of its own, which keeps so much between blocks: 2 to 14 MiB, measured with 2 to 8 threads.
+# Kernel columns up to this size are cached, and swept as often as the fit needs. A
+# further thread has a heap of its own, which keeps so much between blocks: 2 to 14 MiB,
+# measured with 2 to 8 threads.
 CACHED_BYTES, HEAP_BYTES = 2**30, 14 * 2**20
-# Rough rates of one core, in bytes a second: they rank plans, no more. `python -m benchmarks engine` measures
-# reads (435 MB a second of Zstandard chunks).
+# Rough rates of one core, in bytes a second: they rank plans, no more. `python -m
+# benchmarks engine` measures reads (435 MB a second of Zstandard chunks).
 READ_RATE, SWEEP_RATE, SCRATCH_RATE = 400e6, 8e9, 0.9e9
-# Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB, measured.
+# Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB,
+# measured.
 COMPILER_BYTES, COMPILED_BYTES_A_SECOND = 104 * 2**20, 1.5 * 2**20
 
 
@@ -39,9 +41,11 @@ class RowShape:
     row_bytes : float, default=0.0
         Decoded bytes of a row; 0 means dense rows of ``dtype``.
     is_reopenable, is_sparse : bool
-        Whether rows come from storage (rows in the caller's memory are not counted), and are in CSR form.
+        Whether rows come from storage (rows in the caller's memory are not counted),
+        and are in CSR form.
     chunk_bytes, edge_bytes : float, default=0.0
-        Decoded bytes of one storage chunk, and of chunks that stay in memory as a task needs parts of them.
+        Decoded bytes of one storage chunk, and of chunks that stay in memory as a task
+        needs parts of them.
     """
 
     n_samples: int
@@ -97,28 +101,35 @@ class FitNeeds:
     Parameters
     ----------
     n_landmarks : int, default=0
-        Columns of the features of a row; 0 for a linear kernel, which sweeps the rows themselves.
+        Columns of the features of a row; 0 for a linear kernel, which sweeps the rows
+        themselves.
     sample_size : int, default=2000
         Rows that the first pass draws.
     sample_bytes : float, default=0.0
-        Bytes of the sample and of what is computed from it, which stay until the end of the fit.
+        Bytes of the sample and of what is computed from it, which stay until the end of
+        the fit.
     work_bytes : float, default=0.0
-        Further bytes that the search on the sample takes and gives back before any sweep over all rows.
+        Further bytes that the search on the sample takes and gives back before any
+        sweep over all rows.
     larger_bytes : float, default=0.0
-        Bytes of a second, larger sample during these sweeps; 0 for a fit that draws none.
+        Bytes of a second, larger sample during these sweeps; 0 for a fit that draws
+        none.
     block_bytes : float, default=0.0
-        Bytes of the total of a block of rows, as far as they count while it waits to be added.
+        Bytes of the total of a block of rows, as far as they count while it waits to be
+        added.
     sweeps, likely_sweeps : int, default=1
-        Sweeps over the features after the first: at most, and those by which the stores are compared.
+        Sweeps over the features after the first: at most, and those by which the stores
+        are compared.
     reads : int, default=2
-        Reads of all rows beside those of sweeps: of the sample, of the features, and perhaps more.
+        Reads of all rows beside those of sweeps: of the sample, of the features, and
+        perhaps more.
     row_seconds : float, default=0.0
         Seconds of one core for the features of a row.
     search_seconds : float, default=0.0
         Seconds of one core for all work on the sample.
     routines : dict of str to float, default={}
-        Compiled routines that the fit calls, by their names in `mmcnb.kernels`, with the seconds of CPU to
-        compile each and those that are used with it.
+        Compiled routines that the fit calls, by their names in `mmcnb.kernels`, with
+        the seconds of CPU to compile each and those that are used with it.
     remedy : str, default=""
         What needs less memory, for the message that refuses a limit.
     """
@@ -157,7 +168,8 @@ class FitPlan:
     store : {"memory", "scratch", "recompute"}, default="recompute"
         Where kernel columns are cached.
     costs : dict of str to float, default={}
-        Estimated seconds of all passes for each store that is possible within the limit.
+        Estimated seconds of all passes for each store that is possible within the
+        limit.
     """
 
     rows: RowShape
@@ -168,7 +180,7 @@ class FitPlan:
     store: str = "recompute"
     costs: dict[str, float] = field(default_factory=dict)
 
-    # -- bytes -----------------------------------------------------------------------------------
+    # -- bytes -------------------------------------------------------------------------
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -218,7 +230,8 @@ class FitPlan:
         rows, tasks = self.rows, self.threads + READ_AHEAD
         read = min(TASK_BYTES, rows.n_samples * rows.row_bytes)
         read = max(read, BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes)
-        # A thread has decoded rows, a second copy inside the decoder, and the features of one block.
+        # A thread has decoded rows, a second copy inside the decoder, and the features
+        # of one block.
         task = (
             2 * read * rows.is_reopenable
             + 4 * min(BLOCK_ROWS, rows.n_samples) * self.needs.n_landmarks
@@ -230,7 +243,7 @@ class FitPlan:
         )
         return tasks * task + totals + rows.edge_bytes + (self.threads - 1) * HEAP_BYTES
 
-    # -- reads and seconds -----------------------------------------------------------------------
+    # -- reads and seconds -------------------------------------------------------------
 
     @property
     def reads(self) -> int:
@@ -272,7 +285,7 @@ class FitPlan:
             1 + sweeps
         ) * scratch
 
-    # -- the plan in words -----------------------------------------------------------------------
+    # -- the plan in words -------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain numbers and strings."""
@@ -354,9 +367,9 @@ def plan_fit(
 ) -> FitPlan:
     """Plan a fit before any work.
 
-    Kernel columns of up to 1 GiB are cached, in memory or in a scratch file, and swept until the fit
-    converges. Larger ones go where a few sweeps cost least: into memory if they fit, into a scratch file, or
-    nowhere, so that each sweep computes them anew.
+    Kernel columns of up to 1 GiB are cached, in memory or in a scratch file, and swept
+    until the fit converges. Larger ones go where a few sweeps cost least: into memory
+    if they fit, into a scratch file, or nowhere, so that each sweep computes them anew.
 
     Parameters
     ----------
@@ -365,7 +378,8 @@ def plan_fit(
     needs : FitNeeds
         Bytes and work of the method.
     memory_limit : str, int or None, default=None
-        Resident memory allowed; None is the setting of `mmcnb.config`, or else half of the free memory.
+        Resident memory allowed; None is the setting of `mmcnb.config`, or else half of
+        the free memory.
     n_jobs : int or None, default=None
         Threads; None is the setting of `mmcnb.config`, or else all cores.
 
@@ -423,7 +437,8 @@ def threads_of_pass(
     Raises
     ------
     MemoryLimitError
-        If the limit is too small for one thread; the message names the least that works.
+        If the limit is too small for one thread; the message names the least that
+        works.
 
     Examples
     --------

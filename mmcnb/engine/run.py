@@ -266,7 +266,8 @@ def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
 def single_threaded(user_api: str | None = None) -> Any:
     """The thread pools of BLAS and OpenMP, or of one of them, at one thread: for a ``with`` block.
 
-    To find the pools takes milliseconds. They are sought again only if modules were imported since.
+    To find the pools takes milliseconds. They are sought again only if modules were
+    imported since.
     """
     return _pools(len(sys.modules)).limit(limits=1, user_api=user_api)
 
@@ -281,8 +282,9 @@ def _pools(n_modules: int) -> Any:
 class SingleThreadedBLAS:
     """BLAS at one thread while any engine of this process runs.
 
-    Blocks run in parallel, so BLAS must not: its result would depend on the number of threads. The limit is
-    global to the process, so engines that overlap in time share it, and the last to leave lifts it.
+    Blocks run in parallel, so BLAS must not: its result would depend on the number of
+    threads. The limit is global to the process, so engines that overlap in time share
+    it, and the last to leave lifts it.
     """
 
     def __init__(self) -> None:
@@ -294,7 +296,8 @@ class SingleThreadedBLAS:
         self.lock, self.users = threading.Lock(), 0
 
     def __enter__(self) -> None:
-        # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the limit.
+        # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the
+        # limit.
         import scipy.linalg  # noqa: F401
 
         with self.lock:

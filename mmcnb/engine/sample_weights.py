@@ -37,8 +37,8 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     Raises
     ------
     InputError
-        If they are no finite numbers of at least 0, one a row, two of them positive; or where their sum is
-        beyond the range of floats.
+        If they are no finite numbers of at least 0, one a row, two of them positive; or
+        where their sum is beyond the range of floats.
     """
     if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
@@ -76,8 +76,9 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
 def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     """Weights w on a scale that w and c w share, and its unit.
 
-    Where all are whole multiples of the least above zero, to rounding, they are these whole numbers: the same
-    bits for any c > 0. Others are divided by a power of two, which loses nothing.
+    Where all are whole multiples of the least above zero, to rounding, they are these
+    whole numbers: the same bits for any c > 0. Others are divided by a power of two,
+    which loses nothing.
 
     Examples
     --------
@@ -97,7 +98,8 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     whole = _whole_multiples(weights, least) if largest / least <= EXACT else None
     if whole is not None:
         return whole, least
-    # The least becomes a number from 1 to 2, unless the sum of all would be too large to be exact.
+    # The least becomes a number from 1 to 2, unless the sum of all would be too large
+    # to be exact.
     highest = math.frexp(largest)[1]
     values = np.ldexp(weights, -highest)
     lift = min(

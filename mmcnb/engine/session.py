@@ -38,9 +38,9 @@ def open_engine(
     Parameters
     ----------
     engine : None, str or dask.distributed.Client, default=None
-        None is the setting of `mmcnb.config`, or threads of this process. A client, or the address
-        of its scheduler, is a Dask cluster. ``"local:4"`` is a cluster of four worker processes on
-        this computer, which ends with the block.
+        None is the setting of `mmcnb.config`, or threads of this process. A client, or
+        the address of its scheduler, is a Dask cluster. ``"local:4"`` is a cluster of
+        four worker processes on this computer, which ends with the block.
     n_jobs : int or None, default=None
         Number of threads of this process.
     show_progress : bool or None, default=False
@@ -119,7 +119,8 @@ def callbacks_told(estimator: Any, samples: Samples) -> Iterator[Record]:
     Yields
     ------
     callable
-        Takes each row of the history: a task of the fit, named by its stage, with the row as its metadata.
+        Takes each row of the history: a task of the fit, named by its stage, with the
+        row as its metadata.
     """
     if not any(
         hasattr(estimator, name) for name in ("_skl_callbacks", "_parent_callback_ctx")
@@ -151,7 +152,8 @@ def picklable(engine: Any) -> Any:
 class History:
     """The history of a fit: a row for each sweep, with the reads and the seconds so far.
 
-    ``seconds`` are those without compilation, and ``compile_seconds`` those of compilation in this process.
+    ``seconds`` are those without compilation, and ``compile_seconds`` those of
+    compilation in this process.
 
     Parameters
     ----------
@@ -215,7 +217,8 @@ class FitSession:
     kept_labels : KeptLabels or None, default=None
         Where a pass may keep the labels of all rows that it finds.
     sample : ndarray or csr_array of shape (m, d)
-        Rows drawn at random, with their columns scaled; None until they are drawn, as are all that follow.
+        Rows drawn at random, with their columns scaled; None until they are drawn, as
+        are all that follow.
     sample_weights : ndarray of shape (m,) or None
         Weights of the sample.
     scaling : Scaling or None
@@ -284,9 +287,11 @@ class FitResult:
     report : dict
         Entries of ``report_``.
     per_cluster : dict of str to sequence, default={}
-        Figures with one entry per cluster, in the order of the rule; they come first in ``report_``.
+        Figures with one entry per cluster, in the order of the rule; they come first in
+        ``report_``.
     first_rows : ndarray of shape (k,) or None, default=None
-        First row of each cluster, by which they are numbered; None where the rule has that order.
+        First row of each cluster, by which they are numbered; None where the rule has
+        that order.
     warnings : sequence of str, default=()
         Warnings of one sentence each, for ``report_["warnings"]``.
     quiet : sequence of str, default=()

@@ -1,8 +1,9 @@
 """Warnings of a fit: columns, counts, gamma and chunks that spoil it or slow it down.
 
-Each check looks at the sample or at the store, and gives one sentence with a remedy or nothing. Thresholds
-were chosen on the sets of the tuning half: none of them is warned of. There the widest column has 74 % of the
-variance (heart, german, moons among columns of noise), and in scikit-learn's wine more than 99 %.
+Each check looks at the sample or at the store, and gives one sentence with a remedy or
+nothing. Thresholds were chosen on the sets of the tuning half: none of them is warned
+of. There the widest column has 74 % of the variance (heart, german, moons among columns
+of noise), and in scikit-learn's wine more than 99 %.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     Returns
     -------
     dict of str to type
-        ``ClusterWarning`` if clusters may be wrong, scikit-learn's ``EfficiencyWarning`` if the fit is slow.
+        ``ClusterWarning`` if clusters may be wrong, scikit-learn's
+        ``EfficiencyWarning`` if the fit is slow.
     """
     from sklearn.exceptions import EfficiencyWarning
 

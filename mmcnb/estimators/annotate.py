@@ -28,13 +28,16 @@ def annotate(
     Parameters
     ----------
     adata : AnnData
-        The object, in memory or backed. Its rows are clustered as they are, so normalise counts first.
+        The object, in memory or backed. Its rows are clustered as they are, so
+        normalise counts first.
     n_clusters : int, "auto" or None, default=None
-        Number of clusters; None and "auto" choose it. With an estimator, None is the estimator's own.
+        Number of clusters; None and "auto" choose it. With an estimator, None is the
+        estimator's own.
     element : str, default="X"
-        Element with the rows: "X", or for instance "layers/counts", "obsm/X_pca" or "raw/X".
-        "obsp/distances" has distances to the nearest rows, for ``metric="precomputed"``. Of
-        "obsp/connectivities" alone, the closest rows are known, but not the number of clusters: give it.
+        Element with the rows: "X", or for instance "layers/counts", "obsm/X_pca" or
+        "raw/X". "obsp/distances" has distances to the nearest rows, for
+        ``metric="precomputed"``. Of "obsp/connectivities" alone, the closest rows are
+        known, but not the number of clusters: give it.
     key_added : str, default="mmcnb"
         Name under which the results are written.
     estimator : estimator or None, default=None
@@ -56,17 +59,20 @@ def annotate(
         ``obs[f"{key_added}_margin"]``
             Margin (float64); see ``to_frame`` of the estimator.
         ``obs[f"{key_added}_layer_12"]``
-            Of `MaximumMarginClustering`, clusters of another layer, by their number: a categorical.
+            Of `MaximumMarginClustering`, clusters of another layer, by their number: a
+            categorical.
         ``obsm[f"{key_added}_probabilities"]``
             Probability of each cluster (float64), if asked for.
         ``uns[key_added]``
-            "params", "objective", "n_clusters" and, of `MaximumMarginClustering`, "trust".
+            "params", "objective", "n_clusters" and, of `MaximumMarginClustering`,
+            "trust".
 
     Raises
     ------
     InputError
-        If ``adata`` is no AnnData object, has no such element, or its rows or a parameter cannot be used; or
-        the number of clusters is sought in connectivities, or the probabilities of a method without any.
+        If ``adata`` is no AnnData object, has no such element, or its rows or a
+        parameter cannot be used; or the number of clusters is sought in connectivities,
+        or the probabilities of a method without any.
 
     Examples
     --------

@@ -68,25 +68,27 @@ class FittedAttributes:
 class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
 
-    ``constraints`` has the values of parameters beside those of `SHARED`, ``fitted_names`` the attributes in
-    its model file. See `estimator`.
+    ``constraints`` has the values of parameters beside those of `SHARED`,
+    ``fitted_names`` the attributes in its model file. See `estimator`.
 
     Parameters
     ----------
     memory_limit : str, int or None, default=None
-        Resident memory of the process, such as "512MiB"; None is the setting of `mmcnb.config`, or half of
-        the free memory.
+        Resident memory of the process, such as "512MiB"; None is the setting of
+        `mmcnb.config`, or half of the free memory.
     n_jobs : int or None, default=None
-        Number of threads; None is the setting of `mmcnb.config`, or all cores, and -1 is all cores. The
-        result does not depend on it.
+        Number of threads; None is the setting of `mmcnb.config`, or all cores, and -1
+        is all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of all random choices of the fit.
     verbose : int, default=0
-        1 shows one progress bar for the whole fit, on a terminal or in a notebook, and a line every 30 s
-        elsewhere. At level INFO the logger "mmcnb" tells rows, bytes and seconds of each pass.
+        1 shows one progress bar for the whole fit, on a terminal or in a notebook, and
+        a line every 30 s elsewhere. At level INFO the logger "mmcnb" tells rows, bytes
+        and seconds of each pass.
     engine : None, str or dask.distributed.Client, default=None
-        Engine of the passes over the rows: None is the setting of `mmcnb.config`, or threads of this
-        process. A client, or the address of its scheduler, is a Dask cluster.
+        Engine of the passes over the rows: None is the setting of `mmcnb.config`, or
+        threads of this process. A client, or the address of its scheduler, is a Dask
+        cluster.
     """
 
     memory_limit: str | int | None = None
@@ -180,11 +182,12 @@ class Estimator(FittedAttributes, BaseEstimator):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
-            table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
-            array.
+            Path of a new file, written block by block. A path that ends with ``.csv``
+            or ``.parquet`` is a table with the columns of `to_frame`, each row under
+            its number or its name. Others are a Zarr array.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -215,12 +218,14 @@ class Estimator(FittedAttributes, BaseEstimator):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_clusters), float64
-            f(x) = w·φ(x) + b, whose sign gives the cluster; or one score for each, whose largest gives it.
+            f(x) = w·φ(x) + b, whose sign gives the cluster; or one score for each,
+            whose largest gives it.
         """
         features, rule = self._features(X, element)
         return self._run(DecisionPass(rule), features, "labels")
@@ -228,28 +233,32 @@ class Estimator(FittedAttributes, BaseEstimator):
     def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
         """Cluster and margin of rows, as a frame.
 
-        The margin of a row is the score of its cluster minus the best other score; with one decision function
-        f for two clusters it is abs(f). It is 0 on a boundary.
+        The margin of a row is the score of its cluster minus the best other score; with
+        one decision function f for two clusters it is abs(f). It is 0 on a boundary.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path, Zarr node or None, of shape (n_samples, n_features)
-            Rows with the columns of the fit; they are streamed. None is the rows of the fit: as nothing but
-            their labels is kept, the frame has the column ``cluster`` alone.
+            Rows with the columns of the fit; they are streamed. None is the rows of the
+            fit: as nothing but their labels is kept, the frame has the column
+            ``cluster`` alone.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
         DataFrame of shape (n_samples, 1 or 2)
-            ``cluster`` (int32) and ``margin`` (float64): a frame of polars of one, and otherwise of pandas.
-            The index is that of a pandas frame, the ``obs_names`` of an AnnData object, the index that a
-            store keeps beside its rows, or the row numbers.
+            ``cluster`` (int32) and ``margin`` (float64): a frame of polars of one, and
+            otherwise of pandas. The index is that of a pandas frame, the ``obs_names``
+            of an AnnData object, the index that a store keeps beside its rows, or the
+            row numbers.
 
         Raises
         ------
         InputError
-            If the rows cannot be read, or there is no X and the rows of the fit were not labelled.
+            If the rows cannot be read, or there is no X and the rows of the fit were
+            not labelled.
 
         Examples
         --------
@@ -297,12 +306,13 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     Parameters
     ----------
     checkpoint : path or None, default=None
-        Folder of checkpoints; an interrupted fit resumes there, given the same rows, parameters and seed.
+        Folder of checkpoints; an interrupted fit resumes there, given the same rows,
+        parameters and seed.
     """
 
     checkpoint: str | os.PathLike[str] | None = None
 
-    # -- methods of each class -----------------------------------------------------------------
+    # -- methods of each class ---------------------------------------------------------
 
     @abstractmethod
     def _needs(self, rows: RowShape) -> FitNeeds:
@@ -312,7 +322,7 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     def _fit(self, session: fits.FitSession) -> fits.FitResult:
         """Fit to the sample, then to all rows."""
 
-    # -- the estimator -------------------------------------------------------------------------
+    # -- the estimator -----------------------------------------------------------------
 
     def fit(
         self,
@@ -332,13 +342,15 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         y : None
             Ignored; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
-            Weight of each row: 2 has the effect of a duplicate row, and 0 that of none. Only proportions
-            count.
+            Weight of each row: 2 has the effect of a duplicate row, and 0 that of none.
+            Only proportions count.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
         columns : {None, "auto", "all"} or list of str or int, default=None
-            Columns of a frame or a table to take, by name or number. None and "auto" leave out texts of many
-            values, numbers of rows and empty columns; "all" takes these too.
+            Columns of a frame or a table to take, by name or number. None and "auto"
+            leave out texts of many values, numbers of rows and empty columns; "all"
+            takes these too.
 
         Returns
         -------
@@ -348,7 +360,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         Raises
         ------
         InputError
-            If the rows or a parameter are invalid; the message says which, and what to do.
+            If the rows or a parameter are invalid; the message says which, and what to
+            do.
         """
         samples = read_input(
             self, X, reset=True, least_rows=2, element=element, columns=columns
@@ -374,10 +387,11 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
             Weight of each row.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
         out : path or None, default=None
-            Path of a new file for the labels, written as `predict` does. Features that the fit has cached
-            are not computed again for it.
+            Path of a new file for the labels, written as `predict` does. Features that
+            the fit has cached are not computed again for it.
 
         Returns
         -------
@@ -403,31 +417,35 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     def explain(self, X: Any, labels: Any = None, *, element: str | None = None) -> Any:
         """Tell what sets the clusters of some rows apart: columns, typical rows, and a sentence each.
 
-        The rows are read once, in the units in which they were given. Means are of all rows, medians and
-        ranks of at most 20,000, drawn from each cluster with a fixed seed.
+        The rows are read once, in the units in which they were given. Means are of all
+        rows, medians and ranks of at most 20,000, drawn from each cluster with a fixed
+        seed.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
-            Cluster of each row, as numbers or names, with -1 for noise; a path is of labels that `predict`
-            wrote. None is ``labels_`` if it has as many rows and the model labels the first 4,096 and the
-            last ones likewise; otherwise it is what `predict` gives, which takes one more read.
+            Cluster of each row, as numbers or names, with -1 for noise; a path is of
+            labels that `predict` wrote. None is ``labels_`` if it has as many rows and
+            the model labels the first 4,096 and the last ones likewise; otherwise it is
+            what `predict` gives, which takes one more read.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
         Explanation
-            It prints as one sentence a cluster. It has the frames ``clusters``, ``columns``, ``rows`` and,
-            of sparse counts with names, ``words``, and methods ``to_frame()`` and ``to_dict()``.
+            It prints as one sentence a cluster. It has the frames ``clusters``,
+            ``columns``, ``rows`` and, of sparse counts with names, ``words``, and
+            methods ``to_frame()`` and ``to_dict()``.
 
         Raises
         ------
         InputError
-            If the rows or the labels cannot be used, or the memory limit is too small; the message says why,
-            and what to do.
+            If the rows or the labels cannot be used, or the memory limit is too small;
+            the message says why, and what to do.
 
         Examples
         --------
@@ -477,7 +495,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     def score(self, X: Any, y: Any = None, *, element: str | None = None) -> float:
         """J of the clusters that `predict` gives some rows, as `partition_score` has it.
 
-        Compare fits with the same number of clusters, such as those of a grid search over other parameters.
+        Compare fits with the same number of clusters, such as those of a grid search
+        over other parameters.
 
         Parameters
         ----------
@@ -486,12 +505,14 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         y : None
             Ignored; for compatibility with scikit-learn.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
         float
-            The larger, the wider the gap between the clusters; 0 if all rows are in one.
+            The larger, the wider the gap between the clusters; 0 if all rows are in
+            one.
 
         Raises
         ------
@@ -526,9 +547,10 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     ) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.
 
-        It has the trust, a sentence for each cluster with columns and rows behind it, the effects of columns
-        as a heat map, a map of the rows (if matplotlib is installed), layers, candidates and settings. It is
-        one file without scripts, and asks for nothing from outside.
+        It has the trust, a sentence for each cluster with columns and rows behind it,
+        the effects of columns as a heat map, a map of the rows (if matplotlib is
+        installed), layers, candidates and settings. It is one file without scripts, and
+        asks for nothing from outside.
 
         Parameters
         ----------
@@ -539,7 +561,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
             Cluster of each row, as `explain` takes them.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Raises
         ------
@@ -572,7 +595,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The rows; or a `RowShape`, the shape of rows that do not exist yet.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -592,7 +616,7 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
             X = RowShape.of(samples, self.n_jobs)
         return self._plan(X)
 
-    # -- the fit -------------------------------------------------------------------------------
+    # -- the fit -----------------------------------------------------------------------
 
     def _plan(self, rows: RowShape) -> FitPlan:
         return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
@@ -766,8 +790,8 @@ def read_input(
     Raises
     ------
     InputError
-        If they cannot be read or are too few; or if names of columns are missing, new or in another order,
-        or their number differs. The message lists them.
+        If they cannot be read or are too few; or if names of columns are missing, new
+        or in another order, or their number differs. The message lists them.
     """
     encoding = None if reset else estimator.model_.encoding
     names = None if reset or encoding is not None else names_in_frame(X)

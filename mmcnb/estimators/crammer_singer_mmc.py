@@ -24,11 +24,12 @@ from mmcnb.least_squares.search import LANDMARKS, SearchSettings
 class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering into any number of clusters.
 
-    Each cluster has a score, and the margin of a row is its largest score minus the second (Crammer and
-    Singer). Least squares clusters the sample, as in `UnsupervisedRLS`. CCCP rounds at rising C refine the
-    best two partitions, and a refinement is accepted if it raises the objective of least squares. Three
-    passes of least squares then label all rows. The scores are those that separate these labels by the widest
-    margin. Sizes stay within their constraints throughout.
+    Each cluster has a score, and the margin of a row is its largest score minus the
+    second (Crammer and Singer). Least squares clusters the sample, as in
+    `UnsupervisedRLS`. CCCP rounds at rising C refine the best two partitions, and a
+    refinement is accepted if it raises the objective of least squares. Three passes of
+    least squares then label all rows. The scores are those that separate these labels
+    by the widest margin. Sizes stay within their constraints throughout.
 
     Parameters
     ----------
@@ -37,8 +38,9 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     C : float, default=10.0
         Final weight of the slack, above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
-        sigma = 0.55 times the root mean squared distance; the other names are those of `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
+        sigma. "auto" is sigma = 0.55 times the root mean squared distance; the other
+        names are those of `SparseKernelMMC`.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     n_landmarks : int or None, default=None
@@ -46,20 +48,23 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     continuation : bool, default=True
         Raise C from near 1; False takes the last C at once.
     n_init : int, default=6
-        Number of starts on the sample: n_init + 2 local searches, and four regularisation paths.
+        Number of starts on the sample: n_init + 2 local searches, and four
+        regularisation paths.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters).
     cluster_sizes : {"auto", "equal"}, None or array of shape (n_clusters,), default="auto"
-        Size constraints, as proportions of the rows. None is a minimum size only. "auto" is equal sizes.
+        Size constraints, as proportions of the rows. None is a minimum size only.
+        "auto" is equal sizes.
     size_tolerance : float, default=0.1
         Relative tolerance of the size constraints.
     min_share : float or None, default=None
-        Minimum size of a cluster if there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5.
+        Minimum size of a cluster if there is no other constraint, as a fraction of
+        n/n_clusters; None is 0.5.
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
+        Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
+        eta rho.
     max_rounds : int, default=5
         Most rounds over labels at one C.
     degree : int, default=3
@@ -71,13 +76,15 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each; equal to
+        ``predict(X)``.
     objective_ : float
-        1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the clusters. The margin m is the
-        largest column of `decision_function` minus the second.
+        1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the
+        clusters. The margin m is the largest column of `decision_function` minus the
+        second.
     rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
-        As in `SparseKernelMMC`. Rows of the history for least squares have its objective, J. The report has
-        no leave-one-out score.
+        As in `SparseKernelMMC`. Rows of the history for least squares have its
+        objective, J. The report has no leave-one-out score.
 
     See Also
     --------
@@ -90,7 +97,8 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
 
     References
     ----------
-    K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines.
+    K. Crammer and Y. Singer, On the algorithmic implementation of multiclass
+    kernel-based vector machines.
 
     B. Zhao, F. Wang and C. Zhang, Efficient multiclass maximum margin clustering.
 

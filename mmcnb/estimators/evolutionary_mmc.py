@@ -41,45 +41,50 @@ ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gam
 class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     """Maximum margin clustering by evolution, with the squared loss (EvoMMC, FastEvoMMC).
 
-    Finds the two clusters, of about equal size, on which kernel ridge regression leaves the smallest error:
-    label vectors are mutated by flips, the fittest live on. The evolution runs on a sample, or on all rows
-    if there are no more. The ridge regression of the labels it ends with then labels all rows in one pass.
-    So ``labels_`` are those of the model: rows at its boundary can differ from the evolved labels, most where
-    ``balance`` forces rows to the other side. ``report_["agreement"]`` is the share that does not differ.
+    Finds the two clusters, of about equal size, on which kernel ridge regression leaves
+    the smallest error: label vectors are mutated by flips, the fittest live on. The
+    evolution runs on a sample, or on all rows if there are no more. The ridge
+    regression of the labels it ends with then labels all rows in one pass. So
+    ``labels_`` are those of the model: rows at its boundary can differ from the evolved
+    labels, most where ``balance`` forces rows to the other side.
+    ``report_["agreement"]`` is the share that does not differ.
 
     Parameters
     ----------
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
-        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
-        `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
+        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
+        rows; the other names are those of `SparseKernelMMC`.
     alpha : float, default=1e-3
         Ridge a row: lambda of the paper.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     n_landmarks : int or None, default=None
-        None takes all rows of the sample as the basis (EvoMMC), for which storage grows with their square; a
-        number takes so many k-means++ landmarks (FastEvoMMC).
+        None takes all rows of the sample as the basis (EvoMMC), for which storage grows
+        with their square; a number takes so many k-means++ landmarks (FastEvoMMC).
     n_init : int, default=30
-        Evolutions, each from random labels; the lowest F wins. They end in many different optima: on a few
-        hundred rows 100 take a second, and mostly one of them reaches the lowest F that any does.
+        Evolutions, each from random labels; the lowest F wins. They end in many
+        different optima: on a few hundred rows 100 take a second, and mostly one of
+        them reaches the lowest F that any does.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.4
-        l/n: bound of abs(sum(y))/n for the evolved labels, of which the smaller cluster has at least
-        (1 - balance)/2. It counts rows, whatever their weights. The paper takes 0.03, 0.1, 0.3 or 0.4, by the
-        sizes of the classes.
+        l/n: bound of abs(sum(y))/n for the evolved labels, of which the smaller cluster
+        has at least (1 - balance)/2. It counts rows, whatever their weights. The paper
+        takes 0.03, 0.1, 0.3 or 0.4, by the sizes of the classes.
     centre : bool, default=True
-        Centre the kernel; False is the paper's form (Alg. 1), which draws the sizes towards the bound.
+        Centre the kernel; False is the paper's form (Alg. 1), which draws the sizes
+        towards the bound.
     n_parents, n_offspring : int, default=10
         mu and nu; the paper takes 1 and 1 with landmarks.
     max_generations : int, default=100_000
         Most generations of an evolution.
     patience : int or None, default=None
-        Generations without a surviving child after which an evolution stops; None is as many as make ten
-        children a row.
+        Generations without a surviving child after which an evolution stops; None is as
+        many as make ten children a row.
     scale : {None, "standard"}, default=None
-        "standard" scales the columns inside the stream (sparse columns are not centred).
+        "standard" scales the columns inside the stream (sparse columns are not
+        centred).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -89,21 +94,24 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, 0 for the cluster of the first row; equal to ``predict(X)``.
+        Cluster of each row, 0 for the cluster of the first row; equal to
+        ``predict(X)``.
     objective_ : float
-        F(y) = min over f of (Σ w_i (y_i - f(x_i))² + alpha m |f|²)/m of the evolved labels y in {-1, +1} of
-        the m rows of the sample, with weights w of mean 1; f is of the kernel centred on the sample. It lies
-        between 0 and 1; the smaller, the better.
+        F(y) = min over f of (Σ w_i (y_i - f(x_i))² + alpha m |f|²)/m of the evolved
+        labels y in {-1, +1} of the m rows of the sample, with weights w of mean 1; f is
+        of the kernel centred on the sample. It lies between 0 and 1; the smaller, the
+        better.
     gamma_ : float
         Gamma of the kernel.
     converged_ : bool
         Whether the best evolution stood still before ``max_generations``.
     history_ : DataFrame
-        Of each evolution the generations 1, 2, 4, ... and the last: stage, start, generation, objective (the
-        lowest F so far), reads, sweeps, bytes, resumed, and the seconds at which that evolution ended.
+        Of each evolution the generations 1, 2, 4, ... and the last: stage, start,
+        generation, objective (the lowest F so far), reads, sweeps, bytes, resumed, and
+        the seconds at which that evolution ended.
     report_ : dict
-        Sizes of the sample's clusters, evolved and by the model; agreement of the two; how many evolutions
-        ended at the best F; warnings.
+        Sizes of the sample's clusters, evolved and by the model; agreement of the two;
+        how many evolutions ended at the best F; warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -117,8 +125,8 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
     References
     ----------
-    F. Gieseke, T. Pahikkala and O. Kramer, Fast evolutionary maximum margin clustering, Alg. 1,
-    Theorems 1 and 2.
+    F. Gieseke, T. Pahikkala and O. Kramer, Fast evolutionary maximum margin clustering,
+    Alg. 1, Theorems 1 and 2.
 
     Examples
     --------

@@ -72,13 +72,14 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     Attributes
     ----------
-    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_, feature_names_in_
+    labels_, objective_, rho_, gamma_, converged_, history_, report_, n_features_in_,
+    feature_names_in_
         As in `SparseKernelMMC`.
 
     Notes
     -----
-    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-9, SKMMC-10, SKMMC-11,
-    SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19; see docs/differences.
+    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-9,
+    SKMMC-10, SKMMC-11, SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19; see docs/differences.
 
     References
     ----------

@@ -40,10 +40,11 @@ BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
 class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     """k-means in the feature space of a kernel.
 
-    In landmark features each row is an explicit vector, so that k-means is exact. With as many landmarks as
-    there are different rows it is kernel k-means itself. A sample is clustered from several k-means++ starts.
-    Passes over all rows follow, each of which labels the rows by the nearest mean and renews the means from
-    sums of k (p + 1) numbers, until the means stand still. Nothing of the length of the data is kept.
+    In landmark features each row is an explicit vector, so that k-means is exact. With
+    as many landmarks as there are different rows it is kernel k-means itself. A sample
+    is clustered from several k-means++ starts. Passes over all rows follow, each of
+    which labels the rows by the nearest mean and renews the means from sums of k (p +
+    1) numbers, until the means stand still. Nothing of the length of the data is kept.
 
     Parameters
     ----------
@@ -52,9 +53,9 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
-        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
-        `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
+        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
+        rows; the other names are those of `SparseKernelMMC`.
     n_landmarks : int or None, default=None
         Basis vectors of the model; None is 300.
     n_init : int, default=4
@@ -62,7 +63,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     max_iter : int, default=100
         Most passes over all rows, and most rounds of a start on the sample.
     tol : float, default=1e-4
-        The passes end when the inertia falls by less than this share; 0 goes on until means stand still.
+        The passes end when the inertia falls by less than this share; 0 goes on until
+        means stand still.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 10 n_clusters).
     scale : {None, "standard"}, default=None
@@ -76,11 +78,13 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each; equal to
+        ``predict(X)``.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Rows (or weight) of each cluster.
     inertia_ : float
-        Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the paper.
+        Σ|φ(x) - m|² over the rows, m the mean of the cluster of a row; eq. (4) of the
+        paper.
     gamma_ : float
         Gamma of the kernel.
     n_iter_ : int
@@ -88,8 +92,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     converged_ : bool
         Whether the passes ended before ``max_iter``.
     history_ : DataFrame
-        One row a start on the sample and one a pass: stage, start, round, inertia, and so far: reads,
-        sweeps, bytes, resumed, seconds.
+        One row a start on the sample and one a pass: stage, start, round, inertia, and
+        so far: reads, sweeps, bytes, resumed, seconds.
     report_ : dict
         Sizes, inertia on the sample, number of landmarks, warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
@@ -101,15 +105,15 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     Notes
     -----
-    A cluster that loses all its rows keeps its mean, and may win rows again; if it ends empty the fit
-    warns.
+    A cluster that loses all its rows keeps its mean, and may win rows again; if it ends
+    empty the fit warns.
 
     Differs from the paper: SCM-4; see docs/differences.
 
     References
     ----------
-    J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets using support
-    cluster machines, sections 2.2 and 4.3.
+    J. Yuan, J. Li and B. Zhang, Learning concepts from large scale imbalanced data sets
+    using support cluster machines, sections 2.2 and 4.3.
 
     Examples
     --------
@@ -147,7 +151,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------

@@ -46,8 +46,8 @@ def number_like(
 ) -> Any:
     """Number the clusters of a fitted estimator as those of an earlier model that they match.
 
-    Both models label rows drawn at random, at most 100,000. Then one pass labels all rows by the new numbers,
-    as these decide between equal scores.
+    Both models label rows drawn at random, at most 100,000. Then one pass labels all
+    rows by the new numbers, as these decide between equal scores.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def number_like(
     samples : Samples
         All n rows.
     earlier : tuple
-        The earlier model, the sizes of its clusters, and the rows with its columns, by `read_like`.
+        The earlier model, the sizes of its clusters, and the rows with its columns, by
+        `read_like`.
     sample_weight : ndarray of shape (n,), path or None, default=None
         Weights of the rows.
     kept : KeptLabels or None, default=None

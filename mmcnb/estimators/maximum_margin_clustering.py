@@ -67,11 +67,12 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import check_clusters, check_places, stack
 from mmcnb.stores import create_dense_store
 
-# Up to so many clusters the widest margin is a candidate beside those of the graph. With more its J was never
-# the largest, on 41 shapes and data sets.
+# Up to so many clusters the widest margin is a candidate beside those of the graph.
+# With more its J was never the largest, on 41 shapes and data sets.
 MOST_MARGIN_CLUSTERS = 2
 ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only candidate
-# Bytes of a node with its neighbours, edges and communities; and seconds of one core for it.
+# Bytes of a node with its neighbours, edges and communities; and seconds of one core
+# for it.
 NODE_BYTES, NODE_SECONDS = 3750.0, 5e-5
 GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
 
@@ -80,49 +81,56 @@ GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidate
 class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     """The partition with the widest gap between its clusters, of a few candidates of different kinds.
 
-    The rows of a sample, or all of few, are nodes of a graph of their nearest neighbours. Communities of this
-    graph, a linkage along its shortest edges and the widest margin of a support vector machine each give a
-    partition of the nodes. The partition with the largest J is taken: it says much about the graph, and a gap
-    lies between its clusters. Then one pass labels all rows by the vote of their nearest nodes.
+    The rows of a sample, or all of few, are nodes of a graph of their nearest
+    neighbours. Communities of this graph, a linkage along its shortest edges and the
+    widest margin of a support vector machine each give a partition of the nodes. The
+    partition with the largest J is taken: it says much about the graph, and a gap lies
+    between its clusters. Then one pass labels all rows by the vote of their nearest
+    nodes.
 
     Parameters
     ----------
     n_clusters : None, "auto", int or pair of int, default=None
-        Number of clusters, or its range, as (5, 30). None and "auto" find it, and may find one cluster: no
-        structure.
+        Number of clusters, or its range, as (5, 30). None and "auto" find it, and may
+        find one cluster: no structure.
     kernel : {"auto", "graph", "rbf", "linear"}, default="auto"
-        Which candidates there are. "graph" leaves out the support vector machine. "rbf" and "linear" take it
-        alone, with the Gaussian or the linear kernel. "auto" takes all, the machine for two clusters.
+        Which candidates there are. "graph" leaves out the support vector machine. "rbf"
+        and "linear" take it alone, with the Gaussian or the linear kernel. "auto" takes
+        all, the machine for two clusters.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        "cosine" divides rows by their lengths. Rows that have length 1 already are compared on all columns,
-        others on the 50 leading principal axes. "precomputed" takes a sparse X of distances to the nearest
-        rows of the fit, at most 10^6 of them; all are nodes.
+        "cosine" divides rows by their lengths. Rows that have length 1 already are
+        compared on all columns, others on the 50 leading principal axes. "precomputed"
+        takes a sparse X of distances to the nearest rows of the fit, at most 10^6 of
+        them; all are nodes.
     min_cluster_size : None, int or float, default=None
-        Fewest rows of a cluster, or their share, if the number is found: smaller ones join those they are
-        linked to most.
+        Fewest rows of a cluster, or their share, if the number is found: smaller ones
+        join those they are linked to most.
     noise : None, "auto" or float, default=None
-        Rows that get the label -1: "auto" takes outlier scores above 2.5 robust deviations, a number about
-        that share of the rows. None keeps every row in a cluster.
+        Rows that get the label -1: "auto" takes outlier scores above 2.5 robust
+        deviations, a number about that share of the rows. None keeps every row in a
+        cluster.
     n_nodes : int, default=20000
         Most nodes of the graph: rows drawn at random.
     scale : {"auto", "standard", None} or dict, default="auto"
-        "auto" makes columns comparable if their kinds or units differ. None
-        takes them as they are, "standard" divides each by its deviation. A dict gives "log", "standard", None
-        or a step for some columns, by name or number; the others are treated as by "auto".
+        "auto" makes columns comparable if their kinds or units differ. None takes them
+        as they are, "standard" divides each by its deviation. A dict gives "log",
+        "standard", None or a step for some columns, by name or number; the others are
+        treated as by "auto".
     {runtime}
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each, or as in ``like``; equal to
-        ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each, or as in
+        ``like``; equal to ``predict(X)``.
     n_clusters_ : int
-        Number of clusters, given or found; 1 without structure. After ``fit(X, like=model)`` or `update` some
-        numbers may have no rows, and do not count.
+        Number of clusters, given or found; 1 without structure. After ``fit(X,
+        like=model)`` or `update` some numbers may have no rows, and do not count.
     layers_ : DataFrame
-        At most five partitions, by rising "n_clusters"; one of them is "taken", the others are cuts of the
-        merge tree. "persistence" is at how many resolutions it was found, "smallest" about how many rows its
-        smallest cluster has, and "agreement" its adjusted Rand index with the one taken.
+        At most five partitions, by rising "n_clusters"; one of them is "taken", the
+        others are cuts of the merge tree. "persistence" is at how many resolutions it
+        was found, "smallest" about how many rows its smallest cluster has, and
+        "agreement" its adjusted Rand index with the one taken.
     linkage_ : ndarray of shape (c - 1, 4)
         The merge tree as SciPy's linkage matrix; its leaves are pieces of nodes.
     piece_of_node_ : ndarray of shape (p,), int64
@@ -136,16 +144,18 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     objective_ : float
         J of the partition of the nodes, 4 MI / log k + gap.
     history_ : DataFrame
-        One row for each stage, "graph", "choice" and "labels", with the seconds so far, and for each sweep of
-        the candidates that sweep.
+        One row for each stage, "graph", "choice" and "labels", with the seconds so far,
+        and for each sweep of the candidates that sweep.
     report_ : dict
-        "sizes" of the clusters. "candidates" has a row for each, by falling J: its name, J, the two parts of
-        J, the shares of its clusters, the share of the known labels that it breaks, and seconds. "left_out"
-        says why a candidate is missing. "number" says why this number was taken, and what is next best.
-        "layers" are those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or "high"), the
-        "reason", the "agreement", and the "columns" that make the clusters alone. "scaling" says why columns
-        were scaled, and "columns" how. After a fit with ``like``, or `update`, "changes" has a row for each
-        number with rows: the "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
+        "sizes" of the clusters. "candidates" has a row for each, by falling J: its
+        name, J, the two parts of J, the shares of its clusters, the share of the known
+        labels that it breaks, and seconds. "left_out" says why a candidate is missing.
+        "number" says why this number was taken, and what is next best. "layers" are
+        those of ``layers_``. "trust" is a dict with the "level" ("low", "medium" or
+        "high"), the "reason", the "agreement", and the "columns" that make the clusters
+        alone. "scaling" says why columns were scaled, and "columns" how. After a fit
+        with ``like``, or `update`, "changes" has a row for each number with rows: the
+        "number", the "change" ("kept", "split", "merged", "new" or "gone"), and the
         rows "before", in the fit of ``like``, and "after".
     cluster_sizes_ : ndarray
         The "sizes" of ``report_``.
@@ -205,8 +215,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> Self:
         """Find the clusters.
 
-        Known labels select among the candidates: those that break least of them come first, and then the
-        largest J counts. Labels of all clusters start one more candidate.
+        Known labels select among the candidates: those that break least of them come
+        first, and then the largest J counts. Labels of all clusters start one more
+        candidate.
 
         Parameters
         ----------
@@ -215,18 +226,23 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         y : None
             Ignored, also if labels are given; for compatibility with scikit-learn.
         sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
-            Weight of each row: 2 has the effect of a duplicate row. Only proportions count.
+            Weight of each row: 2 has the effect of a duplicate row. Only proportions
+            count.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
-            Known labels from 0, and -1 for all other rows; or a dict from row numbers to labels. They tell
-            rows of one cluster from those of others: clusters are numbered by their first rows all the same.
+            Known labels from 0, and -1 for all other rows; or a dict from row numbers
+            to labels. They tell rows of one cluster from those of others: clusters are
+            numbered by their first rows all the same.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
         columns : {None, "auto", "all"} or list of str or int, default=None
-            Columns of a frame or a table to take, by name or number. None and "auto" leave out texts of many
-            values, numbers of rows and empty columns; "all" takes these too.
+            Columns of a frame or a table to take, by name or number. None and "auto"
+            leave out texts of many values, numbers of rows and empty columns; "all"
+            takes these too.
         like : estimator or None, default=None
-            A fitted clusterer of rows with the same columns. Clusters have its numbers if they match its own,
-            and the others have new ones. ``report_["changes"]`` lists them.
+            A fitted clusterer of rows with the same columns. Clusters have its numbers
+            if they match its own, and the others have new ones. ``report_["changes"]``
+            lists them.
 
         Returns
         -------
@@ -236,8 +252,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Raises
         ------
         InputError
-            If the rows, their known labels or a parameter are invalid, or ``like`` is no fitted model of such
-            rows.
+            If the rows, their known labels or a parameter are invalid, or ``like`` is
+            no fitted model of such rows.
 
         Examples
         --------
@@ -280,33 +296,38 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def update(self, X: Any, *, element: str | None = None) -> Self:
         """Take in new rows; clusters keep their numbers, and earlier rows are not read.
 
-        If the new rows lie among the nodes as earlier ones do, they are labelled, and the model stays as it
-        is. Otherwise some of them become nodes beside the earlier ones, along the same axes, and the clusters
-        of the nodes are searched again. The earlier clusters stay unless the new ones are clearly better. If
-        nothing was asked of the clusters, groups of new rows far from the nodes are new clusters. The vote
-        of the nodes labels rows from then on, also in place of a support vector machine.
+        If the new rows lie among the nodes as earlier ones do, they are labelled, and
+        the model stays as it is. Otherwise some of them become nodes beside the earlier
+        ones, along the same axes, and the clusters of the nodes are searched again. The
+        earlier clusters stay unless the new ones are clearly better. If nothing was
+        asked of the clusters, groups of new rows far from the nodes are new clusters.
+        The vote of the nodes labels rows from then on, also in place of a support
+        vector machine.
 
-        With ``checkpoint`` set to a folder of its own, an update that was stopped goes on from there.
+        With ``checkpoint`` set to a folder of its own, an update that was stopped goes
+        on from there.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             The new rows, with the columns of the fit; they are streamed.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
         self
-            ``labels_`` are those of the new rows. The sizes in ``report_`` count earlier rows too, and
-            ``report_["changes"]`` is as after ``fit(X, like=model)``.
+            ``labels_`` are those of the new rows. The sizes in ``report_`` count
+            earlier rows too, and ``report_["changes"]`` is as after ``fit(X,
+            like=model)``.
 
         Raises
         ------
         InputError
-            If the rows have other columns; or they lie otherwise than earlier ones, and a support vector
-            machine was asked for by ``kernel``, or labels by default and no row lies near its nodes. The
-            model stays as it was.
+            If the rows have other columns; or they lie otherwise than earlier ones, and
+            a support vector machine was asked for by ``kernel``, or labels by default
+            and no row lies near its nodes. The model stays as it was.
 
         Examples
         --------
@@ -349,21 +370,25 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> np.ndarray | None:
         """Probability of each cluster for each row, the largest for the cluster that `predict` gives.
 
-        With the vote of the graph it is the share of each cluster among the nearest nodes. With a support
-        vector machine it is the softmax of the scores, in units of the margin. If there are more than 4,096
-        nodes, a row deep in a cluster has the share 1 without a vote, which is quicker by far.
+        With the vote of the graph it is the share of each cluster among the nearest
+        nodes. With a support vector machine it is the softmax of the scores, in units
+        of the margin. If there are more than 4,096 nodes, a row deep in a cluster has
+        the share 1 without a vote, which is quicker by far.
 
         Parameters
         ----------
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
-            Path of a new store for the probabilities, written block by block; `open_samples` reads it.
+            Path of a new store for the probabilities, written block by block;
+            `open_samples` reads it.
         exact : bool, default=False
-            Whether rows deep in a cluster vote too. The largest share is then of another cluster than that of
-            `predict` in a few rows of a thousand, if clusters overlap.
+            Whether rows deep in a cluster vote too. The largest share is then of
+            another cluster than that of `predict` in a few rows of a thousand, if
+            clusters overlap.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -403,7 +428,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; they are streamed.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -462,10 +488,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> np.ndarray | None:
         """How far rows lie from the nodes around them, beside other rows.
 
-        The score is the logarithm of the distance to the tenth node, less the median of all nodes and, in
-        part, that of the nearest node's cluster: by half if it has a tenth of the nodes. In clusters of less
-        than 1 % of the nodes the score is larger by 2. Small clusters that the fit looked for have their own
-        median.
+        The score is the logarithm of the distance to the tenth node, less the median of
+        all nodes and, in part, that of the nearest node's cluster: by half if it has a
+        tenth of the nodes. In clusters of less than 1 % of the nodes the score is
+        larger by 2. Small clusters that the fit looked for have their own median.
 
         Parameters
         ----------
@@ -474,7 +500,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         out : path or None, default=None
             Path of a new store for the scores, of one column, written block by block.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -511,14 +538,15 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
-            Path of a new file, written block by block. A path that ends with ``.csv`` or ``.parquet`` is a
-            table with the columns of `to_frame`, each row under its number or its name. Others are a Zarr
-            array.
+            Path of a new file, written block by block. A path that ends with ``.csv``
+            or ``.parquet`` is a table with the columns of `to_frame`, each row under
+            its number or its name. Others are a Zarr array.
         layer : int, "all" or None, default=None
-            A row of ``layers_``: its clusters are numbered from the largest on. "all" adds a column for each
-            layer to a table. None is the one taken.
+            A row of ``layers_``: its clusters are numbered from the largest on. "all"
+            adds a column for each layer to a table. None is the one taken.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -549,7 +577,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     ) -> np.ndarray:
         """Label rows by the cut of the merge tree with so many clusters.
 
-        All cuts nest, and no fit is needed: labels of the nodes are kept, and the rows are read.
+        All cuts nest, and no fit is needed: labels of the nodes are kept, and the rows
+        are read.
 
         Parameters
         ----------
@@ -558,7 +587,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         n_clusters : int
             Number of clusters, up to the number of leaves of ``linkage_``.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
@@ -621,7 +651,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         check_is_fitted(self, "model_")
         return pd.DataFrame(self.report_["layers"])
 
-    # -- the fit -------------------------------------------------------------------------------
+    # -- the fit -----------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
         if self.metric == "cosine":
@@ -764,7 +794,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
         """The fit with its columns as they are, if these separate far better and only their units differ.
 
-        Coordinates in metres are one unit, whatever their ranges. At most 5,000 rows are compared.
+        Coordinates in metres are one unit, whatever their ranges. At most 5,000 rows
+        are compared.
         """
         columns, each = session.treatment.columns, session.engine.each
         if self.kernel in ALONE or columns is None or not session.treatment.only_units:
@@ -889,7 +920,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         )
         return made if self.noise is None else without_noise(session, made)
 
-    # -- parameters and needs ------------------------------------------------------------------
+    # -- parameters and needs ----------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

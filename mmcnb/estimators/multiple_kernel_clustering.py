@@ -36,45 +36,50 @@ COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     """Maximum margin clustering under several kernels, whose combination is learned (MKC).
 
-    The fit chooses among kernels and bandwidths. Given base kernels, it finds the labels, the widest margin
-    and the weights beta of the kernels, which are non-negative and of Euclidean norm 1. It minimises
-    1/2 Σ_k |v_k|²/beta_k + C xi, minus rho if the threshold is adaptive. Kernels are centred and scaled to
-    trace(K)/n = 1, so that their weights are comparable. The SOCP is solved in the dual, where its size is
-    the number of cutting planes and kernels. Rows are read block by block, as in `SparseKernelMMC`.
+    The fit chooses among kernels and bandwidths. Given base kernels, it finds the
+    labels, the widest margin and the weights beta of the kernels, which are
+    non-negative and of Euclidean norm 1. It minimises 1/2 Σ_k |v_k|²/beta_k + C xi,
+    minus rho if the threshold is adaptive. Kernels are centred and scaled to trace(K)/n
+    = 1, so that their weights are comparable. The SOCP is solved in the dual, where its
+    size is the number of cutting planes and kernels. Rows are read block by block, as
+    in `SparseKernelMMC`.
 
-    With more than two clusters each has one score, and the margin of a row is its largest score minus the
-    second. With centred kernels all scores have the same mean, so the paper's balance between pairs of
-    clusters is always kept. Only `min_share` bounds the sizes.
+    With more than two clusters each has one score, and the margin of a row is its
+    largest score minus the second. With centred kernels all scores have the same mean,
+    so the paper's balance between pairs of clusters is always kept. Only `min_share`
+    bounds the sizes.
 
     Parameters
     ----------
     n_clusters : int, default=2
         Number of clusters.
     kernels : "auto" or list, default="auto"
-        Base kernels. Each is "linear", "rbf" or "poly", or a pair of such a name and its parameters, such as
-        ``("rbf", {"gamma": 0.5})`` or ``("poly", {"degree": 2, "gamma": "scale", "coef0": 1.0})``. A kernel
-        can also be an object or function of two blocks of rows that returns their kernel matrix. Examples
-        are those of ``sklearn.metrics.pairwise`` and ``sklearn.gaussian_process.kernels``. A gamma is a
-        number, or a name as in `SparseKernelMMC`. "auto" is a linear kernel, a polynomial of degree 2 and
-        three Gaussians. Their sigma is 0.35, 0.55 and 0.9 times the root mean squared distance between two
-        rows.
+        Base kernels. Each is "linear", "rbf" or "poly", or a pair of such a name and
+        its parameters, such as ``("rbf", {"gamma": 0.5})`` or ``("poly", {"degree": 2,
+        "gamma": "scale", "coef0": 1.0})``. A kernel can also be an object or function
+        of two blocks of rows that returns their kernel matrix. Examples are those of
+        ``sklearn.metrics.pairwise`` and ``sklearn.gaussian_process.kernels``. A gamma
+        is a number, or a name as in `SparseKernelMMC`. "auto" is a linear kernel, a
+        polynomial of degree 2 and three Gaussians. Their sigma is 0.35, 0.55 and 0.9
+        times the root mean squared distance between two rows.
     columns : list or None, default=None
-        For each kernel the columns that it reads: numbers, a slice, a mask, or None for all. Kernels on
-        different columns are several views of the same rows.
+        For each kernel the columns that it reads: numbers, a slice, a mask, or None for
+        all. Kernels on different columns are several views of the same rows.
     C : float, default=10.0
         Final weight of the slack, above 1.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        "adaptive" makes the margin's threshold rho a variable, as in SKMMC; "fixed" sets it to 1, as the MKC
-        paper does.
+        "adaptive" makes the margin's threshold rho a variable, as in SKMMC; "fixed"
+        sets it to 1, as the MKC paper does.
     basis : {"landmarks", "exact"}, default="landmarks"
-        "landmarks" are chosen from the sample by k-means++, in linear time and memory. "exact" uses all rows
-        and full kernel matrices, for small data.
+        "landmarks" are chosen from the sample by k-means++, in linear time and memory.
+        "exact" uses all rows and full kernel matrices, for small data.
     n_landmarks : int or None, default=None
         Landmarks of each kernel; None is min(200, half the sample).
     continuation : bool, default=True
         Raise C from near 1; False is the form of the paper, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Starts of two clusters, as in `SparseKernelMMC`. More clusters start from partitions by least squares.
+        Starts of two clusters, as in `SparseKernelMMC`. More clusters start from
+        partitions by least squares.
     n_init : int, default=4
         Number of starts.
     sample_size : int or None, default=None
@@ -86,7 +91,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
+        Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
+        eta rho.
     max_rounds : int, default=30
         Most rounds over labels at one C.
     {runtime}
@@ -96,20 +102,26 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     kernel_weights_ : ndarray of shape (n_kernels,)
         beta: non-negative, of Euclidean norm 1.
     kernel_names_ : list of str
-        Names of the kernels, with gamma as a number. "auto" leaves out copies of other kernels; with only two
-        distinct rows, for instance, all kernels copy the linear one.
+        Names of the kernels, with gamma as a number. "auto" leaves out copies of other
+        kernels; with only two distinct rows, for instance, all kernels copy the linear
+        one.
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each; equal to
+        ``predict(X)``.
     objective_ : float
-        1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold, where it is
-        1. With more than two clusters |f| is the margin, the largest column of `decision_function` minus the
+        1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)), without rho at a fixed
+        threshold, where it is
+        1. With more than two clusters |f| is the margin, the largest column of
+           `decision_function` minus the
         second.
     rho_ : float
         Threshold of the margin.
     converged_ : bool
-        Whether the labels no longer changed at the end, and the last cutting-plane loop reached eta.
+        Whether the labels no longer changed at the end, and the last cutting-plane loop
+        reached eta.
     history_ : DataFrame
-        One row per sweep, as in `SparseKernelMMC`, with the weights of the kernels: weight_0, weight_1 ...
+        One row per sweep, as in `SparseKernelMMC`, with the weights of the kernels:
+        weight_0, weight_1 ...
     report_ : dict
         Cluster sizes, |w| of the fit and of random labels, duality gap and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
@@ -121,8 +133,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
 
     Notes
     -----
-    Differs from the paper: MKC-1, MKC-2, MKC-3, MKC-5, MKC-7, MKC-8, THESIS-1, THESIS-2; see
-    docs/differences.
+    Differs from the paper: MKC-1, MKC-2, MKC-3, MKC-5, MKC-7, MKC-8, THESIS-1,
+    THESIS-2; see docs/differences.
 
     References
     ----------
@@ -157,7 +169,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         """Weights of the kernels."""
         return np.asarray(self.model_.kernel_weights)
 
-    # -- parameters and needs ------------------------------------------------------------------
+    # -- parameters and needs ----------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -184,7 +196,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             else self.sample_size or rows_of_sample(self.n_clusters)
         )
         searched = min(size, rows.n_samples)
-        # Six matrices for each kernel: values, coordinates, the matrix of the basis, and copies.
+        # Six matrices for each kernel: values, coordinates, the matrix of the basis,
+        # and copies.
         held = (
             8.0 * 6 * base_kernels.n_kernels(self.kernels) * searched**2
             if exact
@@ -205,7 +218,7 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         """Basis vectors of each kernel."""
         return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
 
-    # -- the fit -------------------------------------------------------------------------------
+    # -- the fit -----------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
         config, k = (

@@ -36,7 +36,8 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         y : None
             Ignored; for compatibility with scikit-learn.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
         **options
             Further arguments of ``fit``.
 
@@ -68,8 +69,8 @@ def rows_output(
     kept : KeptLabels or None
         Where a fit may keep the labels that it finds.
     write : callable
-        Takes a fitted estimator, an engine, the rows in the features of a rule, the rule, and what was kept
-        of their labels or None. It writes their clusters.
+        Takes a fitted estimator, an engine, the rows in the features of a rule, the
+        rule, and what was kept of their labels or None. It writes their clusters.
     """
     if out is None:
         yield None, lambda *_: None

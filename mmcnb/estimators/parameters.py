@@ -134,9 +134,11 @@ SEARCH = tuple(CuttingPlanes.__dataclass_fields__)
 def estimator(cls: type[Class]) -> type[Class]:
     """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
 
-    They are given by name, but for the number of clusters. A signature has the order of the docstring.
+    They are given by name, but for the number of clusters. A signature has the order of
+    the docstring.
 
-    ``{runtime}`` in its docstring becomes the documentation of the shared parameters, from their classes.
+    ``{runtime}`` in its docstring becomes the documentation of the shared parameters,
+    from their classes.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
     # Python strips the indentation of docstrings from 3.13 on.
@@ -218,7 +220,8 @@ def open_checkpoint(
         checked_path(folder, "checkpoint")
     )  # before the rows are read for their digest
     parameters = estimator.get_params(deep=False)
-    identity = {  # everything that the result depends on, by the names that messages use
+    # everything that the result depends on, by the names that messages use
+    identity = {
         "the estimator": type(estimator).__name__,
         **{name: parameters[name] for name in parameters if name not in RUNTIME_NAMES},
         "random_state": _seed(estimator.random_state),

@@ -29,7 +29,8 @@ class PartitionScore(NamedTuple):
     J : float
         ``4 information + gap``; the larger, the better.
     information : float
-        Mutual information of the labels at the two ends of an edge of the neighbour graph, over log k.
+        Mutual information of the labels at the two ends of an edge of the neighbour
+        graph, over log k.
     gap : float
         Logarithm of a short distance between clusters over a long one within them.
     left_out : float
@@ -68,13 +69,15 @@ def partition_score(
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" divides rows by their lengths.
     scale : {"auto", "standard", None} or dict, default="auto"
-        The treatment of the columns, as by `MaximumMarginClustering`; None takes them as they are.
+        The treatment of the columns, as by `MaximumMarginClustering`; None takes them
+        as they are.
     n_nodes : int, default=20000
         Rows of the sample; all of fewer.
     random_state : int, RandomState or None, default=None
         Seed of the sample.
     element : str or None, default=None
-        Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+        Element of an AnnData object, a group or a file, such as "layers/counts"; None
+        is "X".
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Fitted estimators as files, and back.
 
-A file is trusted as little as any other input: everything in it is compared with lists of allowed values,
-and nothing in it decides where a fit or a prediction runs.
+A file is trusted as little as any other input: everything in it is compared with lists
+of allowed values, and nothing in it decides where a fit or a prediction runs.
 """
 
 import os
@@ -95,8 +95,8 @@ def _is_plain(value: Any) -> bool:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` or ``mmcnb fit --model`` wrote.
 
-    How a prediction runs is yours to say: ``memory_limit``, ``n_jobs``, ``verbose``, ``engine`` and
-    ``checkpoint`` have their defaults, whatever the file contains.
+    How a prediction runs is yours to say: ``memory_limit``, ``n_jobs``, ``verbose``,
+    ``engine`` and ``checkpoint`` have their defaults, whatever the file contains.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     InputError
-        If the file is missing, damaged, of another format, or contains values that no model of its class has.
+        If the file is missing, damaged, of another format, or contains values that no
+        model of its class has.
 
     Examples
     --------

@@ -40,30 +40,34 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     C : float, default=10.0
         Final weight of the slack, above 1. 1/C is the nu of the nu-SVM.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" chooses
-        among seven bandwidths without labels. "mean" and "median" are 1/(2 mean or median squared
-        distance). "scale" is that of scikit-learn.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
+        sigma. "auto" chooses among seven bandwidths without labels. "mean" and "median"
+        are 1/(2 mean or median squared distance). "scale" is that of scikit-learn.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel function.
     threshold : {"adaptive", "fixed"}, default="adaptive"
-        "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it to 1 (SKMMCv2).
+        "adaptive" makes the margin's threshold rho a variable (SKMMC); "fixed" sets it
+        to 1 (SKMMCv2).
     basis : {"landmarks", "paper"}, default="landmarks"
-        Basis vectors of the model. "landmarks" are chosen from the sample by k-means++. "paper" is the form
-        of the paper: all rows are streamed, and each cutting plane has a basis vector of its own
-        (`mmcnb.estimate_basis`). "auto" is the bandwidth "mean" then, and "mixed" is k-means and coin flips.
+        Basis vectors of the model. "landmarks" are chosen from the sample by k-means++.
+        "paper" is the form of the paper: all rows are streamed, and each cutting plane
+        has a basis vector of its own (`mmcnb.estimate_basis`). "auto" is the bandwidth
+        "mean" then, and "mixed" is k-means and coin flips.
     n_landmarks : int or None, default=None
         Number of basis vectors; None is min(200, half the sample).
     landmarks : ndarray of shape (p, n_features) or None, default=None
-        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
+        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks``
+        from the sample.
     continuation : bool, default=True
         Raise C from near 1; False is the form of the papers, directly at C.
     init : {"mixed", "random", "k-means"}, default="mixed"
-        Kind of starts. "mixed" is a coin flip, the signs of a kernel principal component, two partitions by
-        least squares, and the signs of two more components. The two partitions are the end of a
-        regularisation path and the result of a local search.
+        Kind of starts. "mixed" is a coin flip, the signs of a kernel principal
+        component, two partitions by least squares, and the signs of two more
+        components. The two partitions are the end of a regularisation path and the
+        result of a local search.
     n_init : int, default=6
-        Number of starts, all on the sample. The start with the largest geometric mean of |w|² at C = 2 and
-        at the last C wins.
+        Number of starts, all on the sample. The start with the largest geometric mean
+        of |w|² at C = 2 and at the last C wins.
     sample_size : int or None, default=None
         Rows of the sample; None is 2,000.
     balance : float, default=0.0
@@ -73,7 +77,8 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     scale : {None, "standard"}, default=None
         "standard" scales the columns block by block (sparse columns are not centred).
     eta : float, default=0.01
-        Tolerance of the cutting-plane loop: no constraint is violated by more than xi + eta rho.
+        Tolerance of the cutting-plane loop: no constraint is violated by more than xi +
+        eta rho.
     max_rounds : int, default=30
         Most rounds over labels at one C.
     degree : int, default=3
@@ -85,19 +90,24 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each; equal to
+        ``predict(X)``.
     objective_ : float
-        1/2|w|² - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold, where it is 1.
+        1/2|w|² - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold,
+        where it is 1.
     rho_, gamma_ : float
         Threshold of the margin, and the chosen gamma.
     converged_ : bool
-        Whether the labels no longer changed at the end, and the last cutting-plane loop reached eta.
+        Whether the labels no longer changed at the end, and the last cutting-plane loop
+        reached eta.
     history_ : DataFrame
-        One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho, violation, planes
-        and changed labels. Further columns count so far: reads of the rows, sweeps over cached kernel
-        columns, bytes read and seconds. ``resumed`` says whether the last pass came from a checkpoint.
+        One row per sweep: stage, start, gamma, C, round, objective, primal, norm, rho,
+        violation, planes and changed labels. Further columns count so far: reads of the
+        rows, sweeps over cached kernel columns, bytes read and seconds. ``resumed``
+        says whether the last pass came from a checkpoint.
     report_ : dict
-        Cluster sizes, |w| of the fit and of random labels, leave-one-out score, duality gap and warnings.
+        Cluster sizes, |w| of the fit and of random labels, leave-one-out score, duality
+        gap and warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
         Number of columns; their names, if they have names.
 
@@ -108,9 +118,9 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     Notes
     -----
-    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-6, SKMMC-7, SKMMC-8,
-    SKMMC-9, SKMMC-10, SKMMC-11, SKMMC-12, SKMMC-13, SKMMC-14, SKMMC-15, SKMMC-16, SKMMC-17, SKMMC-18,
-    SKMMC-19; see docs/differences.
+    Differs from the paper: SKMMC-1, SKMMC-2, SKMMC-3, SKMMC-4, SKMMC-5, SKMMC-6,
+    SKMMC-7, SKMMC-8, SKMMC-9, SKMMC-10, SKMMC-11, SKMMC-12, SKMMC-13, SKMMC-14,
+    SKMMC-15, SKMMC-16, SKMMC-17, SKMMC-18, SKMMC-19; see docs/differences.
 
     References
     ----------

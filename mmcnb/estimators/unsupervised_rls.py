@@ -35,10 +35,11 @@ DRAWN_NUMBERS = 2**23  # in the rows that are drawn together with a sample
 class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     """Clusters that kernel ridge regression fits best, any number of them (UMC-RLS).
 
-    The labels are those for which regularised least squares, trained on them, leaves the smallest error. A
-    sample is clustered by local search (the paper's "shaking") and along regularisation paths. A few passes
-    over all rows follow, each of which labels the rows by the model and renews the model from sums of
-    k (p + 1) numbers. Of more than 131,072 rows, such steps on a larger sample come first, and one pass is
+    The labels are those for which regularised least squares, trained on them, leaves
+    the smallest error. A sample is clustered by local search (the paper's "shaking")
+    and along regularisation paths. A few passes over all rows follow, each of which
+    labels the rows by the model and renews the model from sums of k (p + 1) numbers. Of
+    more than 131,072 rows, such steps on a larger sample come first, and one pass is
     mostly enough. Nothing of the length of the data is kept.
 
     Parameters
@@ -46,9 +47,9 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     n_clusters : int, default=2
         Number of clusters.
     gamma : float or {"auto", "mean", "median", "scale"}, default="auto"
-        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth sigma. "auto" is
-        sigma = 0.55 times the root mean squared distance between two rows; the other names are those of
-        `SparseKernelMMC`.
+        Gamma of the Gaussian kernel exp(-gamma |x - b|²), 1/(2 sigma²) for a bandwidth
+        sigma. "auto" is sigma = 0.55 times the root mean squared distance between two
+        rows; the other names are those of `SparseKernelMMC`.
     alpha : float, default=1e-3
         Ridge a row: the papers' lambda divided by n.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
@@ -56,28 +57,30 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Local search on the sample: Alg. 3, 2 or 1 of the paper.
     schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude, decay and kind of start, ends with steepest descent, and adds regularisation
-        paths. "paper" is Alg. 3 as published; of two clusters its first round wipes out the start.
+        "mixed" varies amplitude, decay and kind of start, ends with steepest descent,
+        and adds regularisation paths. "paper" is Alg. 3 as published; of two clusters
+        its first round wipes out the start.
     n_init : int, default=8
         Starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or array of n_clusters proportions, default="auto"
-        Size constraints. None is a minimum size only. "auto" is that for two clusters, and equal
-        sizes otherwise. Proportions are in any order: the largest is that of the largest
-        cluster.
+        Size constraints. None is a minimum size only. "auto" is that for two clusters,
+        and equal sizes otherwise. Proportions are in any order: the largest is that of
+        the largest cluster.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
-        Minimum size of a cluster if there is no other constraint, as a fraction of n/n_clusters; None is
-        0.5.
+        Minimum size of a cluster if there is no other constraint, as a fraction of
+        n/n_clusters; None is 0.5.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters).
     n_landmarks : int, default=300
         Basis vectors of the model.
     landmarks : ndarray of shape (p, n_features) or None, default=None
-        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks`` from the sample.
+        Basis vectors of your own, in the units of the rows, in place of ``n_landmarks``
+        from the sample.
     max_passes : int, default=3
-        Passes over all rows after the sample. There is one if the labels of a larger sample, drawn from more
-        than 131,072 rows, have settled.
+        Passes over all rows after the sample. There is one if the labels of a larger
+        sample, drawn from more than 131,072 rows, have settled.
     scale : {None, "standard"}, default=None
         "standard" divides columns by their deviation (and centres dense ones).
     degree : int, default=3
@@ -89,12 +92,13 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each row, numbered by the first row that falls in each; equal to ``predict(X)``.
+        Cluster of each row, numbered by the first row that falls in each; equal to
+        ``predict(X)``.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Rows (or weight) of each cluster.
     objective_ : float
-        J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] if the sample is all
-        rows, and about so otherwise.
+        J = Σ|S_h|²/n_h of the labels, the larger the better; in [0, n_clusters - 1] if
+        the sample is all rows, and about so otherwise.
     gamma_ : float
         Gamma of the kernel.
     alpha_ : float
@@ -102,8 +106,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     converged_ : bool
         Whether at most 1 % of the labels changed in the last pass.
     history_ : DataFrame
-        One row a start on the sample and one a pass: stage, start, round, objective, changed labels, and so
-        far: reads, sweeps, bytes, resumed, seconds.
+        One row a start on the sample and one a pass: stage, start, round, objective,
+        changed labels, and so far: reads, sweeps, bytes, resumed, seconds.
     report_ : dict
         Sizes, the paper's objective Q, objective on the sample, warnings.
     n_features_in_, feature_names_in_ : int, ndarray of object
@@ -119,8 +123,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     References
     ----------
-    T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class regularized least-squares
-    classification, Alg. 1-3.
+    T. Pahikkala, A. Airola, F. Gieseke and O. Kramer, Unsupervised multi-class
+    regularized least-squares classification, Alg. 1-3.
 
     Examples
     --------
@@ -160,12 +164,14 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit.
         element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+            Element of an AnnData object, a group or a file, such as "layers/counts";
+            None is "X".
 
         Returns
         -------
         ndarray of shape (n_samples, n_components), float64
-            z(x): without size constraints a row belongs to the cluster of the nearest mean.
+            z(x): without size constraints a row belongs to the cluster of the nearest
+            mean.
         """
         features, _ = self._features(X, element)
         return self._run(DecisionPass(self.model_.ridge), features, "features")
@@ -183,7 +189,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         )
         if not rows.n_samples > 2 * GROUP_ROWS > 4 * searched:
             return needs
-        # Fewer of wide rows. Columns alone decide, or the sample would depend on the storage of the rows.
+        # Fewer of wide rows. Columns alone decide, or the sample would depend on the
+        # storage of the rows.
         drawn = min(GROUP_ROWS, DRAWN_NUMBERS // rows.n_features)
         if drawn > searched:
             more = needs.sample_bytes + bytes_of_rows(rows, drawn)

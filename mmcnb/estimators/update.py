@@ -42,13 +42,14 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
     Returns
     -------
     dict
-        Attributes by name. The model is among them if more of the rows are far from its nodes than by
-        chance.
+        Attributes by name. The model is among them if more of the rows are far from its
+        nodes than by chance.
 
     Raises
     ------
     InputError
-        More of them are far, and a support vector machine was asked for, or no row tells its numbers.
+        More of them are far, and a support vector machine was asked for, or no row
+        tells its numbers.
     """
     model, report, found = estimator.model_, estimator.report_, dict[str, Any]()
     table = np.diag(np.array(report["sizes"], np.float64))
@@ -177,11 +178,13 @@ def _joined(
 ) -> tuple[Any, ...]:
     """A graph of earlier nodes, with their numbers, and new rows, which stand for n rows in all.
 
-    Then, of each of its nodes: the number in the model, the weight of earlier rows, whether it is a new row
-    that is far, and the logarithm of the distance to its tenth neighbour.
+    Then, of each of its nodes: the number in the model, the weight of earlier rows,
+    whether it is a new row that is far, and the logarithm of the distance to its tenth
+    neighbour.
     """
     model, nodes, m = estimator.model_, estimator.model_.graph, samples.n_samples
-    # Few new rows have a tenth of the nodes, of less weight each, so that groups of them are seen.
+    # Few new rows have a tenth of the nodes, of less weight each, so that groups of
+    # them are seen.
     random, share = check_random_state(estimator.random_state), np.clip(m / n, 0.1, 0.9)
     new = sample_rows(m, int(np.ceil(estimator.n_nodes * share)), None, random)
     old = sample_rows(number.size, max(1, estimator.n_nodes - new.size), None, random)
@@ -213,8 +216,9 @@ def _ranked(
 ) -> list[Candidate]:
     """The earlier partition and that of a new search, the one that is taken first.
 
-    If nothing is asked of the clusters, groups of far rows are clusters of their own in both. If few far
-    rows are in no group, or the search finds one cluster among the others, the earlier partition stays.
+    If nothing is asked of the clusters, groups of far rows are clusters of their own in
+    both. If few far rows are in no group, or the search finds one cluster among the
+    others, the earlier partition stays.
     """
     own = far_groups(seen.groups, is_far) if estimator._seeks_small else 0 * earlier
 

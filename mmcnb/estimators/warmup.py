@@ -11,15 +11,16 @@ ROWS, FEATURES, SAMPLE = 300, 4, 150
 def warmup(estimator: Any = None) -> float:
     """Compile the routines that fits of an estimator call, into the cache on disk if it can be written.
 
-    The first fit of a new installation compiles for a while, and so does the first one after an upgrade. This
-    does it ahead, for instance in the build of a container. It fits 300 made rows, once in float32 and once
-    in float64. The estimator that is given stays as it is.
+    The first fit of a new installation compiles for a while, and so does the first one
+    after an upgrade. This does it ahead, for instance in the build of a container. It
+    fits 300 made rows, once in float32 and once in float64. The estimator that is given
+    stays as it is.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        The estimator that will be fitted; None is `MaximumMarginClustering` with two clusters, with three
-        and with directions.
+        The estimator that will be fitted; None is `MaximumMarginClustering` with two
+        clusters, with three and with directions.
 
     Returns
     -------
@@ -56,7 +57,8 @@ def warmup(estimator: Any = None) -> float:
     directions = MaximumMarginClustering(3, metric="cosine", kernel="graph")
     for kind in (*ours, directions) if estimator is None else [clone(estimator)]:
         given = kind.get_params()
-        # A sample smaller than the data, so that the passes over all rows are compiled as well.
+        # A sample smaller than the data, so that the passes over all rows are compiled
+        # as well.
         few = {
             "checkpoint": None,
             "engine": None,

@@ -22,7 +22,8 @@ class SeenRows(NamedTuple):
     distances : ndarray of shape (m, k)
         To the means of the clusters.
     margins : ndarray of shape (m, k)
-        Score of the cluster of a row minus that of each other one; infinite where either is noise.
+        Score of the cluster of a row minus that of each other one; infinite where
+        either is noise.
     far : ndarray of shape (m,)
         Outlier scores; NaN if the model has no nodes.
     """
@@ -35,8 +36,8 @@ class SeenRows(NamedTuple):
 def seen_rows(engine: Engine, model: Model, sample: Sample, groups: Groups) -> SeenRows:
     """Rows as a model compares them.
 
-    Scores are its decision values if it gives most of the rows these labels. Otherwise they are distances
-    to the means of the clusters, with a minus sign.
+    Scores are its decision values if it gives most of the rows these labels. Otherwise
+    they are distances to the means of the clusters, with a minus sign.
     """
     labels, rows = groups.clusters[sample.codes], open_samples(sample.X)
     X = as_matrix(model.scaled(rows).block(0, labels.size))

@@ -25,26 +25,31 @@ class Explanation:
     Attributes
     ----------
     clusters : DataFrame
-        A row for each cluster, noise (-1) first: "cluster", its number of "rows" and their "share", the
-        "nearest" other cluster, the mean "margin" of its rows to that one, and the "sentence".
+        A row for each cluster, noise (-1) first: "cluster", its number of "rows" and
+        their "share", the "nearest" other cluster, the mean "margin" of its rows to
+        that one, and the "sentence".
     columns : DataFrame
-        For each cluster at most 50 columns, those with the largest effects; those that tell most come first.
-        "column" is the name, or the number of a column without one. "kind" is "number", "date" (seconds since
-        1970), "flag" (0 or 1, so that means are shares) or "text": then the figures are those of one
-        "category", which a row has or not. Of all rows are "mean", "others_mean" and "effect", the difference
-        of the two in standard deviations of the column. The others are of a sample, weighted as all rows:
-        "median" and "others_median"; "auc", how often a row of the cluster has a larger value than another
-        row; "near", how often it is nearer to the median of the cluster; "spread" and "others_spread", the
-        median distances from there.
+        For each cluster at most 50 columns, those with the largest effects; those that
+        tell most come first. "column" is the name, or the number of a column without
+        one. "kind" is "number", "date" (seconds since 1970), "flag" (0 or 1, so that
+        means are shares) or "text": then the figures are those of one "category", which
+        a row has or not. Of all rows are "mean", "others_mean" and "effect", the
+        difference of the two in standard deviations of the column. The others are of a
+        sample, weighted as all rows: "median" and "others_median"; "auc", how often a
+        row of the cluster has a larger value than another row; "near", how often it is
+        nearer to the median of the cluster; "spread" and "others_spread", the median
+        distances from there.
     rows : DataFrame
-        For each cluster three rows of the sample of each "kind", with the "row" number and the "name", if
-        rows have names. "typical" ones have the least "score", the distance to the mean of the cluster; so
-        the first one is its medoid for squared distances. Those at the "edge" have the least margin to any
-        other cluster. "far" ones have the largest outlier score, if the model has nodes.
+        For each cluster three rows of the sample of each "kind", with the "row" number
+        and the "name", if rows have names. "typical" ones have the least "score", the
+        distance to the mean of the cluster; so the first one is its medoid for squared
+        distances. Those at the "edge" have the least margin to any other cluster. "far"
+        ones have the largest outlier score, if the model has nodes.
     words : DataFrame or None
-        Of sparse rows without negative values whose columns have names, the ten columns that mark each
-        cluster: "cluster", "word" and "score". A score is the share in all words of the cluster, times
-        log(1 + words of a cluster on average / words of this name in all clusters).
+        Of sparse rows without negative values whose columns have names, the ten columns
+        that mark each cluster: "cluster", "word" and "score". A score is the share in
+        all words of the cluster, times log(1 + words of a cluster on average / words of
+        this name in all clusters).
     """
 
     clusters: Any

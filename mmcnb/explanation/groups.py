@@ -104,14 +104,14 @@ def plan_explanation(
 ) -> tuple[int, int]:
     """Rows of a sample of k clusters, and threads of the pass that gathers them, within a memory limit.
 
-    The sample has 20,000 rows, or as many as the limit leaves beside float64 means. Landmarks count if the
-    rows are labelled first.
+    The sample has 20,000 rows, or as many as the limit leaves beside float64 means.
+    Landmarks count if the rows are labelled first.
 
     Raises
     ------
     MemoryLimitError
-        The limit is too small for these means, a row of each cluster and one thread; the message names the
-        least that works.
+        The limit is too small for these means, a row of each cluster and one thread;
+        the message names the least that works.
 
     Examples
     --------
@@ -123,7 +123,8 @@ def plan_explanation(
     (2955, 2)
     """
     d, size = rows.n_features, rows.row_bytes
-    # Means are those of all rows, of others and of blocks that wait. A row is gathered, scaled and mapped.
+    # Means are those of all rows, of others and of blocks that wait. A row is gathered,
+    # scaled and mapped.
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k
     # While blocks are read, the rows gathered have a sixth of what they take later.

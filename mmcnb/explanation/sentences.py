@@ -109,8 +109,9 @@ def phrase(row: Any) -> str:
 def phrases(columns: Any, most: int = 3, least: float = 0.15) -> str:
     """Phrases for the columns of a cluster that matter, one for each column of a table.
 
-    They have half of the strength of the first one, as the mark of one cluster makes that column low in
-    all the others. Of the categories of a text, one that is often so is told before one that is rarely so.
+    They have half of the strength of the first one, as the mark of one cluster makes
+    that column low in all the others. Of the categories of a text, one that is often so
+    is told before one that is rarely so.
     """
     strength = strength_of(columns)
     told = columns[strength >= max(least, strength.max() / 2)]
@@ -125,7 +126,8 @@ def sentences(
 ) -> Iterator[str]:
     """One sentence for each row of the table of clusters, by the columns or the words of each cluster.
 
-    Words are of texts: columns say more if most clusters have one that sets them clearly apart.
+    Words are of texts: columns say more if most clusters have one that sets them
+    clearly apart.
     """
     first = strength_of(columns).groupby(columns["cluster"]).first()
     is_text = words is not None and not first.median() > 0.35

@@ -165,7 +165,8 @@ def column_table(
         found.loc[
             found["kind"].isin(("flag", "text")), ["near", "spread", "others_spread"]
         ] = np.nan
-        # Of the columns of two categories, which differ alike, the frequent one comes first.
+        # Of the columns of two categories, which differ alike, the frequent one comes
+        # first.
         keys = (
             -found["effect"].round(9),
             -found["effect"].abs().round(9),

@@ -9,7 +9,8 @@ from mmcnb.samples.matrix import largest_column, moments, range_error, row_share
 
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
-# Sigma in units of the root mean squared distance between two rows, if no bandwidths are tried.
+# Sigma in units of the root mean squared distance between two rows, if no bandwidths
+# are tried.
 DEFAULT_BANDWIDTH = 0.55
 
 
@@ -62,9 +63,10 @@ def default_gamma(
 ) -> float:
     """The gamma of methods that try no bandwidths: a number, or a rule of thumb by its name.
 
-    "mean" is 1/(2 mean squared distance), "median" 1/(2 median squared distance), and "scale" scikit-learn's
-    1/(d variance of all values). "auto" of the Gaussian kernel is a sigma of 0.55 times the root mean squared
-    distance between two rows, and otherwise "scale".
+    "mean" is 1/(2 mean squared distance), "median" 1/(2 median squared distance), and
+    "scale" scikit-learn's 1/(d variance of all values). "auto" of the Gaussian kernel
+    is a sigma of 0.55 times the root mean squared distance between two rows, and
+    otherwise "scale".
 
     Raises
     ------
@@ -122,9 +124,10 @@ def leave_one_out_scores(
 ) -> np.ndarray:
     """How well any of the kernels predicts each labelling, row by row, from all other rows.
 
-    Ridge regression of the labels on the features of each kernel gives exact leave-one-out residuals.
-    The score of a labelling is the least mean squared residual in units of its variance. A low score
-    means a real partition of the rows, though not necessarily the expected one.
+    Ridge regression of the labels on the features of each kernel gives exact
+    leave-one-out residuals. The score of a labelling is the least mean squared residual
+    in units of its variance. A low score means a real partition of the rows, though not
+    necessarily the expected one.
 
     Parameters
     ----------

@@ -235,8 +235,8 @@ def check_kernels(
     Raises
     ------
     InputError
-        If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for all rows, or is a
-        copy of another.
+        If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for
+        all rows, or is a copy of another.
     """
     basis, names, seen = (
         basis.astype(np.float64),

@@ -1,7 +1,8 @@
 """Basis vectors of a mean in the space of a Gaussian kernel (Wu & Zhang, Alg. 4), in linear storage.
 
-Ψ = 1/n Σ z_i φ(x_i) becomes Σ β_j φ(b_j) with few b_j. Each is a fixed point on the residual of those before.
-All sums over rows are passes over blocks: one read a step, and nothing but z has the size of the rows.
+Ψ = 1/n Σ z_i φ(x_i) becomes Σ β_j φ(b_j) with few b_j. Each is a fixed point on the
+residual of those before. All sums over rows are passes over blocks: one read a step,
+and nothing but z has the size of the rows.
 """
 
 import os
@@ -115,8 +116,8 @@ def estimate_basis(
 ) -> BasisEstimate:
     """Estimate the basis vectors of Ψ = 1/n Σ z_i φ(x_i) under a Gaussian kernel, in linear storage.
 
-    Rows are streamed: a fixed point takes about ten reads. Results do not depend on where the rows lie, on
-    chunks or on threads.
+    Rows are streamed: a fixed point takes about ten reads. Results do not depend on
+    where the rows lie, on chunks or on threads.
 
     Parameters
     ----------
@@ -131,8 +132,9 @@ def estimate_basis(
     delta : float, default=0.01
         A fixed point ends after a step of at most delta sigma² in squared distance.
     tol : float or None, default=None
-        No vector follows one after which eps_MSE (43) is at most this. It takes the kernel between all pairs
-        of rows, so that time grows with n_samples². None takes ``n_basis`` vectors.
+        No vector follows one after which eps_MSE (43) is at most this. It takes the
+        kernel between all pairs of rows, so that time grows with n_samples². None takes
+        ``n_basis`` vectors.
     random_state : int, RandomState or None, default=None
         Draws the rows whose mean is a start.
     engine : None, str or dask.distributed.Client, default=None
@@ -140,23 +142,28 @@ def estimate_basis(
     n_jobs : int or None, default=None
         Number of threads.
     checkpoint : path or None, default=None
-        Folder that records passes; with the same arguments an interrupted call goes on there.
+        Folder that records passes; with the same arguments an interrupted call goes on
+        there.
     element : str or None, default=None
-        Element of an AnnData object, a group or a file, such as "layers/counts"; None is "X".
+        Element of an AnnData object, a group or a file, such as "layers/counts"; None
+        is "X".
 
     Returns
     -------
     BasisEstimate
-        Basis vectors, coefficients, eps_MSE if ``tol`` is given, and the number of steps.
+        Basis vectors, coefficients, eps_MSE if ``tol`` is given, and the number of
+        steps.
 
     Raises
     ------
     InputError
-        If the coefficients are not one finite number a row or all 0, or there are more vectors than rows.
+        If the coefficients are not one finite number a row or all 0, or there are more
+        vectors than rows.
 
     References
     ----------
-    J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 4 and eq. (43) to (49).
+    J. Wu and X.-L. Zhang, Sparse kernel maximum margin clustering, Alg. 4 and eq. (43)
+    to (49).
 
     Examples
     --------
@@ -255,8 +262,8 @@ def _fixed_point(
 ) -> tuple[np.ndarray, int]:
     """The point where one Gaussian bump is most like the residual, and the number of steps.
 
-    Signs in z are mixed, so that the denominator can vanish: then there is another start. Steps are capped,
-    and the best point of all is taken.
+    Signs in z are mixed, so that the denominator can vanish: then there is another
+    start. Steps are capped, and the best point of all is taken.
     """
     steps, highest = 0, -1.0
     for start in range(MOST_STARTS):

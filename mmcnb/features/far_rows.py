@@ -86,7 +86,8 @@ def far_rows(
     Returns
     -------
     sample : ndarray or csr_array of shape (m, d)
-        At most so many rows as a fifth of the nodes, in their order; none if all rows are nodes.
+        At most so many rows as a fifth of the nodes, in their order; none if all rows
+        are nodes.
     weights : ndarray of shape (m,) or None
         Their weights.
     """

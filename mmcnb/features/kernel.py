@@ -157,8 +157,8 @@ class Kernel(OnBasis):
 class BasisVectors:
     """A basis; what CSR rows need of it is computed once for all kernels that share it.
 
-    Of a sparse basis only the columns are kept in which some vector is not 0. What a row has in the others
-    adds to its distance from each vector and to no inner product.
+    Of a sparse basis only the columns are kept in which some vector is not 0. What a
+    row has in the others adds to its distance from each vector and to no inner product.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
     )
 
 
-# -- functions of users, and several kernels side by side --------------------------------------------
+# -- functions of users, and several kernels side by side ------------------------------
 
 
 @dataclass(frozen=True)
@@ -279,10 +279,11 @@ class CallableKernel(OnBasis):
     Parameters
     ----------
     function : callable
-        ``function(rows, basis)`` gives the kernel values, an ndarray or a SciPy matrix of shape (n_rows, p).
-        `rows` is an ndarray of shape (n_rows, d). Sparse rows are a ``scipy.sparse.csr_array``, with 32-bit
-        indices where they suffice. `basis` is an ndarray of shape (p, d). Several threads call the function
-        at once. For other processes it must be a function that can be pickled.
+        ``function(rows, basis)`` gives the kernel values, an ndarray or a SciPy matrix
+        of shape (n_rows, p). `rows` is an ndarray of shape (n_rows, d). Sparse rows are
+        a ``scipy.sparse.csr_array``, with 32-bit indices where they suffice. `basis` is
+        an ndarray of shape (p, d). Several threads call the function at once. For other
+        processes it must be a function that can be pickled.
     name : str
         Name of the kernel in messages.
 
@@ -304,8 +305,8 @@ class CallableKernel(OnBasis):
         Raises
         ------
         InputError
-            If the function fails on sparse rows, or returns another shape, NaN, infinity or anything but real
-            numbers.
+            If the function fails on sparse rows, or returns another shape, NaN,
+            infinity or anything but real numbers.
         """
         given = as_matrix(rows)
         values = to_dense(self._evaluate(given, vectors.dense))
@@ -343,7 +344,8 @@ class CallableKernel(OnBasis):
             IndexError,
             NotImplementedError,
         ) as error:
-            # The errors of functions for dense rows do not name sparse rows as the cause.
+            # The errors of functions for dense rows do not name sparse rows as the
+            # cause.
             fault = f"kernel {self.name} failed on sparse rows ({one_line(error)}); give dense rows"
             raise InputError(
                 f"{fault}, or a function that takes a scipy.sparse.csr_array."
@@ -369,8 +371,8 @@ class MultipleKernels(OnBasis):
     Raises
     ------
     InputError
-        If there is no kernel, or not one entry of columns per kernel, or columns are empty or not strictly
-        increasing.
+        If there is no kernel, or not one entry of columns per kernel, or columns are
+        empty or not strictly increasing.
 
     Examples
     --------

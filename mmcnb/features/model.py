@@ -108,7 +108,8 @@ class Model:
     ) -> tuple[Samples, Hyperplane | Scores | NodeRule]:
         """The rows in the features of what labels them, and that: the rule, or one that knows the nodes.
 
-        Noise needs the nodes, and so does a layer: ``layer`` has parameters of `NodeRule`.
+        Noise needs the nodes, and so does a layer: ``layer`` has parameters of
+        `NodeRule`.
         """
         if self.graph is None or not (
             of_nodes or layer or self.graph.threshold < np.inf
@@ -156,7 +157,8 @@ class Model:
         Raises
         ------
         InputError
-            If an array or the kernel is what no model has; the message begins with its name.
+            If an array or the kernel is what no model has; the message begins with its
+            name.
         """
         check_arrays(arrays)
         coef, offset, basis = arrays["coef"], arrays["offset"], arrays.get("basis")
@@ -265,8 +267,8 @@ def read_model(
     return header, arrays
 
 
-# -- checks: a file may be whole and contain numbers that no fit has written, and compiled routines trust
-# -- the shapes that they are given
+# -- checks: a file may be whole and contain numbers that no fit has written, and
+# compiled routines trust -- the shapes that they are given
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:

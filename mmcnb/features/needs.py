@@ -36,9 +36,11 @@ def landmark_needs(
     n_landmarks, sample_size : int
         Landmarks, and rows of the sample.
     candidates : int, default=7
-        Kernel functions that are tried on the sample, each with kernel columns of its own.
+        Kernel functions that are tried on the sample, each with kernel columns of its
+        own.
     stays_sparse : bool, default=False
-        Whether a sample of sparse rows, and sparse landmarks of very many columns, are not made dense.
+        Whether a sample of sparse rows, and sparse landmarks of very many columns, are
+        not made dense.
 
     Returns
     -------

@@ -30,7 +30,8 @@ def normalization_of(
     Raises
     ------
     InputError
-        The values lie at the ends of the range of a type, in which those of the rows are computed.
+        The values lie at the ends of the range of a type, in which those of the rows
+        are computed.
     """
     held, largest = np.finfo(dtype), np.abs(gram).max()
     if largest and not held.tiny < largest < held.max * held.eps:
@@ -260,8 +261,8 @@ class PrincipalFeatures:
         Returns
         -------
         ndarray of shape (m, m)
-            That of `mmcnb.least_squares.objective.smoother` for the centred inner products, by a product with
-            few columns in place of an inverse.
+            That of `mmcnb.least_squares.objective.smoother` for the centred inner
+            products, by a product with few columns in place of an inverse.
         """
         scaled = self.z * np.sqrt(self.scales(alpha))
         return np.asarray(scaled @ scaled.T)
@@ -294,7 +295,8 @@ def principal_features(
     Returns
     -------
     PrincipalFeatures
-        Rows along the axes. Axes without variance are dropped; the largest entry of each axis is positive.
+        Rows along the axes. Axes without variance are dropped; the largest entry of
+        each axis is positive.
 
     Examples
     --------

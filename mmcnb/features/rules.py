@@ -117,7 +117,8 @@ def clusters_of(values: np.ndarray) -> np.ndarray:
 def margins_of(values: np.ndarray) -> np.ndarray:
     """Margins of rows: the score of the cluster of a row minus the best other score.
 
-    Where two clusters have one decision function f, their scores differ by it: the margin is abs(f).
+    Where two clusters have one decision function f, their scores differ by it: the
+    margin is abs(f).
 
     Parameters
     ----------
@@ -187,7 +188,8 @@ class RuleLabels:
     Parameters
     ----------
     rule : Hyperplane or Scores
-        The sign of its decision value is the label, or the cluster of the largest score.
+        The sign of its decision value is the label, or the cluster of the largest
+        score.
     """
 
     rule: Hyperplane | Scores
@@ -251,7 +253,8 @@ class KeptLabels:
     Parameters
     ----------
     sink : LabelsSink or None, default=None
-        Writes each group of labels as one chunk, of which the digest is kept; None keeps labels in memory.
+        Writes each group of labels as one chunk, of which the digest is kept; None
+        keeps labels in memory.
     """
 
     sink: LabelsSink | None = None
@@ -378,7 +381,8 @@ def label_once(
     sizes : ndarray of shape (k,)
         Weight of each cluster.
     kept : list or None
-        What was kept of the labels; None if the first rows came in another order than expected.
+        What was kept of the labels; None if the first rows came in another order than
+        expected.
     """
     rule = rule.ordered(likely_order(rule, rows))
     sweep = SizesPass(session.weights, rule, kept=session.kept_labels)

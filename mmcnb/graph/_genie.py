@@ -1,10 +1,12 @@
 """The Genie linkage: clusters merge along a spanning tree, the smallest first while sizes are uneven.
 
-The distinct sizes are kept in rising order with their counts, so that the Gini index of all sizes is one pass
-over few numbers. It is summed anew at each merge: nothing drifts, and whole weights are added exactly.
+The distinct sizes are kept in rising order with their counts, so that the Gini index of
+all sizes is one pass over few numbers. It is summed anew at each merge: nothing drifts,
+and whole weights are added exactly.
 
-A merged cluster is always larger than the smallest one. So while the smallest size is the same, an edge that
-touches no such cluster never will, and the search for one that does goes on from the last place.
+A merged cluster is always larger than the smallest one. So while the smallest size is
+the same, an edge that touches no such cluster never will, and the search for one that
+does goes on from the last place.
 """
 
 import numpy as np
@@ -65,14 +67,16 @@ def _first_at(least, ends, parents, sizes, after, edge):
 def genie(ends, weights, threshold, n_clusters):
     """Clusters by the Genie linkage on a spanning tree.
 
-    All nodes start alone. Two clusters merge along the first edge that is left. While the Gini index of the
-    cluster sizes is above the threshold, they merge along the first edge at a cluster of the smallest size.
+    All nodes start alone. Two clusters merge along the first edge that is left. While
+    the Gini index of the cluster sizes is above the threshold, they merge along the
+    first edge at a cluster of the smallest size.
 
     Parameters
     ----------
     ends : ndarray of shape (n_edges, 2), int64
-        The two nodes of each edge of a tree, shortest edge first. A forest leaves a cluster for each tree at
-        least; edges are taken in their order once none is left at a smallest cluster.
+        The two nodes of each edge of a tree, shortest edge first. A forest leaves a
+        cluster for each tree at least; edges are taken in their order once none is left
+        at a smallest cluster.
     weights : ndarray of shape (p,), float64, above 0
         Sizes of the nodes.
     threshold : float
@@ -87,8 +91,8 @@ def genie(ends, weights, threshold, n_clusters):
 
     References
     ----------
-    M. Gagolewski, M. Bartoszuk and A. Cena, Genie: A new, fast, and outlier-resistant hierarchical clustering
-    algorithm.
+    M. Gagolewski, M. Bartoszuk and A. Cena, Genie: A new, fast, and outlier-resistant
+    hierarchical clustering algorithm.
 
     Examples
     --------

@@ -1,9 +1,10 @@
 """A layout of the nodes of a graph: edges pull their ends together, and random nodes push away.
 
-Two nodes at a distance d have the nearness 1/(1 + d²). An edge pulls by the slope of its logarithm, and a
-random node pushes by that of one less the nearness.
+Two nodes at a distance d have the nearness 1/(1 + d²). An edge pulls by the slope of
+its logarithm, and a random node pushes by that of one less the nearness.
 
-Sums have a fixed order and random numbers are integers, so each processor gives the same bits.
+Sums have a fixed order and random numbers are integers, so each processor gives the
+same bits.
 """
 
 import numpy as np
@@ -14,7 +15,8 @@ LARGEST_STEP = 4.0  # along each axis
 CLOSE = 1e-3  # added to the squared distance of nodes that push, which may be 0
 
 
-# Splitmix64, as in `mmcnb.kernels.evolution`: the cache misses changes in kernels of other modules.
+# Splitmix64, as in `mmcnb.kernels.evolution`: the cache misses changes in kernels of
+# other modules.
 GOLDEN, MIX_1, MIX_2 = map(
     np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
@@ -32,7 +34,8 @@ def _below(state, n):
     return np.int64(np.float64(x >> SHIFT_11) * 2.0**-53 * n)
 
 
-# Inlined, and with rows given by number: calls and views of rows take more time than the arithmetic.
+# Inlined, and with rows given by number: calls and views of rows take more time than
+# the arithmetic.
 @njit(inline="always")
 def _difference(positions, i, j, differences, n):
     """Write row i less row j to row n; returns its square."""
@@ -65,7 +68,8 @@ def _pull(positions, i, j, rate, differences):
 def _push(positions, i, pushers, rate, differences, scales, force):
     """Let some nodes push one away, all at once.
 
-    The loops go one after the other, so that the processor need not wait for one sum to start the next.
+    The loops go one after the other, so that the processor need not wait for one sum to
+    start the next.
     """
     for n in range(pushers.shape[0]):
         scales[n] = _difference(positions, i, pushers[n], differences, n)
@@ -83,8 +87,8 @@ def _push(positions, i, pushers, rate, differences, scales, force):
 def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
     """Positions of nodes: near along the edges of a graph, far otherwise.
 
-    An edge is visited in a share of the epochs that is its weight. A visit pulls its ends together and
-    pushes the first away from random nodes.
+    An edge is visited in a share of the epochs that is its weight. A visit pulls its
+    ends together and pushes the first away from random nodes.
 
     Parameters
     ----------
@@ -107,7 +111,8 @@ def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
 
     References
     ----------
-    L. McInnes, J. Healy and J. Melville, UMAP: Uniform manifold approximation and projection.
+    L. McInnes, J. Healy and J. Melville, UMAP: Uniform manifold approximation and
+    projection.
 
     Examples
     --------

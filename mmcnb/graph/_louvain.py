@@ -1,18 +1,20 @@
 """Communities of a weighted graph: Louvain, and moves of single nodes.
 
-A graph is symmetric, in CSR form without its diagonal. ``loops`` is the diagonal: the weight of each node
-with itself. The volume of a node is the sum of its row and its loop.
+A graph is symmetric, in CSR form without its diagonal. ``loops`` is the diagonal: the
+weight of each node with itself. The volume of a node is the sum of its row and its
+loop.
 
-In a community a node gains ``w - r v V / T``. Here w is the weight of its edges there, r the resolution and v
-its volume. V is the volume of the others there, and T that of all nodes. Sums go in a fixed order, so a graph
-gives the same labels on every machine.
+In a community a node gains ``w - r v V / T``. Here w is the weight of its edges there,
+r the resolution and v its volume. V is the volume of the others there, and T that of
+all nodes. Sums go in a fixed order, so a graph gives the same labels on every machine.
 """
 
 import numpy as np
 
 from mmcnb._numba import njit
 
-LEAST_GAIN = 1e-12  # of the terms of a gain: less may be rounding, and moves for rounding might never end
+# of the terms of a gain: less may be rounding, and moves for rounding might never end
+LEAST_GAIN = 1e-12
 
 
 @njit()
@@ -52,7 +54,8 @@ def _best(row, weights, labels, own, volumes, volume, price, links):
 def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept):
     """Move nodes, in place, until none gains; a community of ``kept`` nodes loses none.
 
-    After a move, only neighbours in other communities look again: those in the same one gain by it.
+    After a move, only neighbours in other communities look again: those in the same one
+    gain by it.
     """
     p, volume = labels.shape[0], loops.copy()
     volumes, sizes, links, total = np.zeros(k), np.zeros(k, np.int64), np.zeros(k), 0.0
@@ -134,7 +137,8 @@ def aggregate(indptr, indices, weights, loops, labels, k):
     weights : ndarray, float64
         Sums of the weights.
     loops : ndarray of shape (k,), float64
-        Loops of the nodes of each community and its inner edges, each in both directions.
+        Loops of the nodes of each community and its inner edges, each in both
+        directions.
 
     Examples
     --------
@@ -205,8 +209,8 @@ def louvain(indptr, indices, weights, loops, resolution, order):
 
     References
     ----------
-    V. Blondel et al., Fast unfolding of communities in large networks. The queue is that of V. Traag et al.,
-    From Louvain to Leiden.
+    V. Blondel et al., Fast unfolding of communities in large networks. The queue is
+    that of V. Traag et al., From Louvain to Leiden.
 
     Examples
     --------

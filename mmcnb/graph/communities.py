@@ -28,8 +28,9 @@ def communities_at(
 ) -> np.ndarray | None:
     """Communities of a graph, exactly as many as are asked for.
 
-    Louvain at a high resolution gives pieces. At a lower one it joins them to communities: the resolution is
-    bisected until their number is right. Then single nodes move among the communities.
+    Louvain at a high resolution gives pieces. At a lower one it joins them to
+    communities: the resolution is bisected until their number is right. Then single
+    nodes move among the communities.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ def communities_at(
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Community of each node, numbered by first node; None if the graph does not fall into so many.
+        Community of each node, numbered by first node; None if the graph does not fall
+        into so many.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def _joined(pieces: Graph, k: int, resolution: float) -> tuple[np.ndarray, float
     return MergeTree(nearest, *_merged(_between(joined))).labels(k), nearest_at
 
 
-# -- the merge tree --------------------------------------------------------------------------------
+# -- the merge tree --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -147,9 +149,11 @@ class MergeTree:
     piece_of_node : ndarray of shape (p,), int64
         Piece of each node, numbered by first nodes.
     merges : ndarray of shape (c - 1, 2), int64
-        The two that each merge joins: a piece, or c plus the number of an earlier merge.
+        The two that each merge joins: a piece, or c plus the number of an earlier
+        merge.
     links : ndarray of shape (c - 1,), float64
-        Link of each merge, falling: w_ab 2m / (vol_a vol_b), the resolution at which the two would merge.
+        Link of each merge, falling: w_ab 2m / (vol_a vol_b), the resolution at which
+        the two would merge.
     """
 
     piece_of_node: np.ndarray
@@ -248,7 +252,8 @@ class MergeTree:
     def linkage(self) -> np.ndarray:
         """The tree as SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are the pieces.
 
-        The height of a merge is 1 / link; components join at twice the largest other height.
+        The height of a merge is 1 / link; components join at twice the largest other
+        height.
         """
         joins = self.links < LEAST_LINK
         heights = 1 / np.maximum(self.links, LEAST_LINK)
@@ -278,7 +283,8 @@ def merge_tree(
     Returns
     -------
     MergeTree
-        Of about 900 pieces, of 12 nodes at least; or of more and smaller ones, three for each cluster.
+        Of about 900 pieces, of 12 nodes at least; or of more and smaller ones, three
+        for each cluster.
 
     References
     ----------

@@ -12,14 +12,14 @@ GRAIN = (
 def spanning_tree(graph: csr_array) -> np.ndarray:
     """The edges of the shortest spanning tree, by rising length, then by their ends.
 
-    SciPy gets ranks instead of lengths: then equal lengths leave no choice to it, and a length of 0 stays an
-    edge.
+    SciPy gets ranks instead of lengths: then equal lengths leave no choice to it, and a
+    length of 0 stays an edge.
 
     Parameters
     ----------
     graph : csr_array of shape (p, p)
-        Lengths of the edges, each stored in one direction or in both. Without a path between all nodes there
-        is a tree for each component.
+        Lengths of the edges, each stored in one direction or in both. Without a path
+        between all nodes there is a tree for each component.
 
     Returns
     -------
@@ -58,7 +58,8 @@ def genie_at(
     n_clusters : int
         Number of clusters.
     threshold : float
-        The Gini index of the cluster sizes above which a smallest cluster merges first, in (0, 1].
+        The Gini index of the cluster sizes above which a smallest cluster merges first,
+        in (0, 1].
 
     Returns
     -------

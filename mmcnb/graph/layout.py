@@ -64,7 +64,8 @@ def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
     Returns
     -------
     ndarray of shape (p, n_components), float64
-        The largest absolute value is 10, and the largest entry of each column is positive.
+        The largest absolute value is 10, and the largest entry of each column is
+        positive.
 
     Examples
     --------

@@ -35,7 +35,8 @@ SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joi
 LEAST_DISTANCE = 1e-12
 MANY_COMPONENTS = 30  # from which on a search in all others would take most of the time
 MOST_AXES = 128  # of more columns
-NEAR_EQUAL = 1e-6  # of the distance to the last listed node of most nodes: nodes so near become one
+# of the distance to the last listed node of most nodes: nodes so near become one
+NEAR_EQUAL = 1e-6
 UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
 
 
@@ -86,8 +87,9 @@ class NodeGraph:
     def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[Any, np.ndarray]:
         """Weights of the edges to some nearest neighbours, and each node's weight with itself.
 
-        A node stands for all its equal rows: an edge weighs as much as the lighter of its ends. The rest of
-        the heavier one ties its own rows together, so that its volume is its degree times its weight.
+        A node stands for all its equal rows: an edge weighs as much as the lighter of
+        its ends. The rest of the heavier one ties its own rows together, so that its
+        volume is its degree times its weight.
 
         Returns
         -------
@@ -153,7 +155,8 @@ def node_graph(
     each : callable, default=map
         Maps a function over items, perhaps in threads.
     n_axes : int, default=50
-        Leading principal axes on which rows of more columns are compared, unless they are directions.
+        Leading principal axes on which rows of more columns are compared, unless they
+        are directions.
     axes : Axes, AllColumns or None, default=None
         Axes along which the rows lie already; None computes those of the rows.
 
@@ -214,8 +217,8 @@ def _nodes_of(
 ) -> tuple[Axes | AllColumns, Any, np.ndarray]:
     """The distinct rows of a sample: what maps rows to them, the nodes, and the node of each row.
 
-    Directions are compared on all columns. The axes are those of the distinct rows, so that a weight is the
-    same as a repetition.
+    Directions are compared on all columns. The axes are those of the distinct rows, so
+    that a weight is the same as a repetition.
     """
     rows, node_of = distinct_rows(sample, each)
     if given is not None:
@@ -321,9 +324,11 @@ def connected_graph(
     n_neighbors : int
         Neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
-        Numbers and distances of at least so many nearest other nodes, by rising distance.
+        Numbers and distances of at least so many nearest other nodes, by rising
+        distance.
     gaps : dict or None, default=None
-        Keeps the shortest edges between components, for another number of neighbours of the same nodes.
+        Keeps the shortest edges between components, for another number of neighbours of
+        the same nodes.
 
     Returns
     -------
@@ -354,8 +359,8 @@ def _joined(
 ) -> Any:
     """Join components: each but the largest gets an edge to its nearest node of another one.
 
-    The weights of these edges go by their lengths and by the scales of their two ends. Edges that are known
-    are not searched again.
+    The weights of these edges go by their lengths and by the scales of their two ends.
+    Edges that are known are not searched again.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -395,8 +400,9 @@ def _shortest_edges(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shortest edge of each component but the largest to any other: its two ends, and its length.
 
-    A component has a search of its own if the nearest nodes of some of its nodes do not reach beyond it; of
-    equally near nodes the first counts. One of many is searched for in the component with the nearest mean.
+    A component has a search of its own if the nearest nodes of some of its nodes do not
+    reach beyond it; of equally near nodes the first counts. One of many is searched for
+    in the component with the nearest mean.
     """
     outside = component[numbers] != component[:, None]
     each, place = np.arange(component.size), outside.argmax(axis=1)

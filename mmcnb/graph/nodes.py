@@ -22,7 +22,8 @@ from mmcnb.samples.matrix import (
     with_fixed_signs,
 )
 
-# The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows from the recall.
+# The cells of each graph are measured when it is built: `NodeSearch.n_probes` follows
+# from the recall.
 LEADING_AXES = 50  # of more columns: in many columns most of a distance is noise
 COVARIANCE_COLUMNS = (
     1000  # up to which all axes cost little more than iterations for some
@@ -201,7 +202,8 @@ def of_row_blocks(
 def _scatter(rows: Any, mean: np.ndarray) -> np.ndarray:
     """Sum of the products of centred rows, in the precision of the rows.
 
-    Each column is divided by its largest value, so that small columns beside large ones are as precise.
+    Each column is divided by its largest value, so that small columns beside large ones
+    are as precise.
     """
     centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
     scales = np.abs(centred).max(axis=0)
@@ -282,7 +284,8 @@ class NodeSearch:
     centres : ndarray of shape (cells, c)
         Means of the cells.
     n_probes : int
-        Nearest cells in which each row looks; with as many as there are, the search is exact.
+        Nearest cells in which each row looks; with as many as there are, the search is
+        exact.
 
     Examples
     --------
@@ -453,7 +456,8 @@ def without_own(
     array([1, 0, 1])
     """
     p, count = numbers.shape
-    # A node is its own nearest one: distinct rows have positive distances, but for underflow.
+    # A node is its own nearest one: distinct rows have positive distances, but for
+    # underflow.
     others = numbers != np.arange(p)[:, None]
     others[others.all(axis=1), -1] = False
     return numbers[others].reshape(p, count - 1), distances[others].reshape(

@@ -74,7 +74,8 @@ def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
     Parameters
     ----------
     distances : csr_array of shape (p, p)
-        Distances of each row to its nearest other rows, 7 at least; entries of the diagonal do not count.
+        Distances of each row to its nearest other rows, 7 at least; entries of the
+        diagonal do not count.
     weights : ndarray of shape (p,) or None, default=None
         Weights of the rows, positive; None is 1 each.
 

@@ -19,7 +19,8 @@ CSR = "data", "indices", "indptr", "shape"  # names of the arrays of a matrix
 class AllColumns:
     """Rows as they are; rows of zeros get a value in a column of their own.
 
-    Otherwise a row of zeros would be nearer to each direction than directions without a common column are.
+    Otherwise a row of zeros would be nearer to each direction than directions without a
+    common column are.
     """
 
     n_features: int

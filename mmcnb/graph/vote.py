@@ -48,8 +48,9 @@ class Vote:
     bound : float, default=inf
         The outlier score that one in a hundred rows of the fit exceeds.
     is_deep : ndarray of shape (p,), int64, or None, default=None
-        1 for a node whose ten nearest neighbours are of its cluster, otherwise 0. A row among such nodes of
-        one cluster belongs to it without a vote. None has all rows vote.
+        1 for a node whose ten nearest neighbours are of its cluster, otherwise 0. A row
+        among such nodes of one cluster belongs to it without a vote. None has all rows
+        vote.
     """
 
     axes: Any
@@ -92,8 +93,8 @@ class Vote:
     def settled(self, points: Any) -> np.ndarray:
         """Clusters of rows along the axes that belong to one without a vote, int64; -1 of all others.
 
-        All nodes in the nearest cell of such a row are deep in its cluster, or the three nearest nodes in its
-        two nearest cells.
+        All nodes in the nearest cell of such a row are deep in its cluster, or the
+        three nearest nodes in its two nearest cells.
         """
         if self.is_deep is None or self.search.is_exact:
             return np.full(points.shape[0], -1)
@@ -112,7 +113,8 @@ class Vote:
     def _cluster_of_cell(self) -> np.ndarray:
         """Cluster of each cell around which all nodes are deep in it, otherwise -1."""
         n_cells = self.search.starts.size - 1
-        # The cells come of means before the last ones: a node may be nearer to another cell.
+        # The cells come of means before the last ones: a node may be nearer to another
+        # cell.
         cells = np.repeat(np.arange(n_cells), np.diff(self.search.starts))
         cells = np.concatenate([cells, self.search.nearest_cells(self.search.nodes)])
         clusters = np.tile(self._deep_clusters[:-1], 2)
@@ -148,8 +150,9 @@ class Vote:
     def _weights(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Weights of the votes: a row of a heavy node counts lighter nodes less, and its own node more.
 
-        These are the weights of the graph of the nodes, with what ties equal rows together. A node has more
-        than half of the vote on its own rows, so that they have its label, and no cluster is left empty.
+        These are the weights of the graph of the nodes, with what ties equal rows
+        together. A node has more than half of the vote on its own rows, so that they
+        have its label, and no cluster is left empty.
         """
         weights = kernels.calibrated_weights(distances)
         own = np.flatnonzero(is_own(distances))
@@ -258,7 +261,7 @@ def vote(
     )
 
 
-# -- outliers --------------------------------------------------------------------------------------
+# -- outliers --------------------------------------------------------------------------
 
 
 def outlier_offsets(
@@ -273,13 +276,15 @@ def outlier_offsets(
     labels : ndarray of shape (p,), int64
         Their clusters.
     is_sure : bool or ndarray of shape (p,), default=False
-        Nodes that belong to a cluster, however small it is: its own median counts alone.
+        Nodes that belong to a cluster, however small it is: its own median counts
+        alone.
 
     Returns
     -------
     ndarray of shape (p,)
-        A mean of the medians in the cluster of the node and of all nodes; they weigh the same if the cluster
-        has a tenth of the nodes. In one of fewer than 1 % it is less by 2.
+        A mean of the medians in the cluster of the node and of all nodes; they weigh
+        the same if the cluster has a tenth of the nodes. In one of fewer than 1 % it is
+        less by 2.
 
     Examples
     --------
@@ -317,7 +322,8 @@ def noise_threshold(
     scores, sizes : ndarray of shape (p,)
         Outlier scores of the nodes, and how much each node weighs.
     noise : "auto" or float
-        "auto" is so many robust deviations above the median; a share leaves about so much of the rows out.
+        "auto" is so many robust deviations above the median; a share leaves about so
+        much of the rows out.
     deviations : float, default=2.5
         Robust deviations.
 

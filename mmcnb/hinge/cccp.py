@@ -31,7 +31,8 @@ PATH = (
     10.0,
 )  # C of the continuation: `python -m benchmarks collapse`
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
-# Share of the labels that may still change before the last C: the next C moves them anyway.
+# Share of the labels that may still change before the last C: the next C moves them
+# anyway.
 PASSING_SHARE = 0.003
 
 
@@ -67,11 +68,12 @@ class CCCPResult:
     solution : SubproblemResult
         The solution of the last round that did not degenerate.
     threshold : float or ndarray of shape (k,)
-        Decision value that separates the clusters: 0, or a quantile where the smaller cluster
-        would have held too few rows. With more clusters, what is subtracted from each score.
+        Decision value that separates the clusters: 0, or a quantile where the smaller
+        cluster would have held too few rows. With more clusters, what is subtracted
+        from each score.
     status : {"converged", "stalled", "sweeps", "rounds"}
-        "converged" where the labels no longer changed and the last cutting-plane loop reached its
-        tolerance; otherwise what ended the rounds.
+        "converged" where the labels no longer changed and the last cutting-plane loop
+        reached its tolerance; otherwise what ended the rounds.
     training_set : TrainingSet
         The features in which the hyperplane is written.
     quantile_steps : int, default=0
@@ -163,7 +165,8 @@ def continuation(
             if objective.threshold == "fixed"
             else replace(objective, balance=bearable)
         )
-        # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the labels wander at large C.
+        # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the
+        # labels wander at large C.
         last = path[-1] == C and not passing
         tolerance = eta if last else max(eta, LOOSE_GAP / C)
         changed = limits.changed if last else max(limits.changed, few)

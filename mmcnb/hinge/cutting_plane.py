@@ -1,11 +1,13 @@
 """The cutting-plane loop and its working set: for fixed labels, planes are added until none is violated.
 
-Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows is a constraint on
-the mean of c_i (rho - y_i f(x_i)). The most violated one takes the rows with y_i f(x_i) <= rho, eq. (12):
-a single sweep finds it. Plane k is P_k = Σ_i a_ki (φ_i - φ̄) with a_k = c_k∘y/n, in centred features. It is
-stored as inner products with the basis (``centred``) and as coefficients on the basis (``coefs``). The Gram
-matrix of the planes is the product of the two. Labels stay fixed while planes are added; the papers update
-them inside the loop, which loses convexity. When labels change, all planes are rebuilt.
+Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows
+is a constraint on the mean of c_i (rho - y_i f(x_i)). The most violated one takes the
+rows with y_i f(x_i) <= rho, eq. (12): a single sweep finds it. Plane k is P_k = Σ_i
+a_ki (φ_i - φ̄) with a_k = c_k∘y/n, in centred features. It is stored as inner products
+with the basis (``centred``) and as coefficients on the basis (``coefs``). The Gram
+matrix of the planes is the product of the two. Labels stay fixed while planes are
+added; the papers update them inside the loop, which loses convexity. When labels
+change, all planes are rebuilt.
 """
 
 from dataclasses import dataclass, replace
@@ -102,8 +104,9 @@ class SubproblemResult:
     def score(self) -> float:
         """How good the solution is; higher is better.
 
-        With an adaptive threshold the score is |w|², which at the optimum is minus twice the objective. At a
-        threshold of 1 it is how far the objective lies below C, its value without a hyperplane.
+        With an adaptive threshold the score is |w|², which at the optimum is minus
+        twice the objective. At a threshold of 1 it is how far the objective lies below
+        C, its value without a hyperplane.
         """
         return (
             self.quadratic.norm2
@@ -129,8 +132,8 @@ class SweepBudget:
 class WorkingSet:
     """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns of the rows themselves.
 
-    A plane stores the hyperplane that generated it, p + 1 numbers, and nothing of size n. One
-    sweep rebuilds all planes under new labels.
+    A plane stores the hyperplane that generated it, p + 1 numbers, and nothing of size
+    n. One sweep rebuilds all planes under new labels.
 
     Parameters
     ----------
@@ -229,7 +232,8 @@ class WorkingSet:
     ) -> SubproblemResult:
         """Solve the convex subproblem for fixed labels.
 
-        Planes of other labels are rebuilt first. Planes are added, and idle ones dropped.
+        Planes of other labels are rebuilt first. Planes are added, and idle ones
+        dropped.
 
         Parameters
         ----------
@@ -311,7 +315,8 @@ class WorkingSet:
 class ExactWorkingSet(WorkingSet):
     """Cutting planes with all rows as the basis: the features are the kernel matrix itself (Alg. 2).
 
-    The coefficients of a plane are its signed rows, so no inverse of the kernel matrix is needed.
+    The coefficients of a plane are its signed rows, so no inverse of the kernel matrix
+    is needed.
     """
 
     def relabel(self, labels: Labels) -> None:
@@ -351,9 +356,9 @@ class ExactWorkingSet(WorkingSet):
 class SampleWorkingSet(WorkingSet):
     """Cutting planes of a dense sample in memory, whose loop is compiled (`mmcnb.kernels.sample_subproblem`).
 
-    A plane also stores which rows it has, one byte per row. So new labels change it by the rows whose label
-    changes. The threshold is adaptive, without a balance; other forms use the plain loop, and so do rows that
-    are streamed.
+    A plane also stores which rows it has, one byte per row. So new labels change it by
+    the rows whose label changes. The threshold is adaptive, without a balance; other
+    forms use the plain loop, and so do rows that are streamed.
     """
 
     signs: np.ndarray | None = None  # the labels that the planes have

@@ -116,7 +116,7 @@ def fit_on_landmarks(
     return fit_two_clusters(session, candidates, config, refine)
 
 
-# -- the widest margin of a sample: a candidate beside those of the neighbour graph ----------------
+# -- the widest margin of a sample: a candidate beside those of the neighbour graph ----
 
 
 def margin_on_sample(
@@ -124,8 +124,8 @@ def margin_on_sample(
 ) -> Model:
     """The widest margin between clusters of the sample of a fit, in one thread.
 
-    Two clusters are those of `SparseKernelMMC`, with every second bandwidth, and more those of
-    `CrammerSingerMMC`, with their defaults.
+    Two clusters are those of `SparseKernelMMC`, with every second bandwidth, and more
+    those of `CrammerSingerMMC`, with their defaults.
 
     Parameters
     ----------

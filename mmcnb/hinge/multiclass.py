@@ -1,16 +1,18 @@
 """More than two clusters in the hinge form: clustered by least squares, separated by the widest margin.
 
-Labels come from the sample and from passes of least squares over all rows. Hinge rounds on all rows would
-undo what these passes improve. The labels are then fixed, and one cutting-plane loop finds the scores that
-separate them by the widest margin (Crammer and Singer). These scores are the model. Each row is set against
-its runner-up cluster. W has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of
-cluster c is max(0, rho - (f_c - max_{r != c} f_r)), and
+Labels come from the sample and from passes of least squares over all rows. Hinge rounds
+on all rows would undo what these passes improve. The labels are then fixed, and one
+cutting-plane loop finds the scores that separate them by the widest margin (Crammer and
+Singer). These scores are the model. Each row is set against its runner-up cluster. W
+has one row a cluster, f_h = W_h·z in centred features z. The hinge of a row of cluster
+c is max(0, rho - (f_c - max_{r != c} f_r)), and
 
     min  1/2 |W|² - rho + C mean_i max(0, rho - (f_c - f_r))
 
-is the two-cluster problem with other planes: P = mean over the active rows of (e_c - e_r) z', a k x r matrix
-that is stored flattened. So the QP, the cutting-plane loop and the CCCP rounds are the same. With two
-clusters W = (w, -w), and rho and the objective are twice those of the two-cluster form.
+is the two-cluster problem with other planes: P = mean over the active rows of (e_c -
+e_r) z', a k x r matrix that is stored flattened. So the QP, the cutting-plane loop and
+the CCCP rounds are the same. With two clusters W = (w, -w), and rho and the objective
+are twice those of the two-cluster form.
 """
 
 from dataclasses import dataclass, field, replace
@@ -86,8 +88,8 @@ class RunnerUpPass(SumPass):
     labels : Labels
         Cluster of each row.
     generators : sequence of (Scores, float)
-        Scores and their rho. With an infinite rho all rows are active, and all other clusters count equally
-        as runners-up.
+        Scores and their rho. With an infinite rho all rows are active, and all other
+        clusters count equally as runners-up.
     """
 
     labels: rules.Labels
@@ -134,9 +136,11 @@ class MulticlassTrainingSet(TrainingSet):
     engine, features, normalization, weights, hold_labels, basis, row_sum
         As in `TrainingSet`.
     sketch : MulticlassTrainingSet or None, default=None
-        A uniform sample of the rows whose cluster sizes stay within the bounds; None counts all rows.
+        A uniform sample of the rows whose cluster sizes stay within the bounds; None
+        counts all rows.
     bounds : pair of ndarray of shape (k,)
-        Least and most rows (or weight) of each cluster; of the sketch where there is one.
+        Least and most rows (or weight) of each cluster; of the sketch where there is
+        one.
     """
 
     bounds: Bounds = field(kw_only=True)
@@ -219,7 +223,7 @@ class MulticlassTrainingSet(TrainingSet):
         )
 
 
-# -- the sample --------------------------------------------------------------------------------
+# -- the sample ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -289,7 +293,8 @@ class HingeRefinement:
     ) -> SubproblemResult:
         """The widest margin between the clusters of least squares: on the sample, then on more rows.
 
-        It is found at the largest C that separates the labels. If none does, the first is used all the same.
+        It is found at the largest C that separates the labels. If none does, the first
+        is used all the same.
         """
         sample, labels, generators = self.sample, rules.RuleLabels(labelled.rule), None
         stages: list[Any] = [
@@ -370,7 +375,7 @@ def fit_on_landmarks(
     return replace(result, attributes=fitted, report=report)
 
 
-# -- the result --------------------------------------------------------------------------------
+# -- the result ------------------------------------------------------------------------
 
 
 def multiclass_result(
@@ -398,7 +403,8 @@ def multiclass_result(
     Returns
     -------
     FitResult
-        The result, with a warning for empty clusters and for margins no wider than at random.
+        The result, with a warning for empty clusters and for margins no wider than at
+        random.
     """
     scores: Any = model.rule
     sweep = MarginPass(session.weights, scores, solution.quadratic.rho)

@@ -1,8 +1,9 @@
 """The working set of cutting planes under several kernels, whose combination is learned with the margin.
 
-The features of all kernels stand side by side, each in coordinates of its own. Labels, cutting planes and
-loops are those of one kernel. Only the optimisation differs: an SOCP weights the kernels with the planes.
-In centred features each cluster has a mean score of 0, so the pairwise balance of k clusters always holds.
+The features of all kernels stand side by side, each in coordinates of its own. Labels,
+cutting planes and loops are those of one kernel. Only the optimisation differs: an SOCP
+weights the kernels with the planes. In centred features each cluster has a mean score
+of 0, so the pairwise balance of k clusters always holds.
 """
 
 from dataclasses import replace
@@ -47,14 +48,16 @@ class MultipleKernelWorkingSet(WorkingSet):
     Parameters
     ----------
     training_set : TrainingSet
-        The rows, in the features of all kernels; its normalization has a block for each.
+        The rows, in the features of all kernels; its normalization has a block for
+        each.
 
     Attributes
     ----------
     columns : list of slice
         The features of each kernel.
     kernel_weights : ndarray of shape (kernels,)
-        Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal before the first.
+        Weights from the last SOCP: non-negative, of Euclidean norm 1. They are equal
+        before the first.
 
     References
     ----------
@@ -131,7 +134,8 @@ class MultipleKernelSample:
     features : Samples
         Kernel values between the rows and the basis, side by side.
     normalization : tuple of ndarray
-        For each kernel M, with M M' the inverse of its matrix of the basis; scaled to a total variance of 1.
+        For each kernel M, with M M' the inverse of its matrix of the basis; scaled to a
+        total variance of 1.
     columns : tuple of slice
         The features of each kernel.
     z : ndarray of shape (m, r)
@@ -216,7 +220,8 @@ def search_clusters(
     sample : MultipleKernelSample
         The sample.
     partition : PartitionConfig
-        How to partition. Size constraints hold in the search; later only the minimum size does.
+        How to partition. Size constraints hold in the search; later only the minimum
+        size does.
     config : SearchConfig
         What to try.
 
@@ -287,7 +292,8 @@ def fit_clusters(
     FitResult
         The result, with the names and weights of the kernels.
     """
-    # With many clusters some labels change in every round, and later rounds improve nothing.
+    # With many clusters some labels change in every round, and later rounds improve
+    # nothing.
     limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
     config = replace(config, limits=limits)
     restart = search_clusters(session, sample, partition, config)

@@ -18,7 +18,8 @@ HELD_ROWS = (
     2**14
 )  # up to which the rounds of compiled methods run on all rows in memory
 MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
-LINEAR_PLANES = 80  # cutting planes of a linear method that are in memory at once, each with its hyperplane
+# cutting planes of a linear method that are in memory at once, each with its hyperplane
+LINEAR_PLANES = 80
 SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
 MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside others
 
@@ -26,7 +27,8 @@ MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside oth
 def larger_sample(n_samples: int, compiled: bool = False) -> int:
     """Rows of the second sample; 0 if all rows are hardly more.
 
-    ``compiled`` says that rounds over labels are compiled on rows in memory: then it is all of a few rows.
+    ``compiled`` says that rounds over labels are compiled on rows in memory: then it is
+    all of a few rows.
 
     Examples
     --------

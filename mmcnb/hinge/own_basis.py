@@ -1,7 +1,8 @@
 """Sparse kernel maximum margin clustering as printed (Wu & Zhang, Alg. 3): each plane has basis vectors.
 
-A plane Ψ_k becomes Σ β_j φ(b_j), and so does the mean Ψ_0 of all rows. Planes are differences of these, so
-their Gram matrix and the hyperplane take kernel values between basis vectors alone. All rows are streamed.
+A plane Ψ_k becomes Σ β_j φ(b_j), and so does the mean Ψ_0 of all rows. Planes are
+differences of these, so their Gram matrix and the hyperplane take kernel values between
+basis vectors alone. All rows are streamed.
 """
 
 from collections.abc import Iterator
@@ -35,8 +36,8 @@ from mmcnb.samples.matrix import Weights, with_short_indices
 class OwnBasisWorkingSet(WorkingSet):
     """Cutting planes that have one basis vector each, on rows that are streamed.
 
-    Features are kernel values against all vectors so far, computed again in each sweep. New labels start
-    anew, from the plane of all rows.
+    Features are kernel values against all vectors so far, computed again in each sweep.
+    New labels start anew, from the plane of all rows.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ class OwnBasisWorkingSet(WorkingSet):
     weights : ndarray of shape (n,) or None
         Sample weights.
     seed : int
-        Draws the starts of the fixed points: the same for all, so that labels can settle.
+        Draws the starts of the fixed points: the same for all, so that labels can
+        settle.
     """
 
     evaluations = 0  # of the kernel, in units of the number of rows
@@ -165,7 +167,8 @@ def fit_on_own_basis(
         end = end or continuation(working_set, start, bare, config.path[:1], *given)
         assert end is not None
         ends.append(end)
-    # Ends with equal scores up to rounding are equally good; the first one counts on every processor.
+    # Ends with equal scores up to rounding are equally good; the first one counts on
+    # every processor.
     state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
     solution, training_set = state.solution, state.training_set
     _, statistics, _ = training_set.most_violated(

@@ -1,22 +1,26 @@
 """The programs over cutting planes: a few dozen variables for any number of rows and features.
 
-With one kernel it is a quadratic program (QP), Wu & Zhang, eq. (22) and (37) in centred features. G is the
-Gram matrix of the planes; s and t are the means of their rows and of their signed rows. The dual is
+With one kernel it is a quadratic program (QP), Wu & Zhang, eq. (22) and (37) in centred
+features. G is the Gram matrix of the planes; s and t are the means of their rows and of
+their signed rows. The dual is
 
     adaptive   min  1/2 λ'Gλ         s.t.  s'λ - balance·u >= 1,  1'λ <= C,  |t'λ| <= u,  λ >= 0
     fixed      min  1/2 λ'Gλ - s'λ + balance·u           s.t.  1'λ <= C,  |t'λ| <= u,  λ >= 0
 
-and rho, xi and beta are the multipliers of its rows. `mmcnb.kernels.plane_qp` solves it. The paper's closed
-formula for rho divides zero by zero at every ordinary optimum, so it is not used.
+and rho, xi and beta are the multipliers of its rows. `mmcnb.kernels.plane_qp` solves
+it. The paper's closed formula for rho divides zero by zero at every ordinary optimum,
+so it is not used.
 
-With several kernels it is a second-order cone program (SOCP): Zhao, Kwok and Zhang learn labels, margin and a
-combination of kernels together. G_k is the Gram matrix of the planes under kernel k. The dual is
+With several kernels it is a second-order cone program (SOCP): Zhao, Kwok and Zhang
+learn labels, margin and a combination of kernels together. G_k is the Gram matrix of
+the planes under kernel k. The dual is
 
     fixed      max  s'λ - balance·u - 1/2 |q|     s.t.  q_k >= λ'G_k λ,  1'λ <= C,  |t'λ| <= u,  λ >= 0
     adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1, and the same
 
-The weights of the kernels are q/|q|. For given weights the problem is the QP of one kernel, Σ weight_k G_k.
-Its solver is more accurate than that of the SOCP, so all other values come from the QP.
+The weights of the kernels are q/|q|. For given weights the problem is the QP of one
+kernel, Σ weight_k G_k. Its solver is more accurate than that of the SOCP, so all other
+values come from the QP.
 """
 
 from collections.abc import Sequence
@@ -156,14 +160,15 @@ def solve_kernel_planes(
     Returns
     -------
     PlaneSolution
-        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1; equal where all normal
-        vectors are 0. The normal vector under kernel k is v_k = weight_k Σ λ_p P_pk, and ``norm2`` is
-        Σ |v_k|²/weight_k.
+        With ``kernel_weights``, the papers' beta: non-negative, of Euclidean norm 1;
+        equal where all normal vectors are 0. The normal vector under kernel k is v_k =
+        weight_k Σ λ_p P_pk, and ``norm2`` is Σ |v_k|²/weight_k.
 
     Raises
     ------
     InputError
-        If the cutting planes are zero under every kernel, which leaves the weights undefined.
+        If the cutting planes are zero under every kernel, which leaves the weights
+        undefined.
     PlaneQPError
         If the SOCP is infeasible, or the solver reaches no tolerance.
 
@@ -219,7 +224,8 @@ def _cone_problem(
     cost = np.zeros(size)
     cost[-1] = 0.5
 
-    # λ in units of its size without the bound, so that the solver works on numbers near 1.
+    # λ in units of its size without the bound, so that the solver works on numbers near
+    # 1.
     unit = 1.0 if adaptive else min(C, 1 / scale)
     linear = [np.r_[np.ones(planes), np.zeros(size - planes)], *-np.eye(size)[:planes]]
     right = [C / unit, *np.zeros(planes)]
@@ -268,7 +274,8 @@ def _solve(
             nothing, cost, sparse.csc_matrix(rows), right, cones, settings
         )
         solution = solver.solve()
-        # Only the weights of the kernels come from the SOCP, so the loosest tolerance may be missed a little.
+        # Only the weights of the kernels come from the SOCP, so the loosest tolerance
+        # may be missed a little.
         if solution.status == done or (
             solution.status == nearly and tolerance == TOLERANCES[-1]
         ):

@@ -1,8 +1,9 @@
 """The search for starts and a bandwidth, on a sample that fits in memory.
 
-Restarts do not read the store. At one bandwidth the best score wins. Across bandwidths the leave-one-out
-score of each partition is compared with a cut. Below the cut the largest |w|² relative to the total variance
-wins. Where no partition is below the cut, the lowest leave-one-out score wins.
+Restarts do not read the store. At one bandwidth the best score wins. Across bandwidths
+the leave-one-out score of each partition is compared with a cut. Below the cut the
+largest |w|² relative to the total variance wins. Where no partition is below the cut,
+the lowest leave-one-out score wins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -85,8 +86,9 @@ def landmark_features(
 ) -> KernelFeatures:
     """The sample on landmarks, with its kernel columns cached in memory.
 
-    ``whole`` says that all distinct rows are landmarks: then the method is exact, and so is the arithmetic.
-    Rows are then few, and not worth the seconds that the compiled rounds take to compile.
+    ``whole`` says that all distinct rows are landmarks: then the method is exact, and
+    so is the arithmetic. Rows are then few, and not worth the seconds that the compiled
+    rounds take to compile.
     """
     dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
     features = cache_features(
@@ -138,7 +140,7 @@ def _rows(training_set: TrainingSet) -> Any:
     )
 
 
-# -- starts ------------------------------------------------------------------------------------
+# -- starts ----------------------------------------------------------------------------
 
 
 def starting_labels(
@@ -154,8 +156,9 @@ def starting_labels(
     Parameters
     ----------
     init : {"mixed", "random", "k-means"}
-        "mixed" is a coin flip, the signs of the first kernel principal component,
-        the given partitions, the signs of two further components, k-means, and then coin flips.
+        "mixed" is a coin flip, the signs of the first kernel principal component, the
+        given partitions, the signs of two further components, k-means, and then coin
+        flips.
     n_init : int
         Number of starts.
     z : ndarray or csr_array of shape (n, r)
@@ -172,7 +175,8 @@ def starting_labels(
     labels : Labels
         Labels -1 or +1.
     warm : bool
-        Whether they are one of the given partitions: then the path skips the first C, where all starts meet.
+        Whether they are one of the given partitions: then the path skips the first C,
+        where all starts meet.
 
     Examples
     --------
@@ -294,7 +298,7 @@ def _kmeans_labels(
     return GivenLabels(np.where(model.labels_ == 1, 1, -1).astype(np.int8))
 
 
-# -- the search --------------------------------------------------------------------------------
+# -- the search ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -428,8 +432,8 @@ class RestartResult:
     def score(self) -> float:
         """The criterion of a start: the geometric mean of its scores at C = 2 and at the end.
 
-        At a large C a few outliers can separate two unrelated halves by a wide margin. At a small C more
-        rows lie in the margin, and such a partition scores far less.
+        At a large C a few outliers can separate two unrelated halves by a wide margin.
+        At a small C more rows lie in the margin, and such a partition scores far less.
         """
         return float(
             np.exp(np.mean(np.log(np.maximum(self.scores, np.finfo(float).tiny))))
@@ -438,7 +442,8 @@ class RestartResult:
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
         """Whether it is better than another start by a margin.
 
-        A start that ended at a lower C loses: its labels could not be separated at the next.
+        A start that ended at a lower C loses: its labels could not be separated at the
+        next.
         """
         if other is None or self.state.solution.C != other.state.solution.C:
             return other is None or self.state.solution.C > other.state.solution.C
@@ -571,7 +576,8 @@ def search_sample(
 ) -> list[RestartResult]:
     """Try every bandwidth; the best result comes first.
 
-    Partitions by least squares are made once, at the middle bandwidth, and serve as starts at all of them.
+    Partitions by least squares are made once, at the middle bandwidth, and serve as
+    starts at all of them.
 
     Parameters
     ----------
@@ -582,13 +588,15 @@ def search_sample(
     config : SearchConfig
         What to try.
     record : callable
-        Called with one dict per sweep, in the order of the candidates; ``clock`` is the time of the sweep.
+        Called with one dict per sweep, in the order of the candidates; ``clock`` is the
+        time of the sweep.
 
     Returns
     -------
     list of RestartResult
-        One for each bandwidth at which some start was separable. Partitions below the cut come first, by
-        their relative |w|²; then the others, by their leave-one-out score and, where that is equal, by |w|².
+        One for each bandwidth at which some start was separable. Partitions below the
+        cut come first, by their relative |w|²; then the others, by their leave-one-out
+        score and, where that is equal, by |w|².
     """
     in_threads = config.sample_size <= BLOCK_ROWS
     middle = (
@@ -639,7 +647,8 @@ def search_sample(
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
-    # Bandwidths that part the rows alike have one score but for its rounding, which must not choose.
+    # Bandwidths that part the rows alike have one score but for its rounding, which
+    # must not choose.
     score = round(restart.leave_one_out, 9)
     return 0.0 if score <= CLEAN_SCORE else score, -round(restart.relative_norm2, 9)
 

@@ -100,11 +100,13 @@ class LabelStep:
     boundary : Hyperplane or Scores
         What gives them: the hyperplane, shifted by the threshold.
     threshold : float or ndarray of shape (k,)
-        Shift of the decision values that brings the sizes within their bounds; 0 where none is needed.
+        Shift of the decision values that brings the sizes within their bounds; 0 where
+        none is needed.
     changed : float
         Weight of the rows that change their label.
     counted : bool
-        Whether that weight is exact. After a shift found in a stream it is the weight without the shift.
+        Whether that weight is exact. After a shift found in a stream it is the weight
+        without the shift.
     """
 
     labels: Labels
@@ -123,15 +125,18 @@ class TrainingSet:
     engine : Engine
         Runs the passes.
     features : Samples
-        One row of features per sample: kernel values against a basis, or the rows themselves.
+        One row of features per sample: kernel values against a basis, or the rows
+        themselves.
     normalization : ndarray of shape (p, r), tuple of such, or None
-        M with M M' the inverse of the kernel matrix of the basis, so that F M has the inner products of
-        the landmark space (Nyström). A tuple holds the blocks of M, for features side by side. None where
-        features are already orthonormal coordinates.
+        M with M M' the inverse of the kernel matrix of the basis, so that F M has the
+        inner products of the landmark space (Nyström). A tuple holds the blocks of M,
+        for features side by side. None where features are already orthonormal
+        coordinates.
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     hold_labels : bool, default=False
-        Store labels, one byte per row, instead of deriving them in each sweep; it saves work on a sample.
+        Store labels, one byte per row, instead of deriving them in each sweep; it saves
+        work on a sample.
     basis : ndarray of shape (p, d) or None, default=None
         The basis vectors; None where rows are their own features.
     row_sum : (ndarray of shape (p,), float) or None, default=None
@@ -278,8 +283,9 @@ class TrainingSet:
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
         """A threshold that leaves about a given share of the weight of the decision values below it.
 
-        A histogram is refined step by step, so nothing of size n is stored. Ties are not split: of the
-        thresholds on their two sides, the one that leaves the smaller cluster larger is taken.
+        A histogram is refined step by step, so nothing of size n is stored. Ties are
+        not split: of the thresholds on their two sides, the one that leaves the smaller
+        cluster larger is taken.
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)

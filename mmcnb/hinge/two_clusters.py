@@ -30,7 +30,8 @@ from mmcnb.hinge.training_set import ConstraintStatistics
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import stack
 
-# Share of the labels that may change in the last round after the sample: `python -m benchmarks engine`.
+# Share of the labels that may change in the last round after the sample: `python -m
+# benchmarks engine`.
 STILL_SHARE = 5e-4
 FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
 SMALL_SHARE = (
@@ -43,7 +44,7 @@ Refined = tuple[
 Refine = Callable[[FitSession, RestartResult, Model], Refined]
 
 
-# -- all rows ----------------------------------------------------------------------------------
+# -- all rows --------------------------------------------------------------------------
 
 
 def refine_on_all_rows(
@@ -51,7 +52,8 @@ def refine_on_all_rows(
 ) -> Refined:
     """Refine the labels and cutting planes of the sample on all rows.
 
-    With many rows a larger sample comes in between. A few are held in memory, where rounds are compiled.
+    With many rows a larger sample comes in between. A few are held in memory, where
+    rounds are compiled.
     """
     features = session.cached(model.features(session.samples))
     n, compiled = (
@@ -167,7 +169,7 @@ def refined(
     )
 
 
-# -- the fit -----------------------------------------------------------------------------------
+# -- the fit ---------------------------------------------------------------------------
 
 
 def fit_two_clusters(
@@ -198,7 +200,9 @@ def fit_two_clusters(
         Cluster 0 is where f is below 0.
     """
     restarts = search_sample(session.engine, candidates, config, session.record)
-    if not restarts:  # not even the first C separates the rows: the report says that no clusters were found
+    # not even the first C separates the rows: the report says that no clusters were
+    # found
+    if not restarts:
         accepting = replace(config, separable=False)
         restarts = search_sample(
             session.engine, candidates[:1], accepting, session.record
@@ -242,7 +246,7 @@ def fit_two_clusters(
     )
 
 
-# -- the result --------------------------------------------------------------------------------
+# -- the result ------------------------------------------------------------------------
 
 
 def result_of(

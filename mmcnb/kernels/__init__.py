@@ -1,8 +1,9 @@
 """Compiled routines on arrays: pure functions of one block of rows, each usable alone.
 
-Each checks its arguments: C-ordered arrays of the shapes, dtypes and ranges that its docstring names. Rows
-may also be in CSR form: a `mmcnb.samples.CSRBlock`, or a matrix of SciPy's. `mmcnb.kernels.unchecked` has the
-routines without the checks, to be called from njit code. Numba is loaded when the first name is used.
+Each checks its arguments: C-ordered arrays of the shapes, dtypes and ranges that its
+docstring names. Rows may also be in CSR form: a `mmcnb.samples.CSRBlock`, or a matrix
+of SciPy's. `mmcnb.kernels.unchecked` has the routines without the checks, to be called
+from njit code. Numba is loaded when the first name is used.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,9 @@
 """What the public routines take, said beside each routine, and the wrapper that checks it.
 
-A routine is decorated with ``takes(X=Array("(rows, d)", FLOATS), gamma=Number(least=0), ...)``. A name in a
-shape is a size, which the first argument that has it fixes. All shapes are compared before any values, so a
-range may name a size that a later argument fixes.
+A routine is decorated with ``takes(X=Array("(rows, d)", FLOATS), gamma=Number(least=0),
+...)``. A name in a shape is a size, which the first argument that has it fixes. All
+shapes are compared before any values, so a range may name a size that a later argument
+fixes.
 """
 
 import functools
@@ -47,7 +48,8 @@ class Array:
     dtype : str
         Dtypes, with "or" between them.
     least : int or str, optional
-        What the values are at least: a number, or the name of an array of the same shape.
+        What the values are at least: a number, or the name of an array of the same
+        shape.
     below : str, optional
         The size that the values are below.
     between : str, optional

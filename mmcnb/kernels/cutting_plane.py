@@ -1,15 +1,18 @@
 """The cutting-plane method in compiled code: sums over the rows of a block, the quadratic program, the loop.
 
-A row of ``F`` contains the features of one sample: its kernel values against the basis vectors, or the sample
-itself if the kernel is linear. A hyperplane is ``f(x) = F(x) . coef + offset``. Most violated constraint:
-Wu & Zhang, eq. (12), with the labels ``y`` fixed. The routines of sums read their block once, add up in
-float64 (`plane_sums` says where not) and return small arrays. The caller adds those in block order. The
-``_csr`` twins take the rows of a CSR matrix. Arrays are C-ordered.
+A row of ``F`` contains the features of one sample: its kernel values against the basis
+vectors, or the sample itself if the kernel is linear. A hyperplane is ``f(x) = F(x) .
+coef + offset``. Most violated constraint: Wu & Zhang, eq. (12), with the labels ``y``
+fixed. The routines of sums read their block once, add up in float64 (`plane_sums` says
+where not) and return small arrays. The caller adds those in block order. The ``_csr``
+twins take the rows of a CSR matrix. Arrays are C-ordered.
 
-`mmcnb.hinge.cutting_plane` has the loop over rows that are streamed (Alg. 1-3, lines 5-14), and
-`mmcnb.hinge.qp` defines the quadratic program (QP). A primal-dual interior-point method solves it, with
-Mehrotra's predictor and corrector. `sample_subproblem` is the loop over rows in memory, with an adaptive
-threshold and no balance. Both loops call the QP, and both stop and drop planes by the limits of this file.
+`mmcnb.hinge.cutting_plane` has the loop over rows that are streamed (Alg. 1-3, lines
+5-14), and `mmcnb.hinge.qp` defines the quadratic program (QP). A primal-dual
+interior-point method solves it, with Mehrotra's predictor and corrector.
+`sample_subproblem` is the loop over rows in memory, with an adaptive threshold and no
+balance. Both loops call the QP, and both stop and drop planes by the limits of this
+file.
 """
 
 import numpy as np
@@ -39,7 +42,8 @@ ACCURATE, USABLE = (
 TO_BOUNDARY = 0.995  # share of the way to the nearest bound that a step goes
 RIDGE = 1e-13  # added to the diagonal, whose mean is 1; the residuals leave it out
 ACTIVE = 1e-9  # share of C above which a multiplier counts
-IDLE_SOLVES = 3  # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
+# QPs without weight after which a plane is dropped: `python -m benchmarks engine`
+IDLE_SOLVES = 3
 STALL_PLANES, STALL_SHARE = (
     30,
     1e-6,
@@ -66,7 +70,8 @@ def _add_scaled(total, row, scale):
         total[j] += row[j] * scale
 
 
-# A branch a row would be guessed wrongly for every other row, which costs as much as its products.
+# A branch a row would be guessed wrongly for every other row, which costs as much as
+# its products.
 @njit(fastmath=VECTORISED)
 def _count_rows(f, y, weights, rho):
     """Rows in the plane, and the seven sums of `most_violated_constraint`, from the decision values."""
@@ -294,12 +299,14 @@ def _plane_rows(values, y, weights, offsets, rhos, s, t):
 def plane_sums(F, y, weights, coefs, offsets, rhos):
     """Rebuild several planes under the labels ``y`` from the hyperplanes that generated them.
 
-    Plane k holds the rows with ``y f_k <= rho_k``. With c_k 1 for these rows and 0 for others, its row sum is
-    Σ_i c_ki y_i F_i (Wu & Zhang, eq. (18)), t is Σ_i c_ki y_i (eq. (19)) and s is Σ_i c_ki.
+    Plane k holds the rows with ``y f_k <= rho_k``. With c_k 1 for these rows and 0 for
+    others, its row sum is Σ_i c_ki y_i F_i (Wu & Zhang, eq. (18)), t is Σ_i c_ki y_i
+    (eq. (19)) and s is Σ_i c_ki.
 
-    Any choice of rows is a valid plane, so planes found under other labels stay useful after a change. Rows
-    are chosen by decision values in the dtype of F: a row that other values would choose otherwise lies at
-    the threshold, where it adds no violation.
+    Any choice of rows is a valid plane, so planes found under other labels stay useful
+    after a change. Rows are chosen by decision values in the dtype of F: a row that
+    other values would choose otherwise lies at the threshold, where it adds no
+    violation.
 
     The sums ``s`` and ``t`` are float64. Where F is float32, so are the row sums
     of 64 rows, which are then added in float64: the error stays below 66 eps,
@@ -400,7 +407,7 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     return s, t, np.ascontiguousarray(columns.T)
 
 
-# -- the quadratic program ---------------------------------------------------------------------
+# -- the quadratic program -------------------------------------------------------------
 
 
 @njit()
@@ -488,7 +495,8 @@ def _residuals(P, cost, A, h, at, dual, primal):
 def _interior_point(P, cost, A, h):
     """Minimise x'Px/2 + cost'x with Ax <= h and x >= 0: x, multipliers of rows, the error left."""
     (q, n), m, least = A.shape, A.shape[0] + A.shape[1], np.inf
-    # x and the slacks of the rows, and in the second half the values that are complementary to them.
+    # x and the slacks of the rows, and in the second half the values that are
+    # complementary to them.
     at, by, best = np.ones(2 * m), np.zeros(2 * m), np.ones(2 * m)
     dual, primal, products = np.empty(n), np.empty(q), np.empty(m)
     L, V, S = np.empty((n, n)), np.empty((q, n)), np.empty((q, q))
@@ -541,8 +549,9 @@ def _interior_point(P, cost, A, h):
 def plane_qp(gram, s, t, C, balance, adaptive):
     """Solve the quadratic program over cutting planes, the dual of Wu & Zhang's eq. (11).
 
-    Adaptive, it is min 1/2 λ'Gλ with s'λ - balance u >= 1; otherwise min 1/2 λ'Gλ - s'λ + balance u. Both ask
-    for 1'λ <= C, abs(t'λ) <= u and λ >= 0. An interior-point method solves it.
+    Adaptive, it is min 1/2 λ'Gλ with s'λ - balance u >= 1; otherwise min 1/2 λ'Gλ - s'λ
+    + balance u. Both ask for 1'λ <= C, abs(t'λ) <= u and λ >= 0. An interior-point
+    method solves it.
 
     Parameters
     ----------
@@ -564,7 +573,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     rho, xi, beta : float
         Threshold of the margin, slack, and mean decision value.
     solved : bool
-        Whether there is a solution, with a relative error of at most 1e-6; 1e-10 is common.
+        Whether there is a solution, with a relative error of at most 1e-6; 1e-10 is
+        common.
 
     Examples
     --------
@@ -615,7 +625,7 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     )
 
 
-# -- the loop over rows in memory --------------------------------------------------------------
+# -- the loop over rows in memory ------------------------------------------------------
 
 
 @njit()
@@ -690,7 +700,8 @@ def count_idle(idle, multipliers, C):
     Returns
     -------
     ndarray of shape (planes,), bool
-        False for a plane that is to be dropped. The first stays: it keeps the QP feasible.
+        False for a plane that is to be dropped. The first stays: it keeps the QP
+        feasible.
 
     Examples
     --------
@@ -831,8 +842,9 @@ def sample_subproblem(
     inverse : ndarray of shape (p, p), float64
         Inverse of the kernel matrix of the basis.
     planes : ndarray of shape (planes, columns), float64
-        Cutting planes: normal vector, offset and rho of the hyperplane that generated each, s, centred inner
-        products with the basis, coefficients on it: 3 p + 3. The first is 0 but for an infinite rho.
+        Cutting planes: normal vector, offset and rho of the hyperplane that generated
+        each, s, centred inner products with the basis, coefficients on it: 3 p + 3. The
+        first is 0 but for an infinite rho.
     members : ndarray of shape (planes, rows), int8
         1 where a row is in a plane; 0 before there are labels.
     signs : ndarray of shape (rows,), int8
@@ -853,10 +865,12 @@ def sample_subproblem(
     multipliers, hyperplane : ndarray of shape (solved,) and (p + 1,), float64
         Solution of the last QP; the last value is the offset.
     history : ndarray of shape (sweeps, 11), float64
-        A row for each sweep: planes, rho, xi, |w|², lower bound; of the most violated constraint share,
-        signed share and violation; share with f >= 0, share that changes, mean hinge.
+        A row for each sweep: planes, rho, xi, |w|², lower bound; of the most violated
+        constraint share, signed share and violation; share with f >= 0, share that
+        changes, mean hinge.
     status : int
-        How it ended: 0 converged, 1 stalled, 2 degenerate, 3 without a solution of the QP.
+        How it ended: 0 converged, 1 stalled, 2 degenerate, 3 without a solution of the
+        QP.
 
     Examples
     --------

@@ -1,11 +1,12 @@
 """Evolution of two-cluster labels by the least squares fitness: Gieseke et al., Algorithm 1.
 
-Labels are y in {-1, +1} and the fitness, of which less is better, is F(y) = 1 - y'Ry/n. It is kept up to
-date under flips in one of two forms of R: the symmetric matrix (n, n) itself, or features Z with R = ZZ'
-(n, r). Each individual keeps the product y'R or y'Z, which a flip of coordinate i changes by -2 y_i times
-row i. A flip of s coordinates costs O(s²) with R and O(s r) with Z, and O(s n) or O(s r) once an individual
-is kept. Random numbers come from a generator of our own (SplitMix64), so that a seed gives the same labels
-on every machine and in every thread.
+Labels are y in {-1, +1} and the fitness, of which less is better, is F(y) = 1 - y'Ry/n.
+It is kept up to date under flips in one of two forms of R: the symmetric matrix (n, n)
+itself, or features Z with R = ZZ' (n, r). Each individual keeps the product y'R or y'Z,
+which a flip of coordinate i changes by -2 y_i times row i. A flip of s coordinates
+costs O(s²) with R and O(s r) with Z, and O(s n) or O(s r) once an individual is kept.
+Random numbers come from a generator of our own (SplitMix64), so that a seed gives the
+same labels on every machine and in every thread.
 """
 
 import numpy as np
@@ -106,8 +107,8 @@ def _mutate(
 ):
     """Choose coordinates of y to flip; returns their number, the change of y'Ry and the new sum of y.
 
-    A flip that would break the balance becomes a swap with a row of the other cluster; a row that has
-    been swapped already stays as it is.
+    A flip that would break the balance becomes a swap with a row of the other cluster;
+    a row that has been swapped already stays as it is.
     """
     n = y.shape[0]
     count, change = 0, 0.0
@@ -150,7 +151,8 @@ def _select(M, population, products, values, excess, parents, counts, flips):
     if lives[:mu].all():
         return False
     children, places = np.flatnonzero(lives[mu:]), np.flatnonzero(~lives[:mu])
-    # A parent may leave its place to one child and have another: all children are made first.
+    # A parent may leave its place to one child and have another: all children are made
+    # first.
     ys, child_products = population[parents[children]], products[parents[children]]
     for c in range(children.size):
         child = children[c]
@@ -173,8 +175,9 @@ def evolve_labels(
 ):
     """A (mu + nu) evolution of label vectors: Gieseke et al., Algorithm 1.
 
-    In generation t (from 0) each of the offspring flips max(1, n / (t + 1)) coordinates of a random
-    parent; then the mu best of all live on, a parent before a child where they are equal.
+    In generation t (from 0) each of the offspring flips max(1, n / (t + 1)) coordinates
+    of a random parent; then the mu best of all live on, a parent before a child where
+    they are equal.
 
     Parameters
     ----------
@@ -183,7 +186,8 @@ def evolve_labels(
     matrix : bool
         Whether M is R itself.
     population : ndarray of shape (mu, n), int8, -1 or +1
-        The first parents, labels -1 or +1, each of abs(sum) at most ``limit``; n is at least 2.
+        The first parents, labels -1 or +1, each of abs(sum) at most ``limit``; n is at
+        least 2.
     limit : int, at least 0
         Bound l on abs(sum(y)), at least 1 where n is odd.
     n_offspring : int, at least 1

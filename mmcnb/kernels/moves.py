@@ -1,9 +1,10 @@
 """Single moves of rows between clusters, by the smoother of regularised least squares.
 
-``R`` = K (K + λI)^-1 is symmetric of shape (m, m); e_h is the indicator of cluster h. All searches keep
-``T[h]`` = R e_h, so that the gain of a move costs O(1) and a move costs O(m): Pahikkala et al., Lemma 2
-and 3. Two objectives are maximised: Σ_h e_h'R e_h, which is their Q with its sign turned and its constants
-dropped, and the mean form J = Σ_h e_h'R e_h / n_h. Among equal gains the first row wins.
+``R`` = K (K + λI)^-1 is symmetric of shape (m, m); e_h is the indicator of cluster h.
+All searches keep ``T[h]`` = R e_h, so that the gain of a move costs O(1) and a move
+costs O(m): Pahikkala et al., Lemma 2 and 3. Two objectives are maximised: Σ_h e_h'R
+e_h, which is their Q with its sign turned and its constants dropped, and the mean form
+J = Σ_h e_h'R e_h / n_h. Among equal gains the first row wins.
 """
 
 import numpy as np
@@ -150,9 +151,9 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
 def shake(R, labels, proportions, amplitude, decay, rounds):
     """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
 
-    In round i each cluster h in turn claims ``amplitude * decay**i * m * proportions[h]`` rows beyond those
-    that bring it to its proportion of the rows. The published schedule is equal proportions, amplitude 1,
-    decay 1/2 and 21 rounds.
+    In round i each cluster h in turn claims ``amplitude * decay**i * m *
+    proportions[h]`` rows beyond those that bring it to its proportion of the rows. The
+    published schedule is equal proportions, amplitude 1, decay 1/2 and 21 rounds.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     proportions : ndarray of shape (k,), float64, at least 0
         Target proportions of the clusters, of sum 1.
     amplitude, decay : float, at least 0
-        Fraction of the rows claimed in the first round, and the factor it falls by from round to round.
+        Fraction of the rows claimed in the first round, and the factor it falls by from
+        round to round.
     rounds : int, at least 0
         Number of rounds.
 
@@ -252,7 +254,8 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     R : ndarray of shape (m, m), float64
         The smoother, symmetric.
     labels : ndarray of shape (m,), int32 or int64, in [0, k)
-        Where to start; sizes out of bounds are brought inside first, by the best moves that do so.
+        Where to start; sizes out of bounds are brought inside first, by the best moves
+        that do so.
     low : ndarray of shape (k,), int32 or int64, at least 1
         Least rows of each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
@@ -328,7 +331,8 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     low : ndarray of shape (k,), int32 or int64, at least 1
         Least rows of each cluster.
     high : ndarray of shape (k,), int32 or int64, at least low
-        Most rows of each cluster; no move breaks the bounds. The published form has 1 and m.
+        Most rows of each cluster; no move breaks the bounds. The published form has 1
+        and m.
     order : ndarray of shape (m,), int32 or int64, in [0, m)
         The order in which rows are visited.
     sweeps : int, at least 0

@@ -1,7 +1,8 @@
 """The nearest nodes of rows, and what a graph on these nodes gives the rows.
 
-X is (rows, d) and nodes are (p, d), of one dtype and C-ordered. The nodes lie in cells, one after the other:
-cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search in all nodes has one cell.
+X is (rows, d) and nodes are (p, d), of one dtype and C-ordered. The nodes lie in cells,
+one after the other: cell c holds the nodes ``starts[c]`` to ``starts[c + 1]``. A search
+in all nodes has one cell.
 """
 
 import numpy as np
@@ -62,7 +63,8 @@ def _rows_by_cell(probes, n_cells):
 def _bound(tile, least):
     """A score that at least as many nodes of a tile stay below as there are places in ``least``.
 
-    Each place gets the least score of its own nodes, and the largest of these bounds as many scores.
+    Each place gets the least score of its own nodes, and the largest of these bounds as
+    many scores.
     """
     count = least.size
     least[:] = tile[:count]
@@ -157,8 +159,9 @@ def _longest(halves):
 def _rounding(length, longest, columns):
     """How far float32 may take the score of a row of this length from its value; inf beyond its range.
 
-    A product of x and a node differs from its value by at most d + 1 roundings of |x| times the longest node;
-    the other terms allow for rounded inputs, the half norm, the difference and what is below the range.
+    A product of x and a node differs from its value by at most d + 1 roundings of |x|
+    times the longest node; the other terms allow for rounded inputs, the half norm, the
+    difference and what is below the range.
     """
     length += longest
     if not length * length < MOST_SQUARE:
@@ -218,8 +221,8 @@ def _insert(number, distance, numbers, distances):
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     """Nearest nodes of each row of a block, among those in the cells that it looks into.
 
-    Products in float32 find them. Where their rounding could have changed the order, all distances of the row
-    are computed in float64.
+    Products in float32 find them. Where their rounding could have changed the order,
+    all distances of the row are computed in float64.
 
     Parameters
     ----------
@@ -233,8 +236,8 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
         Cells in which each row looks, best the nearest one first; -1 is none.
     numbers : ndarray of shape (rows, k), int64, overwritten
-        Nodes by rising distance, overwritten; of equal distances the smaller number comes first. -1 where the
-        cells hold fewer nodes.
+        Nodes by rising distance, overwritten; of equal distances the smaller number
+        comes first. -1 where the cells hold fewer nodes.
     distances : ndarray of shape (rows, k), float64, overwritten
         Their distances, overwritten; inf where there is no node.
 
@@ -290,8 +293,8 @@ def _keep_two_least(products, half, number, best, second, place):
 def nearest_centres_into(X, centres, halves, numbers):
     """Nearest centre of each row of a block; of equal distances the first one.
 
-    Products in float32 find it. Where their rounding could have changed it, all distances of the row are
-    computed in float64.
+    Products in float32 find it. Where their rounding could have changed it, all
+    distances of the row are computed in float64.
 
     Parameters
     ----------
@@ -315,7 +318,8 @@ def nearest_centres_into(X, centres, halves, numbers):
     rounded = centres.astype(np.float32)
     for start in range(0, X.shape[0], TILE_ROWS):
         part = X[start : start + TILE_ROWS]
-        # A row of the products belongs to one centre, so that vector instructions serve many rows.
+        # A row of the products belongs to one centre, so that vector instructions serve
+        # many rows.
         products = np.dot(rounded, part.astype(np.float32).T)
         best, second = np.full((2, part.shape[0]), np.inf, np.float32)
         place = np.zeros(part.shape[0], np.int32)
@@ -410,7 +414,8 @@ def node_shares_into(numbers, weights, labels, out):
     labels : ndarray of shape (p,), int64, in [0, k)
         Clusters of the nodes.
     out : ndarray of shape (rows, k), float32 or float64, overwritten
-        Overwritten; sums are computed in float64. NaN if the weights of a row add up to 0.
+        Overwritten; sums are computed in float64. NaN if the weights of a row add up to
+        0.
 
     Examples
     --------

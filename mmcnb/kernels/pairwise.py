@@ -1,11 +1,13 @@
 """Values of kernel functions between a block of rows and a few basis vectors: Gaussian and polynomial.
 
-X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or float64, and is
-overwritten. All arrays are C-ordered. Rows in CSR form may have their columns in any order. Their twins take
-the basis transposed, the Gaussian one with ``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``:
-blocks that share a basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
+X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or
+float64, and is overwritten. All arrays are C-ordered. Rows in CSR form may have their
+columns in any order. Their twins take the basis transposed, the Gaussian one with
+``b_norms = squared_norms(B)`` and ``tiles = column_tiles(B)``: blocks that share a
+basis share that work. `sklearn.metrics.pairwise` has functions that return new arrays.
 
-A block gives the same bits in whatever thread it is computed, as long as BLAS runs single-threaded.
+A block gives the same bits in whatever thread it is computed, as long as BLAS runs
+single-threaded.
 """
 
 import math
@@ -21,7 +23,8 @@ NEAR_CSR = (
     2.0**10
 )  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
 
-# exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of Cephes' expf.
+# exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of
+# Cephes' expf.
 LOG2_E, LN2_HIGH, LN2_LOW = (
     np.float32(x) for x in (1.44269504088896341, 0.693359375, -2.12194440e-4)
 )
@@ -86,7 +89,8 @@ def _exp_float64(x):
     return 0.0 if x < LOWEST_64 else (1.0 + (r + r * r * tail)) * power
 
 
-# Whole tiles, by two indices: a view of each row would cost as much as the exponentials of the row.
+# Whole tiles, by two indices: a view of each row would cost as much as the exponentials
+# of the row.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_distances(products, scale, x_norms, b_norms, out):
     """exp of scale x·b - |x|² - |b|², at most 1; rows whose norm is NaN are left alone."""
@@ -153,10 +157,10 @@ def _scale_rows(X, centre, scale, out):
 def rbf_kernel_block_into(X, B, gamma, out):
     """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
 
-    Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are shifted by the mean of
-    the basis and scaled by sqrt(gamma). One matrix product per tile then gives the distances, however far the
-    data are from the origin. Rows so far from the basis that the product would lose the distance are computed
-    by differences.
+    Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are
+    shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
+    tile then gives the distances, however far the data are from the origin. Rows so far
+    from the basis that the product would lose the distance are computed by differences.
 
     Parameters
     ----------
@@ -165,9 +169,9 @@ def rbf_kernel_block_into(X, B, gamma, out):
     gamma : float, at least 0
         1/(2 sigma²), at least 0.
     out : ndarray of shape (rows, p), float32 or float64, overwritten
-        Distances are computed in the dtype of X. The absolute error stays below 1e-3 for float32 X
-        in the worst case, and a few 1e-6 where |x - mean(B)| is a few sigma. float32 values below
-        exp(-87) are 0.
+        Distances are computed in the dtype of X. The absolute error stays below 1e-3
+        for float32 X in the worst case, and a few 1e-6 where |x - mean(B)| is a few
+        sigma. float32 values below exp(-87) are 0.
 
     Examples
     --------
@@ -242,7 +246,8 @@ def _csr_products(data, indices, start, stop, B_T, products):
 def column_tiles(B):
     """The basis as `rbf_kernel_block_csr_into` reads it: 64 vectors at a time, feature by feature.
 
-    A tile of a few hundred features stays in the first-level cache while all rows of a block pass by.
+    A tile of a few hundred features stays in the first-level cache while all rows of a
+    block pass by.
 
     Parameters
     ----------
@@ -333,11 +338,12 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
     """Gaussian kernel between the rows of a CSR block and the basis, exp(-gamma |x - b|²), into ``out``.
 
-    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32 if they fit its range
-    and (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps = 2^-24, summing errs by at most
-    n eps |x| |b|. Rounding b, x, gamma, the norms and their sum adds 8 eps, taken of gamma (|x|² + |b|²).
-    The exponent then errs by at most 2^-14, and so does the kernel value, relatively; usually both err
-    by a few 1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
+    Where ``out`` is float32, products of a row x with n non-zeros are summed in float32
+    if they fit its range and (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps
+    = 2^-24, summing errs by at most n eps |x| |b|. Rounding b, x, gamma, the norms and
+    their sum adds 8 eps, taken of gamma (|x|² + |b|²). The exponent then errs by at
+    most 2^-14, and so does the kernel value, relatively; usually both err by a few
+    1e-7. Other rows, and all where ``out`` is float64, are computed in float64.
 
     Parameters
     ----------
@@ -406,8 +412,8 @@ def _power(products, gamma, coef0, degree, out):
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
 
-    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1. With gamma = degree = 1
-    and coef0 = 0 it is the linear kernel, x·b.
+    That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1.
+    With gamma = degree = 1 and coef0 = 0 it is the linear kernel, x·b.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Sums over the rows of one block for the margin between k clusters (Crammer and Singer).
 
-The runner-up r of a row of cluster c is the other cluster of the largest score, of equal ones the first. The
-margin of the row is f_c - f_r, and its hinge max(0, rho - (f_c - f_r)).
+The runner-up r of a row of cluster c is the other cluster of the largest score, of
+equal ones the first. The margin of the row is f_c - f_r, and its hinge max(0, rho -
+(f_c - f_r)).
 """
 
 import numpy as np
@@ -58,7 +59,8 @@ def cluster_scores(F, coef, offset):
     rows, k = F.shape[0], coef.shape[0]
     scores = np.empty((rows, k))
     for i in range(0, rows, 4):
-        # The last row and the last score stand in for those that are missing: all sums have one order.
+        # The last row and the last score stand in for those that are missing: all sums
+        # have one order.
         i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
         for h in range(0, k, 2):
             g = min(h + 1, k - 1)
@@ -94,8 +96,9 @@ def _largest(scores, without):
 def most_violated_runner_ups(F, scores, labels, weights, rho):
     """The most violated constraint of the k-cluster margin of Crammer and Singer, with the labels held fixed.
 
-    The margin of a row is f_c - f_r, with r its runner-up. A row is in the constraint where that is at most
-    rho; it adds itself to its cluster and takes itself from its runner-up.
+    The margin of a row is f_c - f_r, with r its runner-up. A row is in the constraint
+    where that is at most rho; it adds itself to its cluster and takes itself from its
+    runner-up.
 
     Parameters
     ----------
@@ -117,8 +120,9 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     shares : ndarray of shape (k,), float64
         Weighted sum of (e_c - e_r): what a constant column of F would give.
     sums : ndarray of shape (4,), float64
-        Over the constraint's rows: weight, and weighted rho - margin; over all rows: weight of those whose
-        largest score is of another cluster, and weighted max(0, rho - margin) under the labels of the scores.
+        Over the constraint's rows: weight, and weighted rho - margin; over all rows:
+        weight of those whose largest score is of another cluster, and weighted max(0,
+        rho - margin) under the labels of the scores.
 
     Examples
     --------

@@ -1,10 +1,11 @@
 """Assign rows to clusters by their scores, with bounds on the sizes of the clusters.
 
-The labelling of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h). The
-multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h). A few rounds over
-the clusters, each b_h an order statistic, come near; then single rows go along shortest paths between
-clusters (min-cost flow on k + 1 nodes) until all sizes fit. The last node is a hub of multiplier 0: a
-cluster that may hold a row more than it does sends there at no cost, one that may hold a row less receives.
+The labelling of largest Σ_i s_i,c(i) within the bounds is c(i) = argmax_h (s_ih - b_h).
+The multipliers b minimise the dual Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h
+b_h). A few rounds over the clusters, each b_h an order statistic, come near; then
+single rows go along shortest paths between clusters (min-cost flow on k + 1 nodes)
+until all sizes fit. The last node is a hub of multiplier 0: a cluster that may hold a
+row more than it does sends there at no cost, one that may hold a row less receives.
 """
 
 import numpy as np
@@ -13,8 +14,10 @@ from mmcnb._numba import njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
-# Plain loops here: each function of NumPy's would bring more code to compile than this whole file has.
-ROUNDING = 1e-12  # of the largest score: far above the error of the sums along a path, in float64
+# Plain loops here: each function of NumPy's would bring more code to compile than this
+# whole file has.
+# of the largest score: far above the error of the sums along a path, in float64
+ROUNDING = 1e-12
 
 SCORES, WEIGHTS = Array("(n, k)", "float64"), FromZero("(n,)", "float64")
 BOUNDS = {
@@ -305,7 +308,8 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     high : ndarray of shape (k,), int32 or int64, at least low
         Most of them. The weight of all rows lies between the sums of the two.
     weights : ndarray of shape (n,), float64, at least 0
-        Sample weights. Where they differ, sizes come near the bounds, but rows are not split.
+        Sample weights. Where they differ, sizes come near the bounds, but rows are not
+        split.
     start : ndarray of shape (k,), float64
         Multipliers of similar scores, or zeros.
     rounds : int, at least 0, default=5
@@ -314,8 +318,9 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     Returns
     -------
     ndarray of shape (k,), float64
-        b, and 0 wherever the plain largest scores fit; positive where a cluster is full and negative where it
-        holds the least. Rows of equal scores stay together and can keep a size outside.
+        b, and 0 wherever the plain largest scores fit; positive where a cluster is full
+        and negative where it holds the least. Rows of equal scores stay together and
+        can keep a size outside.
 
     Examples
     --------

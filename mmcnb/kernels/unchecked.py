@@ -1,8 +1,9 @@
 """The compiled routines without checks: for njit code, and for arrays checked before.
 
-Those of `mmcnb.kernels` are here with their twins for CSR rows, and a few that only mmcnb needs. Nothing is
-checked: an array of a wrong shape or order, or an index out of range, gives wrong numbers or ends
-the process. Numba is loaded when the first name is used.
+Those of `mmcnb.kernels` are here with their twins for CSR rows, and a few that only
+mmcnb needs. Nothing is checked: an array of a wrong shape or order, or an index out of
+range, gives wrong numbers or ends the process. Numba is loaded when the first name is
+used.
 """
 
 from importlib import import_module

@@ -1,8 +1,9 @@
 """Least squares clustering of all rows: label steps that keep k (p + 1) numbers a pass, nothing of size n.
 
-Landmark features are brought to coordinates z(x) = κ(x) M - c in which the ridge is the identity, so that
-R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters. A step labels each row by its largest
-score and sums the features of each cluster; the means, and with them the next scores, follow from the sums.
+Landmark features are brought to coordinates z(x) = κ(x) M - c in which the ridge is the
+identity, so that R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters.
+A step labels each row by its largest score and sums the features of each cluster; the
+means, and with them the next scores, follow from the sums.
 """
 
 from dataclasses import dataclass, replace
@@ -52,7 +53,7 @@ def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
     return weights * (weights.shape[0] / weights.sum())
 
 
-# -- the sample ----------------------------------------------------------------------------------
+# -- the sample ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class LandmarkSample:
     normalization : ndarray of shape (p, r)
         M with MM' the inverse of the kernel matrix of the landmarks.
     features : PrincipalFeatures
-        The rows of ``values @ normalization`` along their principal axes, with their weights.
+        The rows of ``values @ normalization`` along their principal axes, with their
+        weights.
     """
 
     kernel: Kernel
@@ -94,7 +96,7 @@ class LandmarkSample:
         )
 
 
-# -- all rows ----------------------------------------------------------------------------------
+# -- all rows --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class LabelledRows:
     Parameters
     ----------
     rule : Scores or None
-        Labels the rows; clusters are in the order of their first rows. None before the first step.
+        Labels the rows; clusters are in the order of their first rows. None before the
+        first step.
     bounds : pair of ndarray of shape (k,)
         Least and most rows of the sample in each cluster.
     means, sizes : ndarray of shape (k, r) and (k,)
@@ -140,8 +143,8 @@ class LabelledRows:
     settled : bool, default=False
         Whether hardly any label changed in the last pass.
     kept : list or None, default=None
-        What the last pass has kept of the labels; None where it kept none, or its clusters were in another
-        order.
+        What the last pass has kept of the labels; None where it kept none, or its
+        clusters were in another order.
     """
 
     rule: Any
@@ -185,8 +188,8 @@ def label_step(
 ) -> LabelledRows:
     """Label some rows by the means so far, and renew the means by them.
 
-    Clusters are numbered by their first rows at each step: where scores are equal but for rounding, a later
-    change of their order could change labels.
+    Clusters are numbered by their first rows at each step: where scores are equal but
+    for rounding, a later change of their order could change labels.
 
     Parameters
     ----------
@@ -211,8 +214,8 @@ def label_step(
     kept : KeptLabels or None, default=None
         Where the labels are kept.
     once : bool, default=False
-        Whether this is the only step on these rows: its clusters take the order that is likely, and its
-        labels are compared with none.
+        Whether this is the only step on these rows: its clusters take the order that is
+        likely, and its labels are compared with none.
 
     Returns
     -------
@@ -220,7 +223,8 @@ def label_step(
         The rows.
     """
     low, high = before.bounds
-    # Sums in place of means need sizes that are equal: of others the larger would win the rows between.
+    # Sums in place of means need sizes that are equal: of others the larger would win
+    # the rows between.
     by_sum = not config.sizes_are_free and np.ptp(low) == 0
     rule = mapped.scores(
         before.means, before.sizes / before.sizes.sum() if by_sum else None
@@ -270,9 +274,10 @@ def label_all_rows(
 ) -> LabelledRows:
     """Label all rows and renew the model pass by pass, from the labels of the sample.
 
-    The last pass renews nothing, so that the rule and its sums belong together. Labels are kept of passes
-    whose clusters are likely to be in order. Where a larger sample is given, steps on it come first; once
-    its labels have settled, one pass over all rows is enough.
+    The last pass renews nothing, so that the rule and its sums belong together. Labels
+    are kept of passes whose clusters are likely to be in order. Where a larger sample
+    is given, steps on it come first; once its labels have settled, one pass over all
+    rows is enough.
     """
     weights, mapped = sample.features.weights, sample.ridge_map(config.alpha)
     step = partial(label_step, session, config, sample, mapped)

@@ -88,8 +88,8 @@ def evolve(
     max_generations : int, default=100_000
         Most generations.
     patience : int or None, default=None
-        Generations without a surviving child after which the evolution stops; None is as many as make
-        ten children a row.
+        Generations without a surviving child after which the evolution stops; None is
+        as many as make ten children a row.
     random_state : RandomState
         Source of randomness.
 

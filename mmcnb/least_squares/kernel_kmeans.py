@@ -1,7 +1,8 @@
 """Kernel k-means: Lloyd's passes in landmark coordinates.
 
-In the coordinates z(x) = κ(x) M - c of landmark features k-means is exact, as each z is an explicit vector,
-and a nearest mean is a largest score: z·m_h - |m_h|²/2. A pass keeps k (p + 1) numbers, nothing of size n.
+In the coordinates z(x) = κ(x) M - c of landmark features k-means is exact, as each z is
+an explicit vector, and a nearest mean is a largest score: z·m_h - |m_h|²/2. A pass
+keeps k (p + 1) numbers, nothing of size n.
 """
 
 from collections.abc import Callable, Iterator
@@ -79,7 +80,8 @@ def lloyd(
 ) -> Iterator[Means]:
     """Passes of k-means, after each of which the means are renewed.
 
-    Clusters are numbered by their first rows. One that loses all its rows keeps its mean.
+    Clusters are numbered by their first rows. One that loses all its rows keeps its
+    mean.
 
     Parameters
     ----------
@@ -94,8 +96,8 @@ def lloyd(
     max_iter : int
         Most passes.
     tol : float
-        The last pass is the one in which the inertia falls by no more than this share; at 0 only means
-        that stand still end the passes.
+        The last pass is the one in which the inertia falls by no more than this share;
+        at 0 only means that stand still end the passes.
 
     Yields
     ------

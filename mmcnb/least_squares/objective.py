@@ -1,9 +1,10 @@
 """Regularised least squares clustering of rows in memory: the smoother, the objectives, the sizes.
 
-R = K (K + λI)^-1 = ZZ' and S_h = Σ_{i in h} z_i unite the family (e_h is the indicator of cluster h, n the
-number of rows): Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² of Pahikkala et al. for any sizes, F = 1 - y'Ry/n of
-Gieseke et al. for two clusters, and J = Σ|S_h|²/n_h, which lies in [0, k - 1] where the kernel is centred
-and compares partitions of different sizes.
+R = K (K + λI)^-1 = ZZ' and S_h = Σ_{i in h} z_i unite the family (e_h is the indicator
+of cluster h, n the number of rows): Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² of Pahikkala
+et al. for any sizes, F = 1 - y'Ry/n of Gieseke et al. for two clusters, and J =
+Σ|S_h|²/n_h, which lies in [0, k - 1] where the kernel is centred and compares
+partitions of different sizes.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,11 @@
 """A sample clustered by regularised least squares: local search and regularisation paths, compared by J.
 
-The local search from several starts is that of Pahikkala et al., who call their Alg. 3 shaking. Paths lead
-through features that are centred and rotated to their principal axes, of variances e_j, where the ridge is
-diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt n, and R = Z'Z''. At an infinite ridge the
-labels climb Σ|S_h|² over plain features, one smooth hill reached from a coin flip; as the ridge falls they
-follow it.
+The local search from several starts is that of Pahikkala et al., who call their Alg. 3
+shaking. Paths lead through features that are centred and rotated to their principal
+axes, of variances e_j, where the ridge is diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for
+the ridge λ = lt n, and R = Z'Z''. At an infinite ridge the labels climb Σ|S_h|² over
+plain features, one smooth hill reached from a coin flip; as the ridge falls they follow
+it.
 """
 
 import warnings
@@ -25,7 +26,8 @@ DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection
 SCANNING_STARTS = (
     2  # starts that try every proportion; each costs as much as five others
 )
-MOST_MOVES = 20  # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
+# a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
+MOST_MOVES = 20
 TIE = 1e-6  # of J: smaller differences are rounding
 # Measured by `python -m benchmarks rls`, section "defaults".
 PATH_STARTS = 4
@@ -49,15 +51,16 @@ class PartitionConfig:
     search : {"shaking", "steepest", "stochastic"}, default="shaking"
         Pahikkala et al., Algorithm 3, 2 or 1.
     schedule : {"mixed", "paper"}, default="mixed"
-        "mixed" varies amplitude and decay from start to start, keeps sizes within their constraints and ends
-        with steepest descent. "paper" is as published, without size constraints: its first round moves all
-        rows into one of two clusters, so that every start ends alike.
+        "mixed" varies amplitude and decay from start to start, keeps sizes within their
+        constraints and ends with steepest descent. "paper" is as published, without
+        size constraints: its first round moves all rows into one of two clusters, so
+        that every start ends alike.
     n_init : int, default=8
         Starts of the local search.
     cluster_sizes : {"auto", "equal"}, None or sequence of k proportions, default="auto"
-        Size constraints. None is a minimum size only; "auto" is that for k = 2, and equal sizes for k > 2.
-        With k = 2 and a minimum size only, the local search tries every target proportion of a list, and the
-        best J wins.
+        Size constraints. None is a minimum size only; "auto" is that for k = 2, and
+        equal sizes for k > 2. With k = 2 and a minimum size only, the local search
+        tries every target proportion of a list, and the best J wins.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
@@ -82,8 +85,9 @@ class PartitionConfig:
     def search_alpha(self, rows: int) -> float:
         """Ridge a row while the sample is clustered.
 
-        With two clusters a large sample needs a smaller ridge than the model. At the model's, partitions that
-        have nothing to do with the classes fit as well as theirs: for example digits by their position.
+        With two clusters a large sample needs a smaller ridge than the model. At the
+        model's, partitions that have nothing to do with the classes fit as well as
+        theirs: for example digits by their position.
         """
         if self.n_clusters > 2 or not self.is_mixed:
             return self.alpha
@@ -256,7 +260,8 @@ def local_search(
     Returns
     -------
     list of Partition
-        One a start, the best at each start over the target proportions; the first has the largest J.
+        One a start, the best at each start over the target proportions; the first has
+        the largest J.
     """
     m, k = R.shape[0], config.n_clusters
     paper, shares = config.schedule == "paper", config.shares
@@ -315,7 +320,7 @@ def _ends(
     return [kernels.steepest_moves(R, end, *bounds, most, True)[0] for end in ends]
 
 
-# -- the whole search ------------------------------------------------------------------------------
+# -- the whole search ------------------------------------------------------------------
 
 
 def partition_sample(
@@ -334,8 +339,8 @@ def partition_sample(
     engine : Engine
         Its threads share the starts.
     R : ndarray of shape (m, m) or None
-        Smoother of the sample at the ridge ``config.search_alpha(m) * m``; None follows regularisation paths
-        alone, as the local search knows no weights.
+        Smoother of the sample at the ridge ``config.search_alpha(m) * m``; None follows
+        regularisation paths alone, as the local search knows no weights.
     features : PrincipalFeatures
         The sample in landmark features, with its weights.
     config : PartitionConfig
@@ -343,16 +348,17 @@ def partition_sample(
     random_state : RandomState
         Source of randomness.
     refine : callable or None, default=None
-        ``refine(partition, record)`` gives other labels, or None. It is tried on the best two partitions.
-        Its labels count where J rises, by more than 0.01 for what local search found.
+        ``refine(partition, record)`` gives other labels, or None. It is tried on the
+        best two partitions. Its labels count where J rises, by more than 0.01 for what
+        local search found.
     record : callable, default=ignore
         Takes what ``refine`` records.
 
     Returns
     -------
     list of Partition
-        By J under the smoother, or in landmark features without one. Paths are numbered after the starts of
-        the local search.
+        By J under the smoother, or in landmark features without one. Paths are numbered
+        after the starts of the local search.
     """
     m, k, first_path = features.z.shape[0], config.n_clusters, config.n_init
     bounds, alpha = config.bounds(features.total), config.search_alpha(m)
@@ -406,7 +412,7 @@ def partition_seconds(rows: int, n_clusters: int) -> float:
     return 0.5 * (rows / 2000) ** 2 * (1 + 0.1 * (n_clusters - 2))
 
 
-# -- the regularisation path ---------------------------------------------------------------------
+# -- the regularisation path -----------------------------------------------------------
 
 
 def size_constrained_step(

@@ -38,7 +38,8 @@ def landmark_sample(
     Raises
     ------
     InputError
-        If fewer of its rows differ, or fewer landmarks are wanted, than there are clusters.
+        If fewer of its rows differ, or fewer landmarks are wanted, than there are
+        clusters.
     """
     n_landmarks = n_landmarks if given is None else len(given)
     if n_landmarks < n_clusters:
@@ -73,7 +74,8 @@ class SearchSettings:
     n_landmarks : int, default=300
         Basis vectors.
     landmarks : ndarray of shape (p, d) or None, default=None
-        Basis vectors in the units of the rows, in place of ``n_landmarks`` from the sample.
+        Basis vectors in the units of the rows, in place of ``n_landmarks`` from the
+        sample.
     sample_size : int or None, default=None
         Rows that are searched; None is the default for the number of clusters.
     """
@@ -130,7 +132,8 @@ def search(
     settings : SearchSettings
         How the sample is clustered.
     refine : callable or None, default=None
-        Takes the sample in landmark features, and gives the ``refine`` of `partition_sample`.
+        Takes the sample in landmark features, and gives the ``refine`` of
+        `partition_sample`.
 
     Returns
     -------
@@ -191,7 +194,8 @@ def fit_least_squares(
     Parameters
     ----------
     session : FitSession
-        The fit. If its sample has more rows than are clustered, label steps on it come first.
+        The fit. If its sample has more rows than are clustered, label steps on it come
+        first.
     settings : SearchSettings
         How the sample is clustered.
     max_passes : int, default=3

@@ -24,10 +24,11 @@ from mmcnb.stores._label_table import labels_of_rows
 class ClusterMapDisplay:
     """Scatter of a sample of rows on two principal components of the kernel, coloured by cluster.
 
-    The rows are mapped as the model sees them: to the span of its basis vectors in the feature space of
-    the kernel (for a linear model, to its columns; for one of several kernels, of their weighted sum, each
-    scaled by its variance in the rows drawn), and from there by principal components. Distances on the map
-    are those of that plane, which shows only a part of the variance: the axes say how much. Clusters that
+    The rows are mapped as the model sees them: to the span of its basis vectors in the
+    feature space of the kernel (for a linear model, to its columns; for one of several
+    kernels, of their weighted sum, each scaled by its variance in the rows drawn), and
+    from there by principal components. Distances on the map are those of that plane,
+    which shows only a part of the variance: the axes say how much. Clusters that
     overlap here can lie apart in other directions.
 
     Make one with `from_estimator`.
@@ -92,7 +93,8 @@ class ClusterMapDisplay:
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows with the columns of the fit; only the sample is read.
         labels : array-like of shape (n_samples,) or None, default=None
-            Cluster of each row of X, as numbers or names, with -1 for noise; None is what the model gives.
+            Cluster of each row of X, as numbers or names, with -1 for noise; None is
+            what the model gives.
         sample_size : int, default=2000
             Rows drawn at most.
         random_state : int, RandomState or None, default=0
@@ -109,7 +111,8 @@ class ClusterMapDisplay:
         Raises
         ------
         InputError
-            If the rows cannot be read, have other columns than the fit, or ``sample_size`` is below 1.
+            If the rows cannot be read, have other columns than the fit, or
+            ``sample_size`` is below 1.
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -131,7 +134,8 @@ class ClusterMapDisplay:
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure when left out.
         **scatter
-            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have defaults here.
+            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have
+            defaults here.
 
         Returns
         -------

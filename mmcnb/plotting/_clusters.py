@@ -17,9 +17,10 @@ from mmcnb.stores._label_table import labels_of_rows
 class ClusterDisplay:
     """Scatter of rows in two of their features, coloured by cluster.
 
-    Without ``features`` these are the two columns with the largest F ratio, of the variance between the
-    clusters to the one within them: that of the values, or of their squared distances from the mean, in at
-    most 10,000 rows. Columns of two values come last.
+    Without ``features`` these are the two columns with the largest F ratio, of the
+    variance between the clusters to the one within them: that of the values, or of
+    their squared distances from the mean, in at most 10,000 rows. Columns of two values
+    come last.
 
     Make one with `from_estimator` or `from_predictions`.
 
@@ -79,7 +80,8 @@ class ClusterDisplay:
         X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
             Rows to label and draw.
         features : tuple of two int or None, default=None
-            Columns drawn against each other; None is the two that separate the clusters most.
+            Columns drawn against each other; None is the two that separate the clusters
+            most.
         sample_size : int, default=10_000
             Rows read and drawn at most.
         random_state : int, RandomState or None, default=0
@@ -96,7 +98,8 @@ class ClusterDisplay:
         Raises
         ------
         InputError
-            If the rows cannot be read, a column is not there, or ``sample_size`` is below 1.
+            If the rows cannot be read, a column is not there, or ``sample_size`` is
+            below 1.
         """
         sample, *_ = drawn_rows(estimator, X, sample_size, random_state)
         # Estimators of other libraries take no Samples.
@@ -128,7 +131,8 @@ class ClusterDisplay:
         labels : array-like of shape (n_samples,)
             Cluster of each row, as numbers or names; -1 is noise.
         features : tuple of two int or None, default=None
-            Columns drawn against each other; None is the two that separate the clusters most.
+            Columns drawn against each other; None is the two that separate the clusters
+            most.
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure when left out.
         **scatter
@@ -156,7 +160,8 @@ class ClusterDisplay:
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure when left out.
         **scatter
-            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have defaults here.
+            Passed to matplotlib's ``scatter``; ``s``, ``cmap`` and ``linewidths`` have
+            defaults here.
 
         Returns
         -------

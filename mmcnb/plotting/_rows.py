@@ -71,8 +71,9 @@ def separating_columns(
 ) -> list[int]:
     """The two columns with the largest F ratio among some of the rows, in their order.
 
-    The ratio is that of the values, or of their squared distances from the mean if it is larger: clusters may
-    be rings. Columns of two values come last, as their rows lie on top of each other.
+    The ratio is that of the values, or of their squared distances from the mean if it
+    is larger: clusters may be rings. Columns of two values come last, as their rows lie
+    on top of each other.
     """
     from scipy.sparse import issparse
     from sklearn.feature_selection import f_classif

@@ -16,7 +16,8 @@ def open_anndata(data: Any, element: str | None) -> Samples:
     data : anndata.AnnData, or its sparse rows of a file or a store
         In memory, backed, or a view of either.
     element : str or None
-        ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``; None is ``"X"``.
+        ``"X"``, ``"raw/X"``, ``"layers/NAME"``, ``"obsm/NAME"`` or ``"obsp/NAME"``;
+        None is ``"X"``.
 
     Raises
     ------

@@ -31,7 +31,8 @@ def plain_array(source: Any, name: str) -> np.ndarray:
     Raises
     ------
     InputError
-        The array is a matrix, has masked values, or contains something else than real numbers.
+        The array is a matrix, has masked values, or contains something else than real
+        numbers.
     """
     if isinstance(source, np.matrix):
         raise InputError(
@@ -69,7 +70,8 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
     Raises
     ------
     InputError
-        The values have no order, are hidden by a mask, or are neither numbers nor, with ``text``, classes.
+        The values have no order, are hidden by a mask, or are neither numbers nor, with
+        ``text``, classes.
     """
     if hasattr(source, "compute"):  # of Dask; NumPy would drop a mask
         source = source.compute()
@@ -215,7 +217,8 @@ def plain_csr(source: Any, name: str) -> Any:
             type(source)(
                 (source.data, (source.row, source.col)), shape=source.shape
             )  # checks them
-        # The conversion adds values of one place: small integers would overflow in their own type.
+        # The conversion adds values of one place: small integers would overflow in
+        # their own type.
         return source.astype(block_dtype(source.dtype), copy=False).tocsr()
 
 

@@ -48,19 +48,24 @@ class Samples(ABC):
     checksummed : bool
         Whether damage to the stored bytes is detected on reading.
     edge_bytes : int
-        Most bytes of decoded chunks that are cached between reads, for reads that need parts of a chunk.
+        Most bytes of decoded chunks that are cached between reads, for reads that need
+        parts of a chunk.
     path, element : str or None
-        What ``open_samples(path, element)`` needs to open the rows again; None for data in memory.
+        What ``open_samples(path, element)`` needs to open the rows again; None for data
+        in memory.
     is_reopenable : bool
-        Whether the rows can be opened again in another process, so that a pickle contains no numbers.
+        Whether the rows can be opened again in another process, so that a pickle
+        contains no numbers.
     feature_names : list of str or None
-        Names of the columns, read when they are first asked for; None if they have none.
+        Names of the columns, read when they are first asked for; None if they have
+        none.
     encoding : Encoding or None
         The columns of a table as numbers; None if the rows are of no table.
     notes : sequence of str
         Cells of a table that were changed, a sentence each.
     sources : list of str or None
-        For each column the column of a table that it comes from, or its own name; None without names.
+        For each column the column of a table that it comes from, or its own name; None
+        without names.
     """
 
     n_samples: int
@@ -164,9 +169,9 @@ def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
 class ChunkedSamples(Samples):
     """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``.
 
-    Of sparse rows ``_read`` and ``_gather`` give data, indices and row pointers from 0. Rows that are
-    reopenable have an ``opening``, a function with its two arguments, and an ``identity``, a hash that others
-    do not have.
+    Of sparse rows ``_read`` and ``_gather`` give data, indices and row pointers from 0.
+    Rows that are reopenable have an ``opening``, a function with its two arguments, and
+    an ``identity``, a hash that others do not have.
     """
 
     opening: tuple[Any, Any, Any]

@@ -19,7 +19,8 @@ class DaskSamples(ChunkedSamples):
     Parameters
     ----------
     array : dask.array.Array
-        Several chunks of columns are joined. Of sparse rows ``row_bytes`` is that of the first chunk.
+        Several chunks of columns are joined. Of sparse rows ``row_bytes`` is that of
+        the first chunk.
     name : str, default="dask array"
         For messages.
     feature_names : list of str or None, default=None

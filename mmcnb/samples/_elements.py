@@ -210,7 +210,8 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
     Raises
     ------
     InputError
-        The group has no such element; the message lists those it has. Or the element has no reader.
+        The group has no such element; the message lists those it has. Or the element
+        has no reader.
     """
     if not hasattr(node, "shape"):
         node = _found(storage, node, element)
@@ -275,7 +276,7 @@ def _listed(storage: Any, group: Any, prefix: str = "") -> list[str]:
     return elements
 
 
-# -- names of AnnData ----------------------------------------------------------------------------
+# -- names of AnnData ------------------------------------------------------------------
 
 
 def plain_text(values: Iterable[Any]) -> list[str]:

@@ -111,7 +111,8 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     ----------
     path : path
     element : str or None, default=None
-        Path of a dataset, or of a CSR group or a data frame of AnnData, in the file; None is ``"X"``.
+        Path of a dataset, or of a CSR group or a data frame of AnnData, in the file;
+        None is ``"X"``.
 
     Returns
     -------
@@ -120,7 +121,8 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     Raises
     ------
     InputError
-        The file is missing or damaged, or has no such element; the message lists those it has.
+        The file is missing or damaged, or has no such element; the message lists those
+        it has.
     """
     with worded(f"{path} needs h5py", 'pip install "mmcnb[hdf5]"', ImportError):
         import h5py

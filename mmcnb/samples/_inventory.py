@@ -74,10 +74,11 @@ class Inventory:
     root : str
         Path of the recorded group or array inside the store; "" is its root.
     record : dict
-        ``format``, ``n_samples``, ``n_features``, ``n_nonzero``, ``digest``, ``inventory`` and
-        ``metadata``. The inventory has the checksum of each chunk of each array, by its path below the
-        root: the one its zstd frame ends with; in format 1, the blake2b of its values. The metadata is the
-        blake2b of all this and of each array's own metadata.
+        ``format``, ``n_samples``, ``n_features``, ``n_nonzero``, ``digest``,
+        ``inventory`` and ``metadata``. The inventory has the checksum of each chunk of
+        each array, by its path below the root: the one its zstd frame ends with; in
+        format 1, the blake2b of its values. The metadata is the blake2b of all this and
+        of each array's own metadata.
     name : str
         For messages.
     """
@@ -190,7 +191,8 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
     Raises
     ------
     DamagedStoreError
-        The record, or the metadata of the arrays that it lists, is not what was written.
+        The record, or the metadata of the arrays that it lists, is not what was
+        written.
     InputError
         A later version of mmcnb wrote the store.
     """
@@ -345,14 +347,15 @@ def checked_path(path: Any, what: str = "the path") -> Path:
 def frame_checksum(frame: bytes) -> str:
     """Checksum that a zstd frame ends with, in hexadecimal digits; empty if it has none.
 
-    It is the low half of XXH64 of the content of the frame (RFC 8878, 3.1.1), and decoding compares the two.
-    So that the checksum is the one recorded says which chunk this is, at no cost.
+    It is the low half of XXH64 of the content of the frame (RFC 8878, 3.1.1), and
+    decoding compares the two. So that the checksum is the one recorded says which chunk
+    this is, at no cost.
     """
     has_one = frame[:4] == _MAGIC and len(frame) > 8 and frame[4] & 4
     return frame[-4:].hex() if has_one else ""
 
 
-# -- chunks and their codecs ----------------------------------------------------------------------
+# -- chunks and their codecs -----------------------------------------------------------
 
 
 def codec_name(array: zarr.Array) -> str:

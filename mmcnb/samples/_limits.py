@@ -1,7 +1,8 @@
 """Bounds on what a chunk costs, known before it is fetched or decoded.
 
-An array's metadata says how many bytes a chunk has. A chunk that is much longer as it is stored, or that
-claims to be, is damaged or hostile: reading it could fill the memory of the machine.
+An array's metadata says how many bytes a chunk has. A chunk that is much longer as it
+is stored, or that claims to be, is damaged or hostile: reading it could fill the memory
+of the machine.
 """
 
 import zipfile
@@ -86,7 +87,8 @@ def check_documents(path: Any) -> None:
 def limited(array: zarr.Array, name: str) -> zarr.Array:
     """The same array, whose chunks are refused if they are longer than they can be.
 
-    Codecs that are not known to be harmless are refused: one of Zarr 2 may run code that it reads.
+    Codecs that are not known to be harmless are refused: one of Zarr 2 may run code
+    that it reads.
     """
     codecs = (
         (*array.filters, *array.compressors) if array.metadata.zarr_format == 2 else ()
@@ -161,7 +163,8 @@ class LimitedStore(WrapperStore[Store]):
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
         """Bytes stored under a key; None if there are none."""
-        # Codecs lengthen chunks that they cannot shorten by a little, and shards have an index.
+        # Codecs lengthen chunks that they cannot shorten by a little, and shards have
+        # an index.
         most, most_decoded = (
             2 * self.chunk_bytes + 64 * self._inner + 2**16,
             self.chunk_bytes + 2**16,

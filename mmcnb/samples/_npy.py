@@ -80,7 +80,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return shape, by_columns, dtype
 
 
-# -- .npy files, and memory maps -----------------------------------------------------------------
+# -- .npy files, and memory maps -------------------------------------------------------
 
 
 class RawArray(NamedTuple):
@@ -138,7 +138,8 @@ class NpySamples(ChunkedSamples):
             )
         self._array, self.path = array, array.path
         self.opening = NpySamples, array, element
-        # Pieces of a few pages, of which none lies in two blocks; whole blocks if columns lie together.
+        # Pieces of a few pages, of which none lies in two blocks; whole blocks if
+        # columns lie together.
         n_rows = max(1, PIECE_BYTES // (self.n_features * array.dtype.itemsize))
         length = (
             BLOCK_ROWS
@@ -187,7 +188,7 @@ def open_memmap(array: np.memmap) -> Samples:
     )
 
 
-# -- .npz files ----------------------------------------------------------------------------------
+# -- .npz files ------------------------------------------------------------------------
 
 
 def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
@@ -215,8 +216,8 @@ def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
 def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
     """The rows of a .npz file and their class labels, in memory.
 
-    The file has the arrays ``X`` and perhaps ``y``, or a CSR matrix of ``scipy.sparse.save_npz``. A single
-    array needs no name.
+    The file has the arrays ``X`` and perhaps ``y``, or a CSR matrix of
+    ``scipy.sparse.save_npz``. A single array needs no name.
 
     Raises
     ------

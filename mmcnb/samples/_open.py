@@ -18,7 +18,8 @@ from mmcnb.samples._text import table_format
 class Reader(NamedTuple):
     """What is read, and the module and the function that opens it.
 
-    The module is imported when it is needed. The function takes a source, and an element if it has some.
+    The module is imported when it is needed. The function takes a source, and an
+    element if it has some.
     """
 
     recognises: Callable[[Any], bool]
@@ -109,16 +110,18 @@ def open_samples(
     Parameters
     ----------
     source : array, sparse matrix, data frame, AnnData, file, Zarr store or Samples
-        An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse matrix or array; a data
-        frame of pandas, polars, pyarrow or another library that exports Arrow; an AnnData object, in memory
-        or backed; a Dask array or frame; an xarray DataArray; a dataset or group of h5py; the path of a
-        ``.npy``, ``.h5``, ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder
-        of files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group, opened, as a path
-        or as an address such as ``"https://host/rows.zarr"`` (which needs ``mmcnb[remote]``): a 2-D array, a
-        CSR group or a data frame in AnnData's encoding, or a group with such an element, as of AnnData.
+        An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse
+        matrix or array; a data frame of pandas, polars, pyarrow or another library that
+        exports Arrow; an AnnData object, in memory or backed; a Dask array or frame; an
+        xarray DataArray; a dataset or group of h5py; the path of a ``.npy``, ``.h5``,
+        ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder of
+        files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group,
+        opened, as a path or as an address such as ``"https://host/rows.zarr"`` (which
+        needs ``mmcnb[remote]``): a 2-D array, a CSR group or a data frame in AnnData's
+        encoding, or a group with such an element, as of AnnData.
     element : str, default=None
-        Element of a group, file or AnnData object, such as ``"X"``, ``"layers/counts"``, ``"obsm/X_pca"`` or
-        ``"raw/X"``; None is ``"X"``.
+        Element of a group, file or AnnData object, such as ``"X"``,
+        ``"layers/counts"``, ``"obsm/X_pca"`` or ``"raw/X"``; None is ``"X"``.
     options : TableOptions or None, default=None
         How columns of a frame or a table become numbers; see `mmcnb.read_table`.
 

@@ -1,7 +1,7 @@
 """Stores behind an address: ``http://``, ``memory://``, ``s3://`` and whatever else fsspec opens.
 
-A server is trusted as little as a file: its answers are bounded in bytes and in time, and it cannot send us
-on to another host.
+A server is trusted as little as a file: its answers are bounded in bytes and in time,
+and it cannot send us on to another host.
 """
 
 import asyncio

@@ -57,8 +57,8 @@ def chunks_in_shards(
     Yields
     ------
     tuple of str and bytes
-        None, instead of the last, of a chunk that was never written, and the error of a shard that cannot be
-        read.
+        None, instead of the last, of a chunk that was never written, and the error of a
+        shard that cannot be read.
 
     Raises
     ------

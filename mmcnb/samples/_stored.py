@@ -1,7 +1,8 @@
 """Arrays in chunks, read by slices that begin and end anywhere, and checked against their inventory.
 
-Chunks of numbers that one codec encodes are decoded straight into place. Zarr decodes into a buffer and
-copies, by way of an event loop and a second pool of threads: a third of the throughput of a local disk.
+Chunks of numbers that one codec encodes are decoded straight into place. Zarr decodes
+into a buffer and copies, by way of an event loop and a second pool of threads: a third
+of the throughput of a local disk.
 """
 
 import itertools
@@ -31,9 +32,9 @@ GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
 class EdgeChunks:
     """Decoded chunks of which a read needed only a part, cached for the neighbouring reads.
 
-    The first reader of a chunk decodes it and others wait for the result. The least recently used chunks are
-    dropped if more than ``EDGE_BYTES`` are cached. So a pass in row order decodes each chunk once, whatever
-    its tasks and threads.
+    The first reader of a chunk decodes it and others wait for the result. The least
+    recently used chunks are dropped if more than ``EDGE_BYTES`` are cached. So a pass
+    in row order decodes each chunk once, whatever its tasks and threads.
 
     Parameters
     ----------
@@ -147,7 +148,8 @@ class SlicedRows(ChunkedRows):
     name : str
         Tells the chunks of arrays apart that share ``edges``.
     array : object
-        It has a shape, a dtype, and ``read(start, stop)``, if no subclass loads its chunks.
+        It has a shape, a dtype, and ``read(start, stop)``, if no subclass loads its
+        chunks.
     chunk_length : int
         Rows of a chunk.
     edges : EdgeChunks or None, default=None
@@ -226,8 +228,8 @@ class SlicedRows(ChunkedRows):
 class StoredArray(SlicedRows):
     """Slices along the first axis of a Zarr array; safe to read from several threads.
 
-    Zarr's own settings stay as the user has them: they are global to the process, so that changing
-    them around a read would reach other threads.
+    Zarr's own settings stay as the user has them: they are global to the process, so
+    that changing them around a read would reach other threads.
 
     Parameters
     ----------

@@ -177,8 +177,8 @@ def read_libsvm(
 ) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 
-    Blank lines and ``#`` comments are passed over; columns must rise within a line, as LIBSVM
-    demands.
+    Blank lines and ``#`` comments are passed over; columns must rise within a line, as
+    LIBSVM demands.
 
     Parameters
     ----------

@@ -83,7 +83,8 @@ class Scaling:
     mean, deviation : ndarray of shape (d,)
         A deviation of 0 counts as 1. Sparse columns are not centred.
     units : ndarray of shape (d,) or None
-        In a column with a positive unit, x is log(1 + abs(x) / unit) with its sign, and not the value itself.
+        In a column with a positive unit, x is log(1 + abs(x) / unit) with its sign, and
+        not the value itself.
     """
 
     mean: np.ndarray
@@ -143,7 +144,8 @@ class CachedSamples(DerivedSamples):
     Attributes
     ----------
     cached_elsewhere : bool
-        Whether other processes have computed and cached all features: a pickle carries none.
+        Whether other processes have computed and cached all features: a pickle carries
+        none.
     """
 
     feature_names = ScaledSamples.feature_names
@@ -161,7 +163,8 @@ class CachedSamples(DerivedSamples):
             int, Any
         ] = {}  # groups of dense rows by number, blocks of sparse ones
         self._allocating = Lock()
-        # Mapped pages would count as resident memory; the file has no name, so it cannot be left behind.
+        # Mapped pages would count as resident memory; the file has no name, so it
+        # cannot be left behind.
         self._file: Any = (
             None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)
         )  # noqa: SIM115

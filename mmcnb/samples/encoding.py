@@ -21,7 +21,8 @@ class EncodedColumn:
     categories : tuple of str
         Of text, sorted; a gap is the empty one.
     fill : float or None
-        The number of a gap, the median of the fit or its mean; None if gaps are not filled.
+        The number of a gap, the median of the fit or its mean; None if gaps are not
+        filled.
     why : str
         Why it is left out.
     """

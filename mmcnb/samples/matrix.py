@@ -10,7 +10,8 @@ from mmcnb._machine import return_freed_memory
 from mmcnb.errors import InputError
 
 WORK_NUMBERS = 2**20  # in a block of rows that work on a sample copies
-WIDE_COLUMNS = 10_000  # beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
+# beyond it basis vectors of sparse rows stay sparse: dense ones would fill the memory
+WIDE_COLUMNS = 10_000
 FREED_BYTES = (
     8 * 2**20
 )  # of arrays that were put together, before they are returned to the system
@@ -76,8 +77,9 @@ def slice_rows(
 def block_dtype(*dtypes: Any) -> np.dtype:
     """Type in which rows are handed out: the one rule of types, for memory, files, stores and frames.
 
-    It is float32 if float32 has each number of each given type: truth values, integers of 8 and 16 bits,
-    and floats of 16 and 32 bits, in any byte order. It is float64 for others. A table has a type a column.
+    It is float32 if float32 has each number of each given type: truth values, integers
+    of 8 and 16 bits, and floats of 16 and 32 bits, in any byte order. It is float64 for
+    others. A table has a type a column.
     """
     exact = all(np.can_cast(one, np.float32) for one in dtypes)
     return np.dtype(np.float32 if dtypes and exact else np.float64)
@@ -151,8 +153,8 @@ def check_finite(
 ) -> None:
     """Refuse NaN and infinity, naming the first row and column.
 
-    ``rows`` is the number of the block's first row, or the number of each of its rows; ``names`` gives the
-    names of the columns, and is called if a value is refused.
+    ``rows`` is the number of the block's first row, or the number of each of its rows;
+    ``names`` gives the names of the columns, and is called if a value is refused.
     """
     values = block.data if isinstance(block, CSRBlock) else block
     if all_finite(values):
@@ -406,14 +408,16 @@ def row_shares(n_samples: int, weights: Weights) -> np.ndarray:
     )
 
 
-SIGN_TIE = 1e-6  # relative difference below which rounding may decide which entry is the largest
+# relative difference below which rounding may decide which entry is the largest
+SIGN_TIE = 1e-6
 
 
 def with_fixed_signs(axes: np.ndarray) -> np.ndarray:
     """Turn each column, an eigenvector for instance, so that its largest entry is positive.
 
-    Eigenvectors have no sign of their own. Where several entries are the largest up to rounding, the first of
-    them decides, because rounding differs between processors, and labels depend on the signs.
+    Eigenvectors have no sign of their own. Where several entries are the largest up to
+    rounding, the first of them decides, because rounding differs between processors,
+    and labels depend on the signs.
 
     Parameters
     ----------

@@ -64,18 +64,20 @@ def convert(
     Parameters
     ----------
     source : path, array, sparse matrix, zarr.Array or zarr.Group
-        CSV or LIBSVM text (plain, .gz, .bz2, .xz or .zst), Parquet (a file, or a folder of files), Arrow
-        IPC or Feather, .npy, .npz, a Zarr or AnnData store, or rows in memory. A file with another
-        ending is taken for LIBSVM text if its first line looks so.
+        CSV or LIBSVM text (plain, .gz, .bz2, .xz or .zst), Parquet (a file, or a folder
+        of files), Arrow IPC or Feather, .npy, .npz, a Zarr or AnnData store, or rows in
+        memory. A file with another ending is taken for LIBSVM text if its first line
+        looks so.
     out : str or path-like
         The store; it appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
-        ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half of their values
-        are stored.
+        ``"auto"`` keeps dense rows dense, and sparse rows sparse unless more than half
+        of their values are stored.
     element : str, default=None
         Element of a Zarr store; None is ``"X"``.
     memory_limit : int, default=None
-        Bytes of resident memory the process may use; a limit that is too small is refused.
+        Bytes of resident memory the process may use; a limit that is too small is
+        refused.
     overwrite : bool, default=False
         Replace a store that is there.
     zero_based : bool, default=False
@@ -83,26 +85,28 @@ def convert(
     n_features : int, default=None
         Number of columns of LIBSVM text, if the last ones may have no value.
     dtype : {"float32", "float64"}, default=None
-        None is float32 for text, or float64 if float32 would merge numbers of a table, and for others the
-        type they have.
+        None is float32 for text, or float64 if float32 would merge numbers of a table,
+        and for others the type they have.
     progress : bool or None, default=None
         None shows a bar on a terminal.
     show_columns : callable, default=None
         Called with the listing of the columns of a table when 100,000 rows are read.
     **options
-        Of tables, as `mmcnb.read_table` has them. Classes and row names become arrays ``y`` and ``index`` of
-        the store.
+        Of tables, as `mmcnb.read_table` has them. Classes and row names become arrays
+        ``y`` and ``index`` of the store.
 
     Returns
     -------
     dict
-        Of a table: ``header``, ``rows_dropped``, ``cells_filled``, and ``columns``, a listing with name,
-        type, missing and different values of each column, and its treatment. Empty for other sources.
+        Of a table: ``header``, ``rows_dropped``, ``cells_filled``, and ``columns``, a
+        listing with name, type, missing and different values of each column, and its
+        treatment. Empty for other sources.
 
     Raises
     ------
     InputError
-        The source cannot be used; the message names file, line, row or column. Nothing is written then.
+        The source cannot be used; the message names file, line, row or column. Nothing
+        is written then.
     MemoryLimitError
         The limit is too small; the message names the least that works.
 
@@ -186,7 +190,8 @@ def _check_memory(memory_limit: Any, stream: _Stream) -> None:
             f"memory_limit={memory_limit!r} is no number of bytes: give one such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    # Pieces, chunks and libraries take 160 MiB beyond the memory of the process before, measured.
+    # Pieces, chunks and libraries take 160 MiB beyond the memory of the process before,
+    # measured.
     least = (
         (resident_memory() or LIBRARIES)
         + 160 * 2**20

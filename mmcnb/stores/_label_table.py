@@ -79,9 +79,10 @@ class TableWriter(AtomicOutput):
     n_samples : int
         Rows to come.
     index : sequence of length n_samples, callable or None, default=None
-        Names of the rows, in the first column; a callable gives those from one row to another. None is their
-        numbers. The column has the ``name`` of a pandas index, unless another one has it, or is "index"; it
-        is "row" if rows have numbers alone.
+        Names of the rows, in the first column; a callable gives those from one row to
+        another. None is their numbers. The column has the ``name`` of a pandas index,
+        unless another one has it, or is "index"; it is "row" if rows have numbers
+        alone.
 
     Raises
     ------
@@ -167,7 +168,8 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     path : path
         The table or array.
     column : str or None, default=None
-        Name of the column. None is "cluster" or "class", or the only column beside those of row numbers.
+        Name of the column. None is "cluster" or "class", or the only column beside
+        those of row numbers.
 
     Returns
     -------
@@ -177,7 +179,8 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     Raises
     ------
     InputError
-        The table cannot be read, has no such column, a value is missing, or row numbers are out of order.
+        The table cannot be read, has no such column, a value is missing, or row numbers
+        are out of order.
     """
     import pyarrow as pa
 
@@ -222,7 +225,8 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
     Raises
     ------
     InputError
-        They are of another number of rows, or of rows with other names, or are no whole numbers.
+        They are of another number of rows, or of rows with other names, or are no whole
+        numbers.
     """
     is_path = isinstance(labels, str | os.PathLike)
     values = (

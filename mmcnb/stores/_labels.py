@@ -78,7 +78,8 @@ class LabelsSink:
         Raises
         ------
         InputError
-            The labels are not whole numbers from -1 or do not make one chunk, or cannot be written here.
+            The labels are not whole numbers from -1 or do not make one chunk, or cannot
+            be written here.
         """
         block = np.asarray(labels)
         if (
@@ -118,8 +119,9 @@ def _opened(path: str) -> zarr.Array:
 class LabelsWriter(AtomicOutput):
     """Write cluster labels to one checksummed Zarr array of int32.
 
-    Labels come chunk by chunk, in any order and from any process, by `sink`; `finish_chunks` records them.
-    The array appears under its path when the ``with`` block ends; after an error nothing is left.
+    Labels come chunk by chunk, in any order and from any process, by `sink`;
+    `finish_chunks` records them. The array appears under its path when the ``with``
+    block ends; after an error nothing is left.
 
     Parameters
     ----------
@@ -221,8 +223,8 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     Returns
     -------
     ndarray of int of shape (n_samples,), or None
-        The array ``y`` of the group the rows are in; text is numbered in sorted order. None if there
-        is none, and for data in memory.
+        The array ``y`` of the group the rows are in; text is numbered in sorted order.
+        None if there is none, and for data in memory.
 
     Raises
     ------
@@ -316,7 +318,8 @@ def open_index(source: Any) -> np.ndarray | None:
     Returns
     -------
     ndarray of int64 or text of shape (n_samples,), or None
-        The array ``index`` of the group the rows are in. None if there is none, and for data in memory.
+        The array ``index`` of the group the rows are in. None if there is none, and for
+        data in memory.
 
     Raises
     ------

@@ -50,8 +50,8 @@ def verify_store(
     Returns
     -------
     dict
-        ``store``, ``checksummed``, ``chunks`` and ``bytes`` read (None of a store without checksums),
-        ``digest`` and ``verdict``, a sentence.
+        ``store``, ``checksummed``, ``chunks`` and ``bytes`` read (None of a store
+        without checksums), ``digest`` and ``verdict``, a sentence.
 
     Raises
     ------
@@ -164,10 +164,11 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     Returns
     -------
     dict
-        ``store``, ``element``, ``n_samples``, ``n_features``, ``layout``, ``density`` (share of values
-        that are not zero; None if it would have to be counted), ``dtype``, ``chunk_shape``, ``codec``,
-        ``zarr_format``, ``bytes_on_disk``, ``class_counts``, ``checksummed``, ``digest`` (None without
-        checksums) and ``advice`` (None if there is none).
+        ``store``, ``element``, ``n_samples``, ``n_features``, ``layout``, ``density``
+        (share of values that are not zero; None if it would have to be counted),
+        ``dtype``, ``chunk_shape``, ``codec``, ``zarr_format``, ``bytes_on_disk``,
+        ``class_counts``, ``checksummed``, ``digest`` (None without checksums) and
+        ``advice`` (None if there is none).
 
     Raises
     ------

@@ -73,7 +73,8 @@ class ArrayWriter:
     @cached_property
     def _array(self) -> zarr.Array:
         """The array, made with its first chunk."""
-        # A store of less than one chunk gets a smaller one; multiples of the block suit readers.
+        # A store of less than one chunk gets a smaller one; multiples of the block suit
+        # readers.
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
@@ -414,7 +415,8 @@ def create_dense_store(
 ) -> DenseStoreWriter:
     """Write rows, block by block, to a dense Zarr store with checksums.
 
-    The store appears under its path when the ``with`` block ends; after an error nothing is left.
+    The store appears under its path when the ``with`` block ends; after an error
+    nothing is left.
 
     Parameters
     ----------
@@ -472,8 +474,9 @@ def create_csr_store(
     Returns
     -------
     CSRStoreWriter
-        A context manager with ``append(data, indices, indptr, y=None)`` or ``append(csr, y=y)``.
-        Set its ``feature_names`` to the names of the columns if they have names.
+        A context manager with ``append(data, indices, indptr, y=None)`` or
+        ``append(csr, y=y)``. Set its ``feature_names`` to the names of the columns if
+        they have names.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Arrays and a JSON header in one file, which appears complete or not at all and is checked when it is read.
 
-It is NumPy's .npz: a zip without compression, with a checksum of each member. What it claims is believed as
-little as other input.
+It is NumPy's .npz: a zip without compression, with a checksum of each member. What it
+claims is believed as little as other input.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Outputs that appear complete or not at all: written beside their place, then moved there.
 
-`atomic_write` is for single files, `AtomicOutput` for stores and tables, `together` for several of these.
-An output is written in a folder ``.part-NAME`` beside it. A lock in that folder gives each output one writer
-at a time, and goes with its process. A lock that is free tells that its writer was killed.
+`atomic_write` is for single files, `AtomicOutput` for stores and tables, `together` for
+several of these. An output is written in a folder ``.part-NAME`` beside it. A lock in
+that folder gives each output one writer at a time, and goes with its process. A lock
+that is free tells that its writer was killed.
 """
 
 import atexit
@@ -45,8 +46,9 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     path : str or path-like
         The file. One that is there stays until then, and for good after an error.
     part : Path or None, default=None
-        The file to write meanwhile, in the same folder. None is a file in a hidden folder. A fixed name suits
-        files that have one writer at a time: a file left by a killed process is overwritten.
+        The file to write meanwhile, in the same folder. None is a file in a hidden
+        folder. A fixed name suits files that have one writer at a time: a file left by
+        a killed process is overwritten.
 
     Yields
     ------
@@ -91,10 +93,11 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
 class AtomicOutput:
     """A file or folder that is written at `path` and moved to ``target`` when a ``with`` block ends.
 
-    After an error, everything written is removed and the target is as before. Writers of one kind of output
-    derive from this, and complete it in their ``finish``. On Linux, the new output and the one that it
-    replaces change places in one step. Elsewhere a killed process may leave the old one beside its place, to
-    which the next writer or `mmcnb doctor --clean` returns it.
+    After an error, everything written is removed and the target is as before. Writers
+    of one kind of output derive from this, and complete it in their ``finish``. On
+    Linux, the new output and the one that it replaces change places in one step.
+    Elsewhere a killed process may leave the old one beside its place, to which the next
+    writer or `mmcnb doctor --clean` returns it.
 
     Parameters
     ----------
@@ -115,8 +118,8 @@ class AtomicOutput:
     Raises
     ------
     InputError
-        The target exists, its folder does not, another process writes it, or, at the end of the ``with``
-        block, the output could not be written.
+        The target exists, its folder does not, another process writes it, or, at the
+        end of the ``with`` block, the output could not be written.
     """
 
     def __init__(self, target: PathLike, overwrite: bool = False) -> None:
@@ -126,7 +129,8 @@ class AtomicOutput:
         self.name = name_of(self.target)
         self._check()
         self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
-        # What was written so far, or what it has replaced, is removed by this, or when the process ends.
+        # What was written so far, or what it has replaced, is removed by this, or when
+        # the process ends.
         self._discard = weakref.finalize(
             self, _remove, os.getpid(), self._folder, self._lock
         )
@@ -345,7 +349,7 @@ def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
     return done
 
 
-# -- folders of outputs being written, and what killed processes leave -------------------------------
+# -- folders of outputs being written, and what killed processes leave -----------------
 
 
 def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
@@ -356,13 +360,14 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
     folder : path
         The folder; folders in it are not searched.
     clean : bool, default=False
-        Remove those whose process is gone. An old output whose place is empty returns to it.
+        Remove those whose process is gone. An old output whose place is empty returns
+        to it.
 
     Returns
     -------
     list of dict
-        ``path``; the output that it is ``of``; ``owner``: its process works, is gone or is unknown; and
-        ``done``: what became of it, or None.
+        ``path``; the output that it is ``of``; ``owner``: its process works, is gone or
+        is unknown; and ``done``: what became of it, or None.
     """
     marked = (
         path for path in Path(folder).iterdir() if path.name.startswith((PART, ".old-"))

@@ -24,7 +24,8 @@ MOST_CATEGORIES = 30  # of a text that is taken without being asked for
 UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
 GAP = ""  # the category of missing texts
 NUMBERS_ROWS = "it numbers the rows"  # why a column is left out
-IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"  # names of columns that number things
+# names of columns that number things
+IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"
 GAPS = (
     *pa.csv.ConvertOptions().null_values,
     "?",
@@ -269,7 +270,8 @@ NUMBERS_ALONE = TableOptions(
 """Of rows for a model of plain numbers."""
 
 
-# --- which columns -------------------------------------------------------------------------------
+# --- which columns
+# -------------------------------------------------------------------------------
 
 
 @dataclass
@@ -667,7 +669,8 @@ def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> No
             )
 
 
-# --- kinds, and values of a kind -----------------------------------------------------------------
+# --- kinds, and values of a kind
+# -----------------------------------------------------------------
 
 
 def kind_of(kind: pa.DataType) -> str:
@@ -740,7 +743,8 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
     )
 
 
-# --- faults and classes --------------------------------------------------------------------------
+# --- faults and classes
+# --------------------------------------------------------------------------
 
 
 class Faults(dict[Any, list[Any]]):

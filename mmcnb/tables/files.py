@@ -41,7 +41,8 @@ Types = Mapping[str, pa.DataType]
 class Part(NamedTuple):
     """Some rows of a table: columns by their keys, and how a row is named in messages.
 
-    Lines whose cells are too many or too few are left out; ``ragged`` has a sentence about each.
+    Lines whose cells are too many or too few are left out; ``ragged`` has a sentence
+    about each.
     """
 
     columns: dict[str, pa.Array]
@@ -50,14 +51,15 @@ class Part(NamedTuple):
     ragged: Sequence[str] = ()
 
 
-# --- text ----------------------------------------------------------------------------------------
+# --- text
+# ----------------------------------------------------------------------------------------
 
 
 class _CSVFile:
     """Rows of a CSV or TSV file, parsed by pyarrow in pieces of whole lines.
 
-    The first line is a header if a cell of it is text, or if its cells count 0, 1, 2, … as pandas names
-    columns.
+    The first line is a header if a cell of it is text, or if its cells count 0, 1, 2, …
+    as pandas names columns.
     """
 
     lengths = None  # it is not read by groups
@@ -298,7 +300,8 @@ class _CSVFile:
         rows = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
         try:
             for cells in rows:
-                # A line of spaces is a missing value of a single column, and no row of several.
+                # A line of spaces is a missing value of a single column, and no row of
+                # several.
                 if cells and (
                     len(cells) > 1 or len(self.keys) == 1 or cells[0].strip()
                 ):
@@ -310,7 +313,8 @@ class _CSVFile:
             ) from error
 
 
-# --- columns -------------------------------------------------------------------------------------
+# --- columns
+# -------------------------------------------------------------------------------------
 
 
 class _ColumnarFile:
@@ -344,13 +348,15 @@ class _ColumnarFile:
         first = sum((self.lengths or [])[: group or 0])
         with self._worded():
             for batch in self._batches([*wanted], step_rows(8 * len(wanted)), group):
-                batch.validate()  # Arrow's own reader does not see buffers that are too short
+                # Arrow's own reader does not see buffers that are too short
+                batch.validate()
                 yield from parts_of(batch, wanted, first)
                 first += batch.num_rows
 
 
-# Columns of a file, rows of each group, bytes in memory at once, and the reader of batches: it takes names of
-# columns, rows of a batch and the number of a group, or None for all.
+# Columns of a file, rows of each group, bytes in memory at once, and the reader of
+# batches: it takes names of columns, rows of a batch and the number of a group, or None
+# for all.
 _Opened = tuple[
     pa.Schema, list[int] | None, int, Callable[..., Iterator[pa.RecordBatch]]
 ]
@@ -433,7 +439,8 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
         )  # type: ignore[misc]
 
 
-# --- one file, or several ------------------------------------------------------------------------
+# --- one file, or several
+# ------------------------------------------------------------------------
 
 
 class Table(NamedColumns):

@@ -33,13 +33,14 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
     source : data frame
         Of pandas, or of another library that exports Arrow.
     options : TableOptions or None, default=None
-        None takes a frame of numbers without gaps as it is, and others as tables are taken.
+        None takes a frame of numbers without gaps as it is, and others as tables are
+        taken.
 
     Returns
     -------
     Samples
-        Sparse if all columns of a pandas frame are. Dense rows are those of the frame itself if it is one
-        C-ordered array, and float32 or float64 otherwise.
+        Sparse if all columns of a pandas frame are. Dense rows are those of the frame
+        itself if it is one C-ordered array, and float32 or float64 otherwise.
 
     Raises
     ------

@@ -48,7 +48,8 @@ class TableRows:
     Attributes
     ----------
     stored_dtype : dtype
-        The narrowest type of all features; of text float32, or float64 if float32 would merge numbers.
+        The narrowest type of all features; of text float32, or float64 if float32 would
+        merge numbers.
     columns : list of Column
         Features first, in the order in which they are written.
     classes : Classes
@@ -631,7 +632,8 @@ def open_table(
     Raises
     ------
     InputError
-        A column is not numbers, a cell is missing, or the file cannot be read or is too large.
+        A column is not numbers, a cell is missing, or the file cannot be read or is too
+        large.
     """
     path, options = Path(path), options or TableOptions()
     if table_format(path) is None:
@@ -676,50 +678,58 @@ def read_table(
     Parameters
     ----------
     path : path
-        CSV text (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather; or a folder of such files,
-        whose columns are joined by name. A folder named ``year=2024`` adds a column ``year``.
+        CSV text (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather; or a folder
+        of such files, whose columns are joined by name. A folder named ``year=2024``
+        adds a column ``year``.
     columns : {None, "all"} or list of str or int, default=None
-        Columns to take as features, in this order, by name or by number from 0. One text may contain several
-        names between commas. None leaves out texts of many values, numbers of rows and empty columns, "all"
-        takes these too.
+        Columns to take as features, in this order, by name or by number from 0. One
+        text may contain several names between commas. None leaves out texts of many
+        values, numbers of rows and empty columns, "all" takes these too.
     drop : list of str or int, default=None
         Columns to leave out.
     label_column, index_column : str or int, default=None
-        Columns of classes and of row names, which are no features; `mmcnb.stores.convert` keeps their
-        values. None leaves out the index that pandas has recorded in a Parquet or Arrow file.
+        Columns of classes and of row names, which are no features;
+        `mmcnb.stores.convert` keeps their values. None leaves out the index that pandas
+        has recorded in a Parquet or Arrow file.
     header : {None, "yes", "no"}, default=None
-        Whether the first line of CSV text names the columns; None tells it from its cells.
+        Whether the first line of CSV text names the columns; None tells it from its
+        cells.
     na_values : list of str, default=None
-        Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""`` is the empty cell
-        alone.
+        Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""``
+        is the empty cell alone.
     thousands : str, default=None
         Mark between thousands in CSV text.
     decimal : {".", ","}, default="."
         Decimal point of CSV text.
     delimiter : str, default=None
-        Mark between cells of CSV text, a space for any number of them. None tells it from the first lines.
+        Mark between cells of CSV text, a space for any number of them. None tells it
+        from the first lines.
     missing : {"median", "mean", "drop", "refuse"}, default="median"
-        Treatment of missing cells: the median or mean of the column, for which all rows are read twice; rows
-        left out; or an error. A missing text is a category of its own. Infinite cells are no gaps.
+        Treatment of missing cells: the median or mean of the column, for which all rows
+        are read twice; rows left out; or an error. A missing text is a category of its
+        own. Infinite cells are no gaps.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
-        A column of text becomes one column of 0 and 1 for each text, in sorted order. "auto" leaves out texts
-        of more than 30 values, or of more than 10 in fewer than 100 rows a value. "refuse" takes no text.
+        A column of text becomes one column of 0 and 1 for each text, in sorted order.
+        "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than
+        100 rows a value. "refuse" takes no text.
     dates : {"epoch", "drop", "refuse"}, default="epoch"
-        "epoch" makes dates and times seconds since 1970, "drop" leaves them out; "refuse" takes none.
+        "epoch" makes dates and times seconds since 1970, "drop" leaves them out;
+        "refuse" takes none.
     dtype : {None, "float32", "float64"}, default=None
-        None is float32 for CSV text, or float64 if float32 would merge its numbers, and for others as the
-        columns are.
+        None is float32 for CSV text, or float64 if float32 would merge its numbers, and
+        for others as the columns are.
 
     Returns
     -------
     Samples
-        Parquet and Arrow are read as rows are needed; text, Arrow streams and rows with ``missing="drop"``
-        are in memory.
+        Parquet and Arrow are read as rows are needed; text, Arrow streams and rows with
+        ``missing="drop"`` are in memory.
 
     Raises
     ------
     InputError
-        Columns or cells cannot be taken; the message names all of them, with options that help.
+        Columns or cells cannot be taken; the message names all of them, with options
+        that help.
 
     Examples
     --------
@@ -765,7 +775,8 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, a text or None.
+        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, a text or
+        None.
 
     Raises
     ------

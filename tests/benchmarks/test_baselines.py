@@ -44,7 +44,8 @@ pytestmark = pytest.mark.slow
 RELAXED = [SDPMMC, LabelGenerationMMC]
 SEEDED = partial(IterativeSVR, random_state=0)
 WEIGHTS = np.random.default_rng(1).integers(1, 4, 12).astype(float)
-# On some processors the peer doubts its last digits; the bounds below say how many of them count.
+# On some processors the peer doubts its last digits; the bounds below say how many of
+# them count.
 doubtful = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
 
@@ -76,7 +77,7 @@ def least_objective(one):
     return min(one.svm(y)[1] for y in all_labels(one))
 
 
-# -- all of them -------------------------------------------------------------------------------
+# -- all of them -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_the_machine_of_given_labels_is_that_of_scikit_learn(C):
     np.testing.assert_allclose(machine.coef_[0], w, atol=1e-3 * np.abs(w).max())
 
 
-# -- IterSVR -----------------------------------------------------------------------------------
+# -- IterSVR ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ def test_a_sample_labels_the_rest_and_sparse_rows_are_taken():
         np.testing.assert_array_equal(model.labels_, y != y[0])
 
 
-# -- both relaxations --------------------------------------------------------------------------
+# -- both relaxations ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", RELAXED)
@@ -159,7 +160,7 @@ def test_the_relaxed_optimum_bounds_the_objective(X, kind, kernel, C):
     assert sparse.objective_ == pytest.approx(model.objective_, rel=1e-9)
 
 
-# -- LG-MMC ------------------------------------------------------------------------------------
+# -- LG-MMC ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("C", "tolerance"), [(1e-3, 1e-8), (1.0, 1e-3), (1e3, 1e-8)])
@@ -252,7 +253,7 @@ def test_sparse_columns_and_other_units_lead_to_the_same_linear_clusters(C):
         assert other.objective_ == pytest.approx(model.objective_, rel=1e-3)
 
 
-# -- SDP ---------------------------------------------------------------------------------------
+# -- SDP -------------------------------------------------------------------------------
 
 
 def transitive(M):
@@ -341,7 +342,7 @@ def test_triples_of_many_rows_are_refused_in_one_sentence():
     )
 
 
-# -- GMMC --------------------------------------------------------------------------------------
+# -- GMMC ------------------------------------------------------------------------------
 
 
 def test_the_offset_is_minimised_out():
@@ -369,7 +370,7 @@ def test_the_multipliers_are_those_of_cvxpy(C):
     )  # a bound for all labels
 
 
-# -- kernel k-means on a graph -----------------------------------------------------------------
+# -- kernel k-means on a graph ---------------------------------------------------------
 
 
 def groups(n):

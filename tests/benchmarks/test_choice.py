@@ -42,7 +42,7 @@ def test_a_run_records_the_judge_of_its_labels_and_the_candidates_of_the_default
     assert measures["trust"] in ("low", "medium", "high")
 
 
-# -- tables ------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------
 
 ROWS = [
     ("heart", FRONT_DOOR, 0.9, 0.05, "high"),

@@ -65,7 +65,7 @@ def frame_of(out):
     return pd.read_parquet(out / "study.parquet")
 
 
-# -- resuming ----------------------------------------------------------------------------------
+# -- resuming --------------------------------------------------------------------------
 
 
 def test_what_is_recorded_is_not_computed_again(tmp_path):
@@ -148,7 +148,7 @@ def test_a_journal_of_another_kind_is_refused(tmp_path, header):
         Journal("study", Options(tmp_path), "of today")
 
 
-# -- the same code and the same settings -------------------------------------------------------
+# -- the same code and the same settings -----------------------------------------------
 
 
 def test_runs_of_other_code_or_settings_are_computed_again_and_do_not_mix(
@@ -212,7 +212,7 @@ def test_the_digest_is_of_the_library_and_of_the_study(tmp_path):
     assert len(set(done)) == 1 + len(inside)
 
 
-# -- several processes -------------------------------------------------------------------------
+# -- several processes -----------------------------------------------------------------
 
 STUDY = """
 import sys, time
@@ -300,7 +300,7 @@ def test_a_study_that_is_killed_resumes(tmp_path):
     assert len(frame_of(tmp_path)) == 40
 
 
-# -- failures ----------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------
 
 
 def test_an_interrupted_study_has_its_frame_and_leaves_no_stores(tmp_path):
@@ -367,7 +367,7 @@ def test_a_frame_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch
     }
 
 
-# -- the frame and the processes that compute --------------------------------------------------
+# -- the frame and the processes that compute ------------------------------------------
 
 
 def test_the_frame_is_tidy(tmp_path):

@@ -45,7 +45,7 @@ def figures(folder, study, rows, **more):
     ).sort_index()
 
 
-# -- keeping -----------------------------------------------------------------------------------
+# -- keeping ---------------------------------------------------------------------------
 
 
 def test_a_figure_is_kept_at_the_best_parameters_beside_the_published_one(tmp_path):
@@ -113,7 +113,7 @@ def test_keeping_twice_changes_nothing_and_a_smoke_run_is_refused(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-# -- beside the published figures --------------------------------------------------------------
+# -- beside the published figures ------------------------------------------------------
 
 
 def test_excess_is_beyond_the_larger_deviation_to_the_printed_digits(tmp_path):
@@ -169,7 +169,7 @@ def test_the_pages_are_what_the_command_makes(tmp_path):
         assert path.read_text() == shown, "run python -m benchmarks papers"
 
 
-# -- the papers' figures -----------------------------------------------------------------------
+# -- the papers' figures ---------------------------------------------------------------
 
 
 def test_each_published_figure_stands_once_in_the_unit_of_the_studies():

@@ -33,7 +33,7 @@ def test_noise_is_a_cluster_of_its_own():
     )
 
 
-# -- tables and goals --------------------------------------------------------------------------
+# -- tables and goals ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("labels", "equal"), [("aaa", 100), ("aab", 200 / 3)])

@@ -25,7 +25,8 @@ FLAGS = (
     "--enable-logging=stderr",
 )
 DESK, PHONE = (1280, 900), (390, 844)
-# Put into a copy of the page: faults are gathered first, what was found is left in the document at the end.
+# Put into a copy of the page: faults are gathered first, what was found is left in the
+# document at the end.
 GATHER = """<script>
 const faults = [];
 addEventListener("error", (event) => faults.push(String(event.message)), true);

@@ -43,7 +43,7 @@ from mmcnb import InputError
 from mmcnb.datasets import SHAPES
 from mmcnb.metrics import balanced_clustering_error
 
-# -- statistics --------------------------------------------------------------------------------
+# -- statistics ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("power", [0.5, 2.0])
@@ -131,7 +131,7 @@ def test_goals_stand_for_the_figures_that_are_there():
     assert "12.5%" in plain(pd.DataFrame({"best error": [0.125], "seconds": [0.5]}))
 
 
-# -- tables of several studies -----------------------------------------------------------------
+# -- tables of several studies ---------------------------------------------------------
 
 
 def test_the_table_takes_the_best_parameters_for_each_protocol():
@@ -189,7 +189,7 @@ def test_the_papers_grid_is_the_papers(tmp_path):
     assert free == {KMEANS: {"n_init": 10}, CPMMC: {}, SKMMC: {}}
 
 
-# -- halves of the data sets -------------------------------------------------------------------
+# -- halves of the data sets -----------------------------------------------------------
 
 MADE_OF = {
     "adult": ["a1a", "a9a", "a9a.t"],
@@ -208,7 +208,7 @@ def test_a_set_is_in_one_half_with_all_that_is_made_of_its_rows():
         assert {half_of(name) for name in names} == {TUNING, CONFIRMATION}
 
 
-# -- measures ----------------------------------------------------------------------------------
+# -- measures --------------------------------------------------------------------------
 
 
 def test_mean_squared_distance_is_that_of_all_ordered_pairs():

@@ -16,7 +16,8 @@ from mmcnb import InputError
 
 pytestmark = pytest.mark.slow
 SCALES = [{}, {"quick": True, "smoke": True, "rows": 200, "seeds": 1}]
-# CI runs the studies of `all` by the command. One that needs no data is enough here, the others run at night.
+# CI runs the studies of `all` by the command. One that needs no data is enough here,
+# the others run at night.
 NIGHTLY = [
     pytest.param(study, marks=[pytest.mark.nightly, pytest.mark.real_data])
     for study in STUDIES

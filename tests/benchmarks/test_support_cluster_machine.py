@@ -53,7 +53,8 @@ def three():
     return rng.standard_normal((1000, 2)) + np.array([[0, 4], [0, 0], [4, 0]])[y], y
 
 
-# Two classes without a difference have more support vectors than a tile of the expansion.
+# Two classes without a difference have more support vectors than a tile of the
+# expansion.
 @pytest.mark.parametrize(
     ("kernel", "class_weight", "n", "shift"),
     [
@@ -221,7 +222,8 @@ def test_dense_storages_and_threads_give_the_same_bits(
     tmp_path, monkeypatch, parameters, classes, held
 ):
     if not held:
-        # Internal: rows stay in their store only where more are left than any test could hold.
+        # Internal: rows stay in their store only where more are left than any test
+        # could hold.
         monkeypatch.setattr(shrinking, "CACHED_ROWS", 100)
         monkeypatch.setattr(shrinking, "CACHED_VALUES", 0)
     X, y = rare(6000, 90)

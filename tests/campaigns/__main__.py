@@ -1,7 +1,8 @@
 """``python -m tests.campaigns NAME``: attack the library at random, and count what breaks a promise.
 
-Each campaign makes seeded tries: it damages a file, kills a process, makes up an input, exhausts the memory.
-A try fails where an answer is wrong, an error is no clear sentence, or something is lost or left behind.
+Each campaign makes seeded tries: it damages a file, kills a process, makes up an input,
+exhausts the memory. A try fails where an answer is wrong, an error is no clear
+sentence, or something is lost or left behind.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """Calls that fail: those on the files of a folder, reads and writes of open files, and allocations of arrays.
 
-Each of `KINDS` patches some functions for a while. They count, and the n-th call raises.
+Each of `KINDS` patches some functions for a while. They count, and the n-th call
+raises.
 """
 
 import builtins
@@ -90,7 +91,8 @@ class Trap:
     error : callable
         Makes what is raised.
     lasts : bool, default=False
-        Whether those after it that write, or take memory, fail too, as on a disk that stays full.
+        Whether those after it that write, or take memory, fail too, as on a disk that
+        stays full.
     """
 
     def __init__(

@@ -127,7 +127,7 @@ def _model(columns: int) -> Any:
     )
 
 
-# -- sparse rows ---------------------------------------------------------------------------------
+# -- sparse rows -----------------------------------------------------------------------
 
 
 def sparse(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
@@ -156,7 +156,8 @@ def sparse(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     matrix.data = data[order]
     if rng.random() < 0.5:
         if form != "csr" and (data.dtype.char in "e?g" or not data.dtype.isnative):
-            form = "csr"  # SciPy's own conversions lack these types, or add truth values by "or"
+            # SciPy's own conversions lack these types, or add truth values by "or"
+            form = "csr"
         if form != "csr":
             matrix.data = matrix.data.astype(expected.dtype)
             matrix = matrix.asformat(form)
@@ -218,7 +219,7 @@ def _cut(matrix: Any) -> Any:
     return matrix
 
 
-# -- stores --------------------------------------------------------------------------------------
+# -- stores ----------------------------------------------------------------------------
 
 
 def store(rng: np.random.Generator, folder: Path) -> dict[str, Any]:

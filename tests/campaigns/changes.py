@@ -1,12 +1,15 @@
 """Files that another program changes while a fit reads them: one version is answered for, or one sentence.
 
-**Promised.** A fit of a ``.npy`` file, a Parquet table, an HDF5 file, or a Zarr store of any kind, of which
-a file is replaced at any moment, ends in one sentence of `mmcnb.InputError`, or its labels are those of a fit
-of the rows that were there before. The change alters the size or the time of a file, as writing does.
+**Promised.** A fit of a ``.npy`` file, a Parquet table, an HDF5 file, or a Zarr store
+of any kind, of which a file is replaced at any moment, ends in one sentence of
+`mmcnb.InputError`, or its labels are those of a fit of the rows that were there before.
+The change alters the size or the time of a file, as writing does.
 
-**Not promised.** A change that keeps size and time of each file, or of files behind an address.
+**Not promised.** A change that keeps size and time of each file, or of files behind an
+address.
 
-A try replaces one file before the n-th read of rows, where n is at random among the reads of the whole fit.
+A try replaces one file before the n-th read of rows, where n is at random among the
+reads of the whole fit.
 """
 
 import shutil

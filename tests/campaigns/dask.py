@@ -1,8 +1,9 @@
 """Workers of a Dask cluster are killed, halted, restarted or lost while a fit runs there.
 
-Promised: a fit on a cluster ends with the bits of the same fit in threads, or with one sentence, within a
-time-out. It is never wrong and never hangs, whatever becomes of workers and scheduler, also where fits share
-a client. Workers of other versions, and workers that cannot open the rows, are told in a sentence.
+Promised: a fit on a cluster ends with the bits of the same fit in threads, or with one
+sentence, within a time-out. It is never wrong and never hangs, whatever becomes of
+workers and scheduler, also where fits share a client. Workers of other versions, and
+workers that cannot open the rows, are told in a sentence.
 
 A try starts a fit in a thread, waits for a moment of it, and disturbs the cluster.
 """
@@ -29,7 +30,8 @@ SECONDS = 120
 PATIENCE = (
     12.0  # seconds that a fit waits for workers to come back, instead of a minute
 )
-LOST_AFTER = "3s"  # a worker without a heartbeat is lost to the scheduler, instead of after five minutes
+# a worker without a heartbeat is lost to the scheduler, instead of after five minutes
+LOST_AFTER = "3s"
 LONGEST = 60.0  # seconds of a try until a fit must have ended
 GRAPH_BYTES = (
     4 * 2**20,

@@ -1,17 +1,20 @@
 """Calls that fail: the command says so in one sentence, or has done its work.
 
-**Promised.** One call fails: on the files of a command (open, flush to the disk, rename, remove, make a
-folder, ask for a status or a list, map into memory), a single read, write, seek or end of an open file, or
-one that makes an array. ``convert``, ``predict``, ``update``, ``explain``, ``report`` and ``fit``, also with
-a checkpoint or a scratch file or resumed, end in status 0 with the right outputs, or in status 2 with one
-sentence; that names the memory limit where memory ran out. Then the outputs that stood before stand, none is
-half-written, and the same command works again and leaves nothing else behind.
+**Promised.** One call fails: on the files of a command (open, flush to the disk,
+rename, remove, make a folder, ask for a status or a list, map into memory), a single
+read, write, seek or end of an open file, or one that makes an array. ``convert``,
+``predict``, ``update``, ``explain``, ``report`` and ``fit``, also with a checkpoint or
+a scratch file or resumed, end in status 0 with the right outputs, or in status 2 with
+one sentence; that names the memory limit where memory ran out. Then the outputs that
+stood before stand, none is half-written, and the same command works again and leaves
+nothing else behind.
 
-**Not promised.** Calls inside libraries that are no Python, such as those of HDF5 and Arrow, and what they
-allocate.
+**Not promised.** Calls inside libraries that are no Python, such as those of HDF5 and
+Arrow, and what they allocate.
 
-A try lets the n-th call of a kind fail, at random among those that the command makes when all is well; of
-three tries in ten those that follow and write fail too, as on a disk that stays full.
+A try lets the n-th call of a kind fail, at random among those that the command makes
+when all is well; of three tries in ten those that follow and write fail too, as on a
+disk that stays full.
 """
 
 import contextlib

@@ -1,17 +1,20 @@
 """Damaged files: each answer equals the untouched one, or is one sentence.
 
-**Promised.** What mmcnb writes is checked whole: stores of rows and of labels, of this release and of those
-before, model files and checkpoints. Where a bit of one is turned, a file is cut, lengthened, lost, partly
-zeroed or replaced by one of another version, where two chunks are exchanged or a place of its metadata is
-changed, every answer is, bit for bit, that of the untouched one, or `mmcnb.InputError` in one sentence.
+**Promised.** What mmcnb writes is checked whole: stores of rows and of labels, of this
+release and of those before, model files and checkpoints. Where a bit of one is turned,
+a file is cut, lengthened, lost, partly zeroed or replaced by one of another version,
+where two chunks are exchanged or a place of its metadata is changed, every answer is,
+bit for bit, that of the untouched one, or `mmcnb.InputError` in one sentence.
 
-**Not promised.** What others write has no checksums: plain Zarr arrays, AnnData, ``.npy``, text and tables.
-There a turned bit may be another number, so that any answer is one; but there is an answer or one sentence,
-never a traceback. The same holds for a store of ours whose whole inventory is gone: ``info``, ``verify`` and
-``fit`` then say that it has no checksums. Such tries are counted as "another" and "unchecked". HDF5 is not
-tried: its own library may hang or crash on a damaged file.
+**Not promised.** What others write has no checksums: plain Zarr arrays, AnnData,
+``.npy``, text and tables. There a turned bit may be another number, so that any answer
+is one; but there is an answer or one sentence, never a traceback. The same holds for a
+store of ours whose whole inventory is gone: ``info``, ``verify`` and ``fit`` then say
+that it has no checksums. Such tries are counted as "another" and "unchecked". HDF5 is
+not tried: its own library may hang or crash on a damaged file.
 
-A try damages one place of a copy, asks one question of it and compares the answer with that of the original.
+A try damages one place of a copy, asks one question of it and compares the answer with
+that of the original.
 """
 
 import contextlib
@@ -65,7 +68,7 @@ class Kind(NamedTuple):
     checked: bool
 
 
-# -- what is written ---------------------------------------------------------------------------
+# -- what is written -------------------------------------------------------------------
 
 
 def rows(version: int) -> tuple[np.ndarray, np.ndarray]:
@@ -205,7 +208,7 @@ def checkpoint(folder: Path, version: int) -> Path:
     return both
 
 
-# -- what is asked -----------------------------------------------------------------------------
+# -- what is asked ---------------------------------------------------------------------
 
 
 def estimator(folder: str = "", seed: int = 0) -> Any:
@@ -373,7 +376,7 @@ DAMAGES: dict[str, _damage.Damage] = {
 }
 
 
-# -- a try -------------------------------------------------------------------------------------
+# -- a try -----------------------------------------------------------------------------
 
 
 @functools.cache

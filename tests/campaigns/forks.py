@@ -1,7 +1,8 @@
 """``python -m tests.campaigns.forks``: a process that has all in memory, and forks for each command.
 
-Each line on standard input is a JSON object: ``program``, ``words``, and ``folder``, where the command runs
-and beside which its output goes. The child says when it begins, the parent says how it ended.
+Each line on standard input is a JSON object: ``program``, ``words``, and ``folder``,
+where the command runs and beside which its output goes. The child says when it begins,
+the parent says how it ended.
 """
 
 import gc

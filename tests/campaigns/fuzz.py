@@ -1,15 +1,17 @@
 """Input of every kind: each answer is right by a plain reference, or is one sentence.
 
-**Promised.** Arrays, SciPy matrices, stores, CSV and LIBSVM texts, values of rows, parameters and command
-lines either give the right answer, or are refused by one sentence: `mmcnb.InputError`, or exit code 2
-and one line on stderr. There is no traceback, no warning of NumPy and no hang, and no file is left behind.
+**Promised.** Arrays, SciPy matrices, stores, CSV and LIBSVM texts, values of rows,
+parameters and command lines either give the right answer, or are refused by one
+sentence: `mmcnb.InputError`, or exit code 2 and one line on stderr. There is no
+traceback, no warning of NumPy and no hang, and no file is left behind.
 
-**Judged** by plain references. Rows equal the numbers that were drawn, in float32 or float64 as the rule of
-types says; a loop over the places adds up what sparse matrices hold; texts are written from known numbers.
-What cannot be a number must be refused, and what is sound may not be. A fit has a finite objective, and
-``labels_ == predict(X)``.
+**Judged** by plain references. Rows equal the numbers that were drawn, in float32 or
+float64 as the rule of types says; a loop over the places adds up what sparse matrices
+hold; texts are written from known numbers. What cannot be a number must be refused, and
+what is sound may not be. A fit has a finite objective, and ``labels_ == predict(X)``.
 
-**Not promised.** Parameters and rows that are sound may ask for work without end; such sizes are not tried.
+**Not promised.** Parameters and rows that are sound may ask for work without end; such
+sizes are not tried.
 """
 
 import contextlib
@@ -49,7 +51,7 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         return {"kind": kind, **KINDS[kind](np.random.default_rng(seed), folder)}
 
 
-# -- values of rows, parameters and command lines ------------------------------------------------
+# -- values of rows, parameters and command lines --------------------------------------
 
 
 @functools.cache

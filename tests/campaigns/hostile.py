@@ -1,11 +1,12 @@
 """Servers, models, archives, headers, checkpoints, stores and names that mean harm.
 
-Promised: what comes from a file or a server is answered by one sentence, or by an answer that can be right.
-No try takes long or fills the memory, starts a program, asks another host, or writes outside its folder.
-Names are text in HTML, never markup.
+Promised: what comes from a file or a server is answered by one sentence, or by an
+answer that can be right. No try takes long or fills the memory, starts a program, asks
+another host, or writes outside its folder. Names are text in HTML, never markup.
 
-A try makes one hostile thing of a kind, reads it as a user would, and is judged by what it answered, by the
-peak of resident memory, and by Python's audit events for connections, programs and files opened to write.
+A try makes one hostile thing of a kind, reads it as a user would, and is judged by what
+it answered, by the peak of resident memory, and by Python's audit events for
+connections, programs and files opened to write.
 """
 
 import copy
@@ -134,7 +135,7 @@ def peak_from_here() -> int:
     return resident_memory() or peak_memory()
 
 
-# -- shared, untouched things ------------------------------------------------------------------------
+# -- shared, untouched things ----------------------------------------------------------
 
 
 @cache
@@ -188,7 +189,7 @@ def _read(source: Any) -> str:
     return "same" if same else "another table"
 
 
-# -- servers -----------------------------------------------------------------------------------------
+# -- servers ---------------------------------------------------------------------------
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -334,7 +335,7 @@ def _try_server(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any
     return f"{server.manner} {server.path}", ask
 
 
-# -- files -------------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -577,7 +578,7 @@ def _try_attributes(rng: random.Random, folder: Path) -> tuple[str, Callable[[],
     return f"{document_path.relative_to(folder)}, {what}", ask
 
 
-# -- names -------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------
 
 
 class Page(HTMLParser):

@@ -1,12 +1,15 @@
 """Processes that write are killed, interrupted or stopped for a while, at any moment.
 
-Promised, wherever a signal comes: each output is as it was, or the whole new one. Inputs are not touched. The
-same command again ends with the bits of a run that nothing disturbed, and does no finished work twice where a
-checkpoint or a journal keeps it. After SIGINT and SIGTERM there is one sentence, exit code 130, all outputs
-or none, and nothing else is left. What SIGKILL leaves is named and removed by ``mmcnb doctor --clean``.
+Promised, wherever a signal comes: each output is as it was, or the whole new one.
+Inputs are not touched. The same command again ends with the bits of a run that nothing
+disturbed, and does no finished work twice where a checkpoint or a journal keeps it.
+After SIGINT and SIGTERM there is one sentence, exit code 130, all outputs or none, and
+nothing else is left. What SIGKILL leaves is named and removed by ``mmcnb doctor
+--clean``.
 
-A try forks a process that has everything in memory, waits until a moment of the time that an undisturbed run
-takes, and sends its signal. A few tries start the command as a shell does.
+A try forks a process that has everything in memory, waits until a moment of the time
+that an undisturbed run takes, and sends its signal. A few tries start the command as a
+shell does.
 """
 
 import json
@@ -57,9 +60,9 @@ SECONDS_BETWEEN = 0.02  # at most, from one signal to the next
 class Command:
     """A command that writes; its words are divided by blanks, and ``{}`` is the folder of the inputs.
 
-    ``targets`` are its outputs, ``kept`` what a run goes on from, and ``old`` the words of a command that has
-    written the same outputs before. One that is no ``repeat`` adds to an output: it does not run again once
-    that is new.
+    ``targets`` are its outputs, ``kept`` what a run goes on from, and ``old`` the words
+    of a command that has written the same outputs before. One that is no ``repeat``
+    adds to an output: it does not run again once that is new.
     """
 
     program: str

@@ -1,16 +1,19 @@
 """Memory: whatever is done to rows larger than the limit, the process stays within the limit.
 
-A try runs one case in a process of its own: an estimator that fits a store, a prediction, outlier scores, an
-explanation, a page, an update, a conversion, a verification or a score. The rows compress well but are larger
-than the limit once decoded.
-Promised is that the peak of resident memory, as the system counted it, is at most
+A try runs one case in a process of its own: an estimator that fits a store, a
+prediction, outlier scores, an explanation, a page, an update, a conversion, a
+verification or a score. The rows compress well but are larger than the limit once
+decoded. Promised is that the peak of resident memory, as the system counted it, is at
+most
 
-* the limit, for what takes one, or a refusal that names a limit which is then accepted and kept;
+* the limit, for what takes one, or a refusal that names a limit which is then accepted
+  and kept;
 * the peak that the plan of a fit has told before any work.
 
-The peak counts the pages of shared libraries too, which a control group would not charge in full: it is the
-harder measure. The process may not even ask for much more than its limit, where there is a ``RLIMIT_DATA``.
-``headroom`` of a row is the planned peak over the true one: far above 1 where a plan is too careful.
+The peak counts the pages of shared libraries too, which a control group would not
+charge in full: it is the harder measure. The process may not even ask for much more
+than its limit, where there is a ``RLIMIT_DATA``. ``headroom`` of a row is the planned
+peak over the true one: far above 1 where a plan is too careful.
 """
 
 import json
@@ -55,10 +58,11 @@ OF_A_MODEL = (
     *("explain", "report", "update"),
 )
 REFUSED = 16  # MiB, too little for anything
-WITHOUT_LIMIT = 640  # for commands that take no limit: they stream, so this much is enough for any rows
+# for commands that take no limit: they stream, so this much is enough for any rows
+WITHOUT_LIMIT = 640
 
 
-# -- rows ------------------------------------------------------------------------------------------
+# -- rows ------------------------------------------------------------------------------
 
 
 @cache
@@ -222,7 +226,7 @@ def table(form: str, folder: Path) -> Path:
     return path
 
 
-# -- cases -----------------------------------------------------------------------------------------
+# -- cases -----------------------------------------------------------------------------
 
 _LINEAR, _KERNEL = "CPMMC(n_init=2)", "SparseKernelMMC(n_init=2)"
 _SQUARES, _MANY = "UnsupervisedRLS(3, n_init=2)", "CrammerSingerMMC(3, n_init=2)"
@@ -419,7 +423,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-# -- in the process that is measured -----------------------------------------------------------------
+# -- in the process that is measured ---------------------------------------------------
 
 
 def _child(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Models whose checksums are right and whose contents are not.
 
-**Promised.** A file with another number, array or field somewhere is refused by one sentence that names it.
-Or its answers are those of some model: labels are clusters or noise, figures are finite, and tables and pages
-are whole. There is no traceback, no warning of NumPy and no crash. Loading takes no more memory than a few
-copies of the file.
+**Promised.** A file with another number, array or field somewhere is refused by one
+sentence that names it. Or its answers are those of some model: labels are clusters or
+noise, figures are finite, and tables and pages are whole. There is no traceback, no
+warning of NumPy and no crash. Loading takes no more memory than a few copies of the
+file.
 
-A try changes one or two places of a model of some form, loads it and asks it a few questions.
+A try changes one or two places of a model of some form, loads it and asks it a few
+questions.
 """
 
 import copy
@@ -56,7 +58,7 @@ class Form(NamedTuple):
     rows: Any
 
 
-# -- models of every form ----------------------------------------------------------------------
+# -- models of every form --------------------------------------------------------------
 
 
 def rows(n: int = 240, d: int = 4, k: int = 2, dtype: str = "float64") -> np.ndarray:
@@ -204,7 +206,7 @@ def fitted(name: str) -> Form:
     return found
 
 
-# -- changes -----------------------------------------------------------------------------------
+# -- changes ---------------------------------------------------------------------------
 
 
 ODD_FLOATS = (
@@ -304,7 +306,7 @@ def changed(
     return "; ".join(told), header, arrays
 
 
-# -- questions ---------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------
 
 
 def finite(values: Any, what: str) -> np.ndarray:
@@ -449,7 +451,7 @@ QUESTIONS: dict[str, Callable[[Any, Any, Path], None]] = {
 }
 
 
-# -- a try -------------------------------------------------------------------------------------
+# -- a try -----------------------------------------------------------------------------
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """Several processes take one place at once: an output, a checkpoint, a journal of a study, the compile cache.
 
-Promised is that one of the commands that write an output wins. With ``--overwrite``, each of them does that
-waits for no other longer than ten seconds. What stands at the end is whole, checked, and of one command
-alone, its model and its labels too. The others end in one sentence, and nothing else is left. A checkpoint
-has one fit at a time, and a journal loses no run. The compile cache of several processes gives right results,
-whether it is empty, shared or cannot be written.
+Promised is that one of the commands that write an output wins. With ``--overwrite``,
+each of them does that waits for no other longer than ten seconds. What stands at the
+end is whole, checked, and of one command alone, its model and its labels too. The
+others end in one sentence, and nothing else is left. A checkpoint has one fit at a
+time, and a journal loses no run. The compile cache of several processes gives right
+results, whether it is empty, shared or cannot be written.
 
-The commands run in forks of a process that has loaded all. They begin together, up to the time that a command
-takes apart, and dawdle between the moves of two outputs. Each has input of its own, so that the output says
-whose it is.
+The commands run in forks of a process that has loaded all. They begin together, up to
+the time that a command takes apart, and dawdle between the moves of two outputs. Each
+has input of its own, so that the output says whose it is.
 """
 
 import json
@@ -87,7 +88,7 @@ def inputs() -> list[Path]:
     return [top / str(number) for number in range(MOST)]
 
 
-# -- processes -------------------------------------------------------------------------------------
+# -- processes -------------------------------------------------------------------------
 
 
 def race(
@@ -172,7 +173,7 @@ def _guess(run: Any) -> dict[str, float]:
     return {"error": run.seed / 10}
 
 
-# -- what is raced for -----------------------------------------------------------------------------
+# -- what is raced for -----------------------------------------------------------------
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """Public compiled routines with arguments that do not fit, or only just.
 
-**Promised.** `mmcnb.kernels` refuses an argument by one sentence that names it, or computes. Nothing is read
-or written outside the arrays, and those that are not said to be overwritten stay as they are. There is no
-traceback, no warning and no crash.
+**Promised.** `mmcnb.kernels` refuses an argument by one sentence that names it, or
+computes. Nothing is read or written outside the arrays, and those that are not said to
+be overwritten stay as they are. There is no traceback, no warning and no crash.
 
-**Not promised.** Numbers of rounds may ask for work without end; such ones are not tried.
+**Not promised.** Numbers of rounds may ask for work without end; such ones are not
+tried.
 
-A try changes one or two arguments of one routine. Each array lies between two pages of memory that end the
-process when they are touched. It is first moved up to the one behind it, then to the one before it: what
-comes out may not differ.
+A try changes one or two arguments of one routine. Each array lies between two pages of
+memory that end the process when they are touched. It is first moved up to the one
+behind it, then to the one before it: what comes out may not differ.
 """
 
 import ctypes

@@ -1,8 +1,9 @@
 """Runs the tries of a campaign in processes of their own, and says which failed.
 
-A campaign is a module with ``TRIES`` and ``CI_TRIES``, ``SECONDS`` after which a try has hung, and
-``attempt(seed, folder)``. That makes one try in an empty folder and returns a row of facts, or raises where a
-promise is broken. All that is random in it comes from the seed.
+A campaign is a module with ``TRIES`` and ``CI_TRIES``, ``SECONDS`` after which a try
+has hung, and ``attempt(seed, folder)``. That makes one try in an empty folder and
+returns a row of facts, or raises where a promise is broken. All that is random in it
+comes from the seed.
 """
 
 import faulthandler

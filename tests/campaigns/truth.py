@@ -1,10 +1,12 @@
 """Whether answers are true: small seeded problems, each estimator, and a law that its answer must keep.
 
-What is promised (docs/architecture.md): one seed gives the same bits from any storage, in any chunks, with
-any number of threads and on Dask; labels are those of the model, and the objective follows from it. Weights
-count by their proportions, and whole ones as repetitions. What is tried: rows in groups or none, with ties,
-equal rows and constant columns. How it is judged: by bits where bits are promised. Elsewhere groups lie far
-apart, so that rounding cannot move a row, and objectives agree to rounding. Both sides may refuse.
+What is promised (docs/architecture.md): one seed gives the same bits from any storage,
+in any chunks, with any number of threads and on Dask; labels are those of the model,
+and the objective follows from it. Weights count by their proportions, and whole ones as
+repetitions. What is tried: rows in groups or none, with ties, equal rows and constant
+columns. How it is judged: by bits where bits are promised. Elsewhere groups lie far
+apart, so that rounding cannot move a row, and objectives agree to rounding. Both sides
+may refuse.
 """
 
 import copy
@@ -48,7 +50,8 @@ ESTIMATORS: dict[str, tuple[int, Any]] = {
     "EvolutionaryMMC": (2, mmcnb.EvolutionaryMMC()),
     "KernelKMeans": (3, mmcnb.KernelKMeans(3)),
 }
-# Few starts, drawn by row: a row given twice draws others. And sizes that are asked for part equal rows.
+# Few starts, drawn by row: a row given twice draws others. And sizes that are asked for
+# part equal rows.
 DRAWN = (
     "CrammerSingerMMC",
     "three, by the widest margin",
@@ -66,7 +69,7 @@ STREAMED = {  # of many rows in little time
 ADAPTIVE = ("SparseKernelMMC", "KernelCPMMC", "CPMMC", "CrammerSingerMMC")
 
 
-# -- problems ----------------------------------------------------------------------------------
+# -- problems --------------------------------------------------------------------------
 
 
 def apart(rng: np.random.Generator, k: int, least: int = 8) -> np.ndarray:
@@ -102,7 +105,7 @@ def with_weights(rng: np.random.Generator, X: np.ndarray) -> np.ndarray | None:
     return [None, rng.integers(0, 4, len(X)), rng.lognormal(0, 1, len(X))][kind]
 
 
-# -- answers -----------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------
 
 
 def fitted(model: Any, X: Any, weights: Any = None, **parameters: Any) -> Any:
@@ -162,7 +165,7 @@ def near(one: Any, other: Any, rel: float) -> None:
     assert abs(a - b) <= rel * max(abs(a), abs(b)) + 1e-9, f"objectives {a!r} and {b!r}"
 
 
-# -- laws --------------------------------------------------------------------------------------
+# -- laws ------------------------------------------------------------------------------
 
 
 def labels_are_those_of_the_model(rng, name, folder):

@@ -117,7 +117,7 @@ def test_a_row_of_the_report_has_the_shares_of_the_clusters():
     }
 
 
-# -- what is known -----------------------------------------------------------------------------
+# -- what is known ---------------------------------------------------------------------
 
 
 def test_known_labels_of_all_clusters_give_one_more_candidate():

@@ -58,7 +58,7 @@ def test_a_weight_is_a_repetition(times):
     assert (abs(unweighted.J - score.J) > 1e-3) == (np.ptp(times) > 0)
 
 
-# -- the gap -----------------------------------------------------------------------------------
+# -- the gap ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [0, 4, 5, 9])

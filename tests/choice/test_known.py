@@ -23,7 +23,7 @@ def one_label_a_group(graph, truth, k):
     )
 
 
-# -- what is broken ----------------------------------------------------------------------------
+# -- what is broken --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 4])
@@ -50,7 +50,7 @@ def test_rows_are_numbered_by_their_places_among_others():
     assert among.broken(labels[rows]) == known.broken(labels)
 
 
-# -- spreading ---------------------------------------------------------------------------------
+# -- spreading -------------------------------------------------------------------------
 
 
 def test_spreading_keeps_the_known_labels():
@@ -85,7 +85,7 @@ def test_of_equal_rows_with_several_labels_the_first_counts():
     assert found[graph.node_of[[0, 2, 4, 6]]].tolist() == [0, 1, 0, 1]
 
 
-# -- held out ----------------------------------------------------------------------------------
+# -- held out --------------------------------------------------------------------------
 
 
 def test_each_half_is_every_second_label_of_each_class():
@@ -108,7 +108,7 @@ def test_each_half_is_every_second_label_of_each_class():
     assert n_wrong > 0
 
 
-# -- what is read ------------------------------------------------------------------------------
+# -- what is read ----------------------------------------------------------------------
 
 
 def test_all_forms_of_labels_are_read_alike():

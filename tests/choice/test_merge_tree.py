@@ -48,7 +48,7 @@ def tree(request):
     return TREES[request.param]()
 
 
-# -- its cuts ----------------------------------------------------------------------------------
+# -- its cuts --------------------------------------------------------------------------
 
 
 def test_there_is_a_cut_for_each_number_and_all_nest(tree):
@@ -113,7 +113,7 @@ def test_sums_and_merges_of_pairs_are_those_of_the_pieces_below(tree):
     )
 
 
-# -- its links ---------------------------------------------------------------------------------
+# -- its links -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [2, 3, 9, 16])
@@ -149,7 +149,7 @@ def test_heights_of_the_linkage_of_scipy_are_the_inverse_links(tree):
     )
 
 
-# -- of arrays that may be anything ------------------------------------------------------------
+# -- of arrays that may be anything ----------------------------------------------------
 
 SMALL = MergeTree(
     np.array([0, 1, 2, 0]), np.array([[1, 2], [0, 3]]), np.array([3.0, 0.5])

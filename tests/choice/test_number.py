@@ -55,7 +55,7 @@ def noise():
     return structure(graph_of(without_structure("normal", 400, 3, 0)))
 
 
-# -- the number --------------------------------------------------------------------------------
+# -- the number ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [2, 4, 20])
@@ -158,7 +158,7 @@ def test_a_weight_is_a_repetition_and_the_order_of_rows_changes_nothing():
         assert adjusted_rand_score(expected, of_rows) == 1
 
 
-# -- partitions and the evidence for them ------------------------------------------------------
+# -- partitions and the evidence for them ----------------------------------------------
 
 
 def test_partitions_are_each_there_once_and_have_their_evidence(nested):
@@ -237,7 +237,7 @@ def test_the_agreement_is_the_adjusted_rand_index_of_rows():
         assert agreement(one, other, 1.0 * counts) == pytest.approx(expected, abs=1e-12)
 
 
-# -- layers ------------------------------------------------------------------------------------
+# -- layers ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["pairs", "groups", "neither"])
@@ -286,7 +286,7 @@ def test_there_are_five_layers_at_most_and_one_of_one_cluster(nested):
     assert (one.n_clusters, one.persistence) == (1, 0)
 
 
-# -- inner splits and small clusters -----------------------------------------------------------
+# -- inner splits and small clusters ---------------------------------------------------
 
 
 def test_real_merges_are_those_of_groups(nested, apart, noise):
@@ -297,7 +297,8 @@ def test_real_merges_are_those_of_groups(nested, apart, noise):
     )
     assert adjusted_rand_score(groups, seen.groups) == 1
     assert not real_merges(noise.graph, noise.tree, noise.d).any()
-    # How many merges are clear at all levels together is a figure of the fitted formula, too.
+    # How many merges are clear at all levels together is a figure of the fitted
+    # formula, too.
     for one, expected in ((seen, 1546), (nested[0], 1401), (noise, 966)):
         levels = np.arange(-2, 4, 0.05)
         n_real = sum(

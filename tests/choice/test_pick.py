@@ -27,7 +27,7 @@ def same_clusters(one, other):
     return (np.equal.outer(one, one) == np.equal.outer(other, other)).all()
 
 
-# -- which one ---------------------------------------------------------------------------------
+# -- which one -------------------------------------------------------------------------
 
 
 def test_the_largest_counts_and_of_equal_ones_the_first():
@@ -73,7 +73,7 @@ def test_candidates_that_break_more_than_the_tolerance_do_not_count(tolerance, b
     assert pick(None, found, 0, tolerance) is found[best]
 
 
-# -- the repair --------------------------------------------------------------------------------
+# -- the repair ------------------------------------------------------------------------
 
 
 def all_moves(graph, labels, seed):

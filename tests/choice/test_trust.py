@@ -81,7 +81,7 @@ def test_one_cluster_is_no_structure():
     assert trust(one, [])["reason"] == "there is one cluster."
 
 
-# -- doubts ------------------------------------------------------------------------------------
+# -- doubts ----------------------------------------------------------------------------
 
 INSIDE = "a look into the clusters finds 2 more"
 

@@ -318,7 +318,8 @@ def test_a_disk_that_is_full_leaves_nothing(words, tmp_path):
         *words.split(),
         cwd=tmp_path,
         capture_output=True,
-        # Coverage, where it runs, would meet the limit too when it writes what it found.
+        # Coverage, where it runs, would meet the limit too when it writes what it
+        # found.
         env={
             name: value
             for name, value in os.environ.items()

@@ -144,7 +144,8 @@ def test_the_columns_are_those_of_the_twin():
             n_found[0] += 1
             continue
         n_found[len(found.names)] += 1
-        # Of several pairs it is the one whose columns tell most alone, and not the one that tells most.
+        # Of several pairs it is the one whose columns tell most alone, and not the one
+        # that tells most.
         figures = {tuple(names): (share, others) for share, names, others in expected}
         assert (found.share, found.others) == pytest.approx(
             figures[tuple(sorted(found.names))]

@@ -31,7 +31,7 @@ def scaled(treatment, rows):
     return scaled_matrix(np.asarray(rows, np.float64), treatment.scaling)
 
 
-# -- rules 1 to 4: whether columns are scaled -----------------------------------------------------
+# -- rules 1 to 4: whether columns are scaled ------------------------------------------
 
 
 PIXELS = np.c_[[np.r_[0, 255, rng.integers(0, top, N)] for top in (255, 20, 9, 200)]].T
@@ -123,7 +123,7 @@ def test_a_reason_that_is_known_comes_first_and_parameters_that_say_all_need_no_
         assert found.scaling is moments
 
 
-# -- rules 5 and 6: how -----------------------------------------------------------------------------
+# -- rules 5 and 6: how ----------------------------------------------------------------
 
 
 def test_each_kind_of_column_is_treated_in_its_way():
@@ -172,7 +172,7 @@ def test_no_more_than_five_names_and_a_thousand_columns_are_listed():
     assert (len(auto(rows).listing), len(auto(rows[:, 1:]).listing)) == (0, 1000)
 
 
-# -- the twin -------------------------------------------------------------------------------------
+# -- the twin --------------------------------------------------------------------------
 
 
 KINDS = {
@@ -279,7 +279,7 @@ def test_a_weight_is_a_repetition_in_all_decisions():
         assert (other.sentence, other.listing) == (one.sentence, one.listing), seed
 
 
-# -- wishes ---------------------------------------------------------------------------------------
+# -- wishes ----------------------------------------------------------------------------
 
 NAMES = ["age", "income", "member", "plan", "plan", "plan", "plan"]
 TABLE = np.c_[NORMAL, LONG, FLAG, TEXT]
@@ -358,7 +358,7 @@ def test_a_wish_that_cannot_be_is_one_sentence(rows, wishes, sentence):
     assert "\n" not in str(caught.value)
 
 
-# -- logarithms of any values ---------------------------------------------------------------------
+# -- logarithms of any values ----------------------------------------------------------
 
 
 def test_a_logarithm_of_negative_values_is_that_of_their_size_and_can_be_undone():
@@ -376,7 +376,7 @@ def test_a_logarithm_of_negative_values_is_that_of_their_size_and_can_be_undone(
         )
 
 
-# -- sentinels ------------------------------------------------------------------------------------
+# -- sentinels -------------------------------------------------------------------------
 
 
 def with_marks(values, mark, share):

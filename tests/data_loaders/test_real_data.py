@@ -16,7 +16,8 @@ pytestmark = [
         reason="MMCNB_DATA_DIR does not name the real data",
     ),
 ]
-# Per cent that is not zero in Tab. I and Tab. IV of the SKMMC paper, where the raw files fit it.
+# Per cent that is not zero in Tab. I and Tab. IV of the SKMMC paper, where the raw
+# files fit it.
 NON_ZERO = {
     "spectf": 100.00,
     "heart": 75.10,
@@ -41,7 +42,8 @@ def load(name, **options):
         pytest.skip(str(error))
 
 
-# Loading compares rows, features, classes and the hash of each file with those that are known.
+# Loading compares rows, features, classes and the hash of each file with those that are
+# known.
 @pytest.mark.parametrize(
     "name", [*(name for name in ROWS if ROWS[name] <= 3000), *LARGE]
 )

@@ -7,8 +7,9 @@ import data_loaders
 from data_loaders import Source
 from mmcnb import InputError
 
-# Rows, features and imbalance in per cent, as Tab. I and Tab. IV of the SKMMC paper print them, with two
-# slips undone: the imbalance of breast is of its 683 rows and that of satellite of both files.
+# Rows, features and imbalance in per cent, as Tab. I and Tab. IV of the SKMMC paper
+# print them, with two slips undone: the imbalance of breast is of its 683 rows and that
+# of satellite of both files.
 TABLES = {
     "spectf": (267, 44, 58.80),
     "breast": (683, 9, 30.01),

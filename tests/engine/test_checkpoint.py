@@ -120,7 +120,7 @@ def names(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-# -- entries -----------------------------------------------------------------------------------
+# -- entries ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("total", TOTALS.values(), ids=TOTALS.keys())
@@ -254,7 +254,7 @@ def test_fingerprints_tell_types_bits_and_places_apart():
         fingerprint(Shift(object()))
 
 
-# -- passes ------------------------------------------------------------------------------------
+# -- passes ----------------------------------------------------------------------------
 
 
 def test_a_recorded_pass_is_recalled_and_not_run(folder, samples):
@@ -342,7 +342,7 @@ def test_a_disk_that_is_full_leaves_what_was_kept(folder, samples, monkeypatch):
     assert same(again[:1], first)
 
 
-# -- the folder --------------------------------------------------------------------------------
+# -- the folder ------------------------------------------------------------------------
 
 
 def test_the_folder_says_whether_the_fit_came_to_its_end(folder):

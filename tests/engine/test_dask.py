@@ -68,7 +68,8 @@ def set_limit(monkeypatch):
     """A function that sets a limit of the engine: what takes minutes and gigabytes takes little then."""
 
     def set_limit(name, value):
-        # Internal: limits of a cluster are no parameters, and a test cannot wait for them.
+        # Internal: limits of a cluster are no parameters, and a test cannot wait for
+        # them.
         monkeypatch.setattr(dask_engine, name, value)
 
     return set_limit
@@ -213,7 +214,7 @@ def test_an_interrupt_cancels_what_is_in_flight(
         assert sum_of(engine, samples) == expected
 
 
-# -- workers that are lost -----------------------------------------------------------------------
+# -- workers that are lost -------------------------------------------------------------
 
 
 def test_a_worker_killed_in_a_pass_changes_nothing(
@@ -345,7 +346,7 @@ def test_a_worker_without_this_mmcnb_ends_in_one_sentence(dask_client, samples):
         engine.run(Lacking(), samples)
 
 
-# -- which engine --------------------------------------------------------------------------------
+# -- which engine ----------------------------------------------------------------------
 
 
 def test_no_scheduler_is_one_sentence_within_seconds(set_limit):

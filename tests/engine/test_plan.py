@@ -193,7 +193,8 @@ def test_the_plan_counts_compilation_unless_routines_are_compiled(monkeypatch):
     }
     plans = []
     for cold in ((), ("steepest_moves", "sample_subproblem")):
-        # Internal: which routines the cache of this machine holds is decided by the tests that ran before.
+        # Internal: which routines the cache of this machine holds is decided by the
+        # tests that ran before.
         monkeypatch.setattr(
             "mmcnb._numba.is_compiled",
             lambda routine, cold=cold: routine.__name__ not in cold,

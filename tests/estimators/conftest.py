@@ -20,7 +20,8 @@ TWO_KERNELS = STREAMED | {
     "n_landmarks": 8,
     "max_rounds": 3,
 }
-# Every estimator under its name, and then those of its settings that go other ways through the rows.
+# Every estimator under its name, and then those of its settings that go other ways
+# through the rows.
 VARIANTS = {
     "SparseKernelMMC": mmcnb.SparseKernelMMC(**ON_LANDMARKS),
     "CPMMC": mmcnb.CPMMC(**STREAMED),

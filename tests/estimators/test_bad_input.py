@@ -42,7 +42,7 @@ def assert_refused(call, sentence, kind=InputError):
     assert re.fullmatch(r"[^\n]*\.", str(error.value))
 
 
-# -- rows ----------------------------------------------------------------------------------------
+# -- rows ------------------------------------------------------------------------------
 
 ROWS = {
     "one row": (np.ones((1, 3)), "1 sample"),
@@ -135,7 +135,7 @@ def test_rows_to_label_that_overflow_are_refused():
     assert_refused(lambda: model.predict(np.full((5, 3), -3e38, np.float32)), sentence)
 
 
-# -- weights -------------------------------------------------------------------------------------
+# -- weights ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_weights_that_cannot_be_used(weights, sentence):
     assert "\n" not in str(error.value)
 
 
-# -- the values of one parameter -----------------------------------------------------------------
+# -- the values of one parameter -------------------------------------------------------
 
 OUT_OF_RANGE = [
     (SparseKernelMMC, "C", [1.0, np.nan, "10", None, True], "a number above 1"),
@@ -316,7 +316,7 @@ def test_a_value_is_shown_on_one_line_that_can_be_read(value):
         CPMMC(C=value).fit(X)
 
 
-# -- parameters that do not fit one another, or the rows -------------------------------------------
+# -- parameters that do not fit one another, or the rows -------------------------------
 
 ODD = [
     (
@@ -467,7 +467,7 @@ def test_every_balance_with_a_solution_fits(name, balance, threshold):
     assert set(model.labels_.tolist()) == {0, 1}
 
 
-# -- memory --------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stored", [False, True])

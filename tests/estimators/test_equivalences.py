@@ -28,7 +28,8 @@ SCALED = [
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_permuted_rows_have_permuted_labels(name):
-    # The sample is the whole, every row is a basis vector, and on one hill coin flips lead to one partition.
+    # The sample is the whole, every row is a basis vector, and on one hill coin flips
+    # lead to one partition.
     X = make_blobs(200)
     order = np.random.default_rng(1).permutation(200)
     parameters = {"C": 1.3, "eta": 1e-6}
@@ -76,7 +77,7 @@ def test_layout_earlier_fits_and_the_form_of_the_seed_change_no_bit_and_rows_are
     np.testing.assert_array_equal(csr.toarray(), X)
 
 
-# -- methods that are one in a limit -----------------------------------------------------------------
+# -- methods that are one in a limit ---------------------------------------------------
 
 
 def test_landmarks_of_all_rows_are_the_exact_method():
@@ -88,7 +89,8 @@ def test_landmarks_of_all_rows_are_the_exact_method():
 
 
 def test_linear_kernels_are_the_linear_method():
-    # Nearer groups have several local optima, and the loose solutions on the way may lead to either.
+    # Nearer groups have several local optima, and the loose solutions on the way may
+    # lead to either.
     X = make_blobs(150, gap=5.0)
     linear = make("CPMMC", eta=1e-5).fit(X)
     kernels = [

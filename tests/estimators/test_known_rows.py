@@ -159,7 +159,7 @@ def test_of_many_known_rows_two_thousand_are_used_evenly():
         assert known.labels.tolist() == labels[known.rows].tolist()
 
 
-# -- what is refused ---------------------------------------------------------------------------
+# -- what is refused -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

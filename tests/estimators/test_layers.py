@@ -57,7 +57,7 @@ def is_inside(fine, coarse):
     )
 
 
-# -- layers ------------------------------------------------------------------------------------
+# -- layers ----------------------------------------------------------------------------
 
 
 def test_layers_are_at_most_five_by_rising_number_and_one_is_taken(fitted):
@@ -119,7 +119,7 @@ def test_pairs_of_groups_are_two_layers():
         assert adjusted_rand_score(truth, model.predict(rows, layer=i)) > 0.94
 
 
-# -- cuts --------------------------------------------------------------------------------------
+# -- cuts ------------------------------------------------------------------------------
 
 
 def test_cuts_of_all_numbers_nest_and_are_numbered_from_the_largest_on(model):
@@ -163,7 +163,7 @@ def test_a_given_number_has_a_cut_however_large():
         assert model.layers_["n_clusters"].max() >= n_clusters
 
 
-# -- files and tables --------------------------------------------------------------------------
+# -- files and tables ------------------------------------------------------------------
 
 
 def test_a_file_has_the_same_layers(tmp_path, fitted):
@@ -202,7 +202,7 @@ def test_a_table_has_a_column_for_each_layer(tmp_path, noise):
     np.testing.assert_array_equal(one["cluster"], frame[names[0]])
 
 
-# -- what cannot be ----------------------------------------------------------------------------
+# -- what cannot be --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def fitted(request):
     return front_door(n_clusters, **parameters).fit(X), X
 
 
-# -- what is found -----------------------------------------------------------------------------
+# -- what is found ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["two-rings", "four-moons", "seven-blobs"])
@@ -208,7 +208,7 @@ def test_equal_rows_are_one_cluster_or_an_error(tmp_path, kernel, metric, form):
             front_door(n_clusters, kernel=kernel, metric=metric).fit(X)
 
 
-# -- small clusters ----------------------------------------------------------------------------
+# -- small clusters --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +246,7 @@ def test_the_fewest_rows_are_counted_by_their_weights(with_a_small_group):
         )
 
 
-# -- model, labels and J -----------------------------------------------------------------------
+# -- model, labels and J ---------------------------------------------------------------
 
 
 def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(
@@ -343,7 +343,7 @@ def test_sparse_rows_are_clustered_as_dense_ones(metric):
     assert adjusted_rand_score(y, labels) > 0.95
 
 
-# -- laws --------------------------------------------------------------------------------------
+# -- laws ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
     np.testing.assert_array_equal(X, before)
 
 
-# -- what cannot be ----------------------------------------------------------------------------
+# -- what cannot be --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_the_front_door_takes_no_more_than_its_plan_for_all_threads(
     assert plan.threads == jobs
 
 
-# -- plans -------------------------------------------------------------------------------------------
+# -- plans -----------------------------------------------------------------------------
 
 PLANNED = {
     **VARIANTS,

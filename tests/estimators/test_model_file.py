@@ -108,7 +108,7 @@ def test_a_kernel_that_is_a_function_is_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# -- damage --------------------------------------------------------------------------------------
+# -- damage ----------------------------------------------------------------------------
 
 
 def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path):
@@ -200,7 +200,7 @@ def test_no_model_and_no_folder_are_named(tmp_path):
         saved(tmp_path / "nowhere" / "model")
 
 
-# -- saving --------------------------------------------------------------------------------------
+# -- saving ----------------------------------------------------------------------------
 
 
 posix = pytest.mark.skipif(os.name == "nt", reason="this system limits no file")

@@ -31,7 +31,7 @@ from tests.estimators.several_kernels import (
     with_constant,
 )
 
-# -- the definition --------------------------------------------------------------------------
+# -- the definition --------------------------------------------------------------------
 
 
 def naive_objective(model, X, kernels, C, threshold):
@@ -45,7 +45,8 @@ def naive_objective(model, X, kernels, C, threshold):
         part = coef[:, j * p : (j + 1) * p]
         gram = kernel(basis, basis)
         centred = reference.centred(kernel(X, X))
-        # The kernel is scaled to a spread of 1: v = Σ c k(b, .) has |v|² = c'Kc in its own units.
+        # The kernel is scaled to a spread of 1: v = Σ c k(b, .) has |v|² = c'Kc in its
+        # own units.
         total_variance = np.trace(centred) / len(X)
         norm2 += total_variance * np.einsum("ri,ij,rj", part, gram, part) / beta
     rho = model.rho_
@@ -167,7 +168,7 @@ def test_a_fit_reaches_the_best_of_all_labelings(seed):
     assert same_clusters(model.labels_, (np.array(labels) > 0).astype(int))
 
 
-# -- one kernel, and what a kernel's scale, order and centre do ------------------------------
+# -- one kernel, and what a kernel's scale, order and centre do ------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,7 @@ def test_names_objects_and_functions_of_one_kernel_agree():
     assert functions.kernel_names_ == ["one_time", "linear"]
 
 
-# -- columns ---------------------------------------------------------------------------------
+# -- columns ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

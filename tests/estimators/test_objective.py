@@ -123,7 +123,8 @@ def test_fit_on_more_rows_than_a_reduction_block(name):
 def test_true_clusters_are_found(name):
     X = make_blobs(400, gap=8.0)
     model = make(name).fit(X)
-    # Not each row: without a balance the mean decision value is 0, though one group is larger.
+    # Not each row: without a balance the mean decision value is 0, though one group is
+    # larger.
     assert balanced_clustering_error(X[:, 0] > 0, model.labels_) < 0.05
     assert model.report_["clusters_found"]
     assert model.report_["w_norm"] > model.report_["w_norm_random"]
@@ -177,7 +178,8 @@ def test_a_partition_of_noise_is_said_to_be_unclean(name):
 
 
 def test_rows_without_clusters_are_warned_of():
-    # So narrow that all rows are as far from each other as can be: any labels do as well.
+    # So narrow that all rows are as far from each other as can be: any labels do as
+    # well.
     X = np.random.default_rng(0).standard_normal((60, 20))
     with pytest.warns(ClusterWarning, match="^no clusters found: "):
         model = make("KernelCPMMC", gamma=1e3, C=1.5).fit(X)

@@ -59,7 +59,7 @@ def treatments(model):
     return {row["name"]: row["treatment"] for row in model.report_["columns"]}
 
 
-# -- one answer -----------------------------------------------------------------------------------
+# -- one answer ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [raw, frame])
@@ -118,7 +118,7 @@ def test_the_unit_the_origin_and_the_order_of_columns_change_no_label(fitted):
     )
 
 
-# -- wishes ---------------------------------------------------------------------------------------
+# -- wishes ----------------------------------------------------------------------------
 
 WISHES = {
     "auto": "auto",
@@ -207,7 +207,7 @@ def test_a_map_in_metres_stays_a_map_if_its_clusters_separate_far_better(name, s
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
-# -- files ----------------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------
 
 
 def test_a_file_keeps_the_scaling_to_the_bit(fitted, tmp_path):
@@ -263,7 +263,7 @@ def test_a_file_with_units_that_cannot_be_is_refused(
         mmcnb.load(tmp_path / "odd")
 
 
-# -- columns that make the clusters ---------------------------------------------------------------
+# -- columns that make the clusters ----------------------------------------------------
 
 
 def flags(n_flags, n=400):
@@ -296,7 +296,7 @@ def test_a_text_that_makes_the_clusters_is_one_column():
     assert model.report_["trust"]["level"] == "low"
 
 
-# -- what a fit warns of --------------------------------------------------------------------------
+# -- what a fit warns of ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mark", "scale"), [(-999, "auto"), (9999, None)])
@@ -323,7 +323,7 @@ def test_columns_of_one_value_are_warned_of_by_name(scale):
     np.testing.assert_array_equal(model.labels_, alone.labels_)
 
 
-# -- frames ---------------------------------------------------------------------------------------
+# -- frames ----------------------------------------------------------------------------
 
 
 def test_displays_draw_other_rows_by_the_columns_of_the_fit():

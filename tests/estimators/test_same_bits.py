@@ -62,7 +62,7 @@ def test_odd_chunks_and_threads_change_no_bit(name, tmp_path):
         )
 
 
-# -- all storages, chunks and engines ----------------------------------------------------------
+# -- all storages, chunks and engines --------------------------------------------------
 
 
 def many_rows(variant, is_sparse):
@@ -180,7 +180,7 @@ def test_kernel_columns_in_a_file_or_computed_anew_give_the_same_bits(
         assert differing(expected, facts(fitted(variant, X, n_jobs=2), X)) == []
 
 
-# -- other processes, layouts and types ----------------------------------------------------------
+# -- other processes, layouts and types ------------------------------------------------
 
 
 def digests(n_jobs):
@@ -222,7 +222,8 @@ def test_csr_rows_and_single_precision_give_nearly_the_same_clusters(variant):
 
 @pytest.mark.parametrize("seed", [10, 19, 52])
 def test_rounding_does_not_choose_the_width_of_a_few_rows(seed):
-    # All widths part these rows alike, so that their leave-one-out scores are one number but for rounding.
+    # All widths part these rows alike, so that their leave-one-out scores are one
+    # number but for rounding.
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4, 2)) + np.array(
         [[0, 0], [3, 0], [0, 0], [3, 3]]

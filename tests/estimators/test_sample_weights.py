@@ -54,7 +54,8 @@ def test_proportions_alone_count_whatever_the_factor(variant):
         assert_proportions_alone_count(variant, factor)
 
 
-# Every row is a basis vector, and on one hill coin flips, one a row, cannot lead to different partitions.
+# Every row is a basis vector, and on one hill coin flips, one a row, cannot lead to
+# different partitions.
 SMOOTH = {"C": 1.3, "eta": 1e-6}
 REPEATED = {
     "SparseKernelMMC": mmcnb.SparseKernelMMC(gamma="mean", n_landmarks=1000, **SMOOTH),

@@ -128,7 +128,7 @@ def test_sizes_are_held_in_whatever_order_they_are_given(shares):
     np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
-# -- a sample of all rows ------------------------------------------------------------------------
+# -- a sample of all rows --------------------------------------------------------------
 
 SIZES = {
     "free": (2, {}),
@@ -177,7 +177,7 @@ def test_a_few_rows_reach_the_best_of_all_labelings(n, k, seed):
     )
 
 
-# -- storages and files --------------------------------------------------------------------------
+# -- storages and files ----------------------------------------------------------------
 
 
 def test_dense_and_csr_rows_agree():

@@ -229,7 +229,7 @@ def test_weights_and_tables_are_updated():
         model.update(pd.DataFrame(FAR, columns=list("qpr")))
 
 
-# -- updates that fail -------------------------------------------------------------------------
+# -- updates that fail -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_reads", range(3))

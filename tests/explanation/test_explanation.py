@@ -54,7 +54,7 @@ def assert_same(one, other):
     pd.testing.assert_frame_equal(one.rows, other.rows, check_exact=True)
 
 
-# -- the figures ----------------------------------------------------------------------------------
+# -- the figures -----------------------------------------------------------------------
 
 
 def by_hand(X, inside):
@@ -182,7 +182,7 @@ def test_rows_are_drawn_from_the_whole_of_each_cluster():
     assert rows[labels[rows] == 5].max() > GROUP_ROWS
 
 
-# -- one answer -----------------------------------------------------------------------------------
+# -- one answer ------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +254,7 @@ def test_rows_are_read_once_beside_predict(has_labels, reads, stored, tmp_path):
     assert max(store.gets.values()) == reads
 
 
-# -- sentences ------------------------------------------------------------------------------------
+# -- sentences -------------------------------------------------------------------------
 
 
 def customers(n=300, seed=0):
@@ -372,8 +372,8 @@ def test_words_mark_the_topics_of_sparse_counts():
         assert words["word"].tolist() == [names[column] for column in best]
         np.testing.assert_allclose(words["score"], scores[k][best])
     assert model.explain(table * -1, y).words is None
-    # Three words that all rows of a cluster have are columns of a table; where each row has few of them, it
-    # is a text.
+    # Three words that all rows of a cluster have are columns of a table; where each row
+    # has few of them, it is a text.
     assert re.search(
         r"word\d high \(median 4, others 0\)", explanation.clusters["sentence"][0]
     )
@@ -390,7 +390,7 @@ def test_words_mark_the_topics_of_sparse_counts():
     assert len(one_cluster.words) == 10
 
 
-# -- rows that have little to explain, and bad input ----------------------------------------------
+# -- rows that have little to explain, and bad input -----------------------------------
 
 
 def test_one_cluster_noise_and_constant_columns_are_answered(small):
@@ -499,7 +499,7 @@ def test_labels_may_go_beyond_those_of_the_model(small):
     )
 
 
-# -- memory ---------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

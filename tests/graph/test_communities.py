@@ -21,7 +21,7 @@ def by(W, resolution, loops=None):
     )
 
 
-# -- at a resolution ---------------------------------------------------------------------------
+# -- at a resolution -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -60,7 +60,7 @@ def test_any_weights_and_resolutions_come_to_an_end(weight):
         assert by(W, resolution)[0] == 0
 
 
-# -- in a number -------------------------------------------------------------------------------
+# -- in a number -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -18,7 +18,7 @@ def same_clusters(one, other):
     return (np.equal.outer(one, one) == np.equal.outer(other, other)).all()
 
 
-# -- the tree ----------------------------------------------------------------------------------
+# -- the tree --------------------------------------------------------------------------
 
 
 def test_the_tree_is_the_shortest_and_in_order():
@@ -47,7 +47,7 @@ def test_edges_of_no_length_and_nodes_without_a_path():
     assert genie_at(tree, np.ones(4), 2, 0.5).tolist() == [0, 0, 0, 1]
 
 
-# -- the linkage -------------------------------------------------------------------------------
+# -- the linkage -----------------------------------------------------------------------
 
 
 def random_tree(rng, p):

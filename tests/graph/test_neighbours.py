@@ -75,7 +75,7 @@ def groups_at_all_distances(count, size):
     return centres + 0.1 * rng.standard_normal((count * size, 3))
 
 
-# -- edges between distinct nodes --------------------------------------------------------------
+# -- edges between distinct nodes ------------------------------------------------------
 
 GRID = np.stack(
     np.meshgrid(np.arange(2.0), 10.0 * np.arange(7), 20.0 * np.arange(5)), axis=-1
@@ -143,7 +143,7 @@ def test_each_of_many_components_is_joined_to_the_one_with_the_nearest_mean(form
         assert nodes[b] == nodes[group == group[b]].min()
 
 
-# -- nodes with weights ------------------------------------------------------------------------
+# -- nodes with weights ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_threads_change_no_bit_and_nodes_keep_the_number_of_their_rows(n, d):
     assert alone.edges()[0].data.tobytes() == shared.edges()[0].data.tobytes()
 
 
-# -- any rows ----------------------------------------------------------------------------------
+# -- any rows --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_unit", [True, False])

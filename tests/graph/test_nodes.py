@@ -38,7 +38,7 @@ def recall(found, exact):
     return float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean())
 
 
-# -- axes --------------------------------------------------------------------------------------
+# -- axes ------------------------------------------------------------------------------
 
 
 def test_few_columns_or_rows_are_centred_and_no_more():
@@ -109,7 +109,7 @@ def test_equal_rows_are_one_node_whatever_their_place_and_the_sign_of_zeros(
     ).all()  # in the order of their first rows
 
 
-# -- the search in all nodes -------------------------------------------------------------------
+# -- the search in all nodes -----------------------------------------------------------
 
 
 def test_lengths_of_very_many_pairs_are_distances():
@@ -121,7 +121,7 @@ def test_lengths_of_very_many_pairs_are_distances():
     )
 
 
-# -- the search in cells -----------------------------------------------------------------------
+# -- the search in cells ---------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

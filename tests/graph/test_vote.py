@@ -46,7 +46,7 @@ def nearest_by_loops(graph, X, count):
     return numbers, reference_graph.calibrated_weights(distances)
 
 
-# -- shares ------------------------------------------------------------------------------------
+# -- shares ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "dtype"), [(3, "float32"), (60, "float64")])
@@ -113,7 +113,7 @@ def test_dense_and_sparse_rows_have_the_same_shares():
     np.testing.assert_allclose(sparse, found.block(X, np.float64), rtol=1e-6, atol=1e-7)
 
 
-# -- rows that need no vote --------------------------------------------------------------------
+# -- rows that need no vote ------------------------------------------------------------
 
 
 def groups_of(n, d, seed, spread):
@@ -159,7 +159,7 @@ def test_all_rows_of_a_node_have_its_label_without_a_vote_too():
     np.testing.assert_array_equal(found.block(X, np.float64).argmax(axis=1), y)
 
 
-# -- pieces and outliers -----------------------------------------------------------------------
+# -- pieces and outliers ---------------------------------------------------------------
 
 
 def test_rows_have_the_piece_with_the_largest_share_and_a_score_by_their_tenth_node():
@@ -188,7 +188,7 @@ def test_rows_have_the_piece_with_the_largest_share_and_a_score_by_their_tenth_n
     assert (found[own] == 0).any()
 
 
-# -- arrays of a model -------------------------------------------------------------------------
+# -- arrays of a model -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "d"), [(80, 60), (4200, 3)])

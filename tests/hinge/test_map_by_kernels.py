@@ -59,7 +59,8 @@ def test_a_matrix_is_centred_to_trace_one_unless_it_is_all_rounding(exact):
         )
     for nothing in (np.zeros((5, 5)), np.full((5, 5), 0.1), np.full((5, 5), 1e300)):
         assert centred_gram(nothing, exact) is None
-    # The inner products of columns so far from 0 that what differs between rows is beyond the digits held.
+    # The inner products of columns so far from 0 that what differs between rows is
+    # beyond the digits held.
     far = X + np.finfo(held).eps ** -0.5 * 30
     assert centred_gram(far @ far.T, exact) is None
 

@@ -7,7 +7,8 @@ from mmcnb.kernels import unchecked as kernels
 from tests import reference_graph
 from tests.kernels.arguments import DTYPES, rows_and_basis
 
-# Rows, columns, nodes, cells, cells that a row looks into, and nodes asked for: around the routine's tiles.
+# Rows, columns, nodes, cells, cells that a row looks into, and nodes asked for: around
+# the routine's tiles.
 SHAPES = [
     (0, 3, 5, 1, 1, 3),
     (1, 1, 1, 1, 1, 3),

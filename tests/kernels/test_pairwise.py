@@ -13,7 +13,8 @@ from tests.kernels.arguments import DTYPES, rows_and_basis, sparse_rows
 SHAPES = [(0, 3, 2), (1, 1, 1), (7, 5, 1), (20, 4, 150), (256, 2, 3), (257, 3, 2)]
 TOLERANCE = {"float32": 3e-6, "float64": 1e-14}
 PARAMETERS = {"rbf": (0.3,), "polynomial": (0.5, 1.0, 3)}
-# Dtypes of rows, of the stored columns and of kernel values: those that fits pass, and at night the others.
+# Dtypes of rows, of the stored columns and of kernel values: those that fits pass, and
+# at night the others.
 FITS = [
     ("float32", "int32", "float32"),
     ("float64", "int32", "float32"),

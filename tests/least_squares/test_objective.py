@@ -247,7 +247,8 @@ def test_evolution_and_its_starts_hold_the_tightest_balance(n):
             make_smoother(n), matrix=True, balance=0.0, random_state=seeded(seed)
         )
         assert abs(int(evolved.y.sum())) == n % 2
-    # A matrix of ones rewards one-sided labels, so that only the balance holds them back: 29 of 100 rows.
+    # A matrix of ones rewards one-sided labels, so that only the balance holds them
+    # back: 29 of 100 rows.
     evolved = evolve(
         np.ones((100, 100)), matrix=True, balance=0.29, random_state=seeded()
     )

@@ -2,14 +2,16 @@
 
     python -m tests.mutation --seed 0 --mutants 200 --minutes 60 --out results/mutation
 
-A mutant is a module with one change: another comparison, another sign, a constant one higher or lower, a
-condition turned round, a statement dropped. It is killed where one of the module's tests then fails, and it
-survives where all of them pass. Mutants are drawn at random from all changes of all modules in `TESTS`.
+A mutant is a module with one change: another comparison, another sign, a constant one
+higher or lower, a condition turned round, a statement dropped. It is killed where one
+of the module's tests then fails, and it survives where all of them pass. Mutants are
+drawn at random from all changes of all modules in `TESTS`.
 
-Each is tried in a fork of one process that has loaded the libraries and no module of mmcnb; no file is
-changed. Kernels run as plain Python, for compiling takes seconds; those of their tests that need machine code
-then run on what survived. Only tests that enter the changed function run, the quickest first. Survivors
-that no test could find are in `equivalent.csv`, each with the reason, and do not count.
+Each is tried in a fork of one process that has loaded the libraries and no module of
+mmcnb; no file is changed. Kernels run as plain Python, for compiling takes seconds;
+those of their tests that need machine code then run on what survived. Only tests that
+enter the changed function run, the quickest first. Survivors that no test could find
+are in `equivalent.csv`, each with the reason, and do not count.
 """
 
 import argparse
@@ -176,7 +178,8 @@ def _run_tests(
         np.seterr(**{} if compiled else {"all": "ignore"})  # as machine code does
     sys.entered = set()
     recorder = Recorder(module, wanted)
-    # Plain assertions: with others, pytest would read the files that it is given itself.
+    # Plain assertions: with others, pytest would read the files that it is given
+    # itself.
     fixed = [
         "-q",
         "--tb=no",

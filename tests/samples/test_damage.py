@@ -87,7 +87,8 @@ def test_a_flipped_bit_is_never_silently_wrong(store):
     noticed = 0
     for file in files_of(store):
         whole = file.read_bytes()
-        # The first bytes of a frame say whether it has a checksum; then places drawn at random.
+        # The first bytes of a frame say whether it has a checksum; then places drawn at
+        # random.
         places = [
             *range(min(12, len(whole))),
             *rng.integers(len(whole), size=8).tolist(),

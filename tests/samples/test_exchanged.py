@@ -23,7 +23,8 @@ from mmcnb.stores import (
 )
 from tests.samples.common import one_sentence, rows_of
 
-# Stores of 90 rows in three chunks, and labels in two: of the first format, and of this one.
+# Stores of 90 rows in three chunks, and labels in two: of the first format, and of this
+# one.
 KEPT = Path(__file__).parents[1] / "data/stores"
 MATCH = r"chunks? \S+ (is|are) not what was written: restore it.*changed on purpose, delete the attribute mmcnb"
 

@@ -86,7 +86,8 @@ def test_a_pass_over_shards(rows, tmp_path, inner, n_jobs):
     )
     values, gets = counted_pass(tmp_path / "a.zarr", n_jobs)
     assert np.array_equal(values, rows)
-    # A shard comes whole or by its inner chunks; Zarr reads its index anew with each of those.
+    # A shard comes whole or by its inner chunks; Zarr reads its index anew with each of
+    # those.
     parts = {key: count for key, count in gets.items() if "Suffix" not in str(key)}
     whole = {key for key in parts if isinstance(key, str)}
     assert set(parts.values()) == {1}

@@ -2,8 +2,9 @@
 Which genes mark my cell types?
 ===============================
 
-Cluster the cells, and ask :meth:`explain <mmcnb.MaximumMarginClustering.explain>` for the genes by which each
-cluster differs. The cells are made here: 1,200 of four types, with 300 genes of which twelve are markers.
+Cluster the cells, and ask :meth:`explain <mmcnb.MaximumMarginClustering.explain>` for
+the genes by which each cluster differs. The cells are made here: 1,200 of four types,
+with 300 genes of which twelve are markers.
 """
 
 import anndata
@@ -38,16 +39,15 @@ cells = anndata.AnnData(
 )
 cells.var_names = genes
 
-# %%
-# Counts are sparse here, and genes have names, so that the sentences may name them. Values are logarithms of
-# counts in a thousand, as in the matrix that was clustered.
+# %% Counts are sparse here, and genes have names, so that the sentences may name them.
+# Values are logarithms of counts in a thousand, as in the matrix that was clustered.
 
 model = mmcnb.MaximumMarginClustering(n_clusters=4, random_state=0).fit(cells)
 explanation = model.explain(cells)
 print(explanation)
 
-# %%
-# Three genes of each cluster, and how far their means differ from those of all other cells.
+# %% Three genes of each cluster, and how far their means differ from those of all other
+# cells.
 
 top = explanation.columns.groupby("cluster").head(3)
 print(

@@ -2,8 +2,9 @@
 Which words mark my topics?
 ===========================
 
-Texts are long rows of small numbers, of which no single one sets a topic apart. ``explain`` then lists words.
-The texts are made here: 1,200 of three topics, each with words of its own among words that all topics share.
+Texts are long rows of small numbers, of which no single one sets a topic apart.
+``explain`` then lists words. The texts are made here: 1,200 of three topics, each with
+words of its own among words that all topics share.
 """
 
 import anndata
@@ -41,8 +42,8 @@ model = mmcnb.UnsupervisedRLS(n_clusters=3, kernel="linear", random_state=0).fit
 explanation = model.explain(rows)
 print(explanation)
 
-# %%
-# A score is the share of a word in its cluster, times a logarithm that is small for words of all clusters.
+# %% A score is the share of a word in its cluster, times a logarithm that is small for
+# words of all clusters.
 
 figure, axes = plt.subplots(1, 3, figsize=(8, 3), layout="constrained")
 for ax, (cluster, own) in zip(axes, explanation.words.groupby("cluster"), strict=True):

@@ -2,9 +2,9 @@
 Can it cluster one-hot columns without making them dense?
 =========================================================
 
-Yes: SciPy's CSR rows stay sparse up to the compiled routines. The rows are a draw of the UCI adult data
-if MMCNB_DATA_DIR names a folder with them, 14 questions about each person as 123 columns.
-Elsewhere they are made here, in the same form.
+Yes: SciPy's CSR rows stay sparse up to the compiled routines. The rows are a draw of
+the UCI adult data if MMCNB_DATA_DIR names a folder with them, 14 questions about each
+person as 123 columns. Elsewhere they are made here, in the same form.
 """
 
 import os
@@ -45,8 +45,8 @@ print(
     f"{X.shape[0]:,} x {X.shape[1]}, {X.nnz / np.prod(X.shape):.0%} of the values not zero"
 )
 
-# %%
-# :class:`mmcnb.CPMMC` is linear: no kernel and no basis, so a pass costs as much as there are entries.
+# %% :class:`mmcnb.CPMMC` is linear: no kernel and no basis, so a pass costs as much as
+# there are entries.
 
 model = mmcnb.CPMMC(random_state=0).fit(X)
 print("sizes:", np.bincount(model.labels_))

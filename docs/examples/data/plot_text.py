@@ -2,9 +2,9 @@
 How do I cluster texts?
 =======================
 
-Count words, weigh them by TF-IDF, and give the sparse matrix. Raw counts part long texts from short ones.
-The texts are made here: 1,500 of three topics, each a mixture of words of its own and of words that all
-topics share.
+Count words, weigh them by TF-IDF, and give the sparse matrix. Raw counts part long
+texts from short ones. The texts are made here: 1,500 of three topics, each a mixture of
+words of its own and of words that all topics share.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Which of several views of the rows counts?
 ==========================================
 
-Give each view a kernel and let the fit weigh them. Two rings stand in the first two columns, and noise in
-sixteen others. Methods that see all columns at once cut both rings in half.
+Give each view a kernel and let the fit weigh them. Two rings stand in the first two
+columns, and noise in sixteen others. Methods that see all columns at once cut both
+rings in half.
 """
 
 import matplotlib.pyplot as plt
@@ -44,9 +45,8 @@ for ax, view in ((rows, (0, 1)), (noise, (2, 3))):
 pd.Series(model.kernel_weights_, model.kernel_names_).plot.barh(ax=bars)
 plt.show()
 
-# %%
-# A wide margin is not proof. With two columns of noise instead of sixteen the noise wins, so drop views
-# that you do not trust.
+# %% A wide margin is not proof. With two columns of noise instead of sixteen the noise
+# wins, so drop views that you do not trust.
 
 few = X[:, :4]
 model.set_params(columns=[left, left, slice(2, 4), slice(2, 4)]).fit(few)

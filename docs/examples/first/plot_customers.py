@@ -2,8 +2,9 @@
 Which customers are alike?
 ==========================
 
-From a CSV file to segments in three commands: list the columns, cluster the rows, label new ones. The table
-is raw: numbers of customers, an income with a long tail, a flag, a plan in words, a date, and gaps.
+From a CSV file to segments in three commands: list the columns, cluster the rows, label
+new ones. The table is raw: numbers of customers, an income with a long tail, a flag, a
+plan in words, a date, and gaps.
 """
 
 import tempfile
@@ -40,8 +41,8 @@ customers.to_csv(folder / "customers.csv", index=False)
 
 main(["info", f"{folder}/customers.csv"])
 
-# %%
-# ``mmcnb fit customers.csv --n-clusters 3 --labels segments.csv --model segments.model``
+# %% ``mmcnb fit customers.csv --n-clusters 3 --labels segments.csv --model
+# segments.model``
 
 main(
     [

@@ -2,9 +2,10 @@
 Does it find the ten handwritten digits?
 ========================================
 
-Most of them. The digits are known here, but no method sees them: they only measure. k-means cuts a digit
-between two ways of writing it that lie far apart. :class:`mmcnb.MaximumMarginClustering` compares partitions
-and takes the one with the widest gap between its clusters.
+Most of them. The digits are known here, but no method sees them: they only measure.
+k-means cuts a digit between two ways of writing it that lie far apart.
+:class:`mmcnb.MaximumMarginClustering` compares partitions and takes the one with the
+widest gap between its clusters.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +22,8 @@ peer = KMeans(10, n_init=10, random_state=0).fit(X)
 print("adjusted Rand index, mmcnb:", round(adjusted_rand_score(y, model.labels_), 2))
 print("adjusted Rand index, k-means:", round(adjusted_rand_score(y, peer.labels_), 2))
 
-# %%
-# The report has all partitions that were compared, the best first, and says how far to trust the clusters.
+# %% The report has all partitions that were compared, the best first, and says how far
+# to trust the clusters.
 
 for row in model.report_["candidates"]:
     print(f"{row['candidate']:<24} J {row['J']:.2f}")

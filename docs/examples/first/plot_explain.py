@@ -2,8 +2,9 @@
 What sets a cluster apart?
 ==========================
 
-Clusters are numbers until somebody says what is in them. ``explain`` reads the rows once more, in the units
-of the table, and gives a sentence for each cluster. ``mmcnb explain MODEL TABLE`` prints the same.
+Clusters are numbers until somebody says what is in them. ``explain`` reads the rows
+once more, in the units of the table, and gives a sentence for each cluster. ``mmcnb
+explain MODEL TABLE`` prints the same.
 """
 
 import matplotlib.pyplot as plt
@@ -31,10 +32,10 @@ model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(customer
 explanation = model.explain(customers)
 print(explanation)
 
-# %%
-# A sentence names at most three columns, and none that hardly differs. The figures behind it are a frame. An
-# ``auc`` of 1 means that each row of the cluster has a larger value than all others, 0 that it has a smaller
-# one. If ``near`` is 1 and ``auc`` is 0.5, the others lie on both sides.
+# %% A sentence names at most three columns, and none that hardly differs. The figures
+# behind it are a frame. An ``auc`` of 1 means that each row of the cluster has a larger
+# value than all others, 0 that it has a smaller one. If ``near`` is 1 and ``auc`` is
+# 0.5, the others lie on both sides.
 
 columns = explanation.columns
 print(
@@ -43,8 +44,8 @@ print(
     .to_string()
 )
 
-# %%
-# Typical rows show a cluster better than its means, and rows at its edge show where it is in doubt.
+# %% Typical rows show a cluster better than its means, and rows at its edge show where
+# it is in doubt.
 
 found = explanation.rows
 print(
@@ -58,9 +59,9 @@ print(
 
 ClusterDisplay.from_estimator(model, customers).ax_.set_xscale("log")
 
-# %%
-# The effects as a picture: by how many deviations the mean of a cluster is above that of the other rows.
-# ``model.write_report(customers, "page.html")`` puts them on a page with sentences, a map and trust.
+# %% The effects as a picture: by how many deviations the mean of a cluster is above
+# that of the other rows. ``model.write_report(customers, "page.html")`` puts them on a
+# page with sentences, a map and trust.
 
 names = columns["column"] + " " + columns["category"]
 effects = columns.assign(name=names.str.strip()).pivot_table(

@@ -2,8 +2,9 @@
 Can a few known labels help?
 ============================
 
-Yes, if the rows alone do not decide. Two views of the same rows are equally good here: each pair of
-columns has two groups. Known labels of a dozen rows say which groups are meant.
+Yes, if the rows alone do not decide. Two views of the same rows are equally good here:
+each pair of columns has two groups. Known labels of a dozen rows say which groups are
+meant.
 """
 
 import matplotlib.pyplot as plt
@@ -46,9 +47,8 @@ axes[1].scatter(
 )
 plt.show()
 
-# %%
-# The labels select among the candidates, and start one of their own. The report has the share of them that
-# each breaks.
+# %% The labels select among the candidates, and start one of their own. The report has
+# the share of them that each breaks.
 
 for row in helped.report_["candidates"]:
     print(f"{row['candidate']:<16} J {row['J']:.2f}, broken {row['broken']:.0%}")

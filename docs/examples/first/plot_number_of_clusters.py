@@ -2,8 +2,8 @@
 How many clusters are there?
 ============================
 
-Without ``n_clusters`` the number is found, and the report says why. The page :doc:`/how_many_clusters` has
-the rule, and what it cannot see.
+Without ``n_clusters`` the number is found, and the report says why. The page
+:doc:`/how_many_clusters` has the rule, and what it cannot see.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 When should you not believe the clusters?
 =========================================
 
-When the report says so. Every method returns the clusters it is asked for, even from one cloud of rows. The
-trust of a fit asks whether partitions of other kinds agree, and how large J of the best one is.
+When the report says so. Every method returns the clusters it is asked for, even from
+one cloud of rows. The trust of a fit asks whether partitions of other kinds agree, and
+how large J of the best one is.
 """
 
 import warnings
@@ -29,8 +30,8 @@ for gap, name in gaps.items():
     for warning in said:
         print("   ", warning.message)
 
-# %%
-# At the lowest level the fit warns, as it does here for the cloud. The colours alone would not have told.
+# %% At the lowest level the fit warns, as it does here for the cloud. The colours alone
+# would not have told.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
@@ -40,9 +41,9 @@ for ax, (name, (X, model)) in zip(axes, models.items(), strict=True):
     )
 plt.show()
 
-# %%
-# Each row has probabilities: the share of each cluster among the votes of its nearest nodes, or those of a
-# support vector machine. Near the boundary the largest is small.
+# %% Each row has probabilities: the share of each cluster among the votes of its
+# nearest nodes, or those of a support vector machine. Near the boundary the largest is
+# small.
 
 X, _ = models["two apart"]
 X[:300, 0] -= 2.0

@@ -2,9 +2,9 @@
 Does a Dask cluster give the same labels?
 =========================================
 
-The same, bit by bit, with any number of workers. The workers of this cluster are threads of this process.
-On real machines, pass the address of the scheduler to ``Client``, and put the store under a path that
-all workers see.
+The same, bit by bit, with any number of workers. The workers of this cluster are
+threads of this process. On real machines, pass the address of the scheduler to
+``Client``, and put the store under a path that all workers see.
 """
 
 import tempfile
@@ -36,9 +36,8 @@ with (
 print("same labels:", np.array_equal(threads.labels_, workers.labels_))
 print("same objective, to the last bit:", threads.objective_ == workers.objective_)
 
-# %%
-# Little is sent: the place of the rows, the basis once a fit, and a hyperplane once a sweep. The workers read
-# the rows themselves.
+# %% Little is sent: the place of the rows, the basis once a fit, and a hyperplane once
+# a sweep. The workers read the rows themselves.
 
 print(workers.history_[["stage", "sweeps", "reads", "seconds"]].tail(3))
 

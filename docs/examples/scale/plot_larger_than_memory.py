@@ -2,8 +2,9 @@
 How do I cluster a table that does not fit in memory?
 =====================================================
 
-Write it to a Zarr store in blocks, and set a limit. Here 400,000 rows are made block by block, so at no
-time are all of them in memory. A fit reads them a few times in blocks and streams the labels to disk.
+Write it to a Zarr store in blocks, and set a limit. Here 400,000 rows are made block by
+block, so at no time are all of them in memory. A fit reads them a few times in blocks
+and streams the labels to disk.
 """
 
 import tempfile
@@ -25,10 +26,9 @@ with create_dense_store(rows, n_features=32, dtype="float32") as store:
     for start in range(0, 400_000, 50_000):
         store.append(*make_block("rings", start, start + 50_000, n_features=32))
 
-# %%
-# The plan states the memory and the reads of the fit, before any work. A limit that is too small is refused,
-# with the least that works. The limit counts the whole process. This one runs the gallery, so it is set
-# above the memory in use already.
+# %% The plan states the memory and the reads of the fit, before any work. A limit that
+# is too small is refused, with the least that works. The limit counts the whole
+# process. This one runs the gallery, so it is set above the memory in use already.
 
 used = psutil.Process().memory_info().rss
 model = mmcnb.SparseKernelMMC(memory_limit=used + 2**28, random_state=0)

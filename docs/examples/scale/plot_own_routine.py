@@ -2,9 +2,9 @@
 Can I call the compiled kernels from my own loops?
 ==================================================
 
-Yes. ``mmcnb.kernels`` checks its arguments; ``mmcnb.kernels.unchecked`` has the same routines for your
-own njit code. Here a few lines find odd rows: those of least density under a Gaussian kernel. No
-matrix of rows by rows is formed.
+Yes. ``mmcnb.kernels`` checks its arguments; ``mmcnb.kernels.unchecked`` has the same
+routines for your own njit code. Here a few lines find odd rows: those of least density
+under a Gaussian kernel. No matrix of rows by rows is formed.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ try:
 except ValueError as refusal:
     print(refusal)
 
-# %%
-# In your own loop, over blocks of 256 rows, each thread fills a small block of kernel values.
+# %% In your own loop, over blocks of 256 rows, each thread fills a small block of
+# kernel values.
 
 
 @numba.njit(parallel=True)
@@ -54,8 +54,8 @@ X = np.ascontiguousarray(X, dtype=np.float64)
 density = densities(X, 50.0)
 print("least densities:", np.sort(density)[:3].round(5))
 
-# %%
-# The forty rows of least density are drawn in red. Most of them were scattered over the rings at random.
+# %% The forty rows of least density are drawn in red. Most of them were scattered over
+# the rings at random.
 
 odd = np.argsort(density)[:40]
 print("of them scattered:", int((odd >= len(X) - 40).sum()))

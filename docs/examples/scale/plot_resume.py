@@ -2,8 +2,9 @@
 Does a killed fit begin again?
 ==============================
 
-No: with a checkpoint folder it resumes after the last pass that it completed, and ends with the same bits as
-one that was never stopped. Here a process of its own is killed in the middle of its fit.
+No: with a checkpoint folder it resumes after the last pass that it completed, and ends
+with the same bits as one that was never stopped. Here a process of its own is killed in
+the middle of its fit.
 """
 
 import subprocess
@@ -32,8 +33,8 @@ print("exit status of the killed fit:", process.returncode)
 recorded = sorted(path.name for path in (run / "passes").iterdir())
 print("passes that were recorded:", len(recorded))
 
-# %%
-# The same fit again resumes. Passes of the first process come from the folder, and no row is read for them.
+# %% The same fit again resumes. Passes of the first process come from the folder, and
+# no row is read for them.
 
 resumed = mmcnb.SparseKernelMMC(random_state=0, checkpoint=run).fit(rows)
 whole = mmcnb.SparseKernelMMC(random_state=0).fit(rows)
@@ -41,9 +42,9 @@ print("same labels:", np.array_equal(resumed.labels_, whole.labels_))
 print("same objective, to the last bit:", resumed.objective_ == whole.objective_)
 print(resumed.history_.groupby(["stage", "resumed"]).size())
 
-# %%
-# Each point is a pass over the rows, at the time when its total was recorded. The search on the sample
-# reads no rows, so it leaves no record and runs again: these are the gaps.
+# %% Each point is a pass over the rows, at the time when its total was recorded. The
+# search on the sample reads no rows, so it leaves no record and runs again: these are
+# the gaps.
 
 passes = sorted((run / "passes").iterdir())
 times = np.array([path.stat().st_mtime for path in passes])

@@ -2,8 +2,9 @@
 Can I build SKMMC from its parts?
 =================================
 
-Yes: cutting planes, basis vectors and the quadratic program are public. The loop below streams a Zarr store
-and ends with the model of ``SparseKernelMMC(basis="paper")``, to the last bit.
+Yes: cutting planes, basis vectors and the quadratic program are public. The loop below
+streams a Zarr store and ends with the model of ``SparseKernelMMC(basis="paper")``, to
+the last bit.
 """
 
 import tempfile

@@ -1,8 +1,9 @@
 """Write the models that each release leaves for later ones: ``python tests/data/models/write.py``.
 
-They go to a folder named after the version: a model of each class, the labels and decisions of some rows,
-and the folder of a finished checkpoint, of no processor. `rows` makes the same numbers on any machine.
-The models whose names end with "-graph" are of the kernel that 0.2 alone had.
+They go to a folder named after the version: a model of each class, the labels and
+decisions of some rows, and the folder of a finished checkpoint, of no processor. `rows`
+makes the same numbers on any machine. The models whose names end with "-graph" are of
+the kernel that 0.2 alone had.
 """
 
 import json

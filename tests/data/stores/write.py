@@ -1,7 +1,8 @@
 """Write the stores that each release leaves for later ones: ``python tests/data/stores/write.py``.
 
-They go to a folder named after the version: dense rows, dense bytes, sparse rows and labels, each of several
-chunks. `contents` makes the same numbers on any machine and with any version of NumPy.
+They go to a folder named after the version: dense rows, dense bytes, sparse rows and
+labels, each of several chunks. `contents` makes the same numbers on any machine and
+with any version of NumPy.
 """
 
 from pathlib import Path
