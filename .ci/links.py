@@ -15,7 +15,9 @@ class Page(HTMLParser):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.path, self.links, self.anchors = path, [], {""}
+        self.path = path
+        self.links = []
+        self.anchors = {""}
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -23,19 +23,17 @@ from mmcnb import InputError
 
 # In the order in which `all` runs them.
 ALL = (
-    *(
-        "small",
-        "mnist",
-        "adult",
-        "usps",
-        "eta",
-        "evolutionary",
-        "rls",
-        "mkc",
-        "scm",
-        "engine",
-        "routines",
-    ),
+    "small",
+    "mnist",
+    "adult",
+    "usps",
+    "eta",
+    "evolutionary",
+    "rls",
+    "mkc",
+    "scm",
+    "engine",
+    "routines",
     "peers",
 )
 STUDIES = (
@@ -103,7 +101,8 @@ def _ignore_signals() -> None:
 
 def _main(arguments: list[str] | None) -> int:
     words = vars(_parser().parse_args(arguments))
-    name, figures = words.pop("study"), words.pop("figures")
+    name = words.pop("study")
+    figures = words.pop("figures")
     if words["smoke"]:
         words |= {
             "quick": True,
@@ -293,7 +292,8 @@ def _results(
 
 def warn_if_busy() -> None:
     """Say so if other work would spoil the times."""
-    load, cores = psutil.getloadavg()[0], os.cpu_count() or 1
+    load = psutil.getloadavg()[0]
+    cores = os.cpu_count() or 1
     if load > cores / 2:
         say(
             f"the machine is busy (load {load:.1f} on {cores} cores): do not trust times and ratios"

@@ -10,7 +10,8 @@ import numpy as np
 
 import mmcnb
 
-BEFORE, VARIABLE = "before", "MMCNB_BEFORE"
+BEFORE = "before"
+VARIABLE = "MMCNB_BEFORE"
 # A process of the other code. A fit of a few rows compiles, and may find that these
 # have too few clusters.
 PROCESS = """

@@ -179,10 +179,8 @@ def ratios(there: Path, names: Sequence[str], turns: int) -> pd.DataFrame:
 def _process(
     tree: Path, cache: Path, preparation: str
 ) -> Iterator["subprocess.Popen[str]"]:
-    command, pipe = (
-        [sys.executable, "-c", PROCESS.format(preparation=preparation)],
-        subprocess.PIPE,
-    )
+    command = [sys.executable, "-c", PROCESS.format(preparation=preparation)]
+    pipe = subprocess.PIPE
     own = os.environ | {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(cache)}
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, text=True, cwd=tree, env=own

@@ -12,7 +12,8 @@ from mmcnb.datasets import SHAPES
 
 __all__ = ["CONFIRMATION", "TUNING", "half_of", "whole_of"]
 
-TUNING, CONFIRMATION = "tuning", "confirmation"
+TUNING = "tuning"
+CONFIRMATION = "confirmation"
 PARTS = re.compile(r"(-(\d+v\d+|[A-Z]v[A-Z]|train|test|tra|tes|extended|embedded))+$")
 ADULT = re.compile(r"a\da(\.t)?")
 

@@ -41,28 +41,24 @@ from benchmarks.run import (
 FORMAT = 2
 MEASURES = ("seconds", "compile_seconds", "peak_mib", "n", "d", "digest")
 COLUMNS = [
-    *(
-        "study",
-        "part",
-        "dataset",
-        "protocol",
-        "method",
-        "parameters",
-        "seed",
-        "metric",
-        "value",
-    ),
-    *(
-        "seconds",
-        "compile_seconds",
-        "peak_mib",
-        "n",
-        "d",
-        "status",
-        "reason",
-        "versions",
-        "digest",
-    ),
+    "study",
+    "part",
+    "dataset",
+    "protocol",
+    "method",
+    "parameters",
+    "seed",
+    "metric",
+    "value",
+    "seconds",
+    "compile_seconds",
+    "peak_mib",
+    "n",
+    "d",
+    "status",
+    "reason",
+    "versions",
+    "digest",
 ]
 RECORDED = (*KEYS, "settings", "code", "status", "reason", "found", "versions")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "zarr", "piqp")
@@ -115,7 +111,9 @@ class Journal:
             raise mmcnb.InputError(
                 "the frames need pyarrow: pip install 'mmcnb[benchmarks]'."
             )
-        self.study, self.options, self.code = study, options, code
+        self.study = study
+        self.options = options
+        self.code = code
         self.path = options.out / f"{study}.jsonl"
         self._records: dict[Identity, Record] = {}
         self._outdated: set[Identity] = set()  # identities that other code recorded
@@ -348,10 +346,8 @@ class Journal:
 
     def _tidy(self, record: Record) -> list[Record]:
         """One row a metric; one without a metric if a run has none."""
-        found, texts = (
-            record["found"],
-            {name: as_json(record[name]) for name in ("parameters", "versions")},
-        )
+        found = record["found"]
+        texts = {name: as_json(record[name]) for name in ("parameters", "versions")}
         shared = {"study": self.study, "digest": ""} | record | found | texts
         numbers = {
             name: value

@@ -71,7 +71,8 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     written = []
     for name in STUDIES:
         if (path := folder / f"{name}.parquet").exists():
-            kept, study = target / f"{name}.csv", read(path)
+            kept = target / f"{name}.csv"
+            study = read(path)
             if study.header.get("scale", "smoke") == "smoke":
                 raise InputError(
                     f"{path} has no journal, or is a smoke run, whose figures mean nothing."
@@ -309,7 +310,8 @@ def summary(folder: Path = FOLDER) -> str:
     frame = compared(folder)
     ran = frame[frame["ours"].notna()]
     judged = ran.dropna(subset="excess")
-    good, quick = judged["excess"] <= 0, ran["setting"].str.startswith("quick")
+    good = judged["excess"] <= 0
+    quick = ran["setting"].str.startswith("quick")
     lines = [
         f"{_share(len(ran), len(frame))} published figures of tables have a kept run, "
         f"{quick.sum()} a quick one.",

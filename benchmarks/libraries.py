@@ -14,11 +14,17 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 
-GENIE, MIXTURE, EVOC = "Genie", "Gaussian mixture", "EVoC"
-GIC, LUMBERMARK, LEIDEN = "GIc", "Lumbermark", "Leiden"
-UMAP_DENSITY, UMAP_KMEANS = "UMAP, HDBSCAN", "UMAP, k-means"
+GENIE = "Genie"
+MIXTURE = "Gaussian mixture"
+EVOC = "EVoC"
+GIC = "GIc"
+LUMBERMARK = "Lumbermark"
+LEIDEN = "Leiden"
+UMAP_DENSITY = "UMAP, HDBSCAN"
+UMAP_KMEANS = "UMAP, k-means"
 PLSCAN = "PLSCAN"
-FAISS, SUPERKMEANS = "FAISS, one start", "SuperKMeans, one start"
+FAISS = "FAISS, one start"
+SUPERKMEANS = "SuperKMeans, one start"
 OTHER_GINI = {
     f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)
 }  # thresholds; its default is 0.3
@@ -39,8 +45,13 @@ FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
 AXES = 50  # principal axes in place of more columns, as in the graph kernel
 # UMAP's guide to clustering has 30 neighbours, no least distance, and for 70,000 rows
 # clusters of 500.
-NEIGHBOURS, SPACING, CORE, LEAST_CLUSTER = 30, 0.0, 10, 500 / 70_000
-LEIDEN_NEIGHBOURS, RESOLUTIONS, HALVINGS = 15, (1e-3, 1e3), 30
+NEIGHBOURS = 30
+SPACING = 0.0
+CORE = 10
+LEAST_CLUSTER = 500 / 70_000
+LEIDEN_NEIGHBOURS = 15
+RESOLUTIONS = (1e-3, 1e3)
+HALVINGS = 30
 
 
 class DenseClusterer:
@@ -64,7 +75,8 @@ class DenseClusterer:
     def __init__(
         self, label_rows: Callable[[np.ndarray], np.ndarray], axes: int | None = None
     ) -> None:
-        self.label_rows, self.axes = label_rows, axes
+        self.label_rows = label_rows
+        self.axes = axes
 
     def fit(self, X: Any) -> Self:
         """Label the rows; -1 is noise."""

@@ -13,23 +13,32 @@ from benchmarks import baselines, libraries
 from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 
-KMEANS, CUT, SVR, CPMMC, LGMMC = (
-    "k-means",
-    "normalised cut",
-    "IterSVR",
-    "CPMMC",
-    "LG-MMC",
-)
-SKMMC, SKMMC2, SDP, GMMC = "SKMMC", "SKMMCv2", "MMC", "GMMC"
-LEAST_SQUARES, HINGE, EVOLUTION = "UnsupervisedRLS", "SparseKernelMMC", "EvoMMC"
+KMEANS = "k-means"
+CUT = "normalised cut"
+SVR = "IterSVR"
+CPMMC = "CPMMC"
+LGMMC = "LG-MMC"
+SKMMC = "SKMMC"
+SKMMC2 = "SKMMCv2"
+SDP = "MMC"
+GMMC = "GMMC"
+LEAST_SQUARES = "UnsupervisedRLS"
+HINGE = "SparseKernelMMC"
+EVOLUTION = "EvoMMC"
 FRONT_DOOR = "MaximumMarginClustering"
-GRAPH, MARGIN = f"{FRONT_DOOR}, graph", f"{FRONT_DOOR}, rbf"
+GRAPH = f"{FRONT_DOOR}, graph"
+MARGIN = f"{FRONT_DOOR}, rbf"
 MULTIPLE = "MultipleKernelClustering"
-MINIBATCH, BISECTING, DENSITY = "MiniBatchKMeans", "BisectingKMeans", "HDBSCAN"
-NYSTROEM, SPECTRAL = "Nyström k-means", "spectral, extended"
+MINIBATCH = "MiniBatchKMeans"
+BISECTING = "BisectingKMeans"
+DENSITY = "HDBSCAN"
+NYSTROEM = "Nyström k-means"
+SPECTRAL = "spectral, extended"
 GOWER = "Gower, PAM"
 LANDMARKS = 300
-SPECTRAL_ROWS, GRAPH_NEIGHBOURS, VOTERS = 2000, 10, 5
+SPECTRAL_ROWS = 2000
+GRAPH_NEIGHBOURS = 10
+VOTERS = 5
 
 
 def estimator(method: str, n_clusters: int = 2, **given: Any) -> Any:
@@ -104,7 +113,8 @@ class ExtendedSpectral:
     """Spectral clustering of a sample; the other rows take the label of most of their nearest neighbours."""
 
     def __init__(self, n_clusters: int, random_state: int) -> None:
-        self.n_clusters, self.random_state = n_clusters, random_state
+        self.n_clusters = n_clusters
+        self.random_state = random_state
 
     def fit(self, X: Any) -> Self:
         """Cluster the sample, then label every row."""

@@ -30,21 +30,22 @@ from mmcnb.metrics import (
 from mmcnb.stores import create_csr_store, create_dense_store, open_class_labels
 
 # The user's way; the paper's way, which may choose by the classes.
-LABEL_FREE, PAPER = "label-free", "paper"
+LABEL_FREE = "label-free"
+PAPER = "paper"
 ERROR = "balanced_error"
 MIB = 2**20
 UCI = (
-    *(
-        "echocardiogram",
-        "spectf",
-        "heart",
-        "haberman",
-        "liver",
-        "ionosphere",
-        "house-votes",
-        "clean1",
-    ),
-    *("breast", "german", "waveform-1v2"),
+    "echocardiogram",
+    "spectf",
+    "heart",
+    "haberman",
+    "liver",
+    "ionosphere",
+    "house-votes",
+    "clean1",
+    "breast",
+    "german",
+    "waveform-1v2",
 )
 MNIST_PAIRS = ("mnist-1v7", "mnist-2v7", "mnist-3v8", "mnist-8v9")
 # sigma in units of the root mean squared distance of two rows: the paper's five.
@@ -442,10 +443,8 @@ def fit_store(
     """
     import zarr
 
-    path, labels = (
-        Path(store).with_suffix(f".{seed}.model"),
-        Path(store).with_suffix(f".{seed}.labels.zarr"),
-    )
+    path = Path(store).with_suffix(f".{seed}.model")
+    labels = Path(store).with_suffix(f".{seed}.labels.zarr")
     options = [
         "--model",
         path,
@@ -483,7 +482,8 @@ def sweeps_of(model: Any) -> dict[str, int]:
 
 def weights_of(model: Any) -> str:
     """The weights of several kernels by name; "" of one kernel."""
-    weights, names = model.kernel_weights_, model.kernel_names_
+    weights = model.kernel_weights_
+    names = model.kernel_names_
     told = "; ".join(
         f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True)
     )

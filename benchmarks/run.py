@@ -24,7 +24,9 @@ from benchmarks.protocol import (
     rows_within,
 )
 
-OK, FAILED, NO_DATA = "ok", "failed", "no data"
+OK = "ok"
+FAILED = "failed"
+NO_DATA = "no data"
 KEYS = ("part", "dataset", "protocol", "method", "parameters", "seed")
 Choice = TypeVar("Choice")
 

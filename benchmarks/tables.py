@@ -119,7 +119,8 @@ def log_slope(sizes: Any, values: Any) -> Slope:
     """
     from scipy.stats import linregress, t
 
-    x, y = np.log(np.asarray(sizes, float)), np.log(np.asarray(values, float))
+    x = np.log(np.asarray(sizes, float))
+    y = np.log(np.asarray(values, float))
     if np.unique(x).size < 2:
         return Slope(np.nan, np.nan, np.nan)
     line = linregress(x, y)

@@ -24,8 +24,17 @@ from . import (
 from ._dataset import DataSet
 
 _MODULES = (
-    *(adult, mnist, optdigits, ringnorm, uci, uci_copies, usps),
-    *(svmguide1, scikit_feature, texts, made),
+    adult,
+    mnist,
+    optdigits,
+    ringnorm,
+    uci,
+    uci_copies,
+    usps,
+    svmguide1,
+    scikit_feature,
+    texts,
+    made,
 )
 DATASETS = {dataset.name: dataset for module in _MODULES for dataset in module.DATASETS}
 SYNTHETIC = ("rings", "moons", "blobs")
@@ -79,10 +88,8 @@ def find_dataset(name: str) -> DataSet:
         return DATASETS[name]
     pair = _PAIR.fullmatch(name)
     if pair and pair["name"] in DATASETS:
-        whole, places = (
-            DATASETS[pair["name"]],
-            [*map(_symbols_of(pair["name"]).find, pair.group(2, 3))],
-        )
+        whole = DATASETS[pair["name"]]
+        places = [*map(_symbols_of(pair["name"]).find, pair.group(2, 3))]
         if min(places) >= 0 and places[0] != places[1]:
             return replace(whole.pair(*places), name=name)
     raise InputError(

@@ -22,7 +22,8 @@ FASHION_PAGE = "https://github.com/zalandoresearch/fashion-mnist"
 # checksums.
 _URL = "https://ossci-datasets.s3.amazonaws.com/mnist"
 _FASHION_URL = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
-_IMAGES_MAGIC, _LABELS_MAGIC = 2051, 2049
+_IMAGES_MAGIC = 2051
+_LABELS_MAGIC = 2049
 
 
 def read_idx(*contents: bytes) -> Iterator[Block]:

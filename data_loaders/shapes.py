@@ -197,7 +197,8 @@ def _directions(rng: np.random.RandomState, n: int, n_features: int) -> np.ndarr
 
 
 def _rotation(degrees: float) -> np.ndarray:
-    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    cosine = np.cos(np.radians(degrees))
+    sine = np.sin(np.radians(degrees))
     return np.array([[cosine, sine], [-sine, cosine]])
 
 

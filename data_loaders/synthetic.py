@@ -84,7 +84,8 @@ def make_block(
             kind, number, n_features, random_state, n_clusters
         )
         first = number * BLOCK_ROWS
-        lower, upper = max(start, first), min(stop, first + BLOCK_ROWS)
+        lower = max(start, first)
+        upper = min(stop, first + BLOCK_ROWS)
         X[lower - start : upper - start] = whole_X[lower - first : upper - first]
         y[lower - start : upper - start] = whole_y[lower - first : upper - first]
     return X, y

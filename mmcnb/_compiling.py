@@ -19,7 +19,10 @@ class CompileClock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.running, self._since, self._total = 0, 0.0, 0.0  # threads that compile now
+        # threads that compile now
+        self.running = 0
+        self._since = 0.0
+        self._total = 0.0
 
     def start(self) -> None:
         """A routine begins to be compiled; routines that it calls are compiled meanwhile."""

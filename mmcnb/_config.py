@@ -233,7 +233,8 @@ def format_bytes(size: float, up: bool = False) -> str:
         return f"{math.ceil(size / 2**20)} MiB"
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     while abs(size) >= 1024 and len(units) > 1:
-        size, units = size / 1024, units[1:]
+        size = size / 1024
+        units = units[1:]
     return f"{size:.3g} {units[0]}" if size < 100 else f"{size:.0f} {units[0]}"
 
 

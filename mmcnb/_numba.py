@@ -152,10 +152,8 @@ def sum_scaled_rows(
     index = numba.intp
     signature = numba.void(data, indices, index, index, tables, index, out, index)
     vector = ir.VectorType(ir.FloatType(), SIMD_LANES)
-    undefined, first_lane = (
-        ir.Constant(vector, ir.Undefined),
-        ir.Constant(ir.IntType(32), 0),
-    )
+    undefined = ir.Constant(vector, ir.Undefined)
+    first_lane = ir.Constant(ir.IntType(32), 0)
     everywhere = ir.Constant(
         ir.VectorType(ir.IntType(32), SIMD_LANES), [0] * SIMD_LANES
     )

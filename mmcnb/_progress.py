@@ -30,7 +30,8 @@ class Lines:
     elsewhere = False  # whether all work prints lines if there can be no bar: the command line turns it on
 
     def __init__(self, total: int | None = None, interval: float = math.inf) -> None:
-        self.total, self.interval = total, interval
+        self.total = total
+        self.interval = interval
         self.desc, self.done, self.told = "", 0, time.perf_counter()
 
     def update(self, n: int) -> None:
@@ -85,7 +86,8 @@ class Progress:
 @contextmanager
 def lines_elsewhere() -> Iterator[None]:
     """Within this block, work prints lines if standard error is no terminal."""
-    before, Lines.elsewhere = Lines.elsewhere, True
+    before = Lines.elsewhere
+    Lines.elsewhere = True
     try:
         yield
     finally:

@@ -171,15 +171,14 @@ def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
     """Count rows by class (axis 0) and cluster (axis 1), block by block."""
     from scipy.sparse import coo_array, csr_array
 
-    y_true, labels = (
-        _one_dimensional(y_true, "y_true"),
-        _one_dimensional(labels, "labels"),
-    )
+    y_true = _one_dimensional(y_true, "y_true")
+    labels = _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
         fault = f"y_true has {len(y_true)} rows and labels has {len(labels)}"
         raise InputError(f"{fault}; give one of each a row.")
     try:
-        classes, clusters = np.unique(y_true), np.unique(labels)
+        classes = np.unique(y_true)
+        clusters = np.unique(labels)
     except TypeError as error:  # of values without an order
         raise InputError(
             "y_true or labels mixes texts and numbers; give classes of one type."
@@ -204,7 +203,7 @@ def _best_matching_sum(table: np.ndarray) -> float:
 
 
 def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
-    from mmcnb.samples._arrays import plain_values
+    from mmcnb.samples.arrays import plain_values
 
     values = plain_values(values, name, text=True)
     values = values.astype(np.float64) if values.dtype == np.float16 else values

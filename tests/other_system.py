@@ -82,7 +82,8 @@ def _hide_modules():
 
 
 def _hide_files():
-    opened, number = io.open, os.open
+    opened = io.open
+    number = os.open
 
     def refuse(path):
         if str(path).startswith(HIDDEN) and _asker() in (*OURS, "psutil", "__main__"):
@@ -125,7 +126,8 @@ def _asker():
 
 
 def _hold_open_files():
-    rename, replace = os.rename, os.replace
+    rename = os.rename
+    replace = os.replace
     shutil._use_fd_functions = False
 
     def moving(source, target, **options):
@@ -148,7 +150,8 @@ def _hold_open_files():
 
         return removed
 
-    os.rename, os.replace = moving, replacing
+    os.rename = moving
+    os.replace = replacing
     os.unlink, os.remove, os.rmdir = map(removing, (os.unlink, os.remove, os.rmdir))
 
 
@@ -164,7 +167,10 @@ def _refuse_open(path):
             raise PermissionError(13, f"{held} is used by this process", str(path))
 
 
-_listdir, _readlink, _open, _read = os.listdir, os.readlink, os.open, os.read
+_listdir = os.listdir
+_readlink = os.readlink
+_open = os.open
+_read = os.read
 
 
 def _held_files():

@@ -100,13 +100,17 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     """The dual program over cutting planes, by Clarabel: multipliers, rho, xi, beta, whether it is solved."""
     import clarabel
 
-    planes, scale = len(s), np.mean(np.diag(gram)) or 1.0
+    planes = len(s)
+    scale = np.mean(np.diag(gram)) or 1.0
     size = planes + 1  # the last variable is the bound u of |t'λ|
-    P, rows, right = np.zeros((size, size)), [np.r_[np.ones(planes), 0.0]], [C]
+    P = np.zeros((size, size))
+    rows = [np.r_[np.ones(planes), 0.0]]
+    right = [C]
     P[:planes, :planes] = gram / scale
     cost = np.zeros(size) if adaptive else np.r_[-s, balance] / scale
     if adaptive:
-        rows, right = [*rows, np.r_[-s, balance]], [*right, -1.0]
+        rows = [*rows, np.r_[-s, balance]]
+        right = [*right, -1.0]
     rows += [np.r_[t, -1.0], np.r_[-t, -1.0], *-np.eye(size)]
     right += [0.0] * (2 + size)
     settings = clarabel.DefaultSettings()
@@ -124,7 +128,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     )
     found = clarabel.DefaultSolver(*program, settings).solve()
     solved = str(found.status) in ("Solved", "AlmostSolved")
-    multipliers, z = np.maximum(found.x[:planes], 0.0), scale * np.array(found.z)
+    multipliers = np.maximum(found.x[:planes], 0.0)
+    z = scale * np.array(found.z)
     return (
         multipliers,
         z[1] if adaptive else 1.0,
@@ -154,10 +159,12 @@ def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
     """
     import cvxpy
 
-    n, k = len(labels), int(max(labels)) + 1
+    n = len(labels)
+    k = int(max(labels)) + 1
     v = [cvxpy.Variable((one.shape[1], k)) for one in Z]
     share = cvxpy.Variable(len(Z))
-    weights, xi = cvxpy.Variable(len(Z), nonneg=True), cvxpy.Variable(n, nonneg=True)
+    weights = cvxpy.Variable(len(Z), nonneg=True)
+    xi = cvxpy.Variable(n, nonneg=True)
     rho = cvxpy.Variable(nonneg=True) if threshold == "adaptive" else 1.0
     scores = sum(one @ w for one, w in zip(Z, v, strict=True))
     held = [cvxpy.quad_over_lin(w, weights[q]) <= share[q] for q, w in enumerate(v)]
@@ -222,7 +229,9 @@ def cluster_scores(F, coef, offset):
 def most_violated_runner_ups(F, scores, labels, weights, rho):
     """Sums of the most violated constraint of k scores: Crammer and Singer's."""
     k = scores.shape[1]
-    row_sums, shares, sums = np.zeros((k, F.shape[1])), np.zeros(k), np.zeros(4)
+    row_sums = np.zeros((k, F.shape[1]))
+    shares = np.zeros(k)
+    sums = np.zeros(4)
     if k == 1:
         return row_sums, shares, sums
     runner_ups, margins = rivals_of(scores, labels)
@@ -289,7 +298,9 @@ def leave_one_out_residuals(y, z, ridge, weights):
     residuals = np.empty(len(z))
     for i in range(len(z)):
         kept = np.arange(len(z)) != i
-        rows, labels, share = np.c_[z[kept], np.ones(kept.sum())], y[kept], shares[kept]
+        rows = np.c_[z[kept], np.ones(kept.sum())]
+        labels = y[kept]
+        share = shares[kept]
         penalty = np.diag(np.r_[np.full(z.shape[1], ridge * total_variance), 0.0])
         coef = np.linalg.solve(
             (rows * share[:, None]).T @ rows + penalty,
@@ -300,7 +311,8 @@ def leave_one_out_residuals(y, z, ridge, weights):
 
 
 def cluster_row_sums(F, labels, n_clusters, weights):
-    sums, sizes = np.zeros((n_clusters, F.shape[1])), np.zeros(n_clusters)
+    sums = np.zeros((n_clusters, F.shape[1]))
+    sizes = np.zeros(n_clusters)
     for row, h, weight in zip(F, labels, weights, strict=True):
         sums[h] += weight * row
         sizes[h] += weight
@@ -329,7 +341,10 @@ def _moved(labels, i, d):
 
 def shake(R, labels, shares, amplitude, decay, rounds):
     """Pahikkala et al., Algorithm 3, each candidate's objective from scratch."""
-    labels, k, m, moves = labels.copy(), len(shares), len(R), 0
+    labels = labels.copy()
+    k = len(shares)
+    m = len(R)
+    moves = 0
     for i in range(rounds):
         for d in range(k):
             wanted = (
@@ -357,10 +372,12 @@ def steepest(R, labels, low, high, most, objective):
     While clusters are too large, moves from these alone; while others are too small,
     moves to those alone.
     """
-    labels, k = labels.copy(), len(low)
+    labels = labels.copy()
+    k = len(low)
     for step in range(most):
         counts = np.bincount(labels, minlength=k)
-        over, under = counts > high, counts < low
+        over = counts > high
+        under = counts < low
         leave = over if over.any() else counts > low
         enter = under if under.any() and not over.any() else counts < high
         moves = [
@@ -379,7 +396,9 @@ def steepest(R, labels, low, high, most, objective):
 
 def stochastic_moves(R, labels, low, high, order, sweeps):
     """Pahikkala et al., Algorithm 1: each row in turn to the cluster of the best objective."""
-    labels, k, moves = labels.copy(), len(low), 0
+    labels = labels.copy()
+    k = len(low)
+    moves = 0
     for _ in range(sweeps):
         before = moves
         for j in order:
@@ -417,7 +436,8 @@ def best_sizes_partition(scores, low, high):
 
 def random_numbers(seed):
     """SplitMix64, as numbers in [0, 1)."""
-    mask, state = 2**64 - 1, seed
+    mask = 2**64 - 1
+    state = seed
     while True:
         state = (state + 0x9E3779B97F4A7C15) & mask
         x = state
@@ -440,26 +460,23 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
     def below(n):
         return int(next(numbers) * n)
 
-    parents, n, best, idle, t = (
-        [y.astype(int) for y in population],
-        population.shape[1],
-        [],
-        0,
-        0,
-    )
+    parents = [y.astype(int) for y in population]
+    n = population.shape[1]
+    best = []
+    idle = 0
+    t = 0
     order = list(range(n))
     while t < generations and idle < patience:
         children = []
         for _ in range(n_offspring):
-            y, flipped, wanted = (
-                parents[below(len(parents))].copy(),
-                set(),
-                max(1, n // (t + 1)),
-            )
+            y = parents[below(len(parents))].copy()
+            flipped = set()
+            wanted = max(1, n // (t + 1))
             for step in range(wanted):
                 chosen = step + below(n - step)
                 order[step], order[chosen] = order[chosen], order[step]
-                i, turned = order[step], [order[step]]
+                i = order[step]
+                turned = [order[step]]
                 if i in flipped:
                     continue
                 if abs(y.sum() - 2 * y[i]) > limit:
@@ -500,7 +517,10 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
 
 def estimated_basis(X, z, gamma, n_basis, delta, random_state):
     """Algorithm 4 of Wu and Zhang by loops over rows: basis vectors, coefficients, number of steps."""
-    n, steps, basis, beta = len(X), 0, [], np.empty(0)
+    n = len(X)
+    steps = 0
+    basis = []
+    beta = np.empty(0)
 
     def kernel(one, other):
         return np.exp(-gamma * np.sum((one - other) ** 2))
@@ -508,21 +528,24 @@ def estimated_basis(X, z, gamma, n_basis, delta, random_state):
     for _ in range(n_basis):
         for start in range(4):
             rows = np.unique(random_state.randint(n, size=1 if start else 5))
-            b, highest, is_fixed = X[rows].mean(axis=0), -1.0, False
+            b = X[rows].mean(axis=0)
+            highest = -1.0
+            is_fixed = False
             for _ in range(50):
                 steps += 1
-                total, weight = np.zeros(X.shape[1]), 0.0
+                total = np.zeros(X.shape[1])
+                weight = 0.0
                 for x, one in [
                     *zip(X, z, strict=True),
                     *zip(basis, -n * beta, strict=True),
                 ]:
-                    total, weight = (
-                        total + one * kernel(x, b) * x,
-                        weight + one * kernel(x, b),
-                    )
+                    total = total + one * kernel(x, b) * x
+                    weight = weight + one * kernel(x, b)
                 if abs(weight) > highest:
-                    best, highest = b, abs(weight)
-                moved, b = np.sum((total / weight - b) ** 2), total / weight
+                    best = b
+                    highest = abs(weight)
+                moved = np.sum((total / weight - b) ** 2)
+                b = total / weight
                 if is_fixed := moved <= delta / (2 * gamma):
                     break
             if is_fixed:

@@ -16,7 +16,8 @@ def deviation(values, weights):
 
 
 def skewness(values, weights):
-    middle, spread = mean(values, weights), deviation(values, weights)
+    middle = mean(values, weights)
+    spread = deviation(values, weights)
     return mean([((x - middle) / spread) ** 3 for x in values], weights)
 
 
@@ -73,7 +74,8 @@ def decision(rows, weights, sources=None):
     ]
     if len(columns) > 2 and len(many) == len(columns) and not off_centre:
         return "centred"
-    least, greatest = min(map(min, places)), max(max(one.numbers) for one in many)
+    least = min(map(min, places))
+    greatest = max(max(one.numbers) for one in many)
     sharing = [one for one in places if min(one) == least]
     reaching = [one for one in many if max(one.numbers) == greatest]
     if len(sharing) >= 0.9 * len(places) and len(reaching) >= max(2, 0.5 * len(many)):

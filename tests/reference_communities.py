@@ -28,10 +28,12 @@ def gain(W, loops, labels, i, c, resolution):
 
 
 def settled(W, loops, labels, resolution, order, kept):
-    labels, queue = list(labels), deque(order)
+    labels = list(labels)
+    queue = deque(order)
     while queue:
         i = queue.popleft()
-        own, ends = labels[i], np.flatnonzero(W[i])
+        own = labels[i]
+        ends = np.flatnonzero(W[i])
         gains = {
             c: gain(W, loops, labels, i, c, resolution)
             for c in {own, *(labels[j] for j in ends)}
@@ -85,14 +87,17 @@ def merged(W, loops, k):
 
 
 def communities_at(W, loops, k, seed):
-    p, order = len(loops), np.random.RandomState(seed).permutation(len(loops))
+    p = len(loops)
+    order = np.random.RandomState(seed).permutation(len(loops))
     for resolution in 2.0 ** np.arange(41):
         pieces = louvain(W, loops, resolution, order)
         if pieces.max() + 1 >= min(8 * k, max(k, p // 8)):
             break
     c = pieces.max() + 1
     links, inner = aggregate(W, loops, pieces, c)
-    tried, low, high = {resolution: np.arange(c)}, 0.0, resolution
+    tried = {resolution: np.arange(c)}
+    low = 0.0
+    high = resolution
     while len(tried) <= 40 and all(labels.max() + 1 != k for labels in tried.values()):
         middle = np.sqrt(low * high) if low else high / 2
         tried[middle] = louvain(links, inner, middle, range(c))
@@ -119,6 +124,7 @@ def cliques(n_cliques, size, link=0.125):
     """A ring of cliques of weights 1, which touch by one edge each."""
     W = np.kron(np.eye(n_cliques), np.ones((size, size))) - np.eye(n_cliques * size)
     for c in range(n_cliques):
-        one, other = c * size, ((c + 1) % n_cliques) * size + 1
+        one = c * size
+        other = ((c + 1) % n_cliques) * size + 1
         W[one, other] = W[other, one] = link
     return W

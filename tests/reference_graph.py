@@ -7,7 +7,8 @@ import numpy as np
 
 def nearest_nodes(X, nodes, starts, probes, count):
     """All nodes in the cells of a row, sorted by distance, then by number."""
-    numbers, distances = np.full((len(X), count), -1), np.full((len(X), count), np.inf)
+    numbers = np.full((len(X), count), -1)
+    distances = np.full((len(X), count), np.inf)
     for i, x in enumerate(X.astype(float)):
         seen = {
             number
@@ -18,7 +19,8 @@ def nearest_nodes(X, nodes, starts, probes, count):
             (math.dist(x, nodes[number].astype(float)), number) for number in seen
         )[:count]
         for place, (distance, number) in enumerate(pairs):
-            numbers[i, place], distances[i, place] = number, distance
+            numbers[i, place] = number
+            distances[i, place] = distance
     return numbers, distances
 
 
@@ -38,10 +40,8 @@ def nearest_centres(X, centres):
 
 def settled(points, nodes, starts, centres, labels, is_deep):
     """Cluster of the deep nodes in the nearest cell of a row, or of the three nearest in two cells."""
-    cell_of, own = (
-        np.searchsorted(starts, np.arange(len(nodes)), side="right") - 1,
-        nearest_centres(nodes, centres),
-    )
+    cell_of = np.searchsorted(starts, np.arange(len(nodes)), side="right") - 1
+    own = nearest_centres(nodes, centres)
     found = np.full(len(points), -1)
     for i, x in enumerate(points.astype(float)):
         cells = sorted(
@@ -65,8 +65,10 @@ def calibrated_weights(distances):
     """exp(-(d - d_1)/s), s by bisection on a logarithmic scale so that the row sums to log2 of its length."""
     weights = np.empty_like(distances)
     for i, row in enumerate(distances):
-        beyond, target = (row - row[0]).tolist(), math.log2(len(row))
-        low, high = -700.0, 700.0
+        beyond = (row - row[0]).tolist()
+        target = math.log2(len(row))
+        low = -700.0
+        high = 700.0
         for _ in range(200):
             middle = (low + high) / 2
             total = sum(math.exp(-min(d / math.exp(middle), 700.0)) for d in beyond)
@@ -96,7 +98,8 @@ def components(W):
     component = np.full(len(W), -1)
     for start in range(len(W)):
         if component[start] < 0:
-            number, waiting = component.max() + 1, [start]
+            number = component.max() + 1
+            waiting = [start]
             while waiting:
                 node = waiting.pop()
                 if component[node] < 0:
@@ -109,7 +112,8 @@ def connected_graph(nodes, count):
     """Dense weights a + b - ab of the nearest neighbours, and bridges until there is one component."""
     p = len(nodes)
     D = np.array([[math.dist(a, b) for b in nodes] for a in nodes])
-    A, scales = np.zeros((p, p)), np.empty(p)
+    A = np.zeros((p, p))
+    scales = np.empty(p)
     for i in range(p):
         order = sorted((D[i, j], j) for j in range(p) if j != i)[:count]
         near = np.array([distance for distance, _ in order])
@@ -122,10 +126,8 @@ def connected_graph(nodes, count):
         sizes = np.bincount(component)
         bridges = {}
         for one in sorted(range(len(sizes)), key=lambda c: -sizes[c])[1:]:
-            inside, outside = (
-                np.flatnonzero(component == one),
-                np.flatnonzero(component != one),
-            )
+            inside = np.flatnonzero(component == one)
+            outside = np.flatnonzero(component != one)
             distance, a, b = min((D[a, b], a, b) for a in inside for b in outside)
             bridges[min(a, b), max(a, b)] = 0.5 / (
                 1 + distance**2 / (scales[a] * scales[b])
@@ -138,10 +140,13 @@ def connected_graph(nodes, count):
 
 def merges(W, loops, pieces):
     """Pairs of clusters that merge, each by its first piece, and links w_ab T / (v_a v_b), largest first."""
-    c, total = max(pieces) + 1, W.sum() + loops.sum()
+    c = max(pieces) + 1
+    total = W.sum() + loops.sum()
     member = np.eye(c)[pieces]
     table = member.T @ (W + np.diag(loops)) @ member
-    members, pairs, links = [[one] for one in range(c)], [], []
+    members = [[one] for one in range(c)]
+    pairs = []
+    links = []
 
     def link(a, b):
         volumes = [table[one].sum() for one in (a, b)]
@@ -168,7 +173,8 @@ def cut_of(pieces, pairs, k):
 
 def given_neighbours(D, count):
     """The nearest of the given distances of each row of a sparse matrix, but for its own; ties by number."""
-    numbers, distances = [], []
+    numbers = []
+    distances = []
     for i in range(D.shape[0]):
         row = D[[i]].tocoo()
         nearest = sorted(

@@ -25,7 +25,8 @@ def information(W, loops, labels):
 
 def quantile(pairs, share):
     """The smallest value up to which lies at least a share of the weight."""
-    total, reached = sum(weight for _, weight in pairs), 0.0
+    total = sum(weight for _, weight in pairs)
+    reached = 0.0
     for value, weight in sorted(pairs, key=lambda pair: pair[0]):
         reached += weight
         if reached >= share * total:
@@ -34,7 +35,8 @@ def quantile(pairs, share):
 
 
 def gap(numbers, distances, sizes, labels):
-    across, within = [], []
+    across = []
+    within = []
     for i, (near, lengths) in enumerate(zip(numbers, distances, strict=True)):
         for j, length in zip(near, lengths, strict=True):
             (within if labels[i] == labels[j] else across).append(

@@ -18,7 +18,9 @@ def between(x, y):
 
 
 def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
-    positions, due, numbers = start.tolist(), [0.0] * len(weights), random_numbers(seed)
+    positions = start.tolist()
+    due = [0.0] * len(weights)
+    numbers = random_numbers(seed)
     for epoch in range(n_epochs):
         rate = 1.0 - epoch / n_epochs
         for i, x in enumerate(positions):

@@ -76,7 +76,8 @@ def reader(tmp_path, monkeypatch):
     for name in ("rows.zarr", "digits.zarr", "new.zarr"):
         write(name, X)
     np.save("rows.npy", X)
-    sparse, wide = sp.csr_array(X), sp.csr_array(X)
+    sparse = sp.csr_array(X)
+    wide = sp.csr_array(X)
     wide.indices, wide.indptr = (
         wide.indices.astype(np.int64),
         wide.indptr.astype(np.int64),
@@ -125,7 +126,9 @@ def test_the_code_of_a_page_runs(page, reader):
 
 def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    choice, graph, houses = {}, {}, {}
+    choice = {}
+    graph = {}
+    houses = {}
     exec(blocks("choice")[0], choice)
     model = choice["model"]
     assert (model.n_clusters_, model.report_["trust"]["level"]) == (7, "high")

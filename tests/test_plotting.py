@@ -394,6 +394,7 @@ def test_what_the_guide_says_of_several_kernels_holds(monkeypatch, tmp_path):
         mmcnb.SparseKernelMMC(random_state=0),
     ):
         assert adjusted_rand_score(y, other.fit_predict(X)) < 0.05
-    left, right = slice(0, 2), slice(2, 4)
+    left = slice(0, 2)
+    right = slice(2, 4)
     model.set_params(columns=[left, left, right, right]).fit(X[:, :4])
     assert model.kernel_weights_[2:].min() > model.kernel_weights_[:2].max()

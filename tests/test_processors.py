@@ -37,10 +37,9 @@ WITHOUT_FMA = (
     "-AVX2,-FMA",
     "-AVX2_Usable,-FMA_Usable",
 )  # glibc from 2.33 on, and before
-TIES, LAYOUT = (
-    "words 5",
-    "weighted words 6",
-)  # sensitive to the last bits of distances and of weights
+# sensitive to the last bits of distances and of weights
+TIES = "words 5"
+LAYOUT = "weighted words 6"
 KERNELS = """
 import numpy, scipy.linalg, threadpoolctl
 
@@ -95,8 +94,10 @@ def mixture(clusters, columns, rows, seed):
 
 def words(topics, columns, rows, seed, least=1.0):
     """Directions of eight words each, of weights up to 1; if all weigh 1, very many distances are equal."""
-    random, X = np.random.RandomState(seed), np.zeros((rows, columns))
-    number, own = np.arange(rows)[:, None], columns // topics
+    random = np.random.RandomState(seed)
+    X = np.zeros((rows, columns))
+    number = np.arange(rows)[:, None]
+    own = columns // topics
     drawn = random.randint(columns, size=(rows, 8))
     drawn[:, :4] = number % topics * own + random.randint(own, size=(rows, 4))
     np.add.at(X, (number, drawn), random.uniform(least, 1, size=drawn.shape))
@@ -150,12 +151,14 @@ def fits(request, tmp_path_factory):
         tmp_path_factory.mktemp("sets") / "sets.npz"
     )  # made once, as libm has a part in made rows too
     if request.param == "the default":
-        code, sets = FIT, small_sets()
+        code = FIT
+        sets = small_sets()
     else:
-        code, sets = (
-            EVERY,
-            {"plane 2": groups(2, 2, 300, 0), "many columns 2": groups(2, 60, 200, 1)},
-        )
+        code = EVERY
+        sets = {
+            "plane 2": groups(2, 2, 300, 0),
+            "many columns 2": groups(2, 60, 200, 1),
+        }
     np.savez(path, **sets)
 
     def labels(**environment):

@@ -52,7 +52,8 @@ def tool():
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """Twelve clusters in forty columns, one with a long name, and rows with long names."""
-    rng, y = np.random.default_rng(0), np.arange(300) % 12
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 12
     X = pd.DataFrame(
         rng.normal(size=(300, 40)) + 9 * (np.arange(40) % 12 == y[:, None])
     )
@@ -98,6 +99,9 @@ def test_nothing_is_cut_off_or_asked_for(width, is_dark, page, tool, tmp_path):
 def test_pictures_are_taken_by_their_command(page, tool, tmp_path):
     taken = tool.main(page, tmp_path, height=400)
     assert [path.name for path in taken] == [
-        *("phone-light.png", "phone-dark.png", "desk-light.png", "desk-dark.png")
+        "phone-light.png",
+        "phone-dark.png",
+        "desk-light.png",
+        "desk-dark.png",
     ]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in taken)

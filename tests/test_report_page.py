@@ -34,7 +34,10 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.elements, self.texts, self.table = [], [], [], []
+        self.open = []
+        self.elements = []
+        self.texts = []
+        self.table = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -68,7 +71,8 @@ class Page(HTMLParser):
 
 def planted(n=ROWS):
     """Three clusters of rows with numbers, a text, a flag and a date."""
-    rng, y = np.random.default_rng(0), np.arange(n) % 3
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
     return pd.DataFrame(
         {
             "size": rng.normal(50 + 20 * y, 3),
@@ -228,12 +232,13 @@ def test_wide_tables_show_thirty_columns_at_most(tmp_path):
 
 
 HOSTILE = [
-    *(
-        "<script>alert(1)</script>",
-        '"><img src=http://evil.example/x onerror=alert(1)>',
-        "a\x1b[31mred\x07",
-    ),
-    *("$title ${clusters}", "</style></summary>&amp;", "\u202eoverride", "{0} %s \\n"),
+    "<script>alert(1)</script>",
+    '"><img src=http://evil.example/x onerror=alert(1)>',
+    "a\x1b[31mred\x07",
+    "$title ${clusters}",
+    "</style></summary>&amp;",
+    "\u202eoverride",
+    "{0} %s \\n",
 ]
 
 

@@ -32,7 +32,8 @@ from mmcnb.samples import open_samples
 from mmcnb.stores import convert, verify_store
 from tests.estimators.conftest import make_rings
 
-ROWS, CHUNK = 300, 100
+ROWS = 300
+CHUNK = 100
 SMALL = {"random_state": 0, "n_init": 1, "sample_size": 100}
 FITS = {
     "SparseKernelMMC": {"gamma": 2.0, "n_landmarks": 12, "eta": 1e-2},
@@ -223,7 +224,8 @@ class States(RuleBasedStateMachine):
     def begin(self):
         """A folder with the store, and a fit of it in memory."""
         self.folder = Path(tempfile.mkdtemp(prefix="mmcnb-states-"))
-        self.store, self.model = self.folder / "rows.zarr", self.folder / "a.model"
+        self.store = self.folder / "rows.zarr"
+        self.model = self.folder / "a.model"
         self.checkpoint = self.folder / "run"
         self.damaged = set()  # of "store", "checkpoint", "model": a refusal is right
         self.saved, self.kept = (

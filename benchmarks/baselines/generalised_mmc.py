@@ -115,7 +115,8 @@ def _centred(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> np.nd
         decrement = float(gradient @ step)
         if decrement < 1e-6:
             break
-        length, before = 1.0, _merit(A, C, gamma, weight)
+        length = 1.0
+        before = _merit(A, C, gamma, weight)
         while (
             _merit(A, C, gamma + length * step, weight)
             < before + 0.1 * length * decrement

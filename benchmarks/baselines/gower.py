@@ -118,10 +118,8 @@ def swap_costs(distances: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The sum of distances after each swap: of shape (n, k), row i in place of medoid j."""
     near = distances[rows].argmin(axis=0)
     ordered = np.sort(distances[rows], axis=0)
-    first, second = (
-        ordered[0],
-        ordered[1] if len(rows) > 1 else np.full(len(distances), np.inf),
-    )
+    first = ordered[0]
+    second = ordered[1] if len(rows) > 1 else np.full(len(distances), np.inf)
     kept = np.minimum(
         distances, first
     )  # to the new row, or to the old medoid if that stays

@@ -67,12 +67,10 @@ def graph_kernel_kmeans(
     >>> graph_kernel_kmeans(K, np.array([0, 1, 1, 1])).labels
     array([0, 0, 1, 1], dtype=int32)
     """
-    rows, k, shift, converged = (
-        np.arange(len(start)),
-        start.max() + 1,
-        max(0.0, -least_eigenvalue(K)),
-        False,
-    )
+    rows = np.arange(len(start))
+    k = start.max() + 1
+    shift = max(0.0, -least_eigenvalue(K))
+    converged = False
     labels, (sums, sizes, links) = start, _links(K, start, k)
     for _ in range(max_iter):
         filled = np.maximum(sizes, 1)
@@ -84,7 +82,8 @@ def graph_kernel_kmeans(
         renewed = np.where(
             scores[rows, best] > scores[rows, labels], best, labels
         )  # of equal ones its own
-        converged, labels = bool((renewed == labels).all()), renewed
+        converged = bool((renewed == labels).all())
+        labels = renewed
         if converged:
             break
         sums, sizes, links = _links(K, labels, k)

@@ -84,15 +84,11 @@ class IterativeSVR:
                 len(rows), self.sample_size, random_state=random_state
             )
             rows.sort()
-        sample, weights = (
-            X[rows],
-            np.ones(len(rows)) if sample_weight is None else sample_weight[rows],
-        )
+        sample = X[rows]
+        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
         shares = weights / weights.sum()
-        svm, y = (
-            self._machine(sample, weights),
-            self._start(sample, weights, random_state.randint(2**31 - 1)),
-        )
+        svm = self._machine(sample, weights)
+        y = self._start(sample, weights, random_state.randint(2**31 - 1))
         decide = svm.decision_function if self.loss == "hinge" else svm.predict
         for number in range(1, self.max_rounds + 1):
             self.n_iter_ = number
@@ -100,7 +96,8 @@ class IterativeSVR:
             f = decide(sample)
             threshold = balanced_threshold(f, shares, self.balance)
             f -= threshold
-            before, y = y, signs(f)
+            before = y
+            y = signs(f)
             self.converged_ = bool(f.min() < 0 <= f.max() and (y == before).all())
             if self.converged_ or (y == y[0]).all():
                 break

@@ -86,7 +86,8 @@ def generate_labels(
 ) -> tuple[np.ndarray, "Mixture", float, int]:
     """Labellings of shape (t, n), their mixture, a lower bound as far as the search sees, and the rounds."""
     search = LabelSearch(problem)
-    labels, bound = search.best(problem.bounds, search.axes)[0][:1], -np.inf
+    labels = search.best(problem.bounds, search.axes)[0][:1]
+    bound = -np.inf
     for number in range(1, max_iter + 1):
         mixture = mix_labels(problem, labels, 1e-2 * tol)
         alpha = mixture.multipliers
@@ -135,18 +136,18 @@ def mix_labels(
     min η - e'α  s.t.  1/2 α'(K∘y_t y_t')α <= η for all t, by Mehrotra's predictor and corrector in a = α/u,
     the multipliers of its two bounds, the weights of the labellings, their slack, and η.
     """
-    bounds, total, y = (
-        problem.bounds,
-        problem.bounds.sum(),
-        np.ascontiguousarray(labels.T, np.float64),
-    )
+    bounds = problem.bounds
+    total = problem.bounds.sum()
+    y = np.ascontiguousarray(labels.T, np.float64)
     gain = bounds / total
     matrix = bounds[:, None] * problem.gram * gain
-    point, best = _start(matrix, y, gain), None
+    point = _start(matrix, y, gain)
+    best = None
     for _ in range(100):
         a, _, _, mu, _, _ = point
         slopes = y * (matrix @ (a[:, None] * y))
-        forms, weights = 0.5 * a @ slopes, mu / mu.sum()
+        forms = 0.5 * a @ slopes
+        weights = mu / mu.sum()
         value = float(gain @ a - forms.max())
         gap = max(
             0.0,
@@ -203,7 +204,8 @@ def _step(
         found = np.linalg.solve(
             border, np.r_[of_mu / mu - missed + slopes.T @ right, 1 - mu.sum()]
         )
-        d_mu, d_eta = found[:t], float(found[t])
+        d_mu = found[:t]
+        d_eta = float(found[t])
         d_a = right - solved @ d_mu
         d_slack = missed + d_eta - slopes.T @ d_a
         return [
@@ -252,7 +254,8 @@ class LabelSearch:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        n, root = len(problem.shares), np.sqrt(problem.shares)
+        n = len(problem.shares)
+        root = np.sqrt(problem.shares)
         weighted = root[:, None] * problem.gram * root
         values, vectors = eigh(
             weighted, subset_by_index=[max(0, n - LEADING_AXES), n - 1]
@@ -265,7 +268,8 @@ class LabelSearch:
         self, alpha: np.ndarray, starts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Labellings that the starts lead to, each once, and their forms, the largest first."""
-        shares, balance = self.problem.shares, self.problem.balance
+        shares = self.problem.shares
+        balance = self.problem.balance
         y = balanced_labels_of(alpha[:, None] * starts, shares, balance)
         slopes, forms = self._forms(alpha, y)
         while True:
@@ -274,10 +278,8 @@ class LabelSearch:
             larger = their_forms > forms * (1 + 1e-12)
             if not larger.any():
                 break
-            y, slopes = (
-                np.where(larger, after, y),
-                np.where(larger, their_slopes, slopes),
-            )
+            y = np.where(larger, after, y)
+            slopes = np.where(larger, their_slopes, slopes)
             forms = np.where(larger, their_forms, forms)
         y = np.c_[self._flipped(alpha, y[:, forms.argmax()]), y]
         forms = self._forms(alpha, y)[1]
@@ -294,21 +296,19 @@ class LabelSearch:
 
     def _flipped(self, alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The steepest single flips, and swaps of two rows, while there are any in balance."""
-        Q, s, y = (
-            alpha[:, None] * self.problem.gram * alpha,
-            self.problem.shares,
-            y.copy(),
-        )
-        own, f, reach = (
-            np.diag(Q),
-            Q @ y,
-            max(self.problem.balance, abs(float(s @ y))) + 1e-12,
-        )
+        Q = alpha[:, None] * self.problem.gram * alpha
+        s = self.problem.shares
+        y = y.copy()
+        own = np.diag(Q)
+        f = Q @ y
+        reach = max(self.problem.balance, abs(float(s @ y))) + 1e-12
         least = 1e-9 * max(float(own.sum()), np.finfo(float).tiny)
         while True:
-            gains, sums = 4 * (own - y * f), s @ y - 2 * s * y
+            gains = 4 * (own - y * f)
+            sums = s @ y - 2 * s * y
             alone = np.where(np.abs(sums) <= reach, gains, -np.inf)
-            up, down = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+            up = np.flatnonzero(y > 0)
+            down = np.flatnonzero(y < 0)
             pairs = gains[up][:, None] + gains[down] - 8 * Q[np.ix_(up, down)]
             pairs[np.abs(sums[up][:, None] + 2 * s[down]) > reach] = -np.inf
             most = pairs.max(initial=-np.inf)
@@ -340,7 +340,8 @@ def balanced_labels_of(
     least = (1 - balance) / 2 - 1e-12
     order = np.argsort(linear / shares[:, None], axis=0, kind="stable")
     below = np.cumsum(shares[order], axis=0)
-    fewest, most = 1 + (below < least).sum(axis=0), (below <= 1 - least).sum(axis=0)
+    fewest = 1 + (below < least).sum(axis=0)
+    most = (below <= 1 - least).sum(axis=0)
     count = np.minimum(np.maximum((linear < 0).sum(axis=0), fewest), most)
     y = np.empty(linear.shape)
     np.put_along_axis(

@@ -68,7 +68,8 @@ class LinearLabelGenerationMMC:
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of dense or CSR rows."""
         columns = CentredColumns(rows_of(X, self.scale))
-        nothing, bound = np.empty((columns.n, 0)), -np.inf
+        nothing = np.empty((columns.n, 0))
+        bound = -np.inf
         labels = self._next_labels(columns, np.ones(columns.n), nothing)[0][:, None]
         for number in range(1, self.max_iter + 1):
             mixture = mix_columns(columns, labels, self.C)
@@ -132,7 +133,8 @@ class CentredColumns:
     """Rows less their mean, divided by their root mean squared length; sparse ones stay sparse."""
 
     def __init__(self, X: Any) -> None:
-        self.X, self.n = X, X.shape[0]
+        self.X = X
+        self.n = X.shape[0]
         self.mean = np.asarray(X.mean(axis=0)).ravel()
         squares = (
             X.multiply(X).mean(axis=0)
@@ -176,11 +178,14 @@ def mix_columns(columns: CentredColumns, labels: np.ndarray, C: float) -> Mixtur
     the same for all labellings that have any weight, so a step raises the weights of
     those where it is larger.
     """
-    d, t = len(columns.mean), labels.shape[1]
-    weights, v = np.full(t, 1 / t), np.zeros(d * t)
+    d = len(columns.mean)
+    t = labels.shape[1]
+    weights = np.full(t, 1 / t)
+    v = np.zeros(d * t)
 
     def trained(v: np.ndarray) -> tuple[float, np.ndarray]:
-        blocks, y = v.reshape(d, t), labels * np.sqrt(weights)
+        blocks = v.reshape(d, t)
+        y = labels * np.sqrt(weights)
         missing = np.maximum(0, 1 - np.einsum("it,it->i", y, columns.scores(blocks)))
         slopes = blocks - columns.sums(C * missing[:, None] * y)
         return 0.5 * float(v @ v + C * missing @ missing), slopes.ravel()

@@ -96,7 +96,8 @@ class SDPMMC:
             )
             alpha, _ = problem.svm(signed)
         self.labels_, self.objective_ = problem.result(signed, alpha)
-        self.relaxed_, self.converged_ = found.value, found.converged
+        self.relaxed_ = found.value
+        self.converged_ = found.converged
         return self
 
 
@@ -166,13 +167,15 @@ def solve_with_triples(problem: Problem, rise: float = 1e-2) -> LabelMatrix:
     """
     n = len(problem.bounds)
     triples = np.array(list(combinations(range(n), 3)), np.int64).reshape(-1, 3)
-    added, before = np.empty((0, n)), -np.inf
+    added = np.empty((0, n))
+    before = -np.inf
     while True:
         found = solve_label_matrix(problem, added)
         violated = violated_triples(found.matrix, triples)[: ADDED * n]
         if len(violated) == 0 or (rise and found.value <= (1 + rise) * before):
             return found
-        added, before = np.r_[added, violated], found.value
+        added = np.r_[added, violated]
+        before = found.value
 
 
 def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
@@ -209,7 +212,8 @@ class _Dual:
     """
 
     def __init__(self, problem: Problem, triples: np.ndarray) -> None:
-        self.n, u = len(problem.bounds), problem.bounds
+        self.n = len(problem.bounds)
+        u = problem.bounds
         self.gram = u[:, None] * problem.gram * u
         self.vectors = np.r_[problem.shares[None], triples].T
         self.signs = np.r_[1.0, -np.ones(len(triples))]
@@ -221,10 +225,12 @@ class _Dual:
 
     def start(self) -> tuple[np.ndarray, float]:
         """A point inside, and about the value it has."""
-        n, total = self.n, self.total
+        n = self.n
+        total = self.total
         widest = max(float(np.linalg.eigvalsh(self.gram)[-1]), np.finfo(float).tiny)
         a = min(0.5, 3 * total / (n * widest))
-        z, triples = 1.1 * a * a * widest + 3 * a * total / n, self.vectors[:, 1:]
+        z = 1.1 * a * a * widest + 3 * a * total / n
+        triples = self.vectors[:, 1:]
         # Together the triples take less from S than 3 a total/n.
         tau = (
             a
@@ -272,8 +278,11 @@ class _Dual:
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient of the barriers, and their negated Hessian."""
         n, (_, a, t), P = self.n, self.split(x), self.inverse(x)
-        B, V, signs = a[:, None] * self.gram, self.vectors, self.signs
-        PB, PV = P @ B, P @ V
+        B = a[:, None] * self.gram
+        V = self.vectors
+        signs = self.signs
+        PB = P @ B
+        PV = P @ V
         VPV = V.T @ PV
         gradient = np.r_[
             np.diag(P),
@@ -305,7 +314,9 @@ class _Dual:
                 decrement < close or before / 2 < decrement < 1e-2
             ):  # rounding ends the ascent
                 return x, True
-            before, merit, length = decrement, self.merit(x, weight), 1.0
+            before = decrement
+            merit = self.merit(x, weight)
+            length = 1.0
             while (
                 self.merit(x + length * direction, weight)
                 < merit + 0.1 * length * decrement

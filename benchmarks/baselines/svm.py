@@ -59,14 +59,13 @@ def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> flo
     if least <= shares[f < 0].sum() <= 1 - least:
         return 0.0
     order = np.argsort(f, kind="stable")
-    values, below = f[order], np.cumsum(shares[order])
+    values = f[order]
+    below = np.cumsum(shares[order])
     gaps = np.flatnonzero(values[1:] > values[:-1])
     if gaps.size == 0:
         return 0.0
-    middles, smaller = (
-        (values[gaps] + values[gaps + 1]) / 2,
-        np.minimum(below[gaps], 1 - below[gaps]),
-    )
+    middles = (values[gaps] + values[gaps + 1]) / 2
+    smaller = np.minimum(below[gaps], 1 - below[gaps])
     fair = smaller >= min(least, smaller.max())
     return float(middles[fair][np.abs(middles[fair]).argmin()])
 
@@ -108,7 +107,8 @@ class Problem:
         max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i w·φ_i), for 0 <=
         α <= u.
         """
-        size, scaled = self.bounds.max(), y * self.bounds
+        size = self.bounds.max()
+        scaled = y * self.bounds
         matrix = np.asfortranarray(scaled[:, None] * self.gram * scaled / size)
         for tolerance in (1e-10, 1e-8, 1e-6):
             solver = piqp.DenseSolver()

@@ -24,7 +24,11 @@ __all__ = [
     "table_figures",
 ]
 
-SKMMC, MKC, THESIS, EVO, RLS = "SKMMC", "MKC", "MKC thesis", "EvoMMC", "UMC-RLS"
+SKMMC = "SKMMC"
+MKC = "MKC"
+THESIS = "MKC thesis"
+EVO = "EvoMMC"
+RLS = "UMC-RLS"
 PAPERS = ("skmmc", "evommc", "umc_rls", "mkc", "mkc_thesis")
 COLUMNS = ("paper", "table", "dataset", "method", "metric", "value", "sd", "note")
 
@@ -95,10 +99,8 @@ def table_figures() -> pd.DataFrame:
 
 @cache
 def _frame() -> pd.DataFrame:
-    papers, notes = (
-        pd.concat(map(read_csv, PAPERS), ignore_index=True),
-        read_csv("notes"),
-    )
+    papers = pd.concat(map(read_csv, PAPERS), ignore_index=True)
+    notes = read_csv("notes")
     frame = papers.merge(notes, how="left", on=["paper", "table", "metric"])
     return frame.fillna({"method": "", "note": ""})[list(COLUMNS)]
 

@@ -65,7 +65,8 @@ def coverage() -> pd.DataFrame:
 @cache
 def _runs_of(study: str, part: str) -> frozenset[tuple[str, str]]:
     """Data sets and methods of a section by the paper's protocol."""
-    module, options = import_module(f"benchmarks.studies.{study}"), Options(Path())
+    module = import_module(f"benchmarks.studies.{study}")
+    options = Options(Path())
     section = (
         module.SECTIONS[part]
         if part

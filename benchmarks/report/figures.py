@@ -34,10 +34,14 @@ COLOURS = (
     "#4a5560",
 )
 MARKERS = "osD^vP*X<>"
-INK, GRID = "#1a1a1b", "#d6d6d7"
-FONT, DPI = 10, 140
+INK = "#1a1a1b"
+GRID = "#d6d6d7"
+FONT = 10
+DPI = 140
 CHARACTER = 0.55 * FONT / 72  # inches, about the mean width of a character
-WIDTH, HEIGHT = 4.6, 3.3  # inches; a phone shows them at about this size
+# inches; a phone shows them at about this size
+WIDTH = 4.6
+HEIGHT = 3.3
 FILLS = {
     PAPER: "left",
     PUBLISHED: "none",
@@ -167,7 +171,8 @@ def curves(
         "x", kind="stable"
     )
     for shown in dict.fromkeys((metric, "seconds")):
-        seconds, points = shown == "seconds", _points(rows, "line", shown)
+        seconds = shown == "seconds"
+        points = _points(rows, "line", shown)
         for (protocol, *one), part in points.groupby(
             ["protocol", *filter(None, [each])], sort=False
         ):

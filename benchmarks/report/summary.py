@@ -284,7 +284,8 @@ def chosen(study: Study) -> pd.DataFrame:
         Rows of ``study.values`` with x (the swept parameter, or NaN) and rest (the
         others, as JSON text).
     """
-    view, values = study.view, study.values.copy()
+    view = study.view
+    values = study.values.copy()
     split = [
         _split(text, view.sweeps.get(part, ""))
         for part, text in values[["part", "parameters"]].to_numpy()

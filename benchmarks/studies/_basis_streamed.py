@@ -18,8 +18,12 @@ from benchmarks.run import Options, Run, Runs, frame_of_runs
 from benchmarks.tables import Goal, Result
 from mmcnb.datasets import write_synthetic
 
-ROWS, QUICK_ROWS, SMOKE_ROWS, COMPARED_ROWS = 10**7, 10**6, 1000, 10**5
-FEATURES, GAMMA = 32, 1.0
+ROWS = 10**7
+QUICK_ROWS = 10**6
+SMOKE_ROWS = 1000
+COMPARED_ROWS = 10**5
+FEATURES = 32
+GAMMA = 1.0
 LIMIT = 512  # MiB
 MOST_READS = 2.0  # a step, with that of the coefficients
 

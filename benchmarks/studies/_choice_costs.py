@@ -29,14 +29,33 @@ from benchmarks.tables import Result, goals_of
 from mmcnb.datasets import make_block
 from mmcnb.stores import create_csr_store
 
-CANDIDATES, TEXT, MEMORY, TIME = "candidates", "sparse text", "memory", "time"
-DIGITS, BLOBS, TEXTS, RINGS, A9A = "mnist", "blobs", "texts", "rings", "a9a"
-CLUSTERS, FEATURES = 10, 10  # of the graphs, and columns of the made rows
-VOCABULARY, WORDS, TOPICS = 10**5, 60, 20
-TEXT_ROWS, QUICK_TEXT_ROWS, FEWEST_TEXTS, TEXT_BLOCK = 10**6, 20_000, 2000, 20_000
-RING_ROWS, QUICK_RING_ROWS, RING_FEATURES = 10**7, 10**6, 32
-LIMIT, LIMIT_MIB = "512MiB", 512
-N_NODES, FITS = 20_000, 5  # the default of nodes
+CANDIDATES = "candidates"
+TEXT = "sparse text"
+MEMORY = "memory"
+TIME = "time"
+DIGITS = "mnist"
+BLOBS = "blobs"
+TEXTS = "texts"
+RINGS = "rings"
+A9A = "a9a"
+# of the graphs, and columns of the made rows
+CLUSTERS = 10
+FEATURES = 10
+VOCABULARY = 10**5
+WORDS = 60
+TOPICS = 20
+TEXT_ROWS = 10**6
+QUICK_TEXT_ROWS = 20_000
+FEWEST_TEXTS = 2000
+TEXT_BLOCK = 20_000
+RING_ROWS = 10**7
+QUICK_RING_ROWS = 10**6
+RING_FEATURES = 32
+LIMIT = "512MiB"
+LIMIT_MIB = 512
+# the default of nodes
+N_NODES = 20_000
+FITS = 5
 STAGES = ("graph_seconds", "choice_seconds", "label_seconds")
 MOST_SECONDS = {
     DIGITS: 1.5,
@@ -49,7 +68,8 @@ MOST_TIME = {A9A: 4.5, **dict.fromkeys(MNIST_PAIRS, 1.2)}  # of k-means
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """Graphs, texts, stores, and the sets of the comparison with k-means."""
-    nodes, every = options.sized(N_NODES, N_NODES), not options.smoke
+    nodes = options.sized(N_NODES, N_NODES)
+    every = not options.smoke
     for name in (DIGITS, BLOBS, TEXTS) if every else (BLOBS, TEXTS):
         yield Run(name, CANDIDATES, 0, settings={"rows": nodes})
     rows = max(FEWEST_TEXTS, options.sized(TEXT_ROWS, QUICK_TEXT_ROWS))
@@ -174,7 +194,8 @@ def tables(frame: pd.DataFrame) -> Result:
         name: part.dropna(axis="columns", how="all")
         for name, part in frame.groupby("method")
     }
-    found, goals = dict[str, pd.DataFrame](), []
+    found = dict[str, pd.DataFrame]()
+    goals = []
     if CANDIDATES in of:
         found["costs-candidates"] = of[CANDIDATES][
             ["n", "d", *STAGES, "taken", "left_out"]

@@ -14,52 +14,64 @@ from benchmarks.studies._sets import SHAPE_ROWS, n_clusters_of, rows_of_set
 from mmcnb.datasets import SHAPES
 
 GEOMETRY, TWO, MANY, TEXT, FEW_ROWS = KINDS = (
-    *("shapes", "two classes", "many classes", "text"),
+    "shapes",
+    "two classes",
+    "many classes",
+    "text",
     "cells, expression, images",
 )
 TABLES = (
-    *(
-        "adult",
-        "australian",
-        "breast",
-        "clean1",
-        "echocardiogram",
-        "german",
-        "haberman",
-        "heart",
-    ),
-    *(
-        "house-votes",
-        "ionosphere",
-        "liver",
-        "magic",
-        "ringnorm",
-        "satellite-1v2",
-        "spambase",
-    ),
-    *("spectf", "svmguide1", "waveform-1v2", "wdbc"),
+    "adult",
+    "australian",
+    "breast",
+    "clean1",
+    "echocardiogram",
+    "german",
+    "haberman",
+    "heart",
+    "house-votes",
+    "ionosphere",
+    "liver",
+    "magic",
+    "ringnorm",
+    "satellite-1v2",
+    "spambase",
+    "spectf",
+    "svmguide1",
+    "waveform-1v2",
+    "wdbc",
 )
 PAIRED = ("letter", "optdigits", "mnist")
-MOST_PAIRS, PAIRS_WITH_PEERS = 10, 3  # of one set
+# of one set
+MOST_PAIRS = 10
+PAIRS_WITH_PEERS = 3
 DIGITS = ("mnist", "optdigits", "pendigits", "usps")
 MANY_CLASSES = (
-    *(
-        "dermatology",
-        "faults",
-        "iris",
-        "letter",
-        "new-thyroid",
-        "satellite",
-        "segment",
-        "shuttle-test",
-    ),
-    *("vowel", "waveform", *DIGITS),
+    "dermatology",
+    "faults",
+    "iris",
+    "letter",
+    "new-thyroid",
+    "satellite",
+    "segment",
+    "shuttle-test",
+    "vowel",
+    "waveform",
+    *DIGITS,
 )
 TEXTS = (
-    *("agnews", "tweet", "search-snippets", "stackoverflow", "cnae9"),
-    *("agnews-embedded", "tweet-embedded", "search-snippets-embedded"),
+    "agnews",
+    "tweet",
+    "search-snippets",
+    "stackoverflow",
+    "cnae9",
+    "agnews-embedded",
+    "tweet-embedded",
+    "search-snippets-embedded",
 )
-CELLS, OF_LENGTH_1, COMPONENTS = "mecs", "cnae9", 50
+CELLS = "mecs"
+OF_LENGTH_1 = "cnae9"
+COMPONENTS = 50
 FEW_AS_PUBLISHED = ("lymphoma", "nci9", "leukemia", "coil20", "yale", "pixraw10p")
 FEW = (CELLS, "allaml", "glioma", *FEW_AS_PUBLISHED)
 AS_PUBLISHED = ("adult", "fashion-mnist", *DIGITS, *TEXTS, *FEW_AS_PUBLISHED)

@@ -45,9 +45,13 @@ SETS = (
     "agnews-embedded",
     "mecs",
 )
-SMOKE_SETS, SMOKE_METHODS = ("wdbc",), (FRONT_DOOR, KMEANS)
+SMOKE_SETS = ("wdbc",)
+SMOKE_METHODS = (FRONT_DOOR, KMEANS)
 MOST_ROWS = 5000
-SEEDS, SEEDS_OF_LONG, LONG = 10, 3, 60.0  # seconds
+# seconds
+SEEDS = 10
+SEEDS_OF_LONG = 3
+LONG = 60.0
 ONE_THREAD = {
     f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "LOKY")
 }
@@ -122,7 +126,8 @@ def main(words: Sequence[str]) -> None:
     name, method, first, seeds, rows, path = words
     data = rows_of(PROBLEMS[name], int(rows), 0)
     given = {"n_init": 10} if method == KMEANS else {}
-    found, labels = list[dict[str, Any]](), list[np.ndarray]()
+    found = list[dict[str, Any]]()
+    labels = list[np.ndarray]()
     for seed in range(int(first), int(first) + int(seeds)):
         if len(found) == SEEDS_OF_LONG and found[0]["seconds"] > LONG:
             break

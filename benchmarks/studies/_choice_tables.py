@@ -22,12 +22,10 @@ from benchmarks.studies._choice_problems import (
 from benchmarks.studies._sets import over_sets
 from benchmarks.tables import Goal, Result, best, goals_of
 
-BEST_GENIE, BEST_OF_BOTH, BOTH, MORE = (
-    "Genie, best",
-    "graph or rbf, best",
-    "both",
-    "k > 2",
-)
+BEST_GENIE = "Genie, best"
+BEST_OF_BOTH = "graph or rbf, best"
+BOTH = "both"
+MORE = "k > 2"
 RANKED = (
     FRONT_DOOR,
     KMEANS,
@@ -36,11 +34,12 @@ RANKED = (
     DENSITY,
 )
 ALL = "all"
-FAILED_ABOVE, BEHIND = 0.35, 0.02  # of the error; of ARI
-GOOD_ARI, GOOD_ERROR = (
-    0.6,
-    0.15,
-)  # a good partition: an error of at most so much if there are two classes
+# of the error; of ARI
+FAILED_ABOVE = 0.35
+BEHIND = 0.02
+# a good partition: an error of at most so much if there are two classes
+GOOD_ARI = 0.6
+GOOD_ERROR = 0.15
 LEAST_AHEAD = {  # of ARI, on the problems that both have
     (MORE, LEIDEN): 0.03,
     (MORE, UMAP_KMEANS): 0.0,
@@ -58,18 +57,17 @@ MOST_ERROR = {
     **{"a9a": 0.245, "usps-extended": 0.001},
     **{"mnist-1v7": 0.01, "mnist-2v7": 0.012, "mnist-3v8": 0.016, "mnist-8v9": 0.015},
 }
-MOST_WORST_ERROR, LEAST_ARI, LEAST_WORST_ARI = (
-    {"a9a": 0.25},
-    {"mnist": 0.89},
-    {"mnist": 0.85},
-)
+MOST_WORST_ERROR = {"a9a": 0.25}
+LEAST_ARI = {"mnist": 0.89}
+LEAST_WORST_ARI = {"mnist": 0.85}
 
 
 def tables_of_problems(frame: pd.DataFrame) -> Result:
     """Means by kind, half and method; losses; candidates; trust."""
     frame = with_facts(frame[frame["status"] == OK])
     table = over_problems(frame)
-    kinds, trust = by_kind(table), by_trust(frame)
+    kinds = by_kind(table)
+    trust = by_trust(frame)
     named = {
         "choice": kinds,
         "choice-candidates": candidates(frame),
@@ -199,13 +197,12 @@ def by_trust(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for half, part in ours.groupby("half"):
         for level, wanted in (("high", good), ("low", ~good)):
-            told, right, weight = (
-                part["trust"] == level,
-                wanted[part.index],
-                weights[part.index],
-            )
+            told = part["trust"] == level
+            right = wanted[part.index]
+            weight = weights[part.index]
             both = (weight * (told & right)).sum()
-            found, all_wanted = (weight * told).sum(), (weight * right).sum()
+            found = (weight * told).sum()
+            all_wanted = (weight * right).sum()
             rows.append(
                 (
                     half,

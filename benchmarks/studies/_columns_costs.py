@@ -14,16 +14,19 @@ from benchmarks.tables import Result
 from mmcnb.datasets import make_block
 from mmcnb.stores import create_dense_store
 
-NONE, STANDARD, AUTO = "none", "standard", "auto"
+NONE = "none"
+STANDARD = "standard"
+AUTO = "auto"
 SCALES = {NONE: None, STANDARD: STANDARD, AUTO: AUTO}
-MEMORY, STORE = "in memory", "in a store"
-CLUSTERS, TURNS, BLOCK = 5, 3, 65_536
-MEMORY_SHAPE, STORE_COLUMNS, STORE_ROWS, QUICK_STORE_ROWS = (
-    (20_000, 100),
-    50,
-    10**6,
-    10**5,
-)
+MEMORY = "in memory"
+STORE = "in a store"
+CLUSTERS = 5
+TURNS = 3
+BLOCK = 65_536
+MEMORY_SHAPE = (20_000, 100)
+STORE_COLUMNS = 50
+STORE_ROWS = 10**6
+QUICK_STORE_ROWS = 10**5
 DECADES = 5  # of the units
 
 
@@ -43,7 +46,8 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """Median seconds of fits with "auto" and with None, in turns; the first ones compile."""
-    rows, columns = run.settings["rows"], run.settings["columns"]
+    rows = run.settings["rows"]
+    columns = run.settings["columns"]
     X: Any
     if run.method == STORE:
         X = written_once(

@@ -10,15 +10,18 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-LONG, COUNT, PLAIN, ANSWER, FLAG, TEXT, DATE = (
-    *("long tail", "count", "number", "answer", "flag", "text", "date"),
-)
+LONG = "long tail"
+COUNT = "count"
+PLAIN = "number"
+ANSWER = "answer"
+FLAG = "flag"
+TEXT = "text"
+DATE = "date"
 TODAY = pd.Timestamp("2025-06-30")
 STEP = (1.4, 1.8)  # between two classes beside each other, in deviations of a class
-PREFERENCE, FLAG_PREFERENCE = (
-    0.6,
-    0.35,
-)  # share of a class with its own value; how far from a half
+# share of a class with its own value; how far from a half
+PREFERENCE = 0.6
+FLAG_PREFERENCE = 0.35
 
 
 class Column(NamedTuple):
@@ -142,7 +145,10 @@ MIXED_NAMES = tuple(
 UNIT_NAMES = tuple(
     f"{family}-{number}" for family in UNIT_FAMILIES for number in range(1, 5)
 )
-CLUSTERS, ROWS, LEAST_SHARE = (2, 6), (600, 2000), 0.35  # of the largest class
+# of the largest class
+CLUSTERS = (2, 6)
+ROWS = (600, 2000)
+LEAST_SHARE = 0.35
 
 
 def made_table(
@@ -188,7 +194,8 @@ def made_table(
     )
     drawn = {}
     for title, column in columns.items():
-        order, step = plan.permutation(k), plan.uniform(*STEP)
+        order = plan.permutation(k)
+        step = plan.uniform(*STEP)
         places = np.zeros(k) if title in noise else step * (order - (k - 1) / 2)
         drawn[title] = _drawn(column, places, y, plan, draw)
     return pd.DataFrame(drawn), y

@@ -14,64 +14,66 @@ from benchmarks.studies._sets import SHAPE_ROWS
 from mmcnb.datasets import SHAPES, make_shape
 
 MIXED, UNITS, REAL, ONE, SHAPE, METRES = KINDS = (
-    *(
-        "numbers, flags, text",
-        "numbers with units",
-        "real tables",
-        "one unit",
-        "shapes",
-        "metres",
-    ),
+    "numbers, flags, text",
+    "numbers with units",
+    "real tables",
+    "one unit",
+    "shapes",
+    "metres",
 )
-WINE, SPECTRA, VALLEY = "wine", "spectra", "valley"
+WINE = "wine"
+SPECTRA = "spectra"
+VALLEY = "valley"
 TABLES = (
-    *(
-        "australian",
-        "breast",
-        "clean1",
-        "dermatology",
-        "echocardiogram",
-        "faults",
-        "german",
-        "haberman",
-    ),
-    *(
-        "heart",
-        "house-votes",
-        "ionosphere",
-        "iris",
-        "letter",
-        "liver",
-        "magic",
-        "new-thyroid",
-        "ringnorm",
-    ),
-    *(
-        "segment",
-        "shuttle-test",
-        "spambase",
-        "spectf",
-        "svmguide1",
-        "vowel",
-        "waveform",
-        "wdbc",
-        WINE,
-    ),
+    "australian",
+    "breast",
+    "clean1",
+    "dermatology",
+    "echocardiogram",
+    "faults",
+    "german",
+    "haberman",
+    "heart",
+    "house-votes",
+    "ionosphere",
+    "iris",
+    "letter",
+    "liver",
+    "magic",
+    "new-thyroid",
+    "ringnorm",
+    "segment",
+    "shuttle-test",
+    "spambase",
+    "spectf",
+    "svmguide1",
+    "vowel",
+    "waveform",
+    "wdbc",
+    WINE,
 )
 ONE_UNIT = (
-    *(
-        "mnist",
-        "mnist-3v8",
-        "mnist-1v7",
-        "optdigits",
-        "pendigits",
-        "usps",
-        "satellite",
-        "satellite-1v2",
-    ),
-    *("coil20", "yale", "pixraw10p", "cnae9"),
-    *("agnews-embedded", "tweet-embedded", "search-snippets-embedded"),
-    *("mecs", "allaml", "leukemia", "glioma", "lymphoma", "nci9"),
+    "mnist",
+    "mnist-3v8",
+    "mnist-1v7",
+    "optdigits",
+    "pendigits",
+    "usps",
+    "satellite",
+    "satellite-1v2",
+    "coil20",
+    "yale",
+    "pixraw10p",
+    "cnae9",
+    "agnews-embedded",
+    "tweet-embedded",
+    "search-snippets-embedded",
+    "mecs",
+    "allaml",
+    "leukemia",
+    "glioma",
+    "lymphoma",
+    "nci9",
     *(f"{SPECTRA}-{number}" for number in range(1, 5)),
 )
 FLAT = tuple(
@@ -94,13 +96,16 @@ SMOKE = (
     "metres two-moons",
 )
 MOST_ROWS = 4000
-CORNER, RANGES = (691_000.0, 5_334_000.0), (300.0, 5000.0)  # east and north, in metres
-VILLAGES, VILLAGE_METRES, VILLAGE_GAP = (
-    (3, 6),
-    (90.0, 140.0),
-    4.5,
-)  # spreads; the least gap in the larger one
-BANDS, WAVES, DRIFT = 7, 200, 0.3
+# east and north, in metres
+CORNER = (691_000.0, 5_334_000.0)
+RANGES = (300.0, 5000.0)
+# spreads; the least gap in the larger one
+VILLAGES = (3, 6)
+VILLAGE_METRES = (90.0, 140.0)
+VILLAGE_GAP = 4.5
+BANDS = 7
+WAVES = 200
+DRIFT = 0.3
 
 
 class Set(NamedTuple):
@@ -178,7 +183,8 @@ def rows_of(one: Set, most: int, seed: int) -> Data:
 
 def valley(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Round villages along a narrow valley, in metres: distances mean the same in both columns."""
-    plan, draw = np.random.default_rng(number), np.random.default_rng([number, seed])
+    plan = np.random.default_rng(number)
+    draw = np.random.default_rng([number, seed])
     k = int(plan.integers(VILLAGES[0], VILLAGES[1] + 1))
     spreads = plan.uniform(*VILLAGE_METRES, k)
     gaps = VILLAGE_GAP * np.maximum(spreads[1:], spreads[:-1])
@@ -191,18 +197,18 @@ def valley(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def spectra(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Absorbance at many wavelengths: bands whose heights tell the class, a drift, and noise."""
-    plan, draw = (
-        np.random.default_rng([1, number]),
-        np.random.default_rng([1, number, seed]),
-    )
-    k, waves = number + 1, np.linspace(0, 1, WAVES)
+    plan = np.random.default_rng([1, number])
+    draw = np.random.default_rng([1, number, seed])
+    k = number + 1
+    waves = np.linspace(0, 1, WAVES)
     bands = np.exp(
         -(
             ((waves - plan.random((BANDS, 1))) / plan.uniform(0.02, 0.08, (BANDS, 1)))
             ** 2
         )
     )
-    heights, y = plan.lognormal(0, 0.5, (k, BANDS)), draw.integers(k, size=rows)
+    heights = plan.lognormal(0, 0.5, (k, BANDS))
+    y = draw.integers(k, size=rows)
     drift = DRIFT * draw.random((rows, 1)) * waves + 0.02 * draw.standard_normal(
         (rows, WAVES)
     )

@@ -8,7 +8,9 @@ from benchmarks.run import OK
 from benchmarks.studies._columns_sets import KINDS, METRES, sets
 from benchmarks.tables import Result
 
-AUTO, OTHERS, CHANGE = "auto", ["none", "standard"], "auto is ahead by"
+AUTO = "auto"
+OTHERS = ["none", "standard"]
+CHANGE = "auto is ahead by"
 BOTH = "both"
 HALVES = (TUNING, CONFIRMATION, BOTH)
 NAMED = (
@@ -17,7 +19,8 @@ NAMED = (
     "magic",
 )  # and coordinates in metres: the rule is known to lose on these
 MOST_CHANGES = 12  # gains, and losses
-FAILED_ARI, GOOD_ARI = 0.3, 0.6
+FAILED_ARI = 0.3
+GOOD_ARI = 0.6
 
 
 def tables_of_sets(frame: pd.DataFrame) -> Result:
@@ -79,7 +82,8 @@ def tables_of_flags(frame: pd.DataFrame) -> Result:
     frame = frame[frame["status"] == OK]
     frame = frame.assign(kind=frame["dataset"].map(kinds), flagged=frame["flagged"] > 0)
     frame = pd.concat([frame, frame.assign(kind="all")])
-    is_good, is_failed = frame["ari"] >= GOOD_ARI, frame["ari"] < FAILED_ARI
+    is_good = frame["ari"] >= GOOD_ARI
+    is_failed = frame["ari"] < FAILED_ARI
     parts = pd.concat(
         [
             frame[is_failed].assign(partition="failed"),

@@ -25,11 +25,24 @@ from benchmarks.studies._made import texts
 from benchmarks.tables import Goal, Result, goals_of
 from mmcnb.datasets import make_block, write_synthetic
 
-GIVEN, PREDICTED, GENES = "labels given", "labels by the model", "sparse genes"
+GIVEN = "labels given"
+PREDICTED = "labels by the model"
+GENES = "sparse genes"
 MEMORY_LIMIT = 512  # MiB
-ROWS, QUICK_ROWS, COLUMNS, CLUSTERS, FEW_ROWS = 10**7, 10**5, 50, 5, 20_000
-CELLS, QUICK_CELLS, N_GENES, CELL_TYPES, COUNTS = 20_000, 2000, 20_000, 30, 1000
-MOST_READS, MOST_SCANS, MOST_SCANS_BESIDE_PREDICT, TURNS = 1, 4.0, 3.0, 3
+ROWS = 10**7
+QUICK_ROWS = 10**5
+COLUMNS = 50
+CLUSTERS = 5
+FEW_ROWS = 20_000
+CELLS = 20_000
+QUICK_CELLS = 2000
+N_GENES = 20_000
+CELL_TYPES = 30
+COUNTS = 1000
+MOST_READS = 1
+MOST_SCANS = 4.0
+MOST_SCANS_BESIDE_PREDICT = 3.0
+TURNS = 3
 
 
 @frame_of_runs
@@ -104,8 +117,10 @@ def compute(run: Run) -> dict[str, Any]:
 
 def reads_of(work: Any) -> int:
     """How often some work reads the rows, as the log says."""
-    logger, said = logging.getLogger("mmcnb"), list[str]()
-    handler, level = logging.Handler(), logger.level
+    logger = logging.getLogger("mmcnb")
+    said = list[str]()
+    handler = logging.Handler()
+    level = logger.level
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

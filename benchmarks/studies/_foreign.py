@@ -20,7 +20,8 @@ from benchmarks.studies.tables import timed
 from benchmarks.tables import Result, goals_of
 from mmcnb.samples import open_samples
 
-COLUMNS, CHUNK_ROWS = 50, 2**14
+COLUMNS = 50
+CHUNK_ROWS = 2**14
 # Times a bare decode.
 MOST = {
     "Zarr 3, zstd": 1.25,
@@ -46,7 +47,8 @@ def stores() -> dict[str, Callable[[Path, np.ndarray], None]]:
     import numcodecs
     from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
-    second, third = partial(_array, zarr_format=2), partial(_array, zarr_format=3)
+    second = partial(_array, zarr_format=2)
+    third = partial(_array, zarr_format=3)
     blosc = numcodecs.Blosc()
     return {
         "Zarr 3, zstd": partial(third, compressors=ZstdCodec(level=1)),

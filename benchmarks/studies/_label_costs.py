@@ -24,8 +24,12 @@ from benchmarks.tables import Result, goals_of
 from mmcnb import open_samples
 from mmcnb.stores import create_dense_store
 
-CLUSTERS, COLUMNS, BLOCK = 10, 50, 2**17
-ROWS, QUICK_ROWS, SMOKE_ROWS = 10**8, 10**6, 20_000
+CLUSTERS = 10
+COLUMNS = 50
+BLOCK = 2**17
+ROWS = 10**8
+QUICK_ROWS = 10**6
+SMOKE_ROWS = 20_000
 MOST = {
     "arcs": 60.0,
     "digits": 200.0,
@@ -54,13 +58,12 @@ def blocks(kind: str, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     centres = random.normal(size=(CLUSTERS, COLUMNS))
     for start in range(0, rows, BLOCK):
         size = min(BLOCK, rows - start)
-        noise, y = (
-            random.normal(size=(size, COLUMNS)),
-            random.integers(CLUSTERS, size=size),
-        )
+        noise = random.normal(size=(size, COLUMNS))
+        y = random.integers(CLUSTERS, size=size)
         if kind == "digits":
             chosen = random.integers(len(known), size=size)
-            X, y = known[chosen] + spread * noise, digits.y[chosen]
+            X = known[chosen] + spread * noise
+            y = digits.y[chosen]
         elif kind == "arcs":
             angles = np.pi * random.random(size)
             X = 0.1 * noise + 9 * centres[y]
@@ -90,7 +93,8 @@ def compute(run: Run) -> dict[str, Any]:
     model.predict(store, out=out)
     seconds = time.perf_counter() - started
     few = some[: max(rows // 100, 1000)]
-    labels, graph = model.predict(few), model.model_.graph
+    labels = model.predict(few)
+    graph = model.model_.graph
     points = graph.axes(model.model_.scaled(open_samples(few)).block(0, len(few)))
     settled = float(np.mean(graph.settled(points) >= 0))
     model.model_ = replace(model.model_, graph=replace(graph, is_deep=None))

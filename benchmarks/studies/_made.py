@@ -5,14 +5,12 @@ from scipy.sparse import csr_array
 
 from benchmarks.protocol import Data
 
-MARKERS, SHIFT = (
-    0.02,
-    1.0,
-)  # share of the columns in which the classes of `genes` differ, and by how much
-OWN_WORDS, OWN_SHARE = (
-    0.02,
-    0.3,
-)  # of the columns, words that a topic prefers; share of a text that they are
+# share of the columns in which the classes of `genes` differ, and by how much
+MARKERS = 0.02
+SHIFT = 1.0
+# of the columns, words that a topic prefers; share of a text that they are
+OWN_WORDS = 0.02
+OWN_SHARE = 0.3
 
 
 def genes(rows: int, columns: int, seed: int = 0) -> Data:
@@ -25,7 +23,8 @@ def genes(rows: int, columns: int, seed: int = 0) -> Data:
     (30, 200)
     """
     random = np.random.default_rng(seed)
-    y, X = np.arange(rows) % 2, random.standard_normal((rows, columns), np.float32)
+    y = np.arange(rows) % 2
+    X = random.standard_normal((rows, columns), np.float32)
     X[y == 1, : int(MARKERS * columns)] += SHIFT
     return Data("genes", X, y)
 

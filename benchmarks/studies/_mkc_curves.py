@@ -15,11 +15,17 @@ from benchmarks.studies._mkc_models import ACCURACY, MKC
 from benchmarks.tables import Result
 
 NAMES = ("ionosphere", "digits1v7-tra", "ringnorm")
-BY_ROUND, BY_STEP, OF_TIME = "curves, accuracy", "curves, violation", "curves, time"
-ROUNDS, QUICK_ROUNDS, SMOKE_ROUNDS = 12, 6, 2
+BY_ROUND = "curves, accuracy"
+BY_STEP = "curves, violation"
+OF_TIME = "curves, time"
+ROUNDS = 12
+QUICK_ROUNDS = 6
+SMOKE_ROUNDS = 2
 TIMED = "ringnorm"
-SIZES, QUICK_SIZES = (125, 250, 500, 1000), (60, 120)
-ETAS, QUICK_ETAS = (0.1, 0.03, 0.01, 0.003), (0.1, 0.01)
+SIZES = (125, 250, 500, 1000)
+QUICK_SIZES = (60, 120)
+ETAS = (0.1, 0.03, 0.01, 0.003)
+QUICK_ETAS = (0.1, 0.01)
 
 
 @frame_of_runs
@@ -52,7 +58,8 @@ def violations(frame: pd.DataFrame, options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """Accuracy of a fit and its seconds, or its violation at one cutting plane and the seconds until then."""
-    name, rows = run.dataset, run.settings["rows"]
+    name = run.dataset
+    rows = run.settings["rows"]
     data = models.load_set(name, rows)
     if run.part == BY_STEP:
         violation, seconds = steps_of(name, rows, run.settings["round"])[

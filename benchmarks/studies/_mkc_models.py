@@ -10,7 +10,10 @@ from benchmarks.methods import CUT, KMEANS, MULTIPLE, SVR, estimator, faster_kme
 from benchmarks.protocol import Data
 from benchmarks.run import Options, Run
 
-K1, K2, K3, MKC = "K1 linear", "K2 polynomial", "K3 Gaussian", "MKC"
+K1 = "K1 linear"
+K2 = "K2 polynomial"
+K3 = "K3 Gaussian"
+MKC = "MKC"
 OURS = (K1, K2, K3, MKC)
 METHODS = (*OURS, KMEANS, CUT, SVR)
 ACCURACY = "accuracy"
@@ -34,7 +37,8 @@ class Rows(NamedTuple):
         return len(self.classes) or 2
 
 
-MNIST, MNIST_SAMPLE = "mnist01234", "mnist01234, a sample"
+MNIST = "mnist01234"
+MNIST_SAMPLE = "mnist01234, a sample"
 BY_LANDMARKS = (
     MNIST,
     "letterABCD",
@@ -128,10 +132,8 @@ def scores(y_true: Any, labels: Any) -> dict[str, float]:
     """Accuracy as published, Rand index, adjusted Rand index."""
     from sklearn.metrics import adjusted_rand_score, rand_score
 
-    ari, rand = (
-        float(adjusted_rand_score(y_true, labels)),
-        float(rand_score(y_true, labels)),
-    )
+    ari = float(adjusted_rand_score(y_true, labels))
+    rand = float(rand_score(y_true, labels))
     return {ACCURACY: majority_accuracy(y_true, labels), "rand": rand, "ari": ari}
 
 
@@ -207,7 +209,9 @@ class NormalisedCut:
     """
 
     def __init__(self, n_clusters: int, gamma: float, seed: int) -> None:
-        self.n_clusters, self.gamma, self.seed = n_clusters, gamma, seed
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.seed = seed
 
     def fit(self, X: Any) -> Self:
         """Cluster the rows."""
@@ -243,7 +247,8 @@ def ours(run: Run, name: str) -> Any:
 
 def peer(run: Run, data: Data) -> Any:
     """k-means, normalised cut or IterSVR at some parameters, or by default."""
-    given, k = dict(run.parameters), SETS[data.name].n_clusters
+    given = dict(run.parameters)
+    k = SETS[data.name].n_clusters
     if "width" in given:
         gamma = gamma_of(
             given.pop("width") * sigma0_of(data.name, run.settings["rows"])

@@ -16,13 +16,15 @@ from benchmarks.protocol import compile_seconds, facts, timed
 from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.tables import Goal, Result
 
-CORRELATION, TAIL = (
-    0.7,
-    3,
-)  # of a column with the next one; degrees of freedom of heavy tails
-ROWS, COLUMNS = (100, 300, 1000, 5000), (2, 5, 15, 50)
-QUICK_ROWS, SMOKE_COLUMNS = 1000, (2, 15)
-MORE_THAN_ONE, HIGH = "more than one cluster", "trust is high"
+# of a column with the next one; degrees of freedom of heavy tails
+CORRELATION = 0.7
+TAIL = 3
+ROWS = (100, 300, 1000, 5000)
+COLUMNS = (2, 5, 15, 50)
+QUICK_ROWS = 1000
+SMOKE_COLUMNS = (2, 15)
+MORE_THAN_ONE = "more than one cluster"
+HIGH = "trust is high"
 
 
 class Cloud(NamedTuple):

@@ -25,9 +25,13 @@ from benchmarks.studies._inner import (
 from benchmarks.studies._no_structure import KINDS, Cloud, rows_of, shares
 from benchmarks.tables import Result
 
-ROWS, COLUMNS = (100, 200, 500, 1000, 2000, 5000, 10_000), (2, 3, 5, 8, 15, 30, 50)
-QUICK_ROWS, SMOKE_COLUMNS = 1000, (2, 5, 15)
-LEAST_SPREAD, SPREADS = 0.04, 1.5  # z is in units of 1.5 spreads
+ROWS = (100, 200, 500, 1000, 2000, 5000, 10_000)
+COLUMNS = (2, 3, 5, 8, 15, 30, 50)
+QUICK_ROWS = 1000
+SMOKE_COLUMNS = (2, 5, 15)
+# z is in units of 1.5 spreads
+LEAST_SPREAD = 0.04
+SPREADS = 1.5
 SIGNIFICANT = 2.5  # of z: a partition above it is taken for clusters
 LOSS = (
     "1",
@@ -94,11 +98,9 @@ def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     loss : ndarray of shape (16,)
     spread : ndarray of shape (6,)
     """
-    features, widths, values = (
-        loss_features(table),
-        spread_features(table),
-        np.log(table["L"].to_numpy()),
-    )
+    features = loss_features(table)
+    widths = spread_features(table)
+    values = np.log(table["L"].to_numpy())
     loss = np.linalg.lstsq(features, values)[0]
     left = np.abs(features @ loss - values)
     spread = np.linalg.lstsq(widths, np.log(np.maximum(left, 1e-9)))[0]

@@ -13,13 +13,13 @@ from benchmarks.studies._number_made import blobs
 from benchmarks.studies._number_sets import of_layers
 from benchmarks.tables import Result
 
-ROWS, QUICK_ROWS = (500, 2000, 20_000, 200_000), 20_000
-CLUSTERS, COLUMNS, LEAST, SPREAD = (
-    20,
-    8,
-    7.0,
-    3.0,
-)  # least distance and spread of the centres, in deviations
+ROWS = (500, 2000, 20_000, 200_000)
+QUICK_ROWS = 20_000
+# least distance and spread of the centres, in deviations
+CLUSTERS = 20
+COLUMNS = 8
+LEAST = 7.0
+SPREAD = 3.0
 
 
 @frame_of_runs

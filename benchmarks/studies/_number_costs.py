@@ -15,7 +15,8 @@ from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.studies._choice_costs import BLOBS, DIGITS, TEXTS, rows_of
 from benchmarks.tables import Result
 
-ROWS, TURNS = 20_000, 5
+ROWS = 20_000
+TURNS = 5
 
 
 @frame_of_runs

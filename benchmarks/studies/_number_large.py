@@ -13,11 +13,15 @@ from benchmarks.studies._number_made import blobs
 from benchmarks.studies.peers import installed
 from benchmarks.tables import Result, over_seeds
 
-QUICK_ROWS, LEAST_ROWS = 20_000, 20  # of a scale, and of a cluster
+# of a scale, and of a cluster
+QUICK_ROWS = 20_000
+LEAST_ROWS = 20
 # of the centres, in deviations of a cluster: 9 of 10 neighbours are of one of 1,000
 # groups
 GROUP_SPREAD = 0.8
-LEAST, SPREAD = 5.0, 2.5  # of the centres of blobs: least distance and deviation
+# of the centres of blobs: least distance and deviation
+LEAST = 5.0
+SPREAD = 2.5
 
 
 class Groups(NamedTuple):

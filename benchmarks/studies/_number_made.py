@@ -8,7 +8,10 @@ MOST_DRAWS = 100_000
 SMALL_SHARES = (0.01, 0.003, 0.001, 0.0003, 0.0001)  # of the rows
 LARGE_CLUSTERS = 4
 NOISE = -1  # class of rows of no cluster
-N_CLUMPS, CLUMP_SPREAD, CLUMP_REACH, REACHED = 3, 0.1, 2.0, 0.99
+N_CLUMPS = 3
+CLUMP_SPREAD = 0.1
+CLUMP_REACH = 2.0
+REACHED = 0.99
 
 
 def centres_apart(
@@ -77,7 +80,8 @@ def small_clusters(
     [200, 100, 30, 10, 3, 1, 2414, 2414, 2414, 2414]
     """
     random = np.random.default_rng([rows, columns, seed])
-    few, of_noise = small_sizes(rows), round(noise * rows)
+    few = small_sizes(rows)
+    of_noise = round(noise * rows)
     most = np.full(LARGE_CLUSTERS, (rows - sum(few) - of_noise) // LARGE_CLUSTERS)
     most[: (rows - sum(few) - of_noise) % LARGE_CLUSTERS] += 1
     y = np.repeat(np.arange(len(few) + LARGE_CLUSTERS), [*few, *most])
@@ -136,7 +140,8 @@ def uniform_rows(random: np.random.Generator, X: np.ndarray, count: int) -> np.n
 
 def far_clumps(random: np.random.Generator, X: np.ndarray, count: int) -> np.ndarray:
     """A few narrow clumps, twice as far from the mean as nearly all rows, in units of the deviations."""
-    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    mean = X.mean(axis=0)
+    deviation = X.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     reach = CLUMP_REACH * np.quantile(
         np.linalg.norm((X - mean) / scale, axis=1), REACHED

@@ -20,9 +20,12 @@ from benchmarks.studies._number_sets import sets_of
 from benchmarks.tables import Result
 
 FACTOR = "LocalOutlierFactor"
-UNIFORM, CLUMPS = "uniform", "clumps"
+UNIFORM = "uniform"
+CLUMPS = "clumps"
 MADE = {UNIFORM: uniform_rows, CLUMPS: far_clumps}
-SHARE, MOST_ROWS, NEIGHBOURS = 0.02, 5000, 20
+SHARE = 0.02
+MOST_ROWS = 5000
+NEIGHBOURS = 20
 # texts as words are left out: outliers in a box of thousands of words are trivial
 EMBEDDED = "-embedded"
 
@@ -73,15 +76,14 @@ def glosh(tree: np.ndarray, n: int) -> np.ndarray:
     values = np.where(np.isfinite(tree["value"]), tree["value"], 0.0)
     last = np.zeros(int(max(tree["parent"].max(), tree["child"].max())) + 1)
     np.maximum.at(last, tree["parent"], values)
-    is_cluster, scores = tree["child"] >= n, np.zeros(n)
+    is_cluster = tree["child"] >= n
+    scores = np.zeros(n)
     for parent, child in zip(
         tree["parent"][is_cluster][::-1], tree["child"][is_cluster][::-1], strict=True
     ):
         last[parent] = max(last[parent], last[child])
-    rows, left = (
-        tree["child"][~is_cluster],
-        np.maximum(last[tree["parent"][~is_cluster]], 1e-300),
-    )
+    rows = tree["child"][~is_cluster]
+    left = np.maximum(last[tree["parent"][~is_cluster]], 1e-300)
     scores[rows] = 1 - values[~is_cluster] / left
     return np.where(
         np.isin(np.arange(n), rows[~np.isfinite(tree["value"][~is_cluster])]),
@@ -108,7 +110,8 @@ SCORES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 @frame_of_runs
 def grid(options: Options) -> Runs:
     """All scores on each set with both kinds of outliers."""
-    rows, methods = min(options.rows or MOST_ROWS, MOST_ROWS), list(SCORES)
+    rows = min(options.rows or MOST_ROWS, MOST_ROWS)
+    methods = list(SCORES)
     dense = [
         one
         for one in sets_of(options)

@@ -50,7 +50,8 @@ def compute(run: Run) -> dict[str, Any]:
         run.settings["rows"],
         run.seed,
     )
-    compiled, model = libraries.first_seconds(run.method), MODELS[run.method](run.seed)
+    compiled = libraries.first_seconds(run.method)
+    model = MODELS[run.method](run.seed)
     if run.method != FRONT_DOOR:
         found = scored(data, model, with_noise)
         layers = getattr(model, "layers_", ())
@@ -122,7 +123,8 @@ def edges_of(weights: Any, loops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     from scipy.sparse import triu
 
-    upper, own = triu(weights).tocoo(), np.flatnonzero(loops)
+    upper = triu(weights).tocoo()
+    own = np.flatnonzero(loops)
     ends = np.vstack(
         [np.column_stack([upper.row, upper.col]), np.column_stack([own, own])]
     )

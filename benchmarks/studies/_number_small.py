@@ -12,16 +12,14 @@ from benchmarks.studies._number_made import SMALL_SHARES, found_small, small_clu
 from benchmarks.tables import Result
 from mmcnb.metrics import adjusted_rand_index
 
-ROWS, QUICK_ROWS, COLUMNS, LEAST = (
-    100_000,
-    20_000,
-    10,
-    8.0,
-)  # least distance of two centres, in deviations
-NOISE, ENOUGH = (
-    0.02,
-    0.8,
-)  # share of the rows; recall and precision of a cluster that is found
+# least distance of two centres, in deviations
+ROWS = 100_000
+QUICK_ROWS = 20_000
+COLUMNS = 10
+LEAST = 8.0
+# share of the rows; recall and precision of a cluster that is found
+NOISE = 0.02
+ENOUGH = 0.8
 WAYS = (
     (0.0, None),
     (NOISE, None),
@@ -43,7 +41,8 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """Which small classes have a cluster of their own, and how many clusters there are."""
-    share, noise = run.parameters["noise rows"], run.parameters["noise"]
+    share = run.parameters["noise rows"]
+    noise = run.parameters["noise"]
     data = small_clusters(run.settings["rows"], COLUMNS, LEAST, share, run.seed)
     make: Any = mmcnb.MaximumMarginClustering
     model = make(

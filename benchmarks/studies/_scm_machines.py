@@ -17,15 +17,21 @@ from benchmarks.support_cluster_machine import SupportClusterMachine
 from mmcnb.samples import open_samples
 from mmcnb.stores import open_class_labels
 
-SCM, SCM_BOTH = "SCM", "SCM, both classes clustered"
-SVC, UNDER, WEIGHTED = "SVC", "SVC, under-sample", "SVC, weighted under-sample"
+SCM = "SCM"
+SCM_BOTH = "SCM, both classes clustered"
+SVC = "SVC"
+UNDER = "SVC, under-sample"
+WEIGHTED = "SVC, weighted under-sample"
 SAMPLE = "SVC, 10,000 random rows"
-NYSTROEM, LINEAR = "Nystroem + SGD", "LinearSVC"
+NYSTROEM = "Nystroem + SGD"
+LINEAR = "LinearSVC"
 OURS = (SCM, SCM_BOTH)
 SAMPLE_ROWS = 10_000
 COMPONENTS = 300
 CACHE_MIB = 200
-WARM_UP_ROWS, WARM_UP_SIDE = 2**14, 100  # read, and taken of each class
+# read, and taken of each class
+WARM_UP_ROWS = 2**14
+WARM_UP_SIDE = 100
 
 
 class Fit(NamedTuple):
@@ -65,10 +71,8 @@ def machine(fit: Fit) -> Any:
     weight: Any = "balanced" if fit.rare_weight is None else {1: fit.rare_weight}
     given = {"random_state": fit.seed, "class_weight": weight}
     if fit.method in OURS:
-        gamma, clustered = (
-            fit.gamma or "auto",
-            "both" if fit.method == SCM_BOTH else "negatives",
-        )
+        gamma = fit.gamma or "auto"
+        clustered = "both" if fit.method == SCM_BOTH else "negatives"
         return SupportClusterMachine(gamma=gamma, C=fit.C, clustered=clustered, **given)
     if fit.method == NYSTROEM:
         features = Nystroem(
@@ -87,7 +91,8 @@ def some_rows(fit: Fit, y: np.ndarray) -> np.ndarray:
     if fit.method == SAMPLE:
         return np.sort(order[:SAMPLE_ROWS])
     if fit.method in (UNDER, WEIGHTED):
-        rare, common = np.flatnonzero(y), order[y[order] == 0]
+        rare = np.flatnonzero(y)
+        common = order[y[order] == 0]
         return np.sort(np.concatenate([rare, common[: max(1, fit.rows - rare.size)]]))
     return np.arange(y.size)
 
@@ -141,7 +146,8 @@ def train(
         Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and
         rounds.
     """
-    model, rows = machine(fit), some_rows(fit, y)
+    model = machine(fit)
+    rows = some_rows(fit, y)
     weights = (
         {"sample_weight": row_weights(fit, y, rows)} if fit.method == WEIGHTED else {}
     )
@@ -190,7 +196,8 @@ def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
     n = min(rows or samples.n_samples, samples.n_samples)
     X = samples.block(0, n)
     if not isinstance(X, np.ndarray):
-        indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        indices = X.indices.astype(np.int32)
+        indptr = X.indptr.astype(np.int32)
         X = csr_matrix((X.data, indices, indptr), (n, samples.n_features))
     return X, np.asarray(open_class_labels(path))[:n]
 
@@ -205,10 +212,13 @@ def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
     )
     started = time.perf_counter()
     machine(fit).fit(X[few], y[few])  # imports and compiles
-    compiled, store = time.perf_counter() - started, None
+    compiled = time.perf_counter() - started
+    store = None
     if fit.method in OURS:
         del X
-        X, y, store = None, np.asarray(open_class_labels(train_path)), train_path
+        X = None
+        y = np.asarray(open_class_labels(train_path))
+        store = train_path
     model, found = train(fit, X, y, store)
     X, y = read(test_path)
     return (

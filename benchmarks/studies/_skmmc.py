@@ -13,7 +13,8 @@ from benchmarks.published import SKMMC as SKMMC_PAPER
 from benchmarks.run import Options, Run, Runs
 from benchmarks.tables import Goal, best, goals_of, over_seeds
 
-BETWEEN, OWN_BASIS = "SKMMC, widths between", "SKMMC, own basis"
+BETWEEN = "SKMMC, widths between"
+OWN_BASIS = "SKMMC, own basis"
 WIDTHS_BETWEEN = (0.35, 0.71, 1.41)  # between the paper's
 PATH = ["stage", "start", "gamma", "C", "round"]  # common to one round of CCCP
 AS_PUBLISHED: dict[str, Any] = {
@@ -36,11 +37,16 @@ AS_PRINTED: dict[str, Any] = {
     "init": "k-means",
     "n_init": 1,
 }
-PAPER_RUNS, QUICK_RUNS = 20, 3  # of k-means, each from one start
-MOST_LGMMC_ROWS, QUICK_LGMMC_ROWS = 1000, 500
+# of k-means, each from one start
+PAPER_RUNS = 20
+QUICK_RUNS = 3
+MOST_LGMMC_ROWS = 1000
+QUICK_LGMMC_ROWS = 500
 MOST_LINEAR_ROWS = 40_000  # of LG-MMC with a linear kernel
 LINEAR_LGMMC = tuple({"kernel": "linear", "C": C} for C in (0.01, 0.1, 1.0))
-LEAST_ROWS, MOST_SLOPE, MOST_RATIO = 3000, 1.1, 1.0
+LEAST_ROWS = 3000
+MOST_SLOPE = 1.1
+MOST_RATIO = 1.0
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -55,7 +61,8 @@ def compute(run: Run) -> dict[str, Any]:
         Facts of the data, measures, `clustering`, and of our estimators counts and the
         width that was found.
     """
-    data, given = run.data, {**run.parameters, **run.settings.get("fixed", {})}
+    data = run.data
+    given = {**run.parameters, **run.settings.get("fixed", {})}
     if run.method == KMEANS:
         return faster_kmeans(data, run.seed, given)
     if run.method == LGMMC and run.protocol == PAPER:
@@ -224,7 +231,8 @@ def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
     goals: list[Goal] = []
     slopes = slopes_of(table).query("method == @SKMMC").set_index("protocol")["slope"]
     for by in (LABEL_FREE, PAPER):
-        rows, title = table[table["protocol"] == by], f"{name}, {by}: "
+        rows = table[table["protocol"] == by]
+        title = f"{name}, {by}: "
         above = excess_of(rows[rows["n"] >= LEAST_ROWS])
         worst = {len(above): above.max()} if len(above) else {}
         last = (

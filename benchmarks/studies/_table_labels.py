@@ -21,7 +21,11 @@ from mmcnb.stores import convert
 
 ROWS = {"CSV": 2_000_000, "Parquet": 5_000_000}
 NAMES = {"CSV": "labels.csv", "Parquet": "labels.parquet"}
-QUICK_ROWS, SMOKE_ROWS, COLUMNS, CENTRES, BLOCK = 50_000, 1000, 50, 10, 250_000
+QUICK_ROWS = 50_000
+SMOKE_ROWS = 1000
+COLUMNS = 50
+CENTRES = 10
+BLOCK = 250_000
 MOST = {"CSV": 3.0, "Parquet": 10.0}
 
 

@@ -43,10 +43,8 @@ class Task(NamedTuple):
 
 
 QUICK_ROWS = 3000
-QUICK_TASKS, SMOKE_TASKS = (
-    ("optdigits", "mnist", "mnist-3v8"),
-    ("optdigits", "mnist-3v8"),
-)
+QUICK_TASKS = ("optdigits", "mnist", "mnist-3v8")
+SMOKE_TASKS = ("optdigits", "mnist-3v8")
 TASKS = {
     task.name: task
     for task in (

@@ -51,13 +51,16 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """A basis beside the exact method."""
-    data, C, landmarks = run.data, run.parameters["C"], run.parameters.get("landmarks")
+    data = run.data
+    C = run.parameters["C"]
+    landmarks = run.parameters.get("landmarks")
     given = {"C": C, "random_state": run.seed} | with_gamma({"width": WIDTH}, data.X)
     exact = _exact_labels(run.dataset, run.settings["rows"], **given)
     p = len(data.y) if landmarks == "n" else landmarks
     model = estimator(SKMMC, basis=run.method, n_landmarks=p, **given)
     found = scored(data, model)
-    same, vectors = float(np.mean(model.labels_ == exact)), len(model.model_.basis)
+    same = float(np.mean(model.labels_ == exact))
+    vectors = len(model.model_.basis)
     return found | {
         "agreement": max(same, 1 - same),
         "basis_vectors": vectors,

@@ -78,7 +78,8 @@ PAPERS = {
 def grid(options: Options) -> Runs:
     """All methods that are installed on each problem."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
-    here, commit = installed(PEERS), commit_before()
+    here = installed(PEERS)
+    commit = commit_before()
     for problem, seed in product(problems_of(options), options.repeats(3)):
         for method in (
             *ours_on(problem),

@@ -49,10 +49,8 @@ def compute(run: Run) -> dict[str, Any]:
     }
     model = estimator(SKMMC, random_state=run.seed, **given)
     found = scored(run.data, model)
-    report, least = (
-        model.report_,
-        max(int(model.min_share / 2 * len(X)), min(2, len(X) // 4)),
-    )
+    report = model.report_
+    least = max(int(model.min_share / 2 * len(X)), min(2, len(X) // 4))
     smallest = int(np.bincount(model.labels_, minlength=2).min())
     rounds, rises = count_rises(model.history_)
     variance = _total_variance(run.dataset, run.settings["rows"], given["gamma"])

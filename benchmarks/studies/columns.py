@@ -74,11 +74,15 @@ def grid_of_flags(options: Options) -> pd.DataFrame:
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes."""
-    one, rows = Set(*run.settings["set"]), run.settings["rows"]
-    data, scale = rows_of(one, rows, run.seed), run.parameters.get("scale", STANDARD)
-    numbers, given = numbers_of(data.X), dict[str, Any](random_state=run.seed)
+    one = Set(*run.settings["set"])
+    rows = run.settings["rows"]
+    data = rows_of(one, rows, run.seed)
+    scale = run.parameters.get("scale", STANDARD)
+    numbers = numbers_of(data.X)
+    given = dict[str, Any](random_state=run.seed)
     if run.method == FRONT_DOOR:
-        X, given["scale"] = (data.X if scale == AUTO else numbers), SCALES[scale]
+        X = data.X if scale == AUTO else numbers
+        given["scale"] = SCALES[scale]
     elif run.method == GOWER:
         X = data.X
     else:

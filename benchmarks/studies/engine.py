@@ -41,10 +41,14 @@ from benchmarks.studies.peers import installed
 from benchmarks.tables import Goal, Result, goals_of, measures_of, over_seeds, ratio_to
 
 FEATURES = 32
-LARGE_ROWS, QUICK_LARGE_ROWS = 2 * 10**7, 10**5
-DASK_ROWS, QUICK_DASK_ROWS = 2 * 10**6, 5 * 10**4
+LARGE_ROWS = 2 * 10**7
+QUICK_LARGE_ROWS = 10**5
+DASK_ROWS = 2 * 10**6
+QUICK_DASK_ROWS = 5 * 10**4
 LIMIT = 1024  # MiB
-MOST_SCANS, MOST_READS = 25, 6 + 2  # two reads to begin
+# two reads to begin
+MOST_SCANS = 25
+MOST_READS = 6 + 2
 GIVEN = {
     "a9a": 2.0,
     **dict.fromkeys(MNIST_PAIRS, 0.5),
@@ -53,8 +57,12 @@ GIVEN = {
 # Seconds of SKMMC in those of k-means: at the given width, and by default.
 TIMES = {"a9a": 1.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.1}
 AUTO_TIMES = {"a9a": 4.0, **dict.fromkeys(MNIST_PAIRS, 1.5), "usps-extended": 0.3}
-QUICK_NAMES, QUICK_ROWS = ("a9a", "mnist-1v7"), 5000
-BLOBS, BLOB_ROWS, BLOB_COLUMNS, CENTRES = "blobs", 50_000, 128, 100
+QUICK_NAMES = ("a9a", "mnist-1v7")
+QUICK_ROWS = 5000
+BLOBS = "blobs"
+BLOB_ROWS = 50_000
+BLOB_COLUMNS = 128
+CENTRES = 100
 OTHERS_ON = (*QUICK_NAMES, "mnist", BLOBS)
 OTHERS = (
     FRONT_DOOR,
@@ -181,7 +189,8 @@ def others(run: Run) -> dict[str, Any]:
         if run.dataset == BLOBS
         else load_rows(run.dataset, run.settings["rows"])
     )
-    k, given = np.unique(data.y).size, {"n_init": 10} if run.method == KMEANS else {}
+    k = np.unique(data.y).size
+    given = {"n_init": 10} if run.method == KMEANS else {}
     compiled = libraries.first_seconds(run.method)
     found = scored(data, estimator(run.method, k, random_state=run.seed, **given))
     return found | {"k": k, "compile_seconds": compiled or found["compile_seconds"]}
@@ -191,10 +200,8 @@ def others(run: Run) -> dict[str, Any]:
 def blobs() -> Data:
     """Blobs in 128 columns around 100 centres, as far apart as neighbours often are among embeddings."""
     random = np.random.default_rng(0)
-    centres, y = (
-        random.normal(size=(CENTRES, BLOB_COLUMNS)),
-        random.integers(CENTRES, size=BLOB_ROWS),
-    )
+    centres = random.normal(size=(CENTRES, BLOB_COLUMNS))
+    y = random.integers(CENTRES, size=BLOB_ROWS)
     X = centres[y] + random.normal(size=(BLOB_ROWS, BLOB_COLUMNS))
     return Data(BLOBS, X.astype(np.float32), y)
 
@@ -223,7 +230,8 @@ def dask(run: Run) -> dict[str, Any]:
     """A fit by so many worker processes, or by threads if there are none."""
     from distributed import Client, LocalCluster
 
-    store, workers = _store(run), run.parameters["workers"]
+    store = _store(run)
+    workers = run.parameters["workers"]
     if not workers:
         return _second_fit(mmcnb.SparseKernelMMC(random_state=run.seed), store)
     share = {"n_workers": workers, "threads_per_worker": max(1, 2 // workers)}

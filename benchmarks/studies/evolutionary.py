@@ -70,8 +70,11 @@ from benchmarks.tables import (
 from mmcnb import kernels
 from mmcnb.datasets import make_block
 
-EVO, FAST, SHAKING = "EvoMMC", "FastEvoMMC", "mixed shaking"
-NAIVE, TRAINED = "fitness in O(n²)", "SVM as fitness"
+EVO = "EvoMMC"
+FAST = "FastEvoMMC"
+SHAKING = "mixed shaking"
+NAIVE = "fitness in O(n²)"
+TRAINED = "SVM as fitness"
 ESTIMATORS = {KMEANS: KMEANS, EVO: EVOLUTION, FAST: EVOLUTION, SHAKING: LEAST_SQUARES}
 OPTDIGITS = "optdigits-tes"
 MNIST = "mnist"
@@ -99,14 +102,18 @@ PEER_GRIDS: dict[str, Sequence[dict[str, Any]]] = {
     SDP: [{"width": width} for width in (*WIDTHS, 0.3)],
     GMMC: [{"width": width} for width in (*WIDTHS, 0.3)],
 }
-RUNS, QUICK_RUNS = 10, 3
+RUNS = 10
+QUICK_RUNS = 3
 SUBSET = 1000  # rows of an MNIST pair that the paper gives EvoMMC
 MANY = 10**7  # generations: an evolution ends when it stalls
 MOST_LANDMARKS = 200  # of FastEvoMMC by default
-SIZES, QUICK_SIZES = (250, 500, 1000, 2000, 4000), (100, 200, 400)
+SIZES = (250, 500, 1000, 2000, 4000)
+QUICK_SIZES = (100, 200, 400)
 GENERATIONS = 100_000
-RESTARTS, QUICK_RESTARTS = (1, 2, 3, 5, 10, 20), (1, 2, 5)
-NAIVE_SECONDS, QUICK_NAIVE_SECONDS = 1.0, 0.1
+RESTARTS = (1, 2, 3, 5, 10, 20)
+QUICK_RESTARTS = (1, 2, 5)
+NAIVE_SECONDS = 1.0
+QUICK_NAIVE_SECONDS = 0.1
 PAIR_TABLES = {OPTDIGITS: "evolutionary-pairs", MNIST: "evolutionary-mnist"}
 MOST_SLOPES = {EVO: 1.2, FAST: 1.2}
 
@@ -125,14 +132,10 @@ def grid(
     for name in options.pick(*scales):
         mnist = name.startswith(MNIST)
         seeds = range(1) if one_seed else options.repeats(1 if mnist else 3)
-        count, share = (
-            min(most_runs, QUICK_RUNS if options.quick or mnist else RUNS),
-            100 if mnist else 10,
-        )
-        rows, few = (
-            options.rows_of(name),
-            options.rows_of(name, SUBSET if mnist else None),
-        )
+        count = min(most_runs, QUICK_RUNS if options.quick or mnist else RUNS)
+        share = 100 if mnist else 10
+        rows = options.rows_of(name)
+        few = options.rows_of(name, SUBSET if mnist else None)
         for seed, method in product(seeds, ESTIMATORS):
             yield Run(name, method, seed, settings={"rows": rows})
         chosen = options.pick(GRID, GRID[1::3], GRID[1:2])
@@ -161,7 +164,9 @@ def compute(run: Run) -> dict[str, Any]:
     By the paper's protocol the fit of least error counts, as the classes tell.
     ``mean_error``, seconds and generations are means over all of them.
     """
-    data, method, count = run.data, run.method, run.settings.get("runs", 1)
+    data = run.data
+    method = run.method
+    count = run.settings.get("runs", 1)
     if run.protocol == LABEL_FREE:
         landmarks = max(2, min(len(data.y) // 10, MOST_LANDMARKS))
         given: dict[str, Any] = {
@@ -186,10 +191,8 @@ def compute(run: Run) -> dict[str, Any]:
 
 def at_point(run: Run, data: Data) -> dict[str, Any]:
     """Parameters at a point of the grid; the bound of the balance is the first that the classes keep."""
-    n, given = (
-        len(data.y),
-        dict(run.parameters) | {"balance": protocol.known_balance(data.y)},
-    )
+    n = len(data.y)
+    given = dict(run.parameters) | {"balance": protocol.known_balance(data.y)}
     if "width" in given:
         given["gamma"] = 1 / (given.pop("width") * range_norm(data.X)) ** 2
     if run.method == CPMMC:
@@ -344,7 +347,8 @@ def grown(run: Run) -> dict[str, Any]:
 def _matrices(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Rows, R of all of them, features of a tenth of them, and alpha."""
     X, _ = make_block("blobs", 0, n, 2, random_state=1)
-    X, alpha = X.astype(np.float64), 1 / (1000 * n)
+    X = X.astype(np.float64)
+    alpha = 1 / (1000 * n)
     K = rbf_kernel(X, gamma=1 / range_norm(X) ** 2)
     K -= K.mean(axis=0)
     K -= K.mean(axis=1, keepdims=True)
@@ -389,14 +393,18 @@ def _naive_generation(
     fitness: Callable[[np.ndarray], float], y: np.ndarray, seconds: float
 ) -> float:
     """Seconds of a generation whose fitness is computed anew."""
-    random, y = np.random.default_rng(0), y.astype(np.float64)
-    least, generations, started = fitness(y), 0, time.perf_counter()
+    random = np.random.default_rng(0)
+    y = y.astype(np.float64)
+    least = fitness(y)
+    generations = 0
+    started = time.perf_counter()
     while time.perf_counter() - started < seconds:
         child = y.copy()
         child[random.integers(len(y))] *= -1
         found = fitness(child)
         if found < least:
-            y, least = child, found
+            y = child
+            least = found
         generations += 1
     return (time.perf_counter() - started) / generations
 
@@ -452,7 +460,8 @@ def compute_restarts(run: Run) -> dict[str, Any]:
     """The least error of the first runs of a repeat, as the classes tell, and the seconds of these runs."""
     if run.part == "tables":
         return compute(run)
-    data, first = run.data, run.parameters["restarts"]
+    data = run.data
+    first = run.parameters["restarts"]
     point = {
         name: value for name, value in run.parameters.items() if name != "restarts"
     }
@@ -467,7 +476,8 @@ def compute_restarts(run: Run) -> dict[str, Any]:
 def repeated(text: str) -> tuple[list[float], list[float]]:
     """Errors and seconds of all runs of a repeat, which its numbers of restarts share."""
     run = Run(**json.loads(text))
-    data, count = run.data, run.settings["restarts"]
+    data = run.data
+    count = run.settings["restarts"]
     seeds = range(count * run.seed, count * (run.seed + 1))
     given = at_point(run, data)
     fits = [fitted(data, run.method, random_state=seed, **given) for seed in seeds]

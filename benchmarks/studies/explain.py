@@ -25,13 +25,17 @@ from benchmarks.run import OK, Options, Run, Runs, Section, frame_of_runs
 from benchmarks.studies import _explain_costs
 from benchmarks.tables import Goal, Result
 
-TABLES, QUICK_TABLES = 100, 20
-COLUMNS, CLUSTERS, ROWS = (5, 500), (2, 8), (500, 5000)  # of a table, from and to
-MOST_PLANTED, SHIFTS = (
-    3,
-    (2.0, 4.0),
-)  # columns of a cluster; how far they are moved, in deviations
-FIRST, LEAST_SHARE = 3, 0.95
+TABLES = 100
+QUICK_TABLES = 20
+# of a table, from and to
+COLUMNS = (5, 500)
+CLUSTERS = (2, 8)
+ROWS = (500, 5000)
+# columns of a cluster; how far they are moved, in deviations
+MOST_PLANTED = 3
+SHIFTS = (2.0, 4.0)
+FIRST = 3
+LEAST_SHARE = 0.95
 
 
 class Planted(NamedTuple):
@@ -72,7 +76,8 @@ def planted(seed: int, most_rows: int) -> Planted:
         np.arange(k).repeat(20),
         random.choice(k, n - 20 * k, p=random.dirichlet(np.full(k, 3.0))),
     ]
-    X, free = random.normal(size=(n, d)), random.permutation(d)
+    X = random.normal(size=(n, d))
+    free = random.permutation(d)
     counts = random.integers(1, MOST_PLANTED + 1, k)
     counts = counts if counts.sum() <= d else np.ones(k, int)
     columns = [

@@ -45,7 +45,9 @@ from mmcnb.datasets import write_synthetic
 
 FEATURES = 32
 MEMORY_LIMIT = 512  # MiB
-MOST_ROWS, QUICK_ROWS, SMOKE_ROWS = 10**7, 10**6, 2000
+MOST_ROWS = 10**7
+QUICK_ROWS = 10**6
+SMOKE_ROWS = 2000
 MEMORY_ROWS = 10**6  # from here on the store is larger than the rest of the limit
 PEER_ROWS = 2**15
 MOST_SLOPE = 1.1
@@ -104,7 +106,8 @@ def compute(run: Run) -> dict[str, Any]:
 
 def tables(frame: pd.DataFrame) -> Result:
     """Means of each size; goals: slope of time over all sizes and the last two, peak memory of large ones."""
-    keys, told = ["dataset", "rows", "method"], ("label_seconds", "passes")
+    keys = ["dataset", "rows", "method"]
+    told = ("label_seconds", "passes")
     table = over_seeds(frame, keys, ERROR, *told).drop(columns="rows")
     goals = [
         goal
@@ -153,11 +156,9 @@ def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
 
 def compute_sized(run: Run) -> dict[str, Any]:
     """A fit of half circles in a store, given their number."""
-    rows, columns, clusters = (
-        run.settings["rows"],
-        run.parameters["columns"],
-        run.parameters["clusters"],
-    )
+    rows = run.settings["rows"]
+    columns = run.parameters["columns"]
+    clusters = run.parameters["clusters"]
 
     def write(path: Path) -> None:
         write_synthetic("arcs", path, rows, columns, 0, n_clusters=clusters)

@@ -29,26 +29,23 @@ from benchmarks.tables import Result, goals_of
 
 VANISHED, SEED, MORE = CASES = ("vanished", "seed", "more")
 SETS = (
-    *(
-        "two-moons",
-        "three-spirals",
-        "three-densities",
-        "three-rings",
-        "seven-blobs",
-        "four-sizes",
-    ),
-    *(
-        "wdbc",
-        "ionosphere",
-        "segment",
-        "waveform",
-        "optdigits",
-        "mnist",
-        "pendigits",
-        "usps",
-    ),
+    "two-moons",
+    "three-spirals",
+    "three-densities",
+    "three-rings",
+    "seven-blobs",
+    "four-sizes",
+    "wdbc",
+    "ionosphere",
+    "segment",
+    "waveform",
+    "optdigits",
+    "mnist",
+    "pendigits",
+    "usps",
 )
-ROWS, QUICK_ROWS = 5000, 1500
+ROWS = 5000
+QUICK_ROWS = 1500
 FIGURES = ["numbers", "rows", "plain", "free"]
 
 
@@ -65,21 +62,24 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit the first rows, then fit again; ``free`` is of one case alone."""
-    case, X = (
-        run.parameters["case"],
-        rows_of_set(run.dataset, run.settings["rows"], run.seed).X,
-    )
+    case = run.parameters["case"]
+    X = rows_of_set(run.dataset, run.settings["rows"], run.seed).X
     X = X[np.random.default_rng(run.seed).permutation(X.shape[0])]
     old = X[: len(X) * 9 // 10]
     before = fitted(old, run.seed)
-    labels, sizes, found = before.labels_, np.array(before.report_["sizes"]), {}
+    labels = before.labels_
+    sizes = np.array(before.report_["sizes"])
+    found = {}
     inside = np.ones(len(old), bool)
     gone = int(np.argsort(sizes)[-2]) if case == VANISHED and sizes.size > 1 else None
     if gone is not None:
-        inside, sizes[gone] = labels != gone, 0
+        inside = labels != gone
+        sizes[gone] = 0
     rows = X if case == MORE else old[inside]
     given = rows, run.seed + 100 * (case == SEED)
-    model, plain, m = fitted(*given, like=before), fitted(*given), int(inside.sum())
+    model = fitted(*given, like=before)
+    plain = fitted(*given)
+    m = int(inside.sum())
     if gone is not None:
         found["free"] = float(not (model.labels_ == gone).any())
     counts = np.array(model.report_["sizes"])[: sizes.size]

@@ -23,7 +23,9 @@ from benchmarks.tables import Goal, Result
 from mmcnb.datasets import write_synthetic
 
 LIMITS = (400, 512, 1024, 2048)  # MiB
-MIB, WORDS, FEWEST_ROWS = 2**20, 40, 1000
+MIB = 2**20
+WORDS = 40
+FEWEST_ROWS = 1000
 
 
 class Shape(NamedTuple):
@@ -66,10 +68,8 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """The peak of a fit, or the least limit if this one is refused."""
-    shape, limit = (
-        SHAPES[run.dataset]._replace(rows=run.settings["rows"]),
-        run.parameters["limit"],
-    )
+    shape = SHAPES[run.dataset]._replace(rows=run.settings["rows"])
+    limit = run.parameters["limit"]
     store = written_once(
         run.folder, run.dataset.replace(" ", "-"), lambda path: write(shape, path)
     )

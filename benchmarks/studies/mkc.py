@@ -74,7 +74,9 @@ QUICK_FORMS = ("C=2^1", "C=10, adaptive", "C=2^6, coin flip 0")
 COMBINED = 3  # Gaussians, best alone, that are tried in the combination
 CUT_FRACTIONS = tuple(f / 10 for f in range(1, 11))
 SVR_WEIGHTS = (0.1, 1.0, 10.0)  # C of a row
-RUNS, QUICK_RUNS = 50, 10  # of k-means
+# of k-means
+RUNS = 50
+QUICK_RUNS = 10
 KEYS = ["dataset", "protocol", "method"]
 TABLE2_COLUMNS = [
     "dataset",
@@ -98,11 +100,9 @@ SCALES = {  # the sets of a section: all, quick, smoke
 }
 QUICK_MNIST_ROWS = 400
 TURNS = 3
-SIZES, QUICK_SIZES, SMOKE_SIZES = (
-    (1000, 2000, 4000, 8000, 16_000, 32_000),
-    (250, 500, 1000),
-    (100, 200),
-)
+SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000)
+QUICK_SIZES = (250, 500, 1000)
+SMOKE_SIZES = (100, 200)
 ETAS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 KERNELS_SET = "digits0689"
 LANDMARKS = {"threshold": "fixed", "n_landmarks": 200, "sample_size": 1000}
@@ -278,7 +278,8 @@ def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]
 def table2(frame: pd.DataFrame) -> Result:
     """Accuracy and Rand index of all methods by both protocols, and weights of the kernels."""
     chosen = chosen_of(frame)
-    table, goals = beside(chosen), list[Goal]()
+    table = beside(chosen)
+    goals = list[Goal]()
     for name, part in table.groupby("dataset", sort=False):
         rows = part.set_index("method").reindex(METHODS)
         known = rows["published accuracy"].fillna(rows["thesis accuracy"])[MKC]
@@ -324,7 +325,8 @@ def compute_table3(run: Run) -> dict[str, Any]:
     """A model of some rows, and the accuracy of the labels that it gives to others."""
     if run.method != SAMPLE:
         return models.compute(run)
-    name, settings = run.settings["name"], run.settings
+    name = run.settings["name"]
+    settings = run.settings
     learnt = models.load_set(name, settings["rows"])
     other = models.load_set(models.TABLE3[name], settings["other rows"])
     model = models.ours(run, name)
@@ -335,10 +337,8 @@ def compute_table3(run: Run) -> dict[str, Any]:
 
 def table3(frame: pd.DataFrame) -> Result:
     """Accuracy on the other rows by both protocols, beside the published ones."""
-    keys, told = (
-        ["dataset", "protocol", "parameters"],
-        ("rand", "learnt_accuracy", "other_rows"),
-    )
+    keys = ["dataset", "protocol", "parameters"]
+    told = ("rand", "learnt_accuracy", "other_rows")
     table = over_seeds(frame[frame["part"] == "table3"], keys, ACCURACY, *told)
     for paper, title in ((MKC_PAPER, "published"), (THESIS, "thesis")):
         table[f"{title} accuracy"] = [
@@ -403,10 +403,8 @@ def compute_speed(run: Run) -> dict[str, Any]:
     chosen = [
         kernel_of(run.dataset, settings["rows"], one) for one in settings["kernels"]
     ]
-    k, given = (
-        SETS[run.dataset].n_clusters,
-        {"random_state": 0, "kernels": chosen} | settings["given"],
-    )
+    k = SETS[run.dataset].n_clusters
+    given = {"random_state": 0, "kernels": chosen} | settings["given"]
     model = estimator(MULTIPLE, k, **given)
     compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
     protocol.reset_peak()

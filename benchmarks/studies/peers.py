@@ -63,10 +63,9 @@ METHODS = (
     SPECTRAL,
     DENSITY,
 )
-SLOW, SLOW_ROWS = (
-    (KMEANS, NYSTROEM),
-    65_000,
-)  # k-means of so many rows and ten clusters takes minutes
+# k-means of so many rows and ten clusters takes minutes
+SLOW = (KMEANS, NYSTROEM)
+SLOW_ROWS = 65_000
 NYSTROEM_WIDTH = 0.55
 MOST_TIME = {"mnist": 0.1, **dict.fromkeys(MNIST_PAIRS, 1.5)}  # of k-means
 MOST_DEFAULT_TIME = {"mnist": 0.25}  # of k-means

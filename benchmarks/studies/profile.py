@@ -42,14 +42,19 @@ from benchmarks.studies._made import genes, texts
 from benchmarks.tables import Result
 
 METHODS = (FRONT_DOOR, GRAPH, HINGE, LEAST_SQUARES)
-START, STORE = "start of the program", "rings"
-SMALL_ROWS, SMALL_FEATURES = 1500, 30
+START = "start of the program"
+STORE = "rings"
+SMALL_ROWS = 1500
+SMALL_FEATURES = 30
 WIDE_ROWS = {"genes": 300, "texts": 10**5}
 WIDE = {
     "genes": lambda rows: genes(rows, 10_000),
     "texts": lambda rows: texts(rows, 10**5, 5, 40),
 }
-STORE_ROWS, QUICK_STORE_ROWS, STORE_FEATURES, LIMIT = 10**7, 10**5, 50, "1GiB"
+STORE_ROWS = 10**7
+QUICK_STORE_ROWS = 10**5
+STORE_FEATURES = 50
+LIMIT = "1GiB"
 PERIOD = 0.002  # seconds between two looks
 HOME = Path(mmcnb.__file__).parent
 # The stage of each file; a file that is not here belongs to its folder.

@@ -65,12 +65,10 @@ from benchmarks.tables import (
 from mmcnb import kernels
 from mmcnb.datasets import make_block, write_synthetic
 
-STOCHASTIC, STEEPEST, SHAKING, MIXED = (
-    "Stoc-RLS",
-    "Steep-RLS",
-    "UMC-RLS",
-    "mixed shaking",
-)
+STOCHASTIC = "Stoc-RLS"
+STEEPEST = "Steep-RLS"
+SHAKING = "UMC-RLS"
+MIXED = "mixed shaking"
 SEARCHES = (STOCHASTIC, STEEPEST, SHAKING)
 GMM = "GMM"
 ESTIMATORS = {
@@ -111,7 +109,8 @@ MULTI_CLASS = {
     "n_init": 1,
     "basis": "exact",
 }
-DRAWN, QUICK_ROWS = 500, 300
+DRAWN = 500
+QUICK_ROWS = 300
 WIDTHS = (
     0.1,
     0.2,
@@ -131,18 +130,25 @@ COARSE = tuple(
     for point in GRID
     if point["width"] in WIDTHS[::2] and point["ridge"] in RIDGES[::3]
 )
-RUNS, FEW_RUNS = 10, 3
-STEP_SIZES, QUICK_STEP_SIZES = (125, 250, 500, 1000, 2000, 4000), (100, 200, 400)
+RUNS = 10
+FEW_RUNS = 3
+STEP_SIZES = (125, 250, 500, 1000, 2000, 4000)
+QUICK_STEP_SIZES = (100, 200, 400)
 MOST_SLOPE = 1.1
-ALPHA, WIDTH = 1e-3, 0.55
+ALPHA = 1e-3
+WIDTH = 0.55
 AS_PUBLISHED = (1.0, 0.5, 21)
-MOST_ROWS, MOST_QUICK_ROWS = 10**7, 2 * 10**5
-FEATURES, CLUSTERS = 50, 10
+MOST_ROWS = 10**7
+MOST_QUICK_ROWS = 2 * 10**5
+FEATURES = 50
+CLUSTERS = 10
 LIMIT = 1024  # MiB
 MOST_READS = 4  # with the labels, which the last one gives
 LEAST_ARI = 0.95
 BLOCK = 2**16
-SAMPLE, SAMPLE_ROWS, LEAST_ROWS = "k-means, of a sample", 100_000, 1000
+SAMPLE = "k-means, of a sample"
+SAMPLE_ROWS = 100_000
+LEAST_ROWS = 1000
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -183,18 +189,20 @@ def load_set(name: str, rows: int | None) -> Data:
 
 def compute(run: Run) -> dict[str, Any]:
     """One run of a search or of an estimator; the seconds of the paper's searches are without the kernel."""
-    given, method, rows = dict(run.parameters), run.method, run.settings["rows"]
-    data, k = load_set(run.dataset, rows), SETS[run.dataset]
+    given = dict(run.parameters)
+    method = run.method
+    rows = run.settings["rows"]
+    data = load_set(run.dataset, rows)
+    k = SETS[run.dataset]
     if method in SEARCHES:
-        R, compiled = _smoother_of(run.dataset, rows, **given), _compile_searches()
+        R = _smoother_of(run.dataset, rows, **given)
+        compiled = _compile_searches()
         labels, _, seconds = searched(R, k, method, run.seed)
         measures = {"seconds": seconds, "compile_seconds": compiled}
         return protocol.facts(data.X) | measures | protocol.clustering(data.y, labels)
     if method in (MIXED, CPMMC):
-        n, gamma = (
-            len(data.y),
-            protocol.gamma_of(given["width"], _distances(run.dataset, rows)[1]),
-        )
+        n = len(data.y)
+        gamma = protocol.gamma_of(given["width"], _distances(run.dataset, rows)[1])
         margin = MULTI_CLASS | {
             "kernels": [("rbf", {"gamma": gamma})],
             "C": 1 / given["ridge"],
@@ -245,7 +253,8 @@ def searched(
     """
     n = len(R)
     start = np.random.RandomState(seed).permutation(np.arange(n) % k)
-    low, high = np.ones(k, np.int64), np.full(k, n)
+    low = np.ones(k, np.int64)
+    high = np.full(k, n)
     started = time.perf_counter()
     if method == SHAKING:
         found = kernels.shake(R, start, np.full(k, 1 / k), *AS_PUBLISHED)
@@ -315,7 +324,8 @@ def grid_of_steps(options: Options) -> Runs:
 
 def compute_steps(run: Run) -> dict[str, Any]:
     """Moves and seconds of one search."""
-    compiled, R = _compile_searches(), _smoothed_digits(run.parameters["rows"])
+    compiled = _compile_searches()
+    R = _smoothed_digits(run.parameters["rows"])
     _, moves, seconds = searched(R, 10, run.method, run.seed)
     return protocol.facts(run.data.X) | {
         "seconds": seconds,
@@ -379,10 +389,8 @@ def compute_large(run: Run) -> dict[str, Any]:
     )
     store = protocol.written_once(run.folder, f"arcs-{n}", write)
     if run.method == LEAST_SQUARES:
-        few, model = (
-            next(protocol.blocks_of(store, BLOCK)),
-            estimator(LEAST_SQUARES, CLUSTERS),
-        )
+        few = next(protocol.blocks_of(store, BLOCK))
+        model = estimator(LEAST_SQUARES, CLUSTERS)
         compiled = protocol.compile_seconds(few, model)  # into the cache on disk
         words = (
             "--method",

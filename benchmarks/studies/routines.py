@@ -65,17 +65,20 @@ from mmcnb.kernels import unchecked
 from mmcnb.samples import BLOCK_ROWS, open_samples
 from mmcnb.stores import create_dense_store
 
-TURNS, QUICK_TURNS = 5, 3
+TURNS = 5
+QUICK_TURNS = 3
 WRITE_ROWS = 2**16
-NODE_COLUMNS, NEIGHBOURS, PROBES = (
-    60,
-    11,
-    15,
-)  # each node is its own nearest one, and looks into some cells
+# each node is its own nearest one, and looks into some cells
+NODE_COLUMNS = 60
+NEIGHBOURS = 11
+PROBES = 15
 SEARCHED_AT_ONCE = 1024
-STORED, IN_MEMORY = "noise, in a store", "noise, in memory"
+STORED = "noise, in a store"
+IN_MEMORY = "noise, in memory"
 THREADED = {STORED: (2**22, 2**15), IN_MEMORY: (2**17, 2**13)}
-SHARDED, CHUNK_ROWS = "noise, in shards", 2**13  # 2 MiB of 64 columns
+# 2 MiB of 64 columns
+SHARDED = "noise, in shards"
+CHUNK_ROWS = 2**13
 
 
 @frame_of_runs
@@ -109,7 +112,9 @@ def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
 
 def scan(run: Run) -> dict[str, Any]:
     """``predict`` over a store in turns with bare scans by several numbers of threads."""
-    rows, features, landmarks = run.settings["rows"], 64, 64
+    rows = run.settings["rows"]
+    features = 64
+    landmarks = 64
     write = write_shards if run.dataset == SHARDED else write_noise
     path = written_once(
         run.folder,
@@ -140,7 +145,9 @@ def scan(run: Run) -> dict[str, Any]:
 
 def product(run: Run) -> dict[str, Any]:
     """``predict`` of rows in memory in turns with the product alone."""
-    rows, features, landmarks = run.settings["rows"], 784, 256
+    rows = run.settings["rows"]
+    features = 784
+    landmarks = 256
     X = np.random.default_rng(0).standard_normal((rows, features), np.float32)
     model, compiled = labeller(features, landmarks)
     basis = np.ascontiguousarray(model.model_.basis, np.float32)
@@ -181,7 +188,8 @@ def thread_grid(options: Options) -> Runs:
 
 def second_thread(run: Run) -> dict[str, Any]:
     """``predict`` by one thread and by two, in turns."""
-    rows, stored = run.settings["rows"], run.dataset == STORED
+    rows = run.settings["rows"]
+    stored = run.dataset == STORED
     features, landmarks = (64, 64) if stored else (784, 256)
     model, compiled = labeller(features, landmarks)
     X: Any = None
@@ -227,10 +235,8 @@ def search(run: Run) -> dict[str, Any]:
     probes = np.argsort(found.transform(nodes), axis=1)[:, :PROBES].astype(np.int64)
     looked_into = round(np.diff(starts)[probes].sum(axis=1).mean())  # nodes
     halves = np.square(nodes, dtype=np.float64).sum(axis=1) / 2
-    numbers, distances = (
-        np.empty((len(nodes), NEIGHBOURS), np.int64),
-        np.empty((len(nodes), NEIGHBOURS)),
-    )
+    numbers = np.empty((len(nodes), NEIGHBOURS), np.int64)
+    distances = np.empty((len(nodes), NEIGHBOURS))
     some = np.ascontiguousarray(nodes[:looked_into].T)
 
     def nearest(start: int) -> None:
@@ -302,7 +308,8 @@ def csr(run: Run) -> dict[str, Any]:
 
     X = run.data.X
     chosen = X[np.linspace(0, X.shape[0] - 1, min(200, X.shape[0]), dtype=int)]
-    gamma, basis = 1 / X.shape[1], np.ascontiguousarray(chosen.toarray(), np.float64)
+    gamma = 1 / X.shape[1]
+    basis = np.ascontiguousarray(chosen.toarray(), np.float64)
     prepared = (
         np.ascontiguousarray(basis.T),
         unchecked.squared_norms(basis),
@@ -337,7 +344,8 @@ def csr(run: Run) -> dict[str, Any]:
 def checks(run: Run) -> dict[str, Any]:
     """One block with and without checks, in turns."""
     X = np.random.default_rng(0).standard_normal((run.settings["rows"], 50), np.float32)
-    basis, out = X[:200].copy(), np.empty((len(X), 200), np.float32)
+    basis = X[:200].copy()
+    out = np.empty((len(X), 200), np.float32)
     routines = {
         "checked": kernels.rbf_kernel_block_into,
         "unchecked": unchecked.rbf_kernel_block_into,
@@ -363,7 +371,9 @@ def chunk_grid(options: Options) -> Runs:
 
 def chunks(run: Run) -> dict[str, Any]:
     """``predict`` and a bare read of a store with and without its inventory, in turns."""
-    rows, features, landmarks = run.settings["rows"], 64, 64
+    rows = run.settings["rows"]
+    features = 64
+    landmarks = 64
     noise = run.dataset.startswith("noise")
     name = f"pair-{run.dataset[:5]}-{rows}"
     path = written_once(run.folder, name, lambda store: write_pair(store, rows, noise))
@@ -431,7 +441,8 @@ def write_noise(path: str, rows: int, features: int) -> None:
 
 def write_shards(path: str, rows: int, features: int) -> None:
     """Write such numbers to shards of a group that Zarr alone has made."""
-    random, shard = np.random.default_rng(0), 16 * CHUNK_ROWS
+    random = np.random.default_rng(0)
+    shard = 16 * CHUNK_ROWS
     shapes = (rows, features), (CHUNK_ROWS, features), (shard, features)
     group = zarr.create_group(path)
     array = group.create_array(

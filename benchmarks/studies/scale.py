@@ -49,13 +49,19 @@ from benchmarks.studies import _label_costs
 from benchmarks.tables import Goal, Result, goals_of
 from mmcnb.datasets import write_synthetic
 
-ARCS, COLUMNS = 10, 50
-ROWS, QUICK_ROWS, SMOKE_ROWS = 10**8, 10**6, 3000
-LIMIT, LIMIT_MIB = "1GiB", 1024
-LEAST_ARI, MOST_SCANS = 0.95, {FRONT_DOOR: 60, LEAST_SQUARES: 12}
+ARCS = 10
+COLUMNS = 50
+ROWS = 10**8
+QUICK_ROWS = 10**6
+SMOKE_ROWS = 3000
+LIMIT = "1GiB"
+LIMIT_MIB = 1024
+LEAST_ARI = 0.95
+MOST_SCANS = {FRONT_DOOR: 60, LEAST_SQUARES: 12}
 VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rls"}
 MIDDLE = 0.3  # of the planned time, which is long, after which the first try is killed
-WARM_UP_ROWS, SCANS = 5000, 3
+WARM_UP_ROWS = 5000
+SCANS = 3
 SMALLER = (
     100,
     10,
@@ -99,13 +105,15 @@ def grid_of_machine(options: Options) -> Runs:
 
 def machine(run: Run) -> dict[str, Any]:
     """A fit that is killed and resumed, and a bare scan of the same rows."""
-    store, folder = store_of(run), Path(run.folder)
+    store = store_of(run)
+    folder = Path(run.folder)
     warm_up = next(blocks_of(store, min(run.parameters["rows"], WARM_UP_ROWS)))
     compiled = compile_seconds(
         warm_up, estimator(run.method, ARCS)
     )  # into the cache on disk
     name = f"{VERB[run.method]}-{run.parameters['rows']}-{run.seed}"
-    checkpoint, labels = folder / f"{name}.checkpoint", folder / f"{name}.labels.zarr"
+    checkpoint = folder / f"{name}.checkpoint"
+    labels = folder / f"{name}.labels.zarr"
     options = [
         "--method",
         VERB[run.method],
@@ -128,10 +136,8 @@ def machine(run: Run) -> dict[str, Any]:
     lost = killed_after(words, MIDDLE * planned)
     report, polled = run_and_watch(words)
     model = mmcnb.load(folder / f"{name}.model")
-    seconds, scan = (
-        report["fit_seconds"] + report["labels_seconds"],
-        best_bare_scan(store, SCANS),
-    )
+    seconds = report["fit_seconds"] + report["labels_seconds"]
+    scan = best_bare_scan(store, SCANS)
     return of_store(store, zarr.open_array(str(labels), mode="r")[:], clustering) | {
         "fit_seconds": report["fit_seconds"],
         "label_seconds": report["labels_seconds"],
@@ -211,7 +217,8 @@ def cluster(run: Run) -> dict[str, Any]:
     """The second fit by one thread, or by workers of one thread each: in the first one they compile."""
     from distributed import Client, LocalCluster
 
-    store, workers = store_of(run), run.parameters["workers"]
+    store = store_of(run)
+    workers = run.parameters["workers"]
     model = estimator(run.method, run.settings["n_clusters"], random_state=run.seed)
     if not workers:
         model.set_params(n_jobs=1)
@@ -227,7 +234,8 @@ def cluster(run: Run) -> dict[str, Any]:
     )  # of Dask's own a core has a share
     with LocalCluster(**share) as machines, Client(machines) as client:
         timed(model.set_params(engine=client), store)
-        before, second = bytes_sent(client), timed(model, store)["seconds"]
+        before = bytes_sent(client)
+        second = timed(model, store)["seconds"]
         sent = (bytes_sent(client) - before) / MIB
         passes = sweeps_of(model)["reads"] + sweeps_of(model)["sweeps"]
         measures = {"seconds": second, "sent_mib": sent, "mib_a_pass": sent / passes}

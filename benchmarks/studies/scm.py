@@ -62,12 +62,10 @@ from benchmarks.support_cluster_machine import SupportClusterMachine
 from benchmarks.support_cluster_machine.pseudo_centres import pseudo_centres
 from benchmarks.tables import Goal, Result
 
-RARE, DIGITS, RINGS, ADULT = (
-    "a9a, 1:50",
-    "MNIST, a digit and the rest",
-    "rings, 1:100",
-    "a9a, 1:3",
-)
+RARE = "a9a, 1:50"
+DIGITS = "MNIST, a digit and the rest"
+RINGS = "rings, 1:100"
+ADULT = "a9a, 1:3"
 TASKS = {"rare": RARE, "digits": DIGITS, "rings": RINGS, "adult": ADULT}
 METHODS = dict.fromkeys(
     (RARE, DIGITS, RINGS), (SVC, UNDER, WEIGHTED, NYSTROEM, LINEAR)
@@ -75,11 +73,11 @@ METHODS = dict.fromkeys(
 SMOKE_METHODS = (SVC, WEIGHTED)
 DETERMINISTIC = (SVC, LINEAR)  # but for the gamma
 MOST_SVC_ROWS = 50_000
-QUICK_SECTIONS, SMOKE_SECTIONS = (
-    ("rare", "rings", "effects"),
-    ("rare", "grid", "effects"),
-)
-LEAST_PRECISION, MOST_TIME = 98.0, 25.0  # per cent of those of the SVC on all rows
+QUICK_SECTIONS = ("rare", "rings", "effects")
+SMOKE_SECTIONS = ("rare", "grid", "effects")
+# per cent of those of the SVC on all rows
+LEAST_PRECISION = 98.0
+MOST_TIME = 25.0
 FIGURES = [
     "balanced_accuracy",
     "roc_auc",
@@ -89,18 +87,17 @@ FIGURES = [
 ]
 FIGURES += ["rows_trained_on", "peak_mib"]
 THINNED = 50  # common rows for each rare one
-DIGIT, DIGIT_ROWS, QUICK_ROWS = 8, 10_000, 4000
-RADII, NOISE, RARITY = (
-    (1.0, 0.4),
-    0.2,
-    100,
-)  # of the common and the rare ring, which overlap
-RING_ROWS, QUICK_RING_ROWS, FEW_RING_ROWS, RING_TEST_ROWS = (
-    10**6,
-    20_000,
-    20_000,
-    100_000,
-)
+DIGIT = 8
+DIGIT_ROWS = 10_000
+QUICK_ROWS = 4000
+# of the common and the rare ring, which overlap
+RADII = (1.0, 0.4)
+NOISE = 0.2
+RARITY = 100
+RING_ROWS = 10**6
+QUICK_RING_ROWS = 20_000
+FEW_RING_ROWS = 20_000
+RING_TEST_ROWS = 100_000
 BLOCK = 2**16
 CHOSEN: dict[str, Any] = {
     "gamma": 0.01,
@@ -118,14 +115,20 @@ SPACES = {
     "feature space": "rbf",
     "input space": "linear",
 }  # and the kernel whose clusters are taken
-RANDOM, DRAWN, CENTRES = "random rows", "drawn rows", "pseudo-centres"
+RANDOM = "random rows"
+DRAWN = "drawn rows"
+CENTRES = "pseudo-centres"
 CHOICES = (
     RANDOM,
     *(f"{choice}, {space}" for choice in (DRAWN, CENTRES) for space in SPACES),
 )
-CLUSTERS, QUICK_CLUSTERS = (25, 50, 100, 200, 400, 800), (25, 100)
-SEEDS, MOST_ROUNDS = 3, 5
-LANDMARKS, PASSES = 50, 1  # as in a fit of SCM
+CLUSTERS = (25, 50, 100, 200, 400, 800)
+QUICK_CLUSTERS = (25, 100)
+SEEDS = 3
+MOST_ROUNDS = 5
+# as in a fit of SCM
+LANDMARKS = 50
+PASSES = 1
 
 
 # -- sets ------------------------------------------------------------------------------
@@ -184,7 +187,8 @@ def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
     >>> int(thinned(Data("few", np.eye(12), np.arange(12) % 2), ratio=3).y.sum())
     2
     """
-    common, rare = np.flatnonzero(data.y == 0), np.flatnonzero(data.y == 1)
+    common = np.flatnonzero(data.y == 0)
+    rare = np.flatnonzero(data.y == 1)
     left = np.random.RandomState(random_state).permutation(rare)[
         : max(2, common.size // ratio)
     ]
@@ -198,7 +202,8 @@ def rings(n: int, random_state: int) -> Data:
     for start in range(0, n, BLOCK):
         rng = np.random.default_rng([random_state, start])
         y = (rng.random(BLOCK) < 1 / (RARITY + 1)).astype(np.int64)
-        angle, noise = rng.uniform(0, 2 * np.pi, BLOCK), rng.normal(0, NOISE, BLOCK)
+        angle = rng.uniform(0, 2 * np.pi, BLOCK)
+        noise = rng.normal(0, NOISE, BLOCK)
         radius = np.take(RADII, y) + noise
         X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(
             np.float32
@@ -302,7 +307,8 @@ def goals_of(table: pd.DataFrame) -> list[Goal]:
         if {SCM, SVC, WEIGHTED} <= set(of.index):
             precision, seconds = 100 * of.loc[SCM] / of.loc[SVC]
             bound = of["average_precision"].reindex([UNDER, WEIGHTED]).max()
-            ours, name = of.loc[SCM, "average_precision"], f"rare, {how}"
+            ours = of.loc[SCM, "average_precision"]
+            name = f"rare, {how}"
             goals += [
                 Goal(
                     f"{name}: precision of SCM in that of the SVC",
@@ -362,7 +368,8 @@ def tables_of_points(frame: pd.DataFrame) -> Result:
         .astype(object)
         .fillna("balanced")
     )
-    figures, index = ["average_precision", "seconds"], ["gamma", "C", "rare_weight"]
+    figures = ["average_precision", "seconds"]
+    index = ["gamma", "C", "rare_weight"]
     table = frame.assign(rare_weight=weights).pivot_table(
         figures, index, "method", sort=False
     )
@@ -424,7 +431,8 @@ def compute_effect(run: Run) -> dict[str, Any]:
             task, run.parameters["rounds"], run.seed
         )
     common = np.flatnonzero(task.train.y == 0)
-    k, point = min(run.parameters["clusters"], common.size), CHOSEN
+    k = min(run.parameters["clusters"], common.size)
+    point = CHOSEN
     if run.dataset == RINGS:
         first = SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=0)
         point = {
@@ -479,10 +487,8 @@ def machine_on(
     from sklearn.svm import SVC as KernelMachine
 
     rare = np.flatnonzero(task.train.y == 1)
-    rows, y = (
-        np.concatenate([rare, chosen]),
-        np.repeat([1.0, 0.0], [rare.size, chosen.size]),
-    )
+    rows = np.concatenate([rare, chosen])
+    y = np.repeat([1.0, 0.0], [rare.size, chosen.size])
     each = point.pop("rare_weight", weights.sum() / rare.size)
     weights = np.concatenate([np.full(rare.size, each), weights])
     return judged(

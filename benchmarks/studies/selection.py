@@ -22,7 +22,8 @@ from benchmarks.tables import Result
 
 SETS = ("iris", "moons", "ionosphere", "breast", "optdigits", "usps-1v4", "usps-5v8")
 ROWS = {"moons": 1000, **dict.fromkeys(MNIST_PAIRS, 4000)}
-WIDTHS, ALPHAS = (0.4, 0.55, 0.75), (1e-4, 3e-4, 1e-3)
+WIDTHS = (0.4, 0.55, 0.75)
+ALPHAS = (1e-4, 3e-4, 1e-3)
 GRID = tuple(
     {"width": width, "alpha": alpha} for width, alpha in product(WIDTHS, ALPHAS)
 )
@@ -50,8 +51,10 @@ def compute(run: Run) -> dict[str, Any]:
     """One fit."""
     from sklearn.metrics import adjusted_rand_score
 
-    data, given = _load(run.dataset, run.settings["rows"]), run.parameters
-    k, taken = len(np.unique(data.y)), protocol.with_gamma(given, data.X)
+    data = _load(run.dataset, run.settings["rows"])
+    given = run.parameters
+    k = len(np.unique(data.y))
+    taken = protocol.with_gamma(given, data.X)
     model = estimator(LEAST_SQUARES, k, random_state=run.seed, **taken)
     found = protocol.scored(
         data, model, lambda y, labels: {"ari": adjusted_rand_score(y, labels)}

@@ -48,18 +48,21 @@ SETS = tuple(
         published().query("table == 'Tab. II' and paper == @SKMMC_PAPER")["dataset"]
     )
 )
-QUICK_SETS, SMOKE_SETS = (
-    ("echocardiogram", "spectf", "ionosphere", "house-votes"),
-    ("ionosphere",),
-)
-BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS = tuple(range(21)), (0, 20), (0,)  # l
+QUICK_SETS = ("echocardiogram", "spectf", "ionosphere", "house-votes")
+SMOKE_SETS = ("ionosphere",)
+# l
+BOUNDS = tuple(range(21))
+QUICK_BOUNDS = (0, 20)
+SMOKE_BOUNDS = (0,)
 RUNS = {KMEANS: 20, SVR: 20}  # at each point of the paper's grid; of the others 1
 FREE_RUNS = {LGMMC: 1}  # it draws nothing; of the others 3
 MOST_LGMMC_ROWS = 1000  # of its kernel matrix; above, LG-MMC is linear
 MOST_SEARCHED_ROWS = 700  # of LG-MMC at all widths; above, one width takes minutes
 MOST_EXACT_ROWS = 500
 CHOICES = 20  # of coin flips
-COIN_FLIP, MIXED, EXACT = "coin flip", "mixed", "mixed, exact"
+COIN_FLIP = "coin flip"
+MIXED = "mixed"
+EXACT = "mixed, exact"
 STARTS: dict[str, dict[str, Any]] = {
     COIN_FLIP: {"init": "random", "n_init": 1},
     MIXED: {"init": "mixed", "n_init": 4},
@@ -71,7 +74,10 @@ STARTS: dict[str, dict[str, Any]] = {
 }
 C = 10.0
 LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels
-FACTS, COINS, CPU, ROUNDS = "facts", "coin flips", "cpu_seconds", "rounds"
+FACTS = "facts"
+COINS = "coin flips"
+CPU = "cpu_seconds"
+ROUNDS = "rounds"
 PRINTED = {
     "n": "n_samples",
     "d": "n_features",

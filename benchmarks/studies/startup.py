@@ -27,7 +27,8 @@ COMMANDS = {
     "mmcnb --help": ["-m", "mmcnb", "--help"],
 }
 BOUNDS = {"import mmcnb": 0.5, "mmcnb --help": 0.5}
-FITS, MOST_ABOVE_SECOND = ("MaximumMarginClustering", "SparseKernelMMC"), 25.0
+FITS = ("MaximumMarginClustering", "SparseKernelMMC")
+MOST_ABOVE_SECOND = 25.0
 FIT_TWICE = """
 import json, sys, time, warnings
 import mmcnb
@@ -61,13 +62,15 @@ def compute(run: Run) -> dict[str, float]:
         start = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
         return turns({"seconds": start}, 1)
     command = [sys.executable, "-c", FIT_TWICE, run.method]
-    before, started = os.times(), time.perf_counter()
+    before = os.times()
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         done = subprocess.run(
             command, env=environment, stdout=subprocess.PIPE, check=True
         )
-    after, wall = os.times(), time.perf_counter() - started
+    after = os.times()
+    wall = time.perf_counter() - started
     cpu = sum(after[2:4]) - sum(before[2:4])  # of processes that have ended
     fits = json.loads(done.stdout)
     return {

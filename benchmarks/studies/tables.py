@@ -107,7 +107,8 @@ def timed(
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for turn in range(turns + 1):
         for name, way in ways.items():
-            wall, processor = time.perf_counter(), time.process_time()
+            wall = time.perf_counter()
+            processor = time.process_time()
             way()
             if turn:
                 seconds[name].append(

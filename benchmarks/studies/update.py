@@ -29,27 +29,27 @@ from benchmarks.tables import Result, goals_of
 
 CASES = ("same", "cluster")
 SETS = (
-    *(
-        "two-moons",
-        "three-spirals",
-        "three-densities",
-        "three-rings",
-        "seven-blobs",
-        "four-sizes",
-    ),
-    *(
-        "wdbc",
-        "ionosphere",
-        "segment",
-        "waveform",
-        "optdigits",
-        "mnist",
-        "pendigits",
-        "usps",
-    ),
+    "two-moons",
+    "three-spirals",
+    "three-densities",
+    "three-rings",
+    "seven-blobs",
+    "four-sizes",
+    "wdbc",
+    "ionosphere",
+    "segment",
+    "waveform",
+    "optdigits",
+    "mnist",
+    "pendigits",
+    "usps",
 )
-ROWS, QUICK_ROWS = 5000, 1500
-SHARE, FAR, LEAST, ENOUGH = 0.05, 3.0, 15, 0.9
+ROWS = 5000
+QUICK_ROWS = 1500
+SHARE = 0.05
+FAR = 3.0
+LEAST = 15
+ENOUGH = 0.9
 
 
 @frame_of_runs
@@ -68,14 +68,17 @@ def compute(run: Run) -> dict[str, Any]:
     X = rows_of_set(run.dataset, run.settings["rows"], run.seed).X
     random = np.random.default_rng(run.seed)
     X = X[random.permutation(X.shape[0])]
-    old, new = X[: len(X) * 9 // 10], X[len(X) * 9 // 10 :]
+    old = X[: len(X) * 9 // 10]
+    new = X[len(X) * 9 // 10 :]
     if run.parameters["case"] == "cluster":
         new = with_cluster(new, X, random)
     model: Any = mmcnb.MaximumMarginClustering(kernel="graph", random_state=run.seed)
     before = model.fit(old).labels_
-    own, used = model.model_, len(model.report_["sizes"])
+    own = model.model_
+    used = len(model.report_["sizes"])
     after = model.update(new).predict(old)
-    sizes, count = model.report_["sizes"], count_of(len(new))
+    sizes = model.report_["sizes"]
+    count = count_of(len(new))
     largest = np.bincount(model.labels_[:count] + 1).argmax() - 1
     is_own = largest >= used and np.mean(model.labels_[:count] == largest) >= ENOUGH
     is_own &= (
@@ -104,7 +107,8 @@ def with_cluster(
     >>> int((np.linalg.norm(rows, axis=1) > 6).sum())
     20
     """
-    count, new = count_of(len(new)), new.copy()
+    count = count_of(len(new))
+    new = new.copy()
     near = np.argsort(np.linalg.norm(X - X[random.integers(len(X))], axis=1))[:count]
     away = random.normal(size=X.shape[1]) * X.std(axis=0)
     away *= (

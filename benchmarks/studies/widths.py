@@ -21,7 +21,8 @@ OPTDIGITS_PAIRS = tuple(name.replace("mnist", "optdigits") for name in MNIST_PAI
 GROUPS = {"UCI": UCI, "optdigits": OPTDIGITS_PAIRS}
 WIDTHS = tuple(sorted(PAPER_WIDTHS + WIDTHS_BETWEEN))
 FIXED_WIDTH = 0.5
-AUTO, FIXED = 'gamma="auto"', f"width {FIXED_WIDTH:g}"
+AUTO = 'gamma="auto"'
+FIXED = f"width {FIXED_WIDTH:g}"
 
 
 @frame_of_runs
@@ -55,10 +56,8 @@ def tables(frame: pd.DataFrame) -> Result:
 def errors_of(by_width: pd.DataFrame) -> pd.DataFrame:
     """One row a data set: errors of k-means, of each choice, and at the best bandwidth."""
     keys = ["part", "dataset"]
-    given, chosen = (
-        by_width[by_width["width"].notna()],
-        by_width[by_width["width"].isna()],
-    )
+    given = by_width[by_width["width"].notna()]
+    chosen = by_width[by_width["width"].isna()]
     table = best(given, keys, ERROR)[[*keys, "n", "d", ERROR, "width"]].set_index(keys)
     chosen = chosen.pivot(index=keys, columns="method", values=ERROR).reindex(
         columns=[SKMMC, KMEANS]

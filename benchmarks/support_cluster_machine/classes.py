@@ -12,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples import Samples
-from mmcnb.samples._arrays import plain_values
-from mmcnb.samples._zarr import describe, open_node
-from mmcnb.stores._labels import open_class_labels, read_array
+from mmcnb.samples.arrays import plain_values
+from mmcnb.samples.zarr import describe, open_node
+from mmcnb.stores.labels import open_class_labels, read_array
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
@@ -45,7 +45,8 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
         # as scikit-learn's checks ask for
         rule = "the fit requires y to be passed, but the target y is None"
         raise InputError(f"{fault}, and {rule}; give the class of each row.")
-    fault, remedy = "y is no list of classes", "give y as one class a row"
+    fault = "y is no list of classes"
+    remedy = "give y as one class a row"
     with worded(fault, remedy, ValueError, TypeError), np.errstate(invalid="ignore"):
         labels = np.asarray(column_or_1d(labels, warn=True))
         if labels.shape[0] != samples.n_samples:

@@ -35,7 +35,8 @@ class ExpansionMap:
     """
 
     def __init__(self, kernel: Kernel, basis: np.ndarray, coef: np.ndarray) -> None:
-        self.kernel, self.basis = kernel, basis
+        self.kernel = kernel
+        self.basis = basis
         self.coef = np.ascontiguousarray(coef.reshape(basis.shape[0], -1), np.float64)
         self.n_features: int = self.coef.shape[1]
         tiles = [slice(start, start + 1024) for start in range(0, basis.shape[0], 1024)]

@@ -38,8 +38,10 @@ class PseudoCentrePass(WeightedPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Largest value of each cluster and its row, of equal ones the first; -1 where none has a weight."""
-        labels, k = self.rule.label(rows), self.coef.shape[0]
-        best, row = np.full(k, -np.inf), np.full(k, -1)
+        labels = self.rule.label(rows)
+        k = self.coef.shape[0]
+        best = np.full(k, -np.inf)
+        row = np.full(k, -1)
         values = np.einsum("ij,ij->i", rows, self.coef[labels])
         if self.mapped is not None:
             values -= (self.mapped.decide(rows) ** 2).sum(axis=1) / 2
@@ -95,8 +97,11 @@ def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarr
     >>> pseudo_centres(mmcnb.KernelKMeans(2, kernel="linear", random_state=0).fit(X), X)
     array([1, 4])
     """
-    samples, fitted = read_input(model, X, reset=False), model.model_
-    rows, rule, mapped = fitted.features(samples), fitted.rule, fitted.ridge
+    samples = read_input(model, X, reset=False)
+    fitted = model.model_
+    rows = fitted.features(samples)
+    rule = fitted.rule
+    mapped = fitted.ridge
     assert isinstance(rule, Scores)
     assert mapped is not None
     if weights is not None:

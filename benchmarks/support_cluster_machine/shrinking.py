@@ -22,10 +22,9 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import stack, to_dense, with_short_indices
 
-CACHED_ROWS, CACHED_VALUES = (
-    65_536,
-    2**25,
-)  # active rows are cached in memory up to the larger of these
+# active rows are cached in memory up to the larger of these
+CACHED_ROWS = 65_536
+CACHED_VALUES = 2**25
 CACHE_MIB = 200  # of kernel columns in scikit-learn's solver
 STALLED = 0.2  # share of the negatives; a round that drops less is the last
 # Clusters, measured by `python -m benchmarks scm`, section "effects".
@@ -67,10 +66,8 @@ def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
     }
     svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
     svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef, vectors = (
-        to_dense(svc.dual_coef_, np.float64).ravel(),
-        to_dense(svc.support_vectors_, np.float64),
-    )
+    coef = to_dense(svc.dual_coef_, np.float64).ravel()
+    vectors = to_dense(svc.support_vectors_, np.float64)
     return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
 
 
@@ -169,15 +166,15 @@ class Shrinking:
         self, samples: Samples, y: np.ndarray, weights: np.ndarray
     ) -> tuple[SVM, str]:
         """The last SVM, and the reason why it is the last."""
-        dropped, svm = list[Part](), None
+        dropped = list[Part]()
+        svm = None
         active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
         for number in range(self.max_rounds):
-            started, before = time.perf_counter(), svm
+            started = time.perf_counter()
+            before = svm
             active = active.cached(self.engine)
-            positive, negative = (
-                np.flatnonzero(active.y > 0),
-                np.flatnonzero(active.y < 0),
-            )
+            positive = np.flatnonzero(active.y > 0)
+            negative = np.flatnonzero(active.y < 0)
             balanced = (
                 self.stop == "balance" and negative.size <= self.level * positive.size
             )

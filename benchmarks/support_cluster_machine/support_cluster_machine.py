@@ -243,16 +243,17 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         check_class_weight(self.class_weight, classes)
         check_counts(classes, counts, self.n_clusters, self.clustered == "both")
         random_state = check_random_state(self.random_state)
-        svms, ends, names, history = [], [], classes.tolist(), list[dict[str, Any]]()
+        svms = []
+        ends = []
+        names = classes.tolist()
+        history = list[dict[str, Any]]()
         with connected(self.engine), self._open_engine(self.n_jobs) as engine:
             chosen = sample_rows(samples.n_samples, SAMPLE_ROWS, None, random_state)
             drawn, moments = draw_sample(
                 engine, samples, chosen, moments=self.scale == "standard"
             )
-            given, is_part = (
-                (self.scale, drawn, moments),
-                chosen.size < samples.n_samples,
-            )
+            given = (self.scale, drawn, moments)
+            is_part = chosen.size < samples.n_samples
             scaling = treat(*given, sources=samples.sources, is_part=is_part).scaling
             sample = scaled_matrix(drawn, scaling).astype(np.float64)
             kernel = default_kernel(self, with_short_indices(sample), None)
@@ -434,10 +435,8 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         }
 
         def clusterer(n_clusters: int) -> KernelKMeans:
-            size, seed = (
-                max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters),
-                int(random_state.randint(2**31 - 1)),
-            )
+            size = max(SAMPLE_ROWS, ROWS_A_CLUSTER * n_clusters)
+            seed = int(random_state.randint(2**31 - 1))
             return KernelKMeans(
                 n_clusters, sample_size=size, random_state=seed, **shared
             )

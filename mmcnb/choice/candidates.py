@@ -18,8 +18,10 @@ from mmcnb.graph.neighbours import NodeGraph
 
 NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
-MARGIN, KNOWN = "margin", "known labels"
-LAYOUT, TREE = "layout", "merge tree"
+MARGIN = "margin"
+KNOWN = "known labels"
+LAYOUT = "layout"
+TREE = "merge tree"
 
 Maker = Callable[
     [], Any

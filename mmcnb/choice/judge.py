@@ -10,7 +10,8 @@ from mmcnb.graph.neighbours import NodeGraph
 # Chosen on other shapes, tables and texts; `python -m benchmarks choice` shows the
 # result.
 INFORMATION_WEIGHT = 4.0
-ACROSS_QUANTILE, WITHIN_QUANTILE = 0.05, 0.75
+ACROSS_QUANTILE = 0.05
+WITHIN_QUANTILE = 0.75
 FEWEST_ACROSS = 5  # neighbours in other clusters, below which clusters are apart
 # Scores that differ beyond these decimals differ by rounding, which is not the same on
 # every processor.

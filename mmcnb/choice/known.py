@@ -94,7 +94,8 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
     fixed = known.labels[first]
     if np.unique(fixed).size != n_clusters:
         return None
-    weights, shares = graph.edges()[0], np.zeros((graph.n_nodes, n_clusters))
+    weights = graph.edges()[0]
+    shares = np.zeros((graph.n_nodes, n_clusters))
     shares[nodes, fixed] = 1.0
     labels = np.full(graph.n_nodes, -1)
     for _ in range(MOST_SPREADS):
@@ -110,7 +111,8 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
 
 def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
     """Share of the known labels of each half that are broken by a partition from those of the other."""
-    half, wrong = np.zeros(known.rows.size, bool), 0
+    half = np.zeros(known.rows.size, bool)
+    wrong = 0
     for one in range(n_clusters):
         half[np.flatnonzero(known.labels == one)[::2]] = True
     for out, kept in ((half, ~half), (~half, half)):

@@ -31,7 +31,9 @@ from mmcnb.graph.communities import (
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
 GATE = 2.5  # spreads below the loss without structure
-MANY, MOST_CLUSTERS = 30, 300  # if the last cut has more than 30, cuts go on to 300
+# if the last cut has more than 30, cuts go on to 300
+MANY = 30
+MOST_CLUSTERS = 300
 # Fitted to data without structure; `python -m benchmarks no-structure` fits the first
 # two again. They weigh the terms of `terms_of_loss`, `terms_of_spread` and
 # `real_merges`, in this order.
@@ -180,11 +182,9 @@ def structure(
 def _cuts(tree: MergeTree) -> list[np.ndarray]:
     """Cuts of a tree at links in equal ratios."""
     links = np.geomspace(0.01, 4.0, 22)
-    numbers, link, ratio = (
-        [tree.n_at(link) for link in links],
-        links[-1],
-        links[1] / links[0],
-    )
+    numbers = [tree.n_at(link) for link in links]
+    link = links[-1]
+    ratio = links[1] / links[0]
     while MANY < numbers[-1] <= min(MOST_CLUSTERS, tree.n_pieces - 1):
         link *= ratio
         numbers.append(tree.n_at(link))
@@ -218,8 +218,11 @@ def dimension(graph: NodeGraph) -> float:
 
 def terms_of_loss(n: Any, k: Any, entropy: Any, d: Any) -> np.ndarray:
     """The terms of the logarithm of a loss without structure, of shape (..., 16)."""
-    i, H, logs = 1 / np.maximum(d, 1.2), np.asarray(entropy), np.log(k)
-    u, one = np.log(n / np.asarray(k)), np.ones_like(H)
+    i = 1 / np.maximum(d, 1.2)
+    H = np.asarray(entropy)
+    logs = np.log(k)
+    u = np.log(n / np.asarray(k))
+    one = np.ones_like(H)
     of_u = [one, one * i, one * i**2, u, u * i, u * i**2]
     terms = [H, H * i, H**2, H**2 * i, logs, logs * i, u * H, u * H * i, u**2, u**2 * i]
     return np.stack([*of_u, *terms], axis=-1)
@@ -227,7 +230,8 @@ def terms_of_loss(n: Any, k: Any, entropy: Any, d: Any) -> np.ndarray:
 
 def terms_of_spread(n: Any, entropy: Any, d: Any) -> np.ndarray:
     """The terms of the logarithm of the spread of that, of shape (..., 6)."""
-    i, one = 1 / np.maximum(d, 1.2), np.ones_like(entropy)
+    i = 1 / np.maximum(d, 1.2)
+    one = np.ones_like(entropy)
     return np.stack(
         [
             one,
@@ -271,10 +275,12 @@ def judged(
 
     Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z).
     """
-    n, k = graph.n_nodes, int(labels.max()) + 1
+    n = graph.n_nodes
+    k = int(labels.max()) + 1
     table = cluster_weights(graph, labels, k)
     volumes = table.sum(axis=1) / table.sum()
-    information, gap = mutual_information(table), gap_between(graph, labels)
+    information = mutual_information(table)
+    gap = gap_between(graph, labels)
     entropy = float(-(volumes * np.log(volumes)).sum())
     loss = float(np.clip(1 - information / max(entropy, 1e-9), 1e-4, 1.0))
     z = float(significance(n, k, loss, entropy, d))
@@ -399,7 +405,8 @@ def best_number(
         expected, ROUNDING_DIGITS
     )  # of equally good partitions the first counts
     best = int(np.argmax(ranked))
-    whole, before = partitions[best].labels, partitions[best].n_clusters
+    whole = partitions[best].labels
+    before = partitions[best].n_clusters
     labels = split(found.groups, whole, found.graph.counts)
     labels = labels if labels.max() < most else whole
     k = int(labels.max()) + 1
@@ -440,7 +447,8 @@ def layers(
         By rising number of clusters; the one taken has these labels.
     """
     taken = found.judged(labels)
-    made, reached = [taken], found.agreements(labels)
+    made = [taken]
+    reached = found.agreements(labels)
     cuts = {
         one.n_clusters: (one, found.agreements(one.labels))
         for one in (found.partitions if taken.n_clusters > 1 else ())
@@ -458,7 +466,8 @@ def layers(
         gained = np.maximum(reached, agreements)
         if shares @ gained < shares @ reached + least_gain:
             break
-        made, reached = [*made, one], gained
+        made = [*made, one]
+        reached = gained
     return sorted(made, key=lambda one: one.n_clusters)
 
 
@@ -498,10 +507,17 @@ def real_merges(
     -------
     ndarray of shape (c - 1,), bool
     """
-    n, d, sizes = graph.counts.sum(), max(d, 1.35), tree.sums(graph.counts)
+    n = graph.counts.sum()
+    d = max(d, 1.35)
+    sizes = tree.sums(graph.counts)
     a, c = np.sort(sizes[tree.merges], axis=1).T
-    i, r, u, v, w = 1 / d, d**-0.5, np.log(a / 10), np.log(n / a), np.log(c / a)
-    one, e = np.ones_like(u), np.exp(-v)
+    i = 1 / d
+    r = d**-0.5
+    u = np.log(a / 10)
+    v = np.log(n / a)
+    w = np.log(c / a)
+    one = np.ones_like(u)
+    e = np.exp(-v)
     first = [one, one * i, one * r, u, v, w, u * i, v * i, w * i, u * r, v * r, w * r]
     squares = [u**2 * i, v**2, w**2, w * v, v**2 * i, w**2 * i]
     products = [v * w * i, u * v * i, u * w * i, e, e * i, e * r]
@@ -522,8 +538,10 @@ def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
         )
     )
     edges = graph.edges()[0].tocoo()
-    one, other = tree.piece_of_node[edges.row], tree.piece_of_node[edges.col]
-    across, of_edges = one != other, (far[edges.row] + far[edges.col]) / 2
+    one = tree.piece_of_node[edges.row]
+    other = tree.piece_of_node[edges.col]
+    across = one != other
+    of_edges = (far[edges.row] + far[edges.col]) / 2
     merge = tree.merge_of_pieces(one[across], other[across])
     count = np.bincount(merge, minlength=tree.links.size)
     between = np.bincount(merge, of_edges[across], tree.links.size) / np.maximum(
@@ -558,7 +576,9 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
     >>> split(np.repeat([0, 1], 10), np.zeros(20, int), np.ones(20)).sum()
     np.int64(10)
     """
-    k, new, groups = int(labels.max()) + 1, labels.copy(), groups.copy()
+    k = int(labels.max()) + 1
+    new = labels.copy()
+    groups = groups.copy()
     heaps = np.flatnonzero(counts >= max(8, counts.sum() / k / 2))  # of equal rows
     groups[heaps] = groups.max() + 1 + np.arange(heaps.size)
     for cluster in range(k):
@@ -573,10 +593,8 @@ def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndar
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
     """Labels in which clusters of less than a weight of nodes have joined those they are linked to most."""
     while (sizes := np.bincount(labels, graph.sizes)).min() < least and sizes.size > 1:
-        table, smallest = (
-            cluster_weights(graph, labels, sizes.size),
-            int(sizes.argmin()),
-        )
+        table = cluster_weights(graph, labels, sizes.size)
+        smallest = int(sizes.argmin())
         link = table[smallest] / table.sum(axis=1)
         link[smallest] = -1.0
         labels = by_first(np.where(labels == smallest, link.argmax(), labels))

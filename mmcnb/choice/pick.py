@@ -24,7 +24,9 @@ from mmcnb.graph.neighbours import NodeGraph
 LEAST_GAIN = 0.1  # of J, for a repair
 MOST_REPAIRED = 30  # clusters
 REPAIRED = ", repaired"  # ends the name of a repaired candidate
-FEWEST_MERGES, MOST_ROUNDS, JUDGED = 8, 6, 10
+FEWEST_MERGES = 8
+MOST_ROUNDS = 6
+JUDGED = 10
 
 
 def pick(
@@ -117,10 +119,9 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
     ndarray of shape (p,), int64
         Labels whose J is at least that of the given ones.
     """
-    score, halves = (
-        judge(graph, labels).J,
-        dict[bytes, Any](),
-    )  # most clusters stay as they are
+    # most clusters stay as they are
+    score = judge(graph, labels).J
+    halves = dict[bytes, Any]()
     for _ in range(MOST_ROUNDS):
         likely = nlargest(JUDGED, _moves(graph, labels, seed, halves), key=_rounded)
         judged = [(judge(graph, other).J, other) for _, other in likely]
@@ -194,9 +195,12 @@ def _joined(table: np.ndarray, number: np.ndarray, n_clusters: int) -> np.ndarra
 
 # Fitted on other data sets; `python -m benchmarks choice` prints how often each level
 # is right.
-HIGH_AGREEMENT, LIKELY_NUMBER = 0.8, 0.9
+HIGH_AGREEMENT = 0.8
+LIKELY_NUMBER = 0.9
 NO_STRUCTURE = "the clusters are no clearer than those of rows without structure"
-LOW_SUM, AGREEMENT_WEIGHT = 3.5, 1.5  # of J + 1.5 agreement
+# of J + 1.5 agreement
+LOW_SUM = 3.5
+AGREEMENT_WEIGHT = 1.5
 
 
 def doubts(seen: Structure, labels: np.ndarray, number: Number) -> list[str]:
@@ -219,7 +223,8 @@ def doubts(seen: Structure, labels: np.ndarray, number: Number) -> list[str]:
         return [
             number.reason.removesuffix(".") or "one cluster contains all rows, as asked"
         ]
-    found, z = list[str](), seen.judged(labels).z
+    found = list[str]()
+    z = seen.judged(labels).z
     if z <= GATE:
         found.append(f"{NO_STRUCTURE} (evidence {z:.1f}, of {GATE} needed)")
     elif z < 2 * GATE or seen.d < 1.1:  # gaps of rows along a line look like clusters
@@ -273,16 +278,21 @@ def trust(
     )
     figures = f"{agreed}, and J is {best.score.J:.2f}"
     if single is not None:
-        level, reason = "low", f"{single.sentence}."
+        level = "low"
+        reason = f"{single.sentence}."
     elif doubts and doubts[0].startswith(NO_STRUCTURE):
-        level, reason = "low", f"{doubts[0]}; {figures}."
+        level = "low"
+        reason = f"{doubts[0]}; {figures}."
     elif others and agreement >= HIGH_AGREEMENT and not doubts:
-        level, reason = "high", f"{figures}."
+        level = "high"
+        reason = f"{figures}."
     elif best.score.J + AGREEMENT_WEIGHT * agreement < LOW_SUM:
         remedy = "try other columns, another scale or another n_clusters"
-        level, reason = "low", f"{figures}; {remedy}."
+        level = "low"
+        reason = f"{figures}; {remedy}."
     else:
-        level, reason = "medium", f"{'; '.join([*doubts, figures])}."
+        level = "medium"
+        reason = f"{'; '.join([*doubts, figures])}."
     columns = single.names if single else []
     return {
         "level": level,

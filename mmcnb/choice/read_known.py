@@ -7,7 +7,7 @@ import numpy as np
 
 from mmcnb.choice.known import KnownRows
 from mmcnb.errors import InputError
-from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.arrays import plain_values
 
 MOST_ROWS = 2000  # that are used; more do not change which partition is picked
 
@@ -44,12 +44,11 @@ def read_known_rows(
     ([3, 7], [0, 1])
     """
     if isinstance(partial_labels, Mapping):
-        rows, labels = (
-            _whole(list(partial_labels)),
-            _whole(list(partial_labels.values())),
-        )
+        rows = _whole(list(partial_labels))
+        labels = _whole(list(partial_labels.values()))
     else:
-        rows, labels = np.arange(n_samples), _whole(partial_labels)
+        rows = np.arange(n_samples)
+        labels = _whole(partial_labels)
     if not rows.shape == labels.shape == (rows.size,):
         fault = f"partial_labels has the shape {labels.shape} for {rows.size} rows; give one label a row"
         raise InputError(
@@ -59,9 +58,11 @@ def read_known_rows(
     if bad.any():
         fault = f"partial_labels names row {rows[bad][0]}"
         raise InputError(f"{fault}; give row numbers from 0 to {n_samples - 1}.")
-    rows, labels = rows[labels != -1], labels[labels != -1]
+    rows = rows[labels != -1]
+    labels = labels[labels != -1]
     order = np.argsort(rows)
-    rows, labels = rows[order], labels[order]
+    rows = rows[order]
+    labels = labels[order]
     bad = (labels < 0) | (labels >= n_clusters)
     if bad.any():
         fault = f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}"

@@ -99,7 +99,8 @@ def set_apart(graph: NodeGraph, one: Candidate, small: np.ndarray) -> Candidate:
     Candidate
         The vote labels rows by it, if that changed its labels.
     """
-    labels, is_small = one.labels.copy(), small > 0
+    labels = one.labels.copy()
+    is_small = small > 0
     labels[is_small] = labels.max() + small[is_small]
     for cluster in np.unique(one.labels[is_small]):
         inside = one.labels == cluster

@@ -10,14 +10,15 @@ import mmcnb
 from mmcnb.errors import InputError
 
 CLASSES = (
-    *(
-        "MaximumMarginClustering",
-        "SparseKernelMMC",
-        "CrammerSingerMMC",
-        "UnsupervisedRLS",
-        "EvolutionaryMMC",
-    ),
-    *("MultipleKernelClustering", "KernelKMeans", "CPMMC", "KernelCPMMC"),
+    "MaximumMarginClustering",
+    "SparseKernelMMC",
+    "CrammerSingerMMC",
+    "UnsupervisedRLS",
+    "EvolutionaryMMC",
+    "MultipleKernelClustering",
+    "KernelKMeans",
+    "CPMMC",
+    "KernelCPMMC",
 )
 METHODS = {re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower(): name for name in CLASSES}
 DEFAULT = "maximum-margin-clustering"
@@ -113,7 +114,8 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
     InputError
         If the method has no such parameter.
     """
-    method, named = arguments.method, vars(arguments)
+    method = arguments.method
+    named = vars(arguments)
     given = {name: named[name] for name in OPTIONS if name in named} | dict(
         arguments.set
     )

@@ -45,7 +45,7 @@ def whole_outputs(
     from mmcnb.stores.atomic import AtomicOutput, together
 
     if labels is not None:
-        from mmcnb.stores._label_table import is_table
+        from mmcnb.stores.label_table import is_table
 
         is_table(labels)  # refuses other endings
         outputs = [*outputs, labels]

@@ -29,7 +29,8 @@ class StopSignals:
 
     def __init__(self, for_good: bool) -> None:
         self.for_good = for_good
-        self._first, self._is_done = math.inf, False
+        self._first = math.inf
+        self._is_done = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -54,11 +55,10 @@ class StopSignals:
         self._is_done = True
 
     def _interrupt(self, *_: object) -> None:
-        since, self._first = self._first, min(self._first, time.monotonic())
-        is_first, is_later = (
-            math.isinf(since),
-            time.monotonic() - since >= SAME_PRESS_SECONDS,
-        )
+        since = self._first
+        self._first = min(self._first, time.monotonic())
+        is_first = math.isinf(since)
+        is_later = time.monotonic() - since >= SAME_PRESS_SECONDS
         if (is_first and not self._is_done) or (is_later and not self.for_good):
             raise KeyboardInterrupt
 

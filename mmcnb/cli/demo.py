@@ -37,7 +37,8 @@ def run(arguments: Arguments) -> Report:
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     with scratch_folder(folder, "work") as scratch:
-        rings, digits = scratch / "rings.zarr", scratch / "digits.zarr"
+        rings = scratch / "rings.zarr"
+        digits = scratch / "digits.zarr"
         write_synthetic("rings", rings, arguments.rows, n_features=90, random_state=0)
         with create_dense_store(digits, 64, dtype="float32") as writer:
             writer.append(*load_digits(return_X_y=True))
@@ -66,8 +67,11 @@ def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
 
     from mmcnb import MaximumMarginClustering, metrics, open_samples, stores
 
-    samples, y = open_samples(store), np.asarray(stores.open_class_labels(store))
-    n, size, page = samples.n_samples, 2**15, folder / f"{store.stem}.html"
+    samples = open_samples(store)
+    y = np.asarray(stores.open_class_labels(store))
+    n = samples.n_samples
+    size = 2**15
+    page = folder / f"{store.stem}.html"
     model = MaximumMarginClustering(**parameters, random_state=0, verbose=1).fit(
         samples
     )

@@ -34,18 +34,21 @@ OF_ALL = (
     "kernel_weights",
 )
 OF_SOME_METHODS = (
-    *(
-        "sizes",
-        "sample_sizes",
-        "noise",
-        "labels_seconds",
-        "number",
-        "layers",
-        "trust",
-        "scaling",
-        "columns",
-    ),
-    *("gamma", "w_norm", "w_norm_random", "score", "gap", "changes"),
+    "sizes",
+    "sample_sizes",
+    "noise",
+    "labels_seconds",
+    "number",
+    "layers",
+    "trust",
+    "scaling",
+    "columns",
+    "gamma",
+    "w_norm",
+    "w_norm_random",
+    "score",
+    "gap",
+    "changes",
 )
 
 
@@ -73,7 +76,8 @@ def run(arguments: Arguments) -> Report:
     """Fit, then write the model and the labels."""
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="mmcnb: %(message)s")
-    sources, overwrite = [arguments.store], arguments.overwrite
+    sources = [arguments.store]
+    overwrite = arguments.overwrite
     if arguments.checkpoint is not None:
         from mmcnb.engine.checkpoint import is_finished
 
@@ -105,7 +109,7 @@ def run(arguments: Arguments) -> Report:
 def _rows(arguments: Arguments) -> Any:
     """The rows, of a table by its options."""
     from mmcnb import open_samples
-    from mmcnb.samples._text import table_format
+    from mmcnb.samples.text import table_format
     from mmcnb.tables.columns import TableOptions
 
     given = {
@@ -131,7 +135,7 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> 
     from mmcnb.engine.checkpoint import recorded_passes
     from mmcnb.errors import ClusterWarning
     from mmcnb.estimators.like import number_like, read_like
-    from mmcnb.stores._report import unchecked
+    from mmcnb.stores.report import unchecked
 
     for category in (
         ClusterWarning,
@@ -140,7 +144,8 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> 
     ):  # the verdict says it
         warnings.simplefilter("ignore", category)
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
-    samples, is_later = _rows(arguments), arguments.layers or arguments.like
+    samples = _rows(arguments)
+    is_later = arguments.layers or arguments.like
     earlier = (
         read_like(load(arguments.like), arguments.store, arguments.element)
         if arguments.like

@@ -5,12 +5,13 @@ from pathlib import Path
 from mmcnb.cli import convert
 from mmcnb.cli._options import Arguments, Report, add_store
 
-add_arguments, lines = add_store, convert.lines
+add_arguments = add_store
+lines = convert.lines
 
 
 def run(arguments: Arguments) -> Report:
     """Describe the store or the table."""
-    from mmcnb.samples._text import table_format
+    from mmcnb.samples.text import table_format
     from mmcnb.stores import describe_store
 
     if (

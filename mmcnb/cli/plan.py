@@ -23,10 +23,8 @@ def run(arguments: Arguments) -> Report:
     from mmcnb._constraints import Interval
     from mmcnb.engine.plan import RowShape
 
-    rows, sizes = (
-        arguments.store,
-        {name: getattr(arguments, name) for name in ("rows", "features")},
-    )
+    rows = arguments.store
+    sizes = {name: getattr(arguments, name) for name in ("rows", "features")}
     if sum(size is not None for size in sizes.values()) != (2 if rows is None else 0):
         raise InputError("plan takes either STORE or both --rows and --features.")
     if rows is None:

@@ -46,22 +46,21 @@ def run(arguments: Arguments) -> Report:
 
     from mmcnb import load, metrics, open_samples, partition_score
     from mmcnb.estimators.base import read_input
-    from mmcnb.stores._label_table import labels_of_rows
-    from mmcnb.stores._labels import stored_classes
+    from mmcnb.stores.label_table import labels_of_rows
+    from mmcnb.stores.labels import stored_classes
 
     if arguments.model:
         estimator = load(arguments.model)
         samples = read_input(
             estimator, arguments.store, reset=False, element=arguments.element
         )
-        rows, scale = estimator.model_.scaled(samples), None
+        rows = estimator.model_.scaled(samples)
+        scale = None
     else:
         rows = samples = open_samples(arguments.store, arguments.element)
         scale = "auto"
-    labels, source = (
-        labels_of_rows(arguments.labels, None, samples),
-        arguments.classes or arguments.labels,
-    )
+    labels = labels_of_rows(arguments.labels, None, samples)
+    source = arguments.classes or arguments.labels
     is_given = arguments.classes or arguments.label_column
     classes = (
         labels_of_rows(source, arguments.label_column, samples)

@@ -26,7 +26,9 @@ def run(arguments: Arguments) -> Report:
     """Update the model, then write it, and the labels of the new rows."""
     from mmcnb import load
 
-    old, out, store = arguments.model, arguments.out or arguments.model, arguments.store
+    old = arguments.model
+    out = arguments.out or arguments.model
+    store = arguments.store
     given = (
         [out],
         [store, old][: 1 + (out != old)],

@@ -26,7 +26,8 @@ MOST_MIXED = 100  # columns; of more, few-valued ones are no other kind but smal
 COUNTED = 10  # more values of a column are not counted: it has many
 # Shares of the entropy of the labels: such columns tell more than the first, others
 # less than the second.
-ALONE, OTHERS = 0.6, 0.2
+ALONE = 0.6
+OTHERS = 0.2
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,8 @@ def centred(treatment: Treatment) -> Treatment:
     return treatment._replace(scaling=Scaling(middle, np.ones(middle.size)))
 
 
-UNITS, KINDS = "their units differ", "their kinds differ"
+UNITS = "their units differ"
+KINDS = "their kinds differ"
 
 
 def _reason_to_keep(columns: Columns, is_part: bool) -> str:
@@ -309,7 +311,8 @@ def _reason_to_keep(columns: Columns, is_part: bool) -> str:
             <= (1e-3 + is_part * 3 / np.sqrt(len(columns.rows))) * deviation
         ).all():
             return "they are centred already"
-    least, greatest = low.min(), high[numbers].max()
+    least = low.min()
+    greatest = high[numbers].max()
     reach = np.count_nonzero(high[numbers] == greatest)
     if (low == least).mean() >= 0.9 and reach >= max(2, numbers.size / 2):
         return f"they have one range, {least:g} to {greatest:g}"
@@ -337,11 +340,15 @@ def _reason_to_scale(columns: Columns) -> str:
 def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
     """All columns scaled, for a reason."""
     low, high = columns.ends
-    center, divisor, units = np.zeros(low.size), np.ones(low.size), np.zeros(low.size)
+    center = np.zeros(low.size)
+    divisor = np.ones(low.size)
+    units = np.zeros(low.size)
     listing = []
     for k, (name, group) in enumerate(zip(columns.names, columns.groups, strict=True)):
-        wish, first = wishes.get(name, "auto"), group.start
-        count, is_text = columns.n_values[k], columns.is_text[k]
+        wish = wishes.get(name, "auto")
+        first = group.start
+        count = columns.n_values[k]
+        is_text = columns.is_text[k]
         if wish == "log" and (is_text or low[first] < 0):
             fault = f"scale asks for the logarithm of {shown(name)}, which has text or values below 0"
             raise InputError(f"{fault}; give 'standard'.")
@@ -351,7 +358,8 @@ def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
         if wish is None or (count < 2 and not is_text):
             treatment = "as it is"
         elif is_text:
-            treatment, divisor[group] = "category", np.sqrt(2) / step
+            treatment = "category"
+            divisor[group] = np.sqrt(2) / step
         elif count == 2 and is_step:
             center[first], divisor[first] = (
                 low[first],
@@ -361,10 +369,8 @@ def _scaled(columns: Columns, wishes: Mapping[Any, Any], why: str) -> Treatment:
             values = columns.rows[:, first].astype(np.float64)
             is_free = wish == "auto" and not is_step
             if wish == "log" or (is_free and _wants_logarithm(values, columns.weights)):
-                treatment, units[first] = (
-                    "logarithm",
-                    _rounded(_unit(values, columns.weights)),
-                )
+                treatment = "logarithm"
+                units[first] = _rounded(_unit(values, columns.weights))
                 values = np.log1p(values / units[first])
             center[first], deviation = _moments(values, columns.weights)
             divisor[first] = deviation / step if is_step else deviation
@@ -394,9 +400,11 @@ def _entry(
     """A row of the listing; ``scaling`` is a center and a divisor."""
     count = int(columns.n_values[k])
     if columns.is_text[k]:
-        kind, why = "text", f"{count} categories"
+        kind = "text"
+        why = f"{count} categories"
     elif count == 1:
-        kind, why = "constant", "one value"
+        kind = "constant"
+        why = "one value"
     else:
         kind = "number" if count > FEW else "few values"
         why = (
@@ -452,7 +460,8 @@ def _rounded(values: Any) -> Any:
 
 def _moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted mean and deviation of numbers of any size, as squares are those of shares of the largest."""
-    size, shares = np.abs(values).max() or 1.0, weights / weights.sum()
+    size = np.abs(values).max() or 1.0
+    shares = weights / weights.sum()
     mean = shares @ (values / size)
     return size * np.array([mean, np.sqrt(shares @ (values / size - mean) ** 2)])
 
@@ -491,7 +500,8 @@ def sentinels(columns: Columns) -> list[str]:
     >>> sentinels(Columns(age[:, None], np.ones(42)))[0][:45]
     'column 0 has the value -999 in 2 of 42 rows l'
     """
-    rows, said = columns.rows, list[str]()
+    rows = columns.rows
+    said = list[str]()
     if len(columns.names) > MOST_MIXED:
         return said
     constant = [shown(columns.names[k]) for k in np.flatnonzero(columns.n_values == 1)]
@@ -570,7 +580,8 @@ def single_columns(columns: Columns, labels: np.ndarray) -> SingleColumns | None
     >>> found.names, round(found.share, 2)
     (['plan'], 1.0)
     """
-    weights, n_columns = columns.weights, len(columns.names)
+    weights = columns.weights
+    n_columns = len(columns.names)
     entropy = _entropy(labels, weights)
     if n_columns < 2 or entropy == 0:
         return None
@@ -630,6 +641,7 @@ def _share_of_ranks(
     of_values = np.bincount(which, weights)
     ranks = (np.cumsum(of_values) - of_values / 2)[which]
     ranks -= weights @ ranks / weights.sum()
-    sizes, sums = np.bincount(labels, weights), np.bincount(labels, weights * ranks)
+    sizes = np.bincount(labels, weights)
+    sums = np.bincount(labels, weights * ranks)
     between = (sums[sizes > 0] ** 2 / sizes[sizes > 0]).sum()
     return float(between / (weights @ ranks**2))

@@ -27,13 +27,15 @@ from mmcnb._machine import processor
 from mmcnb.engine.run import Engine, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt, shown
 from mmcnb.samples import Samples
-from mmcnb.samples._files import read_document
+from mmcnb.samples.files import read_document
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 from mmcnb.stores.atomic import atomic_write
 
 logger = logging.getLogger("mmcnb")
 FORMAT = 3
-RUN, LOCK, PASSES = "run.json", "lock", "passes"
+RUN = "run.json"
+LOCK = "lock"
+PASSES = "passes"
 # of files being written: one writer at a time, so that one name serves and is written
 # over
 PART = ".part"
@@ -145,10 +147,9 @@ class Checkpoint:
             raise InputError(
                 f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}."
             )
-        self.identity, self.seed = (
-            run["identity"],
-            run["seed"],
-        )  # 3 as it was written, where 3.0 is given
+        # 3 as it was written, where 3.0 is given
+        self.identity = run["identity"]
+        self.seed = run["seed"]
         passes = recorded_passes(self.folder)
         logger.info(
             "resuming from %s, where %d passes are recorded.", self.name, passes
@@ -203,7 +204,9 @@ class CheckpointEngine(Engine):
         self, engine: Engine, checkpoint: Checkpoint, least_bytes: int = 32 * 2**20
     ) -> None:
         super().__init__(engine.show_progress)
-        self.engine, self.checkpoint, self.least_bytes = engine, checkpoint, least_bytes
+        self.engine = engine
+        self.checkpoint = checkpoint
+        self.least_bytes = least_bytes
         self.traffic = engine.traffic
         self.passes = 0
         self._unordered = False
@@ -222,7 +225,8 @@ class CheckpointEngine(Engine):
         self, function: Callable[[Any], Result], items: Sequence[Any]
     ) -> list[Result]:
         """The results for all items; their passes are short, and in no order to be recorded in."""
-        already, self._unordered = self._unordered, True
+        already = self._unordered
+        self._unordered = True
         try:
             return self.engine.each(function, items)
         finally:
@@ -234,7 +238,8 @@ class CheckpointEngine(Engine):
             not samples.is_reopenable and _bytes_in_memory(samples) < self.least_bytes
         ):
             return self.engine.run(pass_, samples, description)
-        number, self.passes = self.passes, self.passes + 1
+        number = self.passes
+        self.passes = self.passes + 1
         shape = (
             samples.n_samples,
             samples.n_features,
@@ -298,7 +303,8 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
     ['C is 3 there and 10 here', 'the rows differ']
     """
     for name in {**there, **here}:
-        old, new = there.get(name), here.get(name)
+        old = there.get(name)
+        new = here.get(name)
         if old != new:
             is_digest = any(
                 isinstance(one, dict) and "digest" in one for one in (old, new)

@@ -45,7 +45,9 @@ GRAPH_BYTES = (
     4 * 2**20
 )  # more than this is scattered: Dask keeps the arguments of a task at the scheduler
 TRIES = 5  # times that the same groups are sent
-POLL_SECONDS, PATIENCE_SECONDS = 1.0, 60.0  # the second for workers to come back
+# the second for workers to come back
+POLL_SECONDS = 1.0
+PATIENCE_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 Tasks = dict[
     int, tuple[str, Any]
@@ -134,10 +136,8 @@ class DaskEngine(Engine):
 
     def samples_opened(self, samples: Samples, worker: str) -> Any:
         """The samples as one worker opens them."""
-        name, options = (
-            self.samples_data(samples).key,
-            on_worker(worker, f"mmcnb-opened-{uuid4().hex}"),
-        )
+        name = self.samples_data(samples).key
+        options = on_worker(worker, f"mmcnb-opened-{uuid4().hex}")
         return self._once(
             "opened",
             samples,
@@ -265,7 +265,8 @@ class _Sweep:
     """One pass over the groups of some samples."""
 
     def __init__(self, engine: DaskEngine, pass_: Pass, samples: Samples) -> None:
-        self.engine, self.samples = engine, samples
+        self.engine = engine
+        self.samples = samples
         self.starts = range(0, samples.n_samples, GROUP_ROWS)
         self.pickled, self.values = pickle_pass(pass_, samples.n_samples)
         self.pass_: Any = None
@@ -459,7 +460,8 @@ class PassUnpickler(pickle.Unpickler):
 
     def __init__(self, data: bytes, values: list[np.ndarray], start: int) -> None:
         super().__init__(io.BytesIO(data))
-        self.values, self.first = values, start
+        self.values = values
+        self.first = start
 
     def persistent_load(self, pid: int) -> Any:
         """The values of the group, to be sliced by row number."""
@@ -470,7 +472,8 @@ class GroupValues:
     """The part of an array that belongs to one group, sliced by the numbers of its rows."""
 
     def __init__(self, values: np.ndarray, start: int) -> None:
-        self.values, self.start = values, start
+        self.values = values
+        self.start = start
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         return self.values[rows.start - self.start : rows.stop - self.start]

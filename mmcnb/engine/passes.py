@@ -74,7 +74,8 @@ class _MomentsPass(SumPass):
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
         # Chan, Golub & LeVeque (1979): sums about 0 would lose all digits of columns
         # far from it.
-        share, step = other[0] / (total[0] + other[0] or 1.0), other[1] - total[1]
+        share = other[0] / (total[0] + other[0] or 1.0)
+        step = other[1] - total[1]
         between = total[0] * share * step**2
         return [
             total[0] + other[0],

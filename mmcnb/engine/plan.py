@@ -19,13 +19,17 @@ from mmcnb.samples import BLOCK_ROWS, Samples
 # Kernel columns up to this size are cached, and swept as often as the fit needs. A
 # further thread has a heap of its own, which keeps so much between blocks: 2 to 14 MiB,
 # measured with 2 to 8 threads.
-CACHED_BYTES, HEAP_BYTES = 2**30, 14 * 2**20
+CACHED_BYTES = 2**30
+HEAP_BYTES = 14 * 2**20
 # Rough rates of one core, in bytes a second: they rank plans, no more. `python -m
 # benchmarks engine` measures reads (435 MB a second of Zstandard chunks).
-READ_RATE, SWEEP_RATE, SCRATCH_RATE = 400e6, 8e9, 0.9e9
+READ_RATE = 400e6
+SWEEP_RATE = 8e9
+SCRATCH_RATE = 0.9e9
 # Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB,
 # measured.
-COMPILER_BYTES, COMPILED_BYTES_A_SECOND = 104 * 2**20, 1.5 * 2**20
+COMPILER_BYTES = 104 * 2**20
+COMPILED_BYTES_A_SECOND = 1.5 * 2**20
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,8 @@ class FitPlan:
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes of libraries, of blocks in flight, of the sample and others, in memory but for "scratch"."""
-        needs, columns = self.needs, int(self._features)
+        needs = self.needs
+        columns = int(self._features)
         return {
             "libraries": LIBRARIES + self._compiler,
             "in_flight": int(self._in_flight),
@@ -227,7 +232,8 @@ class FitPlan:
     @property
     def _in_flight(self) -> float:
         """Bytes of blocks that threads work on, of totals that wait, and of chunks that threads share."""
-        rows, tasks = self.rows, self.threads + READ_AHEAD
+        rows = self.rows
+        tasks = self.threads + READ_AHEAD
         read = min(TASK_BYTES, rows.n_samples * rows.row_bytes)
         read = max(read, BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes)
         # A thread has decoded rows, a second copy inside the decoder, and the features
@@ -265,7 +271,8 @@ class FitPlan:
     @property
     def pass_seconds(self) -> float:
         """Estimated seconds of all reads and sweeps, with the read that draws the sample."""
-        n, sweeps = self.rows.n_samples, self.needs.likely_sweeps
+        n = self.rows.n_samples
+        sweeps = self.needs.likely_sweeps
         # Rows in memory are there ten times as fast.
         read = (
             n
@@ -274,7 +281,8 @@ class FitPlan:
             * (1 if self.rows.is_reopenable else 0.1)
         )
         reads = self.needs.reads * read
-        features, size = n * self.needs.row_seconds, max(self._features, n * 8.0)
+        features = n * self.needs.row_seconds
+        size = max(self._features, n * 8.0)
         sweep = size / SWEEP_RATE
         if self.store == "recompute":
             return (
@@ -327,7 +335,8 @@ class FitPlan:
 
     def lines(self) -> list[str]:
         """The plan for people, one fact a line."""
-        rows, sizes = self.rows, self.sizes
+        rows = self.rows
+        sizes = self.sizes
         names = {
             "libraries": "libraries",
             "in_flight": "blocks in flight",
@@ -402,7 +411,8 @@ def plan_fit(
     >>> plan_fit(RowShape(10**7, 32), needs, memory_limit="512MiB").peak <= 512 * 2**20
     True
     """
-    threads, limit = n_threads(n_jobs), resolve_memory_limit(memory_limit)
+    threads = n_threads(n_jobs)
+    limit = resolve_memory_limit(memory_limit)
     least = _least_plan(rows, needs, limit)
     each = product(_stores(least), range(1, threads + 1))
     ways = [replace(least, store=store, threads=count) for store, count in each]
@@ -456,10 +466,8 @@ def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
     """The plan that takes the least memory: one thread, and nothing cached."""
     least = FitPlan(rows, needs, memory_limit, compile_seconds(needs.routines))
     if least.peak > memory_limit:
-        limit, shape = (
-            format_bytes(memory_limit),
-            f"{rows.n_samples:,} rows of {rows.n_features:,} columns",
-        )
+        limit = format_bytes(memory_limit)
+        shape = f"{rows.n_samples:,} rows of {rows.n_features:,} columns"
         cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
         fault = f"memory_limit={limit} is too small for {shape}{cold if least.compile_seconds else ''}"
         remedy = "; ".join(

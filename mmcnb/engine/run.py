@@ -222,7 +222,8 @@ class Engine(ABC):
         self, samples: Samples, description: str
     ) -> AbstractContextManager[Progress | None]:
         """What the rows of a pass are reported to: the bar of the fit, or one of the pass."""
-        fit, is_counted = self.fit_progress, self.traffic.watches(samples)
+        fit = self.fit_progress
+        is_counted = self.traffic.watches(samples)
         if fit is not None:
             fit.enter("passes" if is_counted and fit.stage != "sample" else fit.stage)
         elif description and self.show_progress is not False:
@@ -255,7 +256,8 @@ def map_blocks(
 
 def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
     """The total of the group of rows that begins with row ``start``, in one thread."""
-    stop, step = min(start + GROUP_ROWS, samples.n_samples), task_rows(samples, 1)
+    stop = min(start + GROUP_ROWS, samples.n_samples)
+    step = task_rows(samples, 1)
     tasks = (
         map_blocks(pass_, samples, k, min(k + step, stop))
         for k in range(start, stop, step)
@@ -293,7 +295,8 @@ class SingleThreadedBLAS:
 
     def begin(self) -> None:
         """No engine runs, as in a forked child: the next one there lifts the parent's limit at its end."""
-        self.lock, self.users = threading.Lock(), 0
+        self.lock = threading.Lock()
+        self.users = 0
 
     def __enter__(self) -> None:
         # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the

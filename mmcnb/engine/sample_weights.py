@@ -8,8 +8,8 @@ import numpy as np
 import zarr
 
 from mmcnb.errors import InputError
-from mmcnb.samples._arrays import is_number, plain_values
-from mmcnb.stores._labels import read_column
+from mmcnb.samples.arrays import is_number, plain_values
+from mmcnb.stores.labels import read_column
 
 EXACT = 2.0**53  # sums of whole numbers up to here lose nothing
 ROWS = (
@@ -89,10 +89,8 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     >>> scaled_weights(np.array([10.0, 25.0]))
     (array([1.25 , 3.125]), 8.0)
     """
-    least, largest = (
-        float(np.min(weights, where=weights > 0, initial=np.inf)),
-        float(weights.max()),
-    )
+    least = float(np.min(weights, where=weights > 0, initial=np.inf))
+    largest = float(weights.max())
     if weights.min() == largest:
         return None, least
     whole = _whole_multiples(weights, least) if largest / least <= EXACT else None
@@ -111,7 +109,8 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
 
 def _whole_multiples(weights: np.ndarray, least: float) -> np.ndarray | None:
     """The weights as multiples of the least, where these are whole numbers whose sum is exact."""
-    whole, rounding = np.empty_like(weights), 4 * np.finfo(np.float64).eps
+    whole = np.empty_like(weights)
+    rounding = 4 * np.finfo(np.float64).eps
     for start in range(0, weights.shape[0], ROWS):
         times = weights[start : start + ROWS] / least
         nearest = np.rint(times, out=whole[start : start + ROWS])

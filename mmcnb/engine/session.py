@@ -19,10 +19,12 @@ from mmcnb.samples.derived import Scaling
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # an earlier scikit-learn than 1.9 has no callbacks
-    CallbackSupportMixin, with_callbacks = (
-        object,
-        lambda method: lambda *given: method(*given),
-    )
+    CallbackSupportMixin = object
+
+    def with_callbacks(method: Callable) -> Callable:
+        """Return a method unchanged."""
+        return method
+
 
 Record = Callable[[dict[str, Any]], None]
 
@@ -176,7 +178,8 @@ class History:
 
     def record(self, row: dict[str, Any]) -> None:
         """Add a row; a row recorded in a thread has its own ``clock``."""
-        names, clock = ("seconds", "compile_seconds"), row.pop("clock", None) or times()
+        names = ("seconds", "compile_seconds")
+        clock = row.pop("clock", None) or times()
         seconds = {
             name: now - start
             for name, now, start in zip(names, clock, self.started, strict=True)

@@ -16,8 +16,8 @@ from scipy.sparse import issparse
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
-from mmcnb.samples._zarr import chunk_advice
 from mmcnb.samples.matrix import moments
+from mmcnb.samples.zarr import chunk_advice
 
 
 def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
@@ -38,7 +38,8 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     """
     from sklearn.exceptions import EfficiencyWarning
 
-    sample, told = session.sample, dict[str, type[Warning]]()
+    sample = session.sample
+    told = dict[str, type[Warning]]()
     if estimator.scale is None:
         names = session.samples.feature_names
         told |= dict.fromkeys(

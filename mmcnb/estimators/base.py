@@ -38,9 +38,9 @@ from mmcnb.features.rules import (
     TablePass,
 )
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples._open import names_in_frame
 from mmcnb.samples.derived import scaled_matrix
-from mmcnb.stores._label_table import labels_of_rows
+from mmcnb.samples.open import names_in_frame
+from mmcnb.stores.label_table import labels_of_rows
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
 LIMITS = (
@@ -465,7 +465,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
                 "distances have no columns; fit the rows, and explain them with these labels."
             )
         features, rule = self._features(X, element)
-        samples, rows = features.root, RowShape.of(features.root, self.n_jobs)
+        samples = features.root
+        rows = RowShape.of(features.root, self.n_jobs)
         given: Any = getattr(self, "labels_", None)
         if labels is not None:
             given = labels_of_rows(labels, None, samples)
@@ -531,10 +532,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         from mmcnb.estimators.partition_score import partition_score
 
         features, rule = self._features(X, element)
-        labels, metric = (
-            self._run(LabelsPass(rule), features, "labels"),
-            getattr(self, "metric", "euclidean"),
-        )
+        labels = self._run(LabelsPass(rule), features, "labels")
+        metric = getattr(self, "metric", "euclidean")
         if labels.min() == labels.max():
             return 0.0
         rows = self.model_.scaled(features.root)
@@ -579,7 +578,7 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         ...     "Cluster 1 (50 %): column 0 high" in page.read_text(encoding="utf-8")
         True
         """
-        from mmcnb.plotting._report import write_report
+        from mmcnb.plotting.report import write_report
 
         samples = read_input(self, X, reset=False, element=element)
         given = None if labels is None else labels_of_rows(labels, None, samples)
@@ -649,7 +648,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
             fits.callbacks_told(self, samples) as tell,
         ):
             engine.traffic = Traffic(samples)
-            history, recorded = fits.History(engine, tell, unit), engine
+            history = fits.History(engine, tell, unit)
+            recorded = engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
                 kept = (
@@ -685,7 +685,9 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
-        samples, weights, known = session.samples, session.weights, session.known
+        samples = session.samples
+        weights = session.weights
+        known = session.known
         rows = sample_rows(
             samples.n_samples,
             session.plan.needs.sample_size,
@@ -728,7 +730,8 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     def _set_attributes(self, session: fits.FitSession, result: fits.FitResult) -> None:
         """Number the clusters by their first rows, set the fitted attributes, and warn."""
         order = first_row_order(session, result)
-        rule, encoding = result.model.rule.ordered(order), session.samples.encoding
+        rule = result.model.rule.ordered(order)
+        encoding = session.samples.encoding
         self.model_ = replace(result.model, rule=rule, encoding=encoding)
         for name, value in fits.rescaled(
             result.attributes, session.weight_unit
@@ -827,9 +830,11 @@ def read_input(
         fault = f"{samples.name} is no table with the columns of the fit"
         raise InputError(f"{fault}; give a frame or the path of one.")
     elif names is None:
-        n_features, names = samples.n_features, samples.feature_names
+        n_features = samples.n_features
+        names = samples.feature_names
         if reset and own is not None:
-            n_features, names = len(own.columns), own.names
+            n_features = len(own.columns)
+            names = own.names
         _check_columns(estimator, samples.name, n_features, names, reset)
     return samples
 

@@ -172,10 +172,8 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         plan = super()._plan(rows)
         if self.n_landmarks is not None:
             return plan
-        spare, each = (
-            plan.memory_limit - plan.peak,
-            column_bytes(plan.needs.sample_size, rows.n_samples),
-        )
+        spare = plan.memory_limit - plan.peak
+        each = column_bytes(plan.needs.sample_size, rows.n_samples)
         threads = min(plan.threads, 1 + int(spare // each))
         held = plan.needs.sample_bytes + (threads - 1) * each
         return replace(
@@ -191,11 +189,10 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         )
         found = run_evolutions(session.engine, fitness, seeds, session.record, **limits)
         y = found[0].y.astype(np.float64)
-        labels, objective = signs(fitness.decide(y)), fitness.value(y)
-        agreement, converged = (
-            float(np.mean(y == labels)),
-            len(found[0].best) < self.max_generations,
-        )
+        labels = signs(fitness.decide(y))
+        objective = fitness.value(y)
+        agreement = float(np.mean(y == labels))
+        converged = len(found[0].best) < self.max_generations
         warnings = [ONE_CLUSTER] if np.ptp(labels) == 0 or objective > 1 - 1e-9 else []
         if agreement < 0.99:
             said = f"the model agrees with the evolved labels on {agreement:.0%} of the sample only"
@@ -227,8 +224,10 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
         """The model without its hyperplane, and the fitness of labels of the sample."""
-        sample, weights = session.sample, session.sample_weights
-        alpha, centre = float(self.alpha), bool(self.centre)
+        sample = session.sample
+        weights = session.sample_weights
+        alpha = float(self.alpha)
+        centre = bool(self.centre)
         empty = Hyperplane(np.empty(0), 0.0)
         if self.n_landmarks is None:
             basis = to_dense(sample, np.float64)

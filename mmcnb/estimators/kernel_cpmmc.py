@@ -135,7 +135,8 @@ def refine_exactly(
     session: FitSession, restart: RestartResult, model: Model
 ) -> Refined:
     """Refine the labels of the sample's model with all rows as the basis."""
-    samples, weights = session.samples, session.weights
+    samples = session.samples
+    weights = session.weights
     landmarks = restart.training_set.over(
         model.features(samples), weights, hold_labels=True
     )

@@ -170,13 +170,12 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return len(self.report_["sizes"])
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        k, sweeps = int(self.n_clusters), int(self.max_iter)
+        k = int(self.n_clusters)
+        sweeps = int(self.max_iter)
         size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
-        needs, numbers = (
-            landmark_needs(rows, p, size),
-            max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p,
-        )
+        needs = landmark_needs(rows, p, size)
+        numbers = max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p
         held = needs.sample_bytes + 8.0 * (2 * size * p + k * numbers)
         needs = replace(
             needs, sample_bytes=held, search_seconds=partition_seconds(size, k)
@@ -184,11 +183,9 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return replace(needs, sweeps=sweeps, likely_sweeps=min(sweeps, 20))
 
     def _fit(self, session: FitSession) -> FitResult:
-        sample, weights, k = (
-            session.sample,
-            session.sample_weights,
-            int(self.n_clusters),
-        )
+        sample = session.sample
+        weights = session.sample_weights
+        k = int(self.n_clusters)
         check_clusters(k, sample, session.samples.n_samples)
         kernel = default_kernel(self, sample, weights)
         basis = choose_landmarks(
@@ -222,10 +219,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
             found, "inertia", "n_iter", "converged"
         )
         report = {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]}
-        sizes, n_empty = (
-            whole_numbers(found.sizes.tolist()),
-            int((found.sizes == 0).sum()),
-        )
+        sizes = whole_numbers(found.sizes.tolist())
+        n_empty = int((found.sizes == 0).sum())
         warnings = (
             [f"{n_empty} of the {k} clusters contain no row; give fewer."]
             if n_empty
@@ -242,11 +237,11 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         """The best of several starts on the sample."""
         from sklearn.cluster import kmeans_plusplus
 
-        weights, limits = session.sample_weights, (int(self.max_iter), float(self.tol))
-        z, values = (
-            mapped.decide(values),
-            values.astype(np.float32),
-        )  # as they were computed
+        weights = session.sample_weights
+        limits = (int(self.max_iter), float(self.tol))
+        # as they were computed
+        z = mapped.decide(values)
+        values = values.astype(np.float32)
 
         def run_start(start: tuple[int, int], record: Record) -> Means:
             number, seed = start

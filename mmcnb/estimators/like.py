@@ -82,10 +82,8 @@ def number_like(
         np.arange(n_clusters_of(model) + 1),
     )  # without -1, which is noise
     with estimator._engine_of(samples) as engine:
-        one, other = (
-            _labels(engine, old, theirs, rows),
-            _labels(engine, model, samples, rows),
-        )
+        one = _labels(engine, old, theirs, rows)
+        other = _labels(engine, model, samples, rows)
         common = np.histogram2d(one, other, bins, weights=own)[0]
         numbers = matched(common)
         count = max(a, int(numbers.max()) + 1)
@@ -94,7 +92,8 @@ def number_like(
         sizes, _, found = engine.run(
             SizesPass(weights, rule, kept=kept), features, "labels"
         )
-    table, after = np.zeros((count, count)), whole_numbers((unit * sizes).tolist())
+    table = np.zeros((count, count))
+    after = whole_numbers((unit * sizes).tolist())
     table[:a, numbers] = common
     told = changes(table, [*before, *[0] * (count - a)], after)
     estimator.model_ = new

@@ -73,7 +73,8 @@ MOST_MARGIN_CLUSTERS = 2
 ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only candidate
 # Bytes of a node with its neighbours, edges and communities; and seconds of one core
 # for it.
-NODE_BYTES, NODE_SECONDS = 3750.0, 5e-5
+NODE_BYTES = 3750.0
+NODE_SECONDS = 5e-5
 GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
 
 
@@ -273,7 +274,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             self, X, reset=True, least_rows=2, element=element, columns=columns
         )
         self._check_parameters()
-        known, most = None, int(min(self._range[1], samples.n_samples))
+        known = None
+        most = int(min(self._range[1], samples.n_samples))
         if partial_labels is not None:
             known = read_known_rows(partial_labels, samples.n_samples, most)
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
@@ -350,12 +352,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             self._engine_of(samples) as engine,
             open_checkpoint(self, samples, None, 1.0, others) as checkpoint,
         ):
-            engine.traffic, seed = Traffic(samples), self.random_state
+            engine.traffic = Traffic(samples)
+            seed = self.random_state
             if checkpoint is not None:
-                engine, seed = (
-                    CheckpointEngine(engine, checkpoint),
-                    checkpoint.seed if seed is None else seed,
-                )
+                engine = CheckpointEngine(engine, checkpoint)
+                seed = checkpoint.seed if seed is None else seed
             found = updated(self, engine, samples, seed)
         self.__dict__.update(found)  # all of it, or nothing
         return self
@@ -409,7 +410,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         np.int64(0)
         """
         check_is_fitted(self, "model_")
-        source, graph = copy(self), self.model_.graph
+        source = copy(self)
+        graph = self.model_.graph
         if exact and graph is not None:
             source.model_ = replace(self.model_, graph=replace(graph, is_deep=None))
         features, rule = source._features(X, element)
@@ -460,10 +462,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         dtype: str,
     ) -> np.ndarray | None:
         """Columns computed of each row, as an array or in a new store."""
-        size, limit = (
-            features.n_samples * width * 8,
-            resolve_memory_limit(self.memory_limit),
-        )
+        size = features.n_samples * width * 8
+        limit = resolve_memory_limit(self.memory_limit)
         if out is None and size > limit:
             raise MemoryLimitError(
                 f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, of "
@@ -606,7 +606,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """What labels rows by a layer, for the model."""
         if layer is None:
             return {}
-        tree, numbers = self._tree, self.layers_["n_clusters"]
+        tree = self._tree
+        numbers = self.layers_["n_clusters"]
         if isinstance(layer, str) and layer == "all":
             others = np.flatnonzero(~self.layers_["taken"])
             return {
@@ -660,7 +661,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                     "metric='cosine' has no use for n_features=1; give metric='euclidean'."
                 )
             session = replace(session, sample=unit_rows(session.sample))
-        each, seed, known = session.engine.each, session.seed(), session.known
+        each = session.engine.each
+        seed = session.seed()
+        known = session.known
         session = self._best_scaled(session, seed)
         try:
             graph = self._graph(session, self._likely_clusters)
@@ -669,7 +672,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 raise
             return equal_rows(session)
         session, number, seen, small = self._numbered(session, graph, seed)
-        graph, k = seen.graph, number.n_clusters
+        graph = seen.graph
+        k = number.n_clusters
         session.record({"stage": "graph"})
         found, left_out = candidates(
             graph, k, self._makers(session, seen, k, seed), each
@@ -696,11 +700,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         sizes = graph.sizes * (session.samples.n_samples / graph.sizes.sum())
         if small.any():
             best, *others = [set_apart(graph, one, small) for one in (best, *others)]
-            number, sizes = (
-                with_small(number, best.labels, small),
-                with_own(sizes, small),
-            )
-        single, columns = None, session.treatment.columns
+            number = with_small(number, best.labels, small)
+            sizes = with_own(sizes, small)
+        single = None
+        columns = session.treatment.columns
         if columns is not None:  # of the rows that were drawn at random
             single = single_columns(
                 columns, best.labels[graph.node_of[: len(columns.rows)]]
@@ -762,7 +765,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         They are looked for among the rows farthest from all nodes.
         """
-        small, m = np.zeros(graph.n_nodes, np.int64), session.sample.shape[0]
+        small = np.zeros(graph.n_nodes, np.int64)
+        m = session.sample.shape[0]
         is_sought = self._seeks_small and session.has_more_rows
         if not (is_sought and isinstance(graph.search, NodeSearch)):
             return session, graph, small
@@ -797,7 +801,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Coordinates in metres are one unit, whatever their ranges. At most 5,000 rows
         are compared.
         """
-        columns, each = session.treatment.columns, session.engine.each
+        columns = session.treatment.columns
+        each = session.engine.each
         if self.kernel in ALONE or columns is None or not session.treatment.only_units:
             return session
         plain = replace(session, sample=columns.rows, scaling=None)
@@ -830,7 +835,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         graph = seen.graph
 
         def of_model(make: Any) -> tuple[np.ndarray, Any]:
-            model, given = make(), open_samples(session.sample)
+            model = make()
+            given = open_samples(session.sample)
             bare = replace(model, scaling=None, is_unit=False)
             labels = bare.rule.label(bare.features(given).block(0, given.n_samples))
             return graph.of_nodes(labels.astype(np.int64)), model
@@ -883,7 +889,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         self, session: FitSession, seen: Structure, best: Candidate, is_small: Any
     ) -> FitResult:
         """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
-        k, graph = int(best.labels.max()) + 1, seen.graph
+        k = int(best.labels.max()) + 1
+        graph = seen.graph
         logs = log_distances(
             graph.distances, graph.beyond(session.sample, session.engine.each)
         )
@@ -966,7 +973,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _needs(self, rows: RowShape) -> FitNeeds:
         """The nodes and their graph, and the candidate that needs most beside them."""
         most = rows.n_samples if self.metric == "precomputed" else int(self.n_nodes)
-        k, p = self._likely_clusters, min(most, rows.n_samples)
+        k = self._likely_clusters
+        p = min(most, rows.n_samples)
         of_each = (
             NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES
         )  # with partitions of all numbers

@@ -189,7 +189,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             raise InputError(f"{fault}; {remedy}.")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        exact, many = self.basis == "exact", self.n_clusters != 2
+        exact = self.basis == "exact"
+        many = self.n_clusters != 2
         size = (
             rows.n_samples
             if exact
@@ -221,10 +222,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     # -- the fit -----------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        config, k = (
-            search_config(session, **values_of(self, *SEARCH)),
-            int(self.n_clusters),
-        )
+        config = search_config(session, **values_of(self, *SEARCH))
+        k = int(self.n_clusters)
         if k == 2:
             sample = self._mapped(session, session.sample_weights)
             candidates = [partial(sample.candidate, session.engine)]
@@ -233,7 +232,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         check_clusters(k, session.sample, session.samples.n_samples)
         sample = self._mapped(session, relative_weights(session.sample_weights))
         # Two local searches a start, measured by `python -m benchmarks mkc`.
-        starts, least = 2 * int(self.n_init), float(self.min_share)
+        starts = 2 * int(self.n_init)
+        least = float(self.min_share)
         partition = PartitionConfig(
             k, n_init=starts, cluster_sizes="equal", min_share=least
         )
@@ -245,7 +245,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)
         size = self._landmarks(rows.shape[0])
         basis = choose_landmarks(rows, size, session.random_state, weights)
-        exact, compared = size == rows.shape[0], basis
+        exact = size == rows.shape[0]
+        compared = basis
         if basis.shape[0] < COMPARED_ROWS:  # on one or two rows all kernels are alike
             compared = choose_landmarks(
                 rows, COMPARED_ROWS, np.random.RandomState(0), weights

@@ -13,7 +13,7 @@ from mmcnb.engine.run import Engine
 from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
-from mmcnb.stores._label_table import TableWriter, is_table, names_of
+from mmcnb.stores.label_table import TableWriter, is_table, names_of
 
 
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):

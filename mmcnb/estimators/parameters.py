@@ -22,7 +22,7 @@ from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.sample_search import INITS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
-from mmcnb.samples._inventory import checked_path
+from mmcnb.samples.inventory import checked_path
 
 BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
@@ -63,8 +63,10 @@ class NumberOrRange:
             )
 
 
-COUNT, POSITIVE = Interval(1, integer=True), Interval(0.0, open_low=True)
-SHARE, OPTIONAL_SHARE = Interval(0.0, 1.0), Interval(0.0, 1.0, optional=True)
+COUNT = Interval(1, integer=True)
+POSITIVE = Interval(0.0, open_low=True)
+SHARE = Interval(0.0, 1.0)
+OPTIONAL_SHARE = Interval(0.0, 1.0, optional=True)
 SHARED: Mapping[
     str, Constraint
 ] = {  # by the name of the parameter; a class states its own
@@ -169,10 +171,8 @@ def check_parameters(estimator: Any) -> None:
     InputError
         If a parameter is invalid; the message names it, its value and the valid values.
     """
-    constraints, parameters = (
-        {**SHARED, **estimator.constraints},
-        estimator.get_params(deep=False),
-    )
+    constraints = {**SHARED, **estimator.constraints}
+    parameters = estimator.get_params(deep=False)
     for name, value in parameters.items():
         if name in constraints:
             constraints[name].check(name, value)

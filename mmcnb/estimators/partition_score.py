@@ -16,7 +16,7 @@ from mmcnb.estimators.parameters import Scale
 from mmcnb.features.directions import unit_rows
 from mmcnb.graph.neighbours import N_NODES, axes_of, node_graph
 from mmcnb.samples import open_samples
-from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.matrix import as_matrix, column_moments
 
@@ -98,10 +98,8 @@ def partition_score(
     >>> mmcnb.partition_score(X, halves).J > mmcnb.partition_score(X, stripes).J
     True
     """
-    samples, labels = (
-        open_samples(X, element),
-        plain_values(labels, "labels", text=True),
-    )
+    samples = open_samples(X, element)
+    labels = plain_values(labels, "labels", text=True)
     n = samples.n_samples
     Choice(("euclidean", "cosine")).check("metric", metric)
     Scale().check("scale", scale)
@@ -122,10 +120,8 @@ def partition_score(
         raise InputError(
             f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more."
         )
-    sample, own = (
-        as_matrix(samples.gather(rows)),
-        None if sample_weight is None else weights[rows],
-    )
+    sample = as_matrix(samples.gather(rows))
+    own = None if sample_weight is None else weights[rows]
     kept = "directions alone count" if metric == "cosine" else ""
     moments = (
         scaling_of(*column_moments(sample, weights[rows]))

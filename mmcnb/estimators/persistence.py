@@ -20,9 +20,10 @@ from mmcnb.features.model import (
     read_model,
     write_model,
 )
-from mmcnb.samples._arrays import check_feature_names
+from mmcnb.samples.arrays import check_feature_names
 
-NUMBER, NOTHING = (int, float), type(None)
+NUMBER = (int, float)
+NOTHING = type(None)
 PLAIN = (*NUMBER, str, bool, NOTHING)  # a RandomState is not kept
 LAYER = dict.fromkeys(
     ("n_clusters", "persistence", "J", "smallest", "agreement"), NUMBER
@@ -220,7 +221,8 @@ def _is_of(kind: Any, value: Any) -> bool:
 
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
-    found, report = n_clusters_of(estimator.model_), estimator.report_
+    found = n_clusters_of(estimator.model_)
+    report = estimator.report_
     if hasattr(estimator, "update"):
         if not {"layers", "sizes"} <= set(report):
             raise _no_such(path, "no layers or no sizes")
@@ -234,7 +236,8 @@ def _check_counts(path: Any, estimator: Any) -> None:
         wanted = getattr(estimator, name, None)
         if type(wanted) is int and not used <= wanted <= found:
             raise _no_such(path, f"{name}={wanted} for a rule of {found} clusters")
-    names, kernel = getattr(estimator, "kernel_names_", None), estimator.model_.kernel
+    names = getattr(estimator, "kernel_names_", None)
+    kernel = estimator.model_.kernel
     if names is not None and len(names) != len(getattr(kernel, "kernels", [kernel])):
         raise _no_such(path, f"kernel_names={shown(names)}")
 

@@ -51,15 +51,16 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
         More of them are far, and a support vector machine was asked for, or no row
         tells its numbers.
     """
-    model, report, found = estimator.model_, estimator.report_, dict[str, Any]()
+    model = estimator.model_
+    report = estimator.report_
+    found = dict[str, Any]()
     table = np.diag(np.array(report["sizes"], np.float64))
     labels, scores = _labelled(engine, model, samples)
     if not _is_usual(is_far := scores > model.graph.bound):
-        voting, is_near = copy(estimator), ~is_far & (labels >= 0)
-        voting.model_, voting.random_state = (
-            _voting(estimator, engine, samples, labels, is_near),
-            seed,
-        )
+        voting = copy(estimator)
+        is_near = ~is_far & (labels >= 0)
+        voting.model_ = _voting(estimator, engine, samples, labels, is_near)
+        voting.random_state = seed
         found, table = _searched(voting, engine, samples, is_far)
         labels, scores = _labelled(engine, found["model_"], samples)
     noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()
@@ -67,7 +68,8 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
     before = [*report["sizes"], *[0] * (len(table) - len(report["sizes"]))]
     told = {"sizes": after, "changes": changes(table, before, after)}
     if "noise" in report:
-        told["noise"], found["outlier_score_"] = report["noise"] + noise, scores
+        told["noise"] = report["noise"] + noise
+        found["outlier_score_"] = scores
     return found | {
         "labels_": labels,
         "report_": Report(report | found.get("report_", {}) | told),
@@ -119,7 +121,8 @@ def _searched(
     estimator: Any, engine: Any, samples: Samples, is_far: np.ndarray
 ) -> tuple[Any, np.ndarray]:
     """The fitted attributes after a new search, and the rows that earlier clusters and new ones share."""
-    model, before = estimator.model_, np.array(estimator.report_["sizes"], np.float64)
+    model = estimator.model_
+    before = np.array(estimator.report_["sizes"], np.float64)
     n = before.sum() + estimator.report_.get("noise", 0) + samples.n_samples
     number = np.argsort(model.rule.coef)[model.graph.labels]
     graph, earlier, weights, is_far, logs = _joined(
@@ -136,9 +139,12 @@ def _searched(
         common.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.5
     )
     numbers = matched(common)
-    count, labels = max(before.size, int(numbers.max()) + 1), numbers[best.labels]
-    table, offsets = np.zeros((count, count)), np.zeros(count)
-    table[: before.size, numbers], offsets[number] = common, model.graph.offsets
+    count = max(before.size, int(numbers.max()) + 1)
+    labels = numbers[best.labels]
+    table = np.zeros((count, count))
+    offsets = np.zeros(count)
+    table[: before.size, numbers] = common
+    offsets[number] = model.graph.offsets
     # Of a small cluster perhaps no node was drawn.
     table[: before.size, : before.size] += np.diag(
         np.where(common.any(axis=1), 0.0, before)
@@ -182,13 +188,17 @@ def _joined(
     whether it is a new row that is far, and the logarithm of the distance to its tenth
     neighbour.
     """
-    model, nodes, m = estimator.model_, estimator.model_.graph, samples.n_samples
+    model = estimator.model_
+    nodes = estimator.model_.graph
+    m = samples.n_samples
     # Few new rows have a tenth of the nodes, of less weight each, so that groups of
     # them are seen.
-    random, share = check_random_state(estimator.random_state), np.clip(m / n, 0.1, 0.9)
+    random = check_random_state(estimator.random_state)
+    share = np.clip(m / n, 0.1, 0.9)
     new = sample_rows(m, int(np.ceil(estimator.n_nodes * share)), None, random)
     old = sample_rows(number.size, max(1, estimator.n_nodes - new.size), None, random)
-    sample, sizes = draw_sample(engine, model.scaled(samples), new)[0], nodes.sizes[old]
+    sample = draw_sample(engine, model.scaled(samples), new)[0]
+    sizes = nodes.sizes[old]
     points = nodes.axes(sample)
     beyond = nodes.axes.beyond(sample, points)
     weights = np.append(

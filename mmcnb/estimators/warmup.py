@@ -5,7 +5,9 @@ from typing import Any
 from mmcnb._compiling import times
 from mmcnb.errors import InputError, shown
 
-ROWS, FEATURES, SAMPLE = 300, 4, 150
+ROWS = 300
+FEATURES = 4
+SAMPLE = 150
 
 
 def warmup(estimator: Any = None) -> float:

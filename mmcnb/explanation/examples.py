@@ -39,22 +39,24 @@ def seen_rows(engine: Engine, model: Model, sample: Sample, groups: Groups) -> S
     Scores are its decision values if it gives most of the rows these labels. Otherwise
     they are distances to the means of the clusters, with a minus sign.
     """
-    labels, rows = groups.clusters[sample.codes], open_samples(sample.X)
+    labels = groups.clusters[sample.codes]
+    rows = open_samples(sample.X)
     X = as_matrix(model.scaled(rows).block(0, labels.size))
     inside = np.equal.outer(np.arange(groups.clusters.size), sample.codes)
     distances = euclidean_distances(X, inside / inside.sum(axis=1, keepdims=True) @ X)
     features, rule = model.labelling(rows, of_nodes=True)
     if model.graph is None:
-        values, far = (
-            np.concatenate(engine.run(DecisionPass(rule), features)),
-            np.full(labels.size, np.nan),
-        )
+        values = np.concatenate(engine.run(DecisionPass(rule), features))
+        far = np.full(labels.size, np.nan)
     else:  # a search for nodes gives all columns
         columns = np.concatenate(
             engine.run(GatherPass(np.arange(labels.size)), features)
         )
-        values, far = rule.decide(columns), columns[:, -2]
-    scores, known, is_known = -distances, groups.known, labels != -1
+        values = rule.decide(columns)
+        far = columns[:, -2]
+    scores = -distances
+    known = groups.known
+    is_known = labels != -1
     own = np.arange(labels.size), sample.codes
     n_same = np.count_nonzero(clusters_of(values)[is_known] == labels[is_known])
     values = np.column_stack([-values, values]) / 2 if values.ndim == 1 else values
@@ -92,14 +94,12 @@ def row_table(
     import pandas as pd
 
     own = np.arange(sample.codes.size), sample.codes
-    kinds, found = (
-        {
-            "typical": seen.distances[own],
-            "edge": seen.margins.min(axis=1),
-            "far": -seen.far,
-        },
-        [],
-    )
+    kinds = {
+        "typical": seen.distances[own],
+        "edge": seen.margins.min(axis=1),
+        "far": -seen.far,
+    }
+    found = []
     for k, cluster in enumerate(groups.clusters):
         members = np.flatnonzero(sample.codes == k)
         for kind, scores in kinds.items():

@@ -131,9 +131,7 @@ def explain(
     )
     pairs = (nearest_cluster(seen, sample, groups, k) for k in range(sizes.size))
     nearest, margins = zip(*pairs, strict=True)
-    clusters["nearest"], clusters["margin"] = (
-        pd.Series(nearest, dtype=object).convert_dtypes(),
-        margins,
-    )
+    clusters["nearest"] = pd.Series(nearest, dtype=object).convert_dtypes()
+    clusters["margin"] = margins
     clusters["sentence"] = [*sentences(clusters, columns, words)]
     return Explanation(clusters, columns, row_table(seen, sample, groups, index), words)

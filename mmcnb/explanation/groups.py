@@ -86,7 +86,8 @@ def grouped(labels: np.ndarray) -> Groups:
         sizes = pd.Series(labels, copy=False).value_counts().sort_index()
     clusters = sizes.index.infer_objects().to_numpy()
     # A byte a row, of which each Dask worker gets that of its own rows.
-    dtype, parts = np.min_scalar_type(-len(clusters)), range(0, len(labels), GROUP_ROWS)
+    dtype = np.min_scalar_type(-len(clusters))
+    parts = range(0, len(labels), GROUP_ROWS)
     codes = [
         np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype)
         for start in parts
@@ -122,7 +123,8 @@ def plan_explanation(
     >>> plan_explanation(RowShape(10**7, 20_000), 5, "3GiB", n_jobs=8)
     (2955, 2)
     """
-    d, size = rows.n_features, rows.row_bytes
+    d = rows.n_features
+    size = rows.row_bytes
     # Means are those of all rows, of others and of blocks that wait. A row is gathered,
     # scaled and mapped.
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
@@ -156,9 +158,11 @@ def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
 
 def drawn_rows(groups: Groups, sizes: np.ndarray, seed: int = 0) -> np.ndarray:
     """Numbers of rows drawn at random from each cluster, in rising order."""
-    random, rows = np.random.RandomState(seed), []
+    random = np.random.RandomState(seed)
+    rows = []
     for k, size in enumerate(sizes.tolist()):
-        ranks, seen = sample_rows(int(groups.counts[k]), size, None, random), 0
+        ranks = sample_rows(int(groups.counts[k]), size, None, random)
+        seen = 0
         for start in range(0, len(groups.codes), GROUP_ROWS):
             members = np.flatnonzero(groups.codes[start : start + GROUP_ROWS] == k)
             first, last = np.searchsorted(ranks, (seen, seen + members.size))

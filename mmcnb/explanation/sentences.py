@@ -45,11 +45,10 @@ def two_numbers(one: float, other: float) -> tuple[str, str]:
     >>> two_numbers(160234.0, 41000.0), two_numbers(1000.1, 1000.2)
     (('160,000', '41,000'), ('1000.1', '1000.2'))
     """
-    largest, gap = max(abs(one), abs(other)), abs(one - other)
-    least, apart = (
-        3 + (1000 <= largest < 10_000),
-        np.ceil(np.log10(largest / gap)) if gap else 0,
-    )
+    largest = max(abs(one), abs(other))
+    gap = abs(one - other)
+    least = 3 + (1000 <= largest < 10_000)
+    apart = np.ceil(np.log10(largest / gap)) if gap else 0
     rounded = (
         float(f"{value:.{min(12, max(least, int(apart) + 1))}g}")
         for value in (one, other)
@@ -86,11 +85,9 @@ def phrase(row: Any) -> str:
         word = often if row.auc > 0.5 else "rarely"
         value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
         return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
-    is_date, measure, values = (
-        row.kind == "date",
-        "median",
-        (row.median, row.others_median),
-    )
+    is_date = row.kind == "date"
+    measure = "median"
+    values = (row.median, row.others_median)
     is_between = row.near > abs(row.auc - 0.5) + 0.65  # other rows are on both sides
     if is_between and row.spread < row.others_spread:
         unit = 86400 if is_date else 1
@@ -100,7 +97,8 @@ def phrase(row: Any) -> str:
         )
         return f"{name} near {middle} (half within {own}{' days' * is_date}, others within {other})"
     if row.median == row.others_median:  # as where most values are 0
-        measure, values = "mean", (row.mean, row.others_mean)
+        measure = "mean"
+        values = (row.mean, row.others_mean)
     one, other = (two_dates if is_date else two_numbers)(*values)
     low, high = ("early", "late") if is_date else ("low", "high")
     return f"{name} {high if values[0] > values[1] else low} ({measure} {one}, others {other})"
@@ -134,7 +132,8 @@ def sentences(
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
         name = f"Cluster {name_of(cluster) if isinstance(cluster, str) else cluster}"
         if cluster == -1:
-            name, said = "Noise", "rows of no cluster"
+            name = "Noise"
+            said = "rows of no cluster"
         elif columns.empty:
             said = "there is no other cluster to set it apart from"
         elif is_text:

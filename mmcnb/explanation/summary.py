@@ -13,8 +13,19 @@ from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix, to_dense
 
 FIGURES = [
-    *("cluster", "column", "category", "kind", "effect", "auc", "near"),
-    *("mean", "others_mean", "median", "others_median", "spread", "others_spread"),
+    "cluster",
+    "column",
+    "category",
+    "kind",
+    "effect",
+    "auc",
+    "near",
+    "mean",
+    "others_mean",
+    "median",
+    "others_median",
+    "spread",
+    "others_spread",
 ]
 
 
@@ -43,7 +54,8 @@ class MomentsPass:
 
     def block(self, rows: Any, start: int, stop: int) -> Moments:
         """Moments of one block, dense or CSR."""
-        X, n = as_matrix(rows), stop - start
+        X = as_matrix(rows)
+        n = stop - start
         members = csr_array(
             (np.ones(n), (self.codes[start:stop], np.arange(n))),
             shape=(self.n_clusters, n),
@@ -59,7 +71,8 @@ class MomentsPass:
 
     def combine(self, total: Moments, other: Moments) -> Moments:
         """Moments of both."""
-        n, m = total.n, other.n
+        n = total.n
+        m = other.n
         apart = total.sums.sum(axis=0) / n - other.sums.sum(axis=0) / m
         squares = total.squares + other.squares + apart**2 * (n * m / (n + m))
         return Moments(n + m, total.sums + other.sums, squares)
@@ -86,10 +99,8 @@ def effects_of(
     counts: np.ndarray, moments: Moments
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means of clusters and of all rows beside each, and effects; a constant column has none."""
-    means, others = (
-        moments.sums / counts[:, None],
-        (1 - np.eye(counts.size)) @ moments.sums,
-    )
+    means = moments.sums / counts[:, None]
+    others = (1 - np.eye(counts.size)) @ moments.sums
     others /= np.maximum(counts.sum() - counts, 1)[:, None]
     deviations = np.sqrt(moments.squares / moments.n)
     varies = deviations > 1e-12 * np.abs(moments.sums.sum(axis=0) / moments.n)
@@ -145,7 +156,8 @@ def column_table(
 
     def of_cluster(k: int) -> Any:
         chosen = np.argsort(-np.abs(effects[k]).round(9), kind="stable")[:50]
-        values, inside = to_dense(sample.X[:, chosen], np.float64), sample.codes == k
+        values = to_dense(sample.X[:, chosen], np.float64)
+        inside = sample.codes == k
 
         def ranks(values: np.ndarray) -> np.ndarray:
             return np.transpose(
@@ -158,7 +170,8 @@ def column_table(
         found["mean"], found["others_mean"] = means[k, chosen], others[k, chosen]
         found["auc"], median, found["others_median"] = ranks(values)
         far, found["spread"], found["others_spread"] = ranks(np.abs(values - median))
-        found["near"], found["median"] = 1 - far, median
+        found["near"] = 1 - far
+        found["median"] = median
         found.loc[
             (found["kind"] == "number") & np.isin(values, (0, 1)).all(axis=0), "kind"
         ] = "flag"
@@ -188,7 +201,8 @@ def word_table(
     """The words that mark each cluster; None if the columns are no counts with names."""
     import pandas as pd
 
-    clusters, sums = groups.clusters[groups.known], moments.sums[groups.known]
+    clusters = groups.clusters[groups.known]
+    sums = moments.sums[groups.known]
     if (
         not clusters.size
         or not samples.is_sparse
@@ -197,7 +211,8 @@ def word_table(
     ):
         return None
     used = np.flatnonzero(sums.sum(axis=0) > 0)
-    names, counts = np.array(samples.feature_names)[used], sums[:, used]
+    names = np.array(samples.feature_names)[used]
+    counts = sums[:, used]
     rarity = np.log1p(counts.sum() / clusters.size / counts.sum(axis=0))
     scores = (
         counts

@@ -48,7 +48,8 @@ def mean_squared_distance(
     with np.errstate(over="ignore", invalid="ignore"):
         mean, square = moments(X, weights)
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
-    held, size = np.finfo(X.dtype), np.sqrt(distance)
+    held = np.finfo(X.dtype)
+    size = np.sqrt(distance)
     if (
         size and not np.sqrt(np.finfo(float).tiny) < size < held.max * held.eps
     ):  # denormals have few digits

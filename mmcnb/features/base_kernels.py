@@ -210,7 +210,8 @@ def check_gram(gram: np.ndarray, name: str) -> None:
     InputError
         If it is not symmetric or has a clearly negative eigenvalue.
     """
-    largest, uneven = np.abs(gram).max(), np.abs(gram - gram.T)
+    largest = np.abs(gram).max()
+    uneven = np.abs(gram - gram.T)
     if uneven.max() > ROUNDING * largest:
         i, j = np.unravel_index(uneven.argmax(), gram.shape)
         one, other = (
@@ -238,11 +239,9 @@ def check_kernels(
         If a kernel is not symmetric, has a clearly negative eigenvalue, is the same for
         all rows, or is a copy of another.
     """
-    basis, names, seen = (
-        basis.astype(np.float64),
-        kernel_names(kernels),
-        list[np.ndarray](),
-    )
+    basis = basis.astype(np.float64)
+    names = kernel_names(kernels)
+    seen = list[np.ndarray]()
     values = kernels(basis, basis)
     for name, one in zip(names, kernels.slices(basis.shape[0]), strict=True):
         gram = values[:, one]
@@ -292,5 +291,6 @@ def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
         return None
     centred = gram - gram.mean(axis=0)
     centred = centred - centred.mean(axis=1)[:, None]
-    trace, rounding = float(np.trace(centred)), 1e-10 if exact else 1e-6
+    trace = float(np.trace(centred))
+    rounding = 1e-10 if exact else 1e-6
     return centred / trace if trace > rounding * largest * len(gram) else None

@@ -27,13 +27,12 @@ from mmcnb.engine.session import open_engine
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples, open_samples
-from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.matrix import as_matrix, to_dense
 
-MOST_STEPS, MOST_STARTS = (
-    50,
-    4,
-)  # of a fixed point; another start if the denominator of (47) vanishes
+# of a fixed point; another start if the denominator of (47) vanishes
+MOST_STEPS = 50
+MOST_STARTS = 4
 AVERAGED_ROWS = 5  # whose mean is the first start
 VANISHED = 1e-12
 
@@ -174,10 +173,8 @@ def estimate_basis(
     >>> found.basis.round(0) + 0.0, found.beta.round(1)
     (array([[3., 0.]]), array([0.8]))
     """
-    samples, z = (
-        open_samples(X, element),
-        plain_values(coefficients, "coefficients").astype(np.float64),
-    )
+    samples = open_samples(X, element)
+    z = plain_values(coefficients, "coefficients").astype(np.float64)
     Interval(0.0, open_low=True).check("gamma", gamma)
     Interval(0.0, open_low=True).check("delta", delta)
     Interval(0.0, optional=True).check("tol", tol)
@@ -223,8 +220,11 @@ def estimated(
     tol: float | None = None,
 ) -> BasisEstimate:
     """`estimate_basis` of opened samples, by an engine."""
-    n, n_iter, mse = samples.n_samples, 0, None
-    basis, beta = np.empty((0, samples.n_features)), np.empty(0)
+    n = samples.n_samples
+    n_iter = 0
+    mse = None
+    basis = np.empty((0, samples.n_features))
+    beta = np.empty(0)
     whole = None if tol is None else _squared_norm(engine, samples, z, kernel)
 
     def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
@@ -243,7 +243,8 @@ def estimated(
 
     while len(basis) < n_basis and (mse is None or tol is None or mse > tol):
         b, steps = _fixed_point(sums, mean_of, delta / (2 * kernel.gamma), VANISHED * n)
-        basis, n_iter = np.vstack([basis, b]), n_iter + steps
+        basis = np.vstack([basis, b])
+        n_iter = n_iter + steps
         products = (
             engine.run(ProjectionPass(z, kernel, basis), samples, "coefficients")[0] / n
         )
@@ -265,17 +266,20 @@ def _fixed_point(
     Signs in z are mixed, so that the denominator can vanish: then there is another
     start. Steps are capped, and the best point of all is taken.
     """
-    steps, highest = 0, -1.0
+    steps = 0
+    highest = -1.0
     for start in range(MOST_STARTS):
         b = mean_of(1 if start else AVERAGED_ROWS)
         for _ in range(MOST_STEPS):
             total, weight = sums(b)
             steps += 1
             if abs(weight) > highest:
-                best, highest = b, abs(weight)
+                best = b
+                highest = abs(weight)
             if abs(weight) < vanished:
                 break
-            moved, b = float(((total / weight - b) ** 2).sum()), total / weight
+            moved = float(((total / weight - b) ** 2).sum())
+            b = total / weight
             if moved <= least_step:
                 return best, steps
     return best, steps

@@ -101,10 +101,8 @@ class Kernel(OnBasis):
             )
             fill(*given, *basis, self.gamma, out)
         else:
-            dense, sparse = (
-                kernels.polynomial_kernel_block_into,
-                kernels.polynomial_kernel_block_csr_into,
-            )
+            dense = kernels.polynomial_kernel_block_into
+            sparse = kernels.polynomial_kernel_block_csr_into
             form = (
                 (1.0, 0.0, 1)
                 if self.name == "linear"
@@ -199,8 +197,10 @@ class BasisMap:
     """Values of a kernel, or of several, against one basis; what blocks share is computed once."""
 
     def __init__(self, kernel: Any, basis: Any) -> None:
-        self.kernel, self.basis = kernel, basis
-        kernels, p = getattr(kernel, "kernels", (kernel,)), basis.shape[0]
+        self.kernel = kernel
+        self.basis = basis
+        kernels = getattr(kernel, "kernels", (kernel,))
+        p = basis.shape[0]
         self.n_features: int = p * len(kernels)
         # Kernels on the same columns share the selected rows and basis.
         self._groups: dict[

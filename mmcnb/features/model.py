@@ -24,7 +24,8 @@ from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archiv
 from mmcnb.stores.atomic import name_of, writing
 
 FORMAT = 3  # of model files, the only one that can be read
-FLOATS, INTEGERS = ("float32", "float64"), ("int32", "int64")
+FLOATS = ("float32", "float64")
+INTEGERS = ("int32", "int64")
 KINDS = {  # numbers of axes and types, and the arrays of a model that have them
     ((1, 2), FLOATS): "coef",
     ((0, 1), FLOATS): "offset",
@@ -89,7 +90,8 @@ class Model:
 
     def features(self, samples: Samples) -> Samples:
         """The rows in the features of the rule."""
-        scaled, mapped = self.scaled(samples), self._map
+        scaled = self.scaled(samples)
+        mapped = self._map
         return (
             scaled
             if mapped is None
@@ -161,7 +163,9 @@ class Model:
             name.
         """
         check_arrays(arrays)
-        coef, offset, basis = arrays["coef"], arrays["offset"], arrays.get("basis")
+        coef = arrays["coef"]
+        offset = arrays["offset"]
+        basis = arrays.get("basis")
         kernel = header["kernel"] or None
         if kernel is not None:
             kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(
@@ -209,7 +213,8 @@ def renumbered(model: Any, numbers: np.ndarray, count: int) -> Model:
     >>> model.rule.label(np.array([[5.0], [-5.0]]))
     array([2, 0], dtype=int32)
     """
-    rule, k = model.rule, numbers.size
+    rule = model.rule
+    k = numbers.size
     order = np.argsort(np.append(numbers, np.setdiff1d(np.arange(count), numbers)))
     if isinstance(rule, Shares):  # the further columns are 0
         shares = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))

@@ -7,10 +7,9 @@ from mmcnb.graph.nodes import LEADING_AXES, SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-PRODUCT_RATE, EXP_SECONDS = (
-    40e9,
-    0.8e-9,
-)  # of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
+# of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
+PRODUCT_RATE = 40e9
+EXP_SECONDS = 0.8e-9
 LIKELY_PROBES = 16  # cells of nodes in which a row looks
 COMPARISON_FLOPS = (
     1.5  # a product with a node, and its place among the candidates, in products
@@ -59,10 +58,8 @@ def landmark_needs(
     else:
         sample = size * rows.n_features * (rows.itemsize + 8.0)
     basis = _basis_bytes(rows, n_landmarks, candidates if stays_sparse else 0)
-    held, work = (
-        sample + columns + 16.0 * n_landmarks**2 + basis,
-        (candidates - 1) * columns,
-    )
+    held = sample + columns + 16.0 * n_landmarks**2 + basis
+    work = (candidates - 1) * columns
     seconds = n_landmarks * (
         2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS
     )

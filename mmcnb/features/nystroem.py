@@ -11,7 +11,7 @@ from mmcnb.features.kernel import FEATURE_DTYPE, Kernel
 from mmcnb.features.rules import Scores
 from mmcnb.graph.nodes import distinct_rows, finite
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.matrix import (
     WIDE_COLUMNS,
@@ -33,7 +33,8 @@ def normalization_of(
         The values lie at the ends of the range of a type, in which those of the rows
         are computed.
     """
-    held, largest = np.finfo(dtype), np.abs(gram).max()
+    held = np.finfo(dtype)
+    largest = np.abs(gram).max()
     if largest and not held.tiny < largest < held.max * held.eps:
         raise InputError(
             "kernel values overflow or underflow; scale the columns, as scale='standard' does."
@@ -98,10 +99,8 @@ def landmark_values(
     sample: Any, kernel: Kernel, basis: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
-    values, basis = (
-        kernel(sample, basis, FEATURE_DTYPE).astype(np.float64),
-        basis.astype(np.float64),
-    )
+    values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
+    basis = basis.astype(np.float64)
     # Smaller eigenvalues, relative to the largest, are rounding of float32.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
@@ -315,7 +314,8 @@ def principal_features(
     mean = shares @ features
     centred = features - mean
     variances, axes = np.linalg.eigh((centred * shares[:, None]).T @ centred)
-    variances, axes = variances[::-1], axes[:, ::-1]
+    variances = variances[::-1]
+    axes = axes[:, ::-1]
     nonzero = variances > SMALLEST_VARIANCE * max(variances[0], np.finfo(float).tiny)
     axes = with_fixed_signs(axes[:, nonzero])
     z = np.ascontiguousarray(centred @ axes)
@@ -353,7 +353,9 @@ def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
     """The same from the inner products of the rows: no more than a few vectors of the columns are held."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    m, roots, mean = z.shape[0], np.sqrt(shares), shares @ z
+    m = z.shape[0]
+    roots = np.sqrt(shares)
+    mean = shares @ z
 
     def axis_of(u: np.ndarray) -> np.ndarray:
         return np.asarray(z.T @ (roots * u) - mean * (roots @ u))

@@ -39,7 +39,8 @@ class NodeColumns:
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
         """The columns of dense or CSR rows."""
-        nodes, count = self.nodes, self.nodes.n_neighbors
+        nodes = self.nodes
+        count = self.nodes.n_neighbors
         points = nodes.axes(rows)
         numbers, distances = nodes.search.nearest(
             points, min(count + 1, nodes.sizes.size)

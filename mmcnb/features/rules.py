@@ -12,7 +12,7 @@ from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.stores._labels import LabelsSink
+from mmcnb.stores.labels import LabelsSink
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,8 @@ class SizesPass(ClustersPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """The total of one block; rows that are noise count nowhere."""
-        labels, weights = self.rule.label(rows), self.weights_of(start, stop)
+        labels = self.rule.label(rows)
+        weights = self.weights_of(start, stop)
         return self.total_of(
             labels, start, np.bincount(labels + 1, weights, self.n_clusters + 1)[1:]
         )

@@ -30,7 +30,8 @@ def _count(values, counts, length, size, by):
     if place == length or values[place] != size:
         for i in range(length, place, -1):
             values[i], counts[i] = values[i - 1], counts[i - 1]
-        values[place], counts[place] = size, 0
+        values[place] = size
+        counts[place] = 0
         length += 1
     counts[place] += by
     if counts[place] == 0:
@@ -43,7 +44,8 @@ def _count(values, counts, length, size, by):
 @njit()
 def _differences(values, counts, length, n_clusters):
     """The sum of |s - t| over all pairs of clusters with sizes s and t."""
-    total, below = 0.0, 0
+    total = 0.0
+    below = 0
     for i in range(length):
         total += counts[i] * (2 * below + counts[i] - n_clusters) * values[i]
         below += counts[i]
@@ -104,17 +106,25 @@ def genie(ends, weights, threshold, n_clusters):
     >>> genie(tree, np.ones(5), 0.1, 2)
     array([0, 0, 2, 2, 2])
     """
-    p, n_edges = weights.shape[0], ends.shape[0]
-    parents, sizes, total = np.arange(p), weights.copy(), weights.sum()
-    values, counts, length = np.empty(p), np.empty(p, np.int64), 0
+    p = weights.shape[0]
+    n_edges = ends.shape[0]
+    parents = np.arange(p)
+    sizes = weights.copy()
+    total = weights.sum()
+    values = np.empty(p)
+    counts = np.empty(p, np.int64)
+    length = 0
     for size in np.sort(weights):
         length = _count(values, counts, length, size, 1)
-    after, before = np.arange(1, n_edges + 2), np.arange(-1, n_edges)
+    after = np.arange(1, n_edges + 2)
+    before = np.arange(-1, n_edges)
     after[n_edges], before[0] = (
         0,
         n_edges,
     )  # the end of the list leads to its first edge
-    clusters, least, place = p, 0.0, n_edges
+    clusters = p
+    least = 0.0
+    place = n_edges
     while clusters > max(n_clusters, 1) and after[n_edges] < n_edges:
         edge = after[n_edges]
         if (
@@ -122,13 +132,15 @@ def genie(ends, weights, threshold, n_clusters):
             > threshold
         ):
             if values[0] > least:
-                least, place = values[0], edge
+                least = values[0]
+                place = edge
             place = _first_at(least, ends, parents, sizes, after, place)
             edge = place if place < n_edges else edge
         if edge == place:
             place = after[edge]
         after[before[edge]], before[after[edge]] = after[edge], before[edge]
-        x, y = _root(parents, ends[edge, 0]), _root(parents, ends[edge, 1])
+        x = _root(parents, ends[edge, 0])
+        y = _root(parents, ends[edge, 1])
         length = _count(values, counts, length, sizes[x], -1)
         length = _count(values, counts, length, sizes[y], -1)
         parents[max(x, y)] = min(x, y)

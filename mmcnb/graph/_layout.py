@@ -122,16 +122,13 @@ def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
     >>> lay_out(*pair, np.array([[0.0], [4.0]]), 10, 0, 0).round(1).tolist()
     [[2.0], [2.0]]
     """
-    positions, p = start.copy(), start.shape[0]
-    due, pushers, scales = (
-        np.zeros(weights.shape[0]),
-        np.empty(n_negative, np.int64),
-        np.empty(n_negative),
-    )
-    differences, force = (
-        np.empty((max(n_negative, 1), start.shape[1])),
-        np.empty(start.shape[1]),
-    )
+    positions = start.copy()
+    p = start.shape[0]
+    due = np.zeros(weights.shape[0])
+    pushers = np.empty(n_negative, np.int64)
+    scales = np.empty(n_negative)
+    differences = np.empty((max(n_negative, 1), start.shape[1]))
+    force = np.empty(start.shape[1])
     state = np.array([seed], np.uint64)
     for epoch in range(n_epochs):
         rate = 1.0 - epoch / n_epochs

@@ -20,7 +20,8 @@ LEAST_GAIN = 1e-12
 @njit()
 def _numbered(labels):
     """Number the communities by their first nodes, in place; returns how many there are."""
-    numbers, count = np.full(labels.shape[0], -1, np.int64), 0
+    numbers = np.full(labels.shape[0], -1, np.int64)
+    count = 0
     for i in range(labels.shape[0]):
         if numbers[labels[i]] < 0:
             numbers[labels[i]] = count
@@ -39,13 +40,15 @@ def _best(row, weights, labels, own, volumes, volume, price, links):
         links[labels[row[e]]] += weights[e]
     paid = price * (volumes[own] - volume)
     stays = links[own] - paid
-    best, most = own, -np.inf
+    best = own
+    most = -np.inf
     for e in range(row.shape[0]):
         c = labels[row[e]]
         if c != own:
             gain = links[c] - price * volumes[c]
             if gain > most or (gain == most and c < best):
-                best, most = c, gain
+                best = c
+                most = gain
         links[c] = 0.0  # a second edge there sees less gain, which changes nothing
     return best if most - stays > LEAST_GAIN * (volume + paid) else own
 
@@ -57,8 +60,12 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
     After a move, only neighbours in other communities look again: those in the same one
     gain by it.
     """
-    p, volume = labels.shape[0], loops.copy()
-    volumes, sizes, links, total = np.zeros(k), np.zeros(k, np.int64), np.zeros(k), 0.0
+    p = labels.shape[0]
+    volume = loops.copy()
+    volumes = np.zeros(k)
+    sizes = np.zeros(k, np.int64)
+    links = np.zeros(k)
+    total = 0.0
     for i in range(p):
         for e in range(indptr[i], indptr[i + 1]):
             volume[i] += weights[e]
@@ -66,11 +73,18 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
         sizes[labels[i]] += 1
         total += volume[i]
     scale = resolution / total if total > 0 else 0.0
-    queue, waits, head, count = order.astype(np.int64), np.ones(p, np.bool_), 0, p
+    queue = order.astype(np.int64)
+    waits = np.ones(p, np.bool_)
+    head = 0
+    count = p
     while count > 0:
         i = queue[head]
-        head, count, waits[i] = (head + 1) % p, count - 1, False
-        own, start, end = labels[i], indptr[i], indptr[i + 1]
+        head = (head + 1) % p
+        count = count - 1
+        waits[i] = False
+        own = labels[i]
+        start = indptr[i]
+        end = indptr[i + 1]
         if sizes[own] == kept:
             continue
         row = indices[start:end]
@@ -101,7 +115,8 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
 @njit()
 def _by_label(labels, k):
     """Nodes in the order of their labels."""
-    order, sizes = np.empty(labels.shape[0], np.int64), np.bincount(labels, minlength=k)
+    order = np.empty(labels.shape[0], np.int64)
+    sizes = np.bincount(labels, minlength=k)
     place = np.cumsum(sizes) - sizes
     for i in range(labels.shape[0]):
         order[place[labels[i]]] = i
@@ -148,17 +163,16 @@ def aggregate(indptr, indices, weights, loops, labels, k):
     >>> [part.tolist() for part in aggregate(*chain, np.zeros(3), np.array([0, 0, 1]), 2)]
     [[0, 1, 2], [1, 0], [1.0, 1.0], [10.0, 0.0]]
     """
-    starts, inner = np.zeros(k + 1, np.int64), np.zeros(k)
+    starts = np.zeros(k + 1, np.int64)
+    inner = np.zeros(k)
     for i in range(labels.shape[0]):
         starts[labels[i] + 1] += (
             indptr[i + 1] - indptr[i]
         )  # the most that a row can take
     starts = np.cumsum(starts)
-    ends, columns, sums = (
-        starts.copy(),
-        np.empty(indices.shape[0], np.int64),
-        np.empty(indices.shape[0]),
-    )
+    ends = starts.copy()
+    columns = np.empty(indices.shape[0], np.int64)
+    sums = np.empty(indices.shape[0])
     for j in _by_label(
         labels, k
     ):  # the graph is symmetric: columns in order give rows in order
@@ -175,7 +189,8 @@ def aggregate(indptr, indices, weights, loops, labels, k):
                 ends[a] += 1
     stored = 0
     for c in range(k):
-        start, starts[c] = starts[c], stored
+        start = starts[c]
+        starts[c] = stored
         for e in range(start, ends[c]):
             columns[stored], sums[stored] = columns[e], sums[e]
             stored += 1
@@ -221,9 +236,12 @@ def louvain(indptr, indices, weights, loops, resolution, order):
     >>> louvain(*ring, weights, np.zeros(4), 1.0, np.arange(4)).tolist()
     [0, 0, 1, 1]
     """
-    starts, columns = indptr.astype(np.int64), indices.astype(np.int64)
-    sums, inner = weights.copy(), loops.copy()
-    labels, turns = np.arange(loops.shape[0]), order.astype(np.int64)
+    starts = indptr.astype(np.int64)
+    columns = indices.astype(np.int64)
+    sums = weights.copy()
+    inner = loops.copy()
+    labels = np.arange(loops.shape[0])
+    turns = order.astype(np.int64)
     while True:
         c = inner.shape[0]
         level = np.arange(c)

@@ -8,11 +8,12 @@ import numpy as np
 
 from mmcnb.graph.nodes import check_fits
 
-PIECES, NODES_A_PIECE = (
-    8,
-    8,
-)  # so many a cluster are moved as wholes, but no more than one for so many nodes
-MOST_DOUBLINGS, MOST_BISECTIONS = 40, 40  # of the resolution
+# so many a cluster are moved as wholes, but no more than one for so many nodes
+PIECES = 8
+NODES_A_PIECE = 8
+# of the resolution
+MOST_DOUBLINGS = 40
+MOST_BISECTIONS = 40
 NO_WEIGHT = 1e-100  # of nodes without an edge
 LEAST_LINK = (
     1e-6  # two clusters with less are components: nothing but a bridge joins them
@@ -61,7 +62,8 @@ def communities_at(
     """
     from mmcnb.graph import _louvain as kernels  # loads numba
 
-    p, arrays = loops.shape[0], as_arrays(graph, loops)
+    p = loops.shape[0]
+    arrays = as_arrays(graph, loops)
     order = np.random.RandomState(seed).permutation(p)
     wanted = min(PIECES * n_clusters, max(n_clusters, p // NODES_A_PIECE))
     pieces, resolution = pieces_of(arrays, wanted, order)
@@ -100,7 +102,8 @@ def by_first(labels: np.ndarray) -> np.ndarray:
 
 def as_arrays(graph: Any, loops: np.ndarray) -> Graph:
     """A graph as arrays of one type, so that there is one compiled version of each routine."""
-    starts, ends = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+    starts = graph.indptr.astype(np.int64)
+    ends = graph.indices.astype(np.int64)
     return starts, ends, graph.data.astype(np.float64), loops.astype(np.float64)
 
 
@@ -123,13 +126,16 @@ def _joined(pieces: Graph, k: int, resolution: float) -> tuple[np.ndarray, float
 
     count = pieces[3].shape[0]
     order = nearest = np.arange(count)
-    low, high, nearest_at = 0.0, resolution, resolution
+    low = 0.0
+    high = resolution
+    nearest_at = resolution
     for _ in range(MOST_BISECTIONS if count > k else 0):
         middle = float(np.sqrt(low * high)) if low else high / 2
         labels = kernels.louvain(*pieces, middle, order)
         found = labels.max() + 1
         if k <= found <= nearest.max():
-            nearest, nearest_at = labels, middle
+            nearest = labels
+            nearest_at = middle
         if found == k:
             break
         low, high = (low, middle) if found > k else (middle, high)
@@ -203,7 +209,8 @@ class MergeTree:
 
     def without(self, is_undone: np.ndarray) -> np.ndarray:
         """Cluster of each node if some merges, and all above them, are undone."""
-        c, undone = self.n_pieces, is_undone.copy()
+        c = self.n_pieces
+        undone = is_undone.copy()
         for t, (a, b) in enumerate(self.merges - self.n_pieces):
             undone[t] |= (a >= 0 and undone[a]) or (b >= 0 and undone[b])
         root = np.arange(2 * c - 1)
@@ -214,7 +221,8 @@ class MergeTree:
 
     def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
         """Cluster of each piece in the cut with so many, numbered from that of most nodes on."""
-        labels, clusters = self.labels(n_clusters), np.empty(self.n_pieces, np.int64)
+        labels = self.labels(n_clusters)
+        clusters = np.empty(self.n_pieces, np.int64)
         rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
         clusters[self.piece_of_node] = rank[labels]
         return clusters
@@ -239,7 +247,8 @@ class MergeTree:
         numbered = np.column_stack(
             [self.merges, np.arange(1.0, self.n_pieces), self.linkage()[:, 3]]
         )
-        low, high = np.minimum(one, other), np.maximum(one, other)
+        low = np.minimum(one, other)
+        high = np.maximum(one, other)
         place = (
             self.n_pieces * low + high - (low + 1) * (low + 2) // 2
         )  # in SciPy's condensed matrix
@@ -304,7 +313,8 @@ def merge_tree(
 
     p = loops.shape[0]
     wanted = min(p, max(1, min(p // 12, 900), 3 * (n_clusters or 0)))
-    arrays, order = as_arrays(weights, loops), np.arange(p)
+    arrays = as_arrays(weights, loops)
+    order = np.arange(p)
     pieces, resolution = pieces_of(arrays, wanted, order, max(1.0, wanted / 64))
     fewer, _ = pieces_of(arrays, 0, order, resolution / 2**0.5)
     pieces = fewer if fewer.max() + 1 >= wanted else pieces
@@ -333,14 +343,19 @@ def _merged(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Of pieces without an edge between them, those of small volume merge first.
     """
-    c, number = table.shape[0], np.arange(table.shape[0])
+    c = table.shape[0]
+    number = np.arange(table.shape[0])
     volumes = np.maximum(table.sum(axis=1), NO_WEIGHT)
-    total, below = volumes.sum(), np.full(2 * c, np.inf)
+    total = volumes.sum()
+    below = np.full(2 * c, np.inf)
     np.fill_diagonal(table, -1.0)
-    made, links, chain = list[tuple[int, int]](), list[float](), list[int]()
+    made = list[tuple[int, int]]()
+    links = list[float]()
+    chain = list[int]()
     while len(made) < c - 1:
         chain = chain or [int(np.flatnonzero(number >= 0)[0])]
-        one, before = chain[-1], chain[-2] if len(chain) > 1 else None
+        one = chain[-1]
+        before = chain[-2] if len(chain) > 1 else None
         weights = np.where(table[one] == 0, NO_WEIGHT, table[one])
         link = weights * (total / volumes[one]) / volumes
         other = int(link.argmax())

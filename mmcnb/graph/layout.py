@@ -7,11 +7,12 @@ import numpy as np
 from mmcnb.samples.matrix import with_fixed_signs
 
 N_COMPONENTS = 10
-N_EPOCHS, N_NEGATIVE = 100, 3  # level with twice as many on text
-SMOOTHINGS, BETWEEN = (
-    60,
-    5,
-)  # steps of the walk, and after how many the columns are made orthogonal
+# level with twice as many on text
+N_EPOCHS = 100
+N_NEGATIVE = 3
+# steps of the walk, and after how many the columns are made orthogonal
+SMOOTHINGS = 60
+BETWEEN = 5
 REACH = 10.0  # largest absolute position at the start
 N_STARTS = 10  # of k-means
 BITS = 20

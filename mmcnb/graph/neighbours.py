@@ -25,10 +25,9 @@ from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import largest_column, range_error
 
-N_NEIGHBORS, N_LISTED = (
-    10,
-    25,
-)  # of the graph that judges and votes; and nearest nodes of the gap
+# of the graph that judges and votes; and nearest nodes of the gap
+N_NEIGHBORS = 10
+N_LISTED = 25
 N_NODES = 20_000
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
 SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
@@ -195,10 +194,8 @@ def node_graph(
         n_apart, group = _near_equal(numbers, distances)
         if n_apart in (1, p):
             break
-        nodes, node_of = (
-            search.nodes[np.unique(group, return_index=True)[1]],
-            group[node_of],
-        )
+        nodes = search.nodes[np.unique(group, return_index=True)[1]]
+        node_of = group[node_of]
     sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
     # Known rows may weigh nothing, and stay nodes.
     sizes = np.maximum(sizes / sizes.max(), np.finfo(float).eps)
@@ -246,7 +243,8 @@ def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.nda
     from scipy.sparse.csgraph import connected_components
 
     near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
-    ends, shape = np.append(0, near.sum(axis=1).cumsum()), (numbers.shape[0],) * 2
+    ends = np.append(0, near.sum(axis=1).cumsum())
+    shape = (numbers.shape[0],) * 2
     return connected_components(
         csr_array((near[near], numbers[near], ends), shape=shape), directed=False
     )
@@ -339,10 +337,8 @@ def connected_graph(
 
     numbers, distances = (part[:, :n_neighbors] for part in nearest)
     p = numbers.shape[0]
-    weights, ends = (
-        kernels.calibrated_weights(distances),
-        np.arange(0, p * n_neighbors + 1, n_neighbors),
-    )
+    weights = kernels.calibrated_weights(distances)
+    ends = np.arange(0, p * n_neighbors + 1, n_neighbors)
     directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
     reverse = directed.T.tocsr()
     graph = (directed + reverse - directed * reverse).tocsr()
@@ -405,7 +401,8 @@ def _shortest_edges(
     in the component with the nearest mean.
     """
     outside = component[numbers] != component[:, None]
-    each, place = np.arange(component.size), outside.argmax(axis=1)
+    each = np.arange(component.size)
+    place = outside.argmax(axis=1)
     reached = outside[each, place]
     gaps = np.where(reached, distances[each, place], np.inf)
     first = np.lexsort((gaps, component))
@@ -451,7 +448,8 @@ def _shortest_edge(
     nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray
 ) -> tuple[int, int, float]:
     """The shortest edge between some nodes and others: its two ends, and its length."""
-    inside, outside = np.flatnonzero(is_inside), np.flatnonzero(is_outside)
+    inside = np.flatnonzero(is_inside)
+    outside = np.flatnonzero(is_outside)
     if nodes is None:
         return inside[0], outside[0], np.inf
     search = SparseSearch if hasattr(nodes, "indptr") else search_all

@@ -28,7 +28,8 @@ LEADING_AXES = 50  # of more columns: in many columns most of a distance is nois
 COVARIANCE_COLUMNS = (
     1000  # up to which all axes cost little more than iterations for some
 )
-SPARE_AXES, POWER_STEPS = 10, 6
+SPARE_AXES = 10
+POWER_STEPS = 6
 BLOCKS_AT_ONCE = (
     2  # whose products take as much memory as the solver of the covariance matrix
 )
@@ -122,7 +123,8 @@ class Axes:
     @finite
     def beyond(self, rows: Any, points: np.ndarray) -> np.ndarray:
         """How far rows, which lie at these points along the axes, are from the space of the axes; float64."""
-        matrix, mean = as_matrix(rows), self.mean
+        matrix = as_matrix(rows)
+        mean = self.mean
         if self.axes is None:
             return np.zeros(matrix.shape[0])
         if hasattr(matrix, "toarray"):
@@ -176,11 +178,15 @@ def _principal_axes(
         return np.asarray(
             eigh(covariance, overwrite_a=True, subset_by_index=wanted)[1][:, ::-1]
         )
-    axes, columns = random_state.standard_normal((d, n_axes + SPARE_AXES)), np.arange(d)
+    axes = random_state.standard_normal((d, n_axes + SPARE_AXES))
+    columns = np.arange(d)
     if hasattr(sample, "indices") and d > WIDE_COLUMNS:
         used = np.unique(sample.indices)  # the axes are 0 in the others
         if used.shape[0] > axes.shape[1]:
-            columns, sample, mean, axes = used, sample[:, used], mean[used], axes[used]
+            columns = used
+            sample = sample[:, used]
+            mean = mean[used]
+            axes = axes[used]
     for _ in range(POWER_STEPS):
         axes, _ = np.linalg.qr(_covariance_times(sample, mean, axes))
     _, turned = eigh(axes.T @ _covariance_times(sample, mean, axes))
@@ -341,7 +347,8 @@ class NodeSearch:
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Distances of pairs of nodes, float64."""
-        found, step = np.empty(one.size), max(1, WORK_NUMBERS // self.nodes.shape[1])
+        found = np.empty(one.size)
+        step = max(1, WORK_NUMBERS // self.nodes.shape[1])
         for start in range(0, one.size, step):
             pairs = slice(start, start + step)
             apart = self.nodes[one[pairs]].astype(np.float64) - self.nodes[other[pairs]]
@@ -374,7 +381,8 @@ class NodeSearch:
 
     def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
         """Number of the nearest cell of each row, int64; of equal distances the first."""
-        cells, halves = np.empty(rows.shape[0], np.int64), self._by_centre._halves
+        cells = np.empty(rows.shape[0], np.int64)
+        halves = self._by_centre._halves
         kernels.nearest_centres_into(
             rows.astype(self.nodes.dtype, copy=False), self.centres, halves, cells
         )
@@ -390,12 +398,11 @@ class NodeSearch:
         self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Nearest nodes in the cells that each row probes; of no probes, in all."""
-        rows, starts = rows.astype(self.nodes.dtype, copy=False), self.starts
+        rows = rows.astype(self.nodes.dtype, copy=False)
+        starts = self.starts
         if probes is None:
-            starts, probes = (
-                np.array([0, self.nodes.shape[0]]),
-                np.zeros((rows.shape[0], 1), np.int64),
-            )
+            starts = np.array([0, self.nodes.shape[0]])
+            probes = np.zeros((rows.shape[0], 1), np.int64)
         found = (
             np.empty((rows.shape[0], count), np.int64),
             np.empty((rows.shape[0], count)),
@@ -522,15 +529,14 @@ def search_in_cells(
             nodes.astype(np.float64)
         ).labels_  # in float32 many are nearly as near to two
     order = np.argsort(cell, kind="stable")
-    sizes, nodes = (
-        np.unique(cell, return_counts=True)[1],
-        np.ascontiguousarray(nodes[order]),
-    )
+    sizes = np.unique(cell, return_counts=True)[1]
+    nodes = np.ascontiguousarray(nodes[order])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
     centres = centres.astype(nodes.dtype)
     checked = np.ascontiguousarray(nodes[:: -(-nodes.shape[0] // CHECKED_ROWS)])
-    whole, count = search_all(nodes), max(count, CHECKED_NEIGHBOURS)
+    whole = search_all(nodes)
+    count = max(count, CHECKED_NEIGHBOURS)
     by_centre = search_all(centres)
 
     def probes(rows: np.ndarray) -> np.ndarray:

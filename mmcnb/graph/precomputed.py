@@ -112,7 +112,8 @@ def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
     row, column, data = (
         part[others] for part in (entries.row, entries.col, entries.data)
     )
-    found, least = np.bincount(row, minlength=p), min(SCALE_NEIGHBOUR, p - 1)
+    found = np.bincount(row, minlength=p)
+    least = min(SCALE_NEIGHBOUR, p - 1)
     if found.min() < least:
         fault = f"row {found.argmin()} has {found.min()} distances to other rows, of {least} needed"
         raise InputError(f"{fault}; {REMEDY}.")

@@ -104,10 +104,9 @@ class SparseSearch:
         columns, squares = self._columns
         distances = _squares(rows)[:, None] + squares - 2 * (rows @ columns).toarray()
         last = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
-        is_near, is_last = (
-            distances < last,
-            distances == last,
-        )  # directions without a common column are ties
+        # directions without a common column are ties
+        is_near = distances < last
+        is_last = distances == last
         is_near |= is_last & (
             np.cumsum(is_last, axis=1) <= count - is_near.sum(axis=1, keepdims=True)
         )
@@ -122,10 +121,12 @@ class SparseSearch:
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Distances of pairs of nodes."""
-        squares, found = self._columns[1], np.empty(one.size)
+        squares = self._columns[1]
+        found = np.empty(one.size)
         step = max(1, WORK_NUMBERS * self.nodes.shape[0] // max(self.nodes.nnz, 1))
         for start in range(0, one.size, step):
-            a, b = one[start : start + step], other[start : start + step]
+            a = one[start : start + step]
+            b = other[start : start + step]
             products = self.nodes[a].multiply(self.nodes[b]).sum(axis=1)
             found[start : start + step] = np.sqrt(
                 np.maximum(squares[a] + squares[b] - 2 * products, 0.0)

@@ -118,17 +118,16 @@ class Vote:
         cells = np.repeat(np.arange(n_cells), np.diff(self.search.starts))
         cells = np.concatenate([cells, self.search.nearest_cells(self.search.nodes)])
         clusters = np.tile(self._deep_clusters[:-1], 2)
-        least, most = np.full(n_cells, self.n_features), np.full(n_cells, -1)
+        least = np.full(n_cells, self.n_features)
+        most = np.full(n_cells, -1)
         np.minimum.at(least, cells, clusters)
         np.maximum.at(most, cells, clusters)
         return np.where(least == most, least, -1)
 
     def pieces(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Piece of the tree of rows with these nearest nodes: the one with the largest share."""
-        weights, pieces = (
-            self._weights(numbers, distances),
-            self.tree.piece_of_node[numbers],
-        )
+        weights = self._weights(numbers, distances)
+        pieces = self.tree.piece_of_node[numbers]
         votes = np.stack(
             [(weights * (pieces == one[:, None])).sum(axis=1) for one in pieces.T],
             axis=1,
@@ -293,11 +292,13 @@ def outlier_offsets(
     >>> outlier_offsets(np.repeat([1.0, 3.0], [90, 10]), np.repeat([0, 1], [90, 10]))[[0, -1]]
     array([1., 2.])
     """
-    middle, offsets = np.median(logs), np.empty(labels.size)
+    middle = np.median(logs)
+    offsets = np.empty(labels.size)
     is_sure = np.broadcast_to(is_sure, labels.shape)
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
-        share, own = np.count_nonzero(inside) / labels.size, np.median(logs[inside])
+        share = np.count_nonzero(inside) / labels.size
+        own = np.median(logs[inside])
         others = middle + (own - middle) * share / (share + 0.1) - 2.0 * (share < 0.01)
         offsets[inside] = np.where(is_sure[inside], own, others)
     return offsets

@@ -155,9 +155,11 @@ def continuation(
     CCCPResult or None
         The last result that did not degenerate; None where there is none.
     """
-    budget, working_set.labels = budget or SweepBudget(), None
+    budget = budget or SweepBudget()
+    working_set.labels = None
     state: CCCPResult | None = None
-    few, steps = PASSING_SHARE * working_set.training_set.total_weight, 0
+    few = PASSING_SHARE * working_set.training_set.total_weight
+    steps = 0
     for C in path:
         bearable = min(objective.balance, max(0.0, greatest_balance(C)))
         form = (

@@ -141,10 +141,9 @@ class WorkingSet:
         The rows.
     """
 
-    max_planes, random_planes = (
-        1000,
-        200,
-    )  # most cutting planes added in one loop; for random labels
+    # most cutting planes added in one loop; for random labels
+    max_planes = 1000
+    random_planes = 200
 
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
@@ -196,7 +195,8 @@ class WorkingSet:
             if keep
         ]
         shared = self.coefs is self.centred
-        self.s, self.t = self.s[kept], self.t[kept]
+        self.s = self.s[kept]
+        self.t = self.t[kept]
         self.centred = self.centred[kept]
         self.coefs = self.centred if shared else self.coefs[kept]
 
@@ -204,7 +204,8 @@ class WorkingSet:
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cutting planes as rows: inner products with the basis, and coefficients on it."""
-        flat, coefs = centred.reshape(planes, -1), self.training_set.represent(centred)
+        flat = centred.reshape(planes, -1)
+        coefs = self.training_set.represent(centred)
         return flat, flat if coefs is centred else coefs.reshape(planes, -1)
 
     @property
@@ -258,11 +259,9 @@ class WorkingSet:
         if labels is not self.labels:
             budget.left -= 1
             self.relabel(labels)
-        idle, lowers, form = (
-            np.zeros(self.s.shape[0], np.int64),
-            list[float](),
-            objective.threshold,
-        )
+        idle = np.zeros(self.s.shape[0], np.int64)
+        lowers = list[float]()
+        form = objective.threshold
         solution: SubproblemResult | None = None
         while True:
             try:
@@ -321,7 +320,8 @@ class ExactWorkingSet(WorkingSet):
 
     def relabel(self, labels: Labels) -> None:
         """Rebuild all cutting planes under the labels."""
-        self.labels, n = labels, self.training_set.n_samples
+        self.labels = labels
+        n = self.training_set.n_samples
         shares = row_shares(n, self.training_set.weights)
         gram = self.training_set.features.block(0, n)
         y = labels.block(gram, 0, n)
@@ -341,10 +341,8 @@ class ExactWorkingSet(WorkingSet):
         centred, statistics, active = self.training_set.most_violated(
             labels, hyperplane, rho
         )
-        y, shares = (
-            labels.block(None, 0, active.size),
-            row_shares(active.size, self.training_set.weights),
-        )
+        y = labels.block(None, 0, active.size)
+        shares = row_shares(active.size, self.training_set.weights)
         return (
             (hyperplane, rho),
             statistics,
@@ -373,10 +371,12 @@ class SampleWorkingSet(WorkingSet):
         budget: SweepBudget,
     ) -> SubproblemResult:
         """As `WorkingSet.cutting_plane`; the budget bounds passes over rows that are not in memory."""
-        own, p = self.training_set, self.training_set.mean.shape[0]
+        own = self.training_set
+        p = self.training_set.mean.shape[0]
         if objective.threshold == "fixed" or objective.balance or not own.hold_labels:
             return super().cutting_plane(labels, objective, C, eta, record, budget)
-        n, count = own.n_samples, len(self.generators)
+        n = own.n_samples
+        count = len(self.generators)
         if self.signs is None:
             self.signs, self.members = (
                 np.zeros(n, np.int8),
@@ -386,15 +386,11 @@ class SampleWorkingSet(WorkingSet):
             for plane, (hyperplane, rho) in zip(
                 self.planes, self.generators, strict=True
             ):
-                plane[:p], plane[p], plane[p + 1] = (
-                    hyperplane.coef,
-                    hyperplane.offset,
-                    rho,
-                )
-        F, shares = (
-            np.ascontiguousarray(own.features.block(0, n)),
-            row_shares(n, own.weights),
-        )
+                plane[:p] = hyperplane.coef
+                plane[p] = hyperplane.offset
+                plane[p + 1] = rho
+        F = np.ascontiguousarray(own.features.block(0, n))
+        shares = row_shares(n, own.weights)
         rows = F, labels.block(None, 0, n), shares, own.mean, own.inverses[0]
         limits = (
             float(C),

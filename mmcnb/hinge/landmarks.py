@@ -97,7 +97,8 @@ def fit_on_landmarks(
     refine: Refine = refine_on_all_rows,
 ) -> FitResult:
     """Fit to the landmarks of a sample, and refine the best start on all rows."""
-    rows, weights = session.sample, session.sample_weights
+    rows = session.sample
+    weights = session.sample_weights
     size = basis_size(n_landmarks, rows.shape[0])
     if landmarks is None:
         basis = choose_landmarks(
@@ -197,7 +198,8 @@ def _of_sample(
 
 def _in_margins(result: FitResult) -> Scores:
     """The scores of a fit in units of its margin; a hyperplane gives two that differ by its value."""
-    rule, rho = result.model.rule, float(result.attributes["rho"])
+    rule = result.model.rule
+    rho = float(result.attributes["rho"])
     unit = rho if rho > 0 else 1.0
     if isinstance(rule, Hyperplane):
         half = rule.coef / 2

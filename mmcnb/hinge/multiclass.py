@@ -58,11 +58,9 @@ class MarginPass(rules.ClustersPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        scores, weights, k = (
-            self.rule.decide(rows),
-            self.weights_of(start, stop),
-            self.n_clusters,
-        )
+        scores = self.rule.decide(rows)
+        weights = self.weights_of(start, stop)
+        k = self.n_clusters
         labels = rules.clusters_of(scores)
         hinge = (
             np.maximum(0.0, self.rho - rules.margins_of(scores))
@@ -152,7 +150,8 @@ class MulticlassTrainingSet(TrainingSet):
 
     def all_rows(self) -> tuple[rules.Scores, float]:
         """Scores of 0 and an infinite threshold."""
-        k, p = self.n_clusters, self.mean.shape[0]
+        k = self.n_clusters
+        p = self.mean.shape[0]
         return rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
@@ -296,7 +295,9 @@ class HingeRefinement:
         It is found at the largest C that separates the labels. If none does, the first
         is used all the same.
         """
-        sample, labels, generators = self.sample, rules.RuleLabels(labelled.rule), None
+        sample = self.sample
+        labels = rules.RuleLabels(labelled.rule)
+        generators = None
         stages: list[Any] = [
             ("sample", open_samples(sample.values), sample.features.weights)
         ]
@@ -341,7 +342,8 @@ def fit_on_landmarks(
     sample, found = search(session, settings, refine)
     for one in found:
         session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-    partition, best = settings.partition, found[0]
+    partition = settings.partition
+    best = found[0]
     refinement = HingeRefinement(session.engine, sample, partition, config)
     model = sample.model(session, partition.alpha)
     features = session.cached(model.features(session.samples))
@@ -358,7 +360,8 @@ def fit_on_landmarks(
     )
     solution = refinement.widest_margin(session, labelled, features)
     scores = solution.hyperplane
-    start, weights = np.zeros(partition.n_clusters), sample.features.weights
+    start = np.zeros(partition.n_clusters)
+    weights = sample.features.weights
     b = kernels.size_multipliers(
         scores.decide(sample.values), *labelled.bounds, weights, start
     )
@@ -366,10 +369,8 @@ def fit_on_landmarks(
     result = multiclass_result(
         session, model, features, solution, refinement.random_solution(solution.C)
     )
-    converged, gamma = (
-        labelled.settled and solution.status == "converged",
-        sample.kernel.gamma,
-    )
+    converged = labelled.settled and solution.status == "converged"
+    gamma = sample.kernel.gamma
     fitted = result.attributes | {"gamma": gamma, "converged": converged}
     report = result.report | {"gamma": gamma, "sample_objective": float(best.objective)}
     return replace(result, attributes=fitted, report=report)

@@ -74,7 +74,8 @@ class MultipleKernelWorkingSet(WorkingSet):
     @property
     def grams(self) -> list[np.ndarray]:
         """Inner products of the cutting planes under each kernel, of shape (planes, planes)."""
-        count, features = self.s.shape[0], self.training_set.mean.shape[0]
+        count = self.s.shape[0]
+        features = self.training_set.mean.shape[0]
         centred, coefs = (
             one.reshape(count, -1, features) for one in (self.centred, self.coefs)
         )
@@ -155,7 +156,9 @@ class MultipleKernelSample:
         weights: Weights,
         exact: bool = False,
     ) -> None:
-        self.kernels, self.basis, self.weights = kernels, basis, weights
+        self.kernels = kernels
+        self.basis = basis
+        self.weights = weights
         dtype, tolerance = (np.float64, 1e-12) if exact else (np.float32, 1e-6)
         self.features = cache_features(
             KernelSamples(sample, kernels.against(basis), dtype), "memory"
@@ -164,7 +167,8 @@ class MultipleKernelSample:
         values = as_matrix(self.features.block(0, self.features.n_samples)).astype(
             np.float64
         )
-        normalizations, parts = [], []
+        normalizations = []
+        parts = []
         for k, (gram, one) in enumerate(
             zip(grams_of(kernels, basis), self.columns, strict=True)
         ):

@@ -10,14 +10,15 @@ from mmcnb.least_squares.search import SearchSettings, search_needs
 from mmcnb.samples import GROUP_ROWS
 from mmcnb.samples.matrix import FREED_BYTES
 
-MARGIN_ROUTINES, ROUND_ROUTINES = (
-    {"most_violated_constraint": 8.0},
-    {"sample_subproblem": 6.5},
-)
+MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
+ROUND_ROUTINES = {"sample_subproblem": 6.5}
 HELD_ROWS = (
     2**14
 )  # up to which the rounds of compiled methods run on all rows in memory
-MANY_SWEEPS, FEW_SWEEPS, LIKELY_SWEEPS = 300, 5, 20  # `python -m benchmarks engine`
+# `python -m benchmarks engine`
+MANY_SWEEPS = 300
+FEW_SWEEPS = 5
+LIKELY_SWEEPS = 20
 # cutting planes of a linear method that are in memory at once, each with its hyperplane
 LINEAR_PLANES = 80
 SUMMED_PLANES = 40  # of them, for whose sums a block of rows waits
@@ -51,7 +52,8 @@ def most_sweeps(n_samples: int, feature_bytes: float) -> int:
 
 def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
     """The needs of a fit on a sample, with those of the refinement on more rows."""
-    columns, larger = needs.n_landmarks, 0.0
+    columns = needs.n_landmarks
+    larger = 0.0
     if larger_rows:
         # Dense parts go as they are copied; CSR ones stay until all are.
         larger = FREED_BYTES + (
@@ -87,7 +89,8 @@ def hinge_needs(
     FitNeeds
         The needs.
     """
-    needs, d = landmark_needs(rows, n_landmarks, sample_size, **others), rows.n_features
+    needs = landmark_needs(rows, n_landmarks, sample_size, **others)
+    d = rows.n_features
     if not n_landmarks:
         held = needs.sample_bytes + 24 * LINEAR_PLANES * d
         needs = replace(needs, sample_bytes=held, block_bytes=8.0 * SUMMED_PLANES * d)
@@ -104,11 +107,10 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
     needs = on_all_rows(
         search_needs(rows, settings), rows, larger_sample(rows.n_samples)
     )
-    searched, k = settings.searched_rows(rows.n_samples), settings.partition.n_clusters
-    held, routines = (
-        needs.sample_bytes + MARGIN_LIBRARIES,
-        {**needs.routines, **MARGIN_ROUTINES},
-    )
+    searched = settings.searched_rows(rows.n_samples)
+    k = settings.partition.n_clusters
+    held = needs.sample_bytes + MARGIN_LIBRARIES
+    routines = {**needs.routines, **MARGIN_ROUTINES}
     seconds = needs.search_seconds + margin_seconds(searched, n_clusters=k)
     return replace(needs, sample_bytes=held, search_seconds=seconds, routines=routines)
 

@@ -64,13 +64,12 @@ class OwnBasisWorkingSet(WorkingSet):
         weights: Weights,
         seed: int,
     ) -> None:
-        self.engine, self.samples, self.kernel, self.weights = (
-            engine,
-            samples,
-            kernel,
-            weights,
-        )
-        self.seed, self.labels = seed, None
+        self.engine = engine
+        self.samples = samples
+        self.kernel = kernel
+        self.weights = weights
+        self.seed = seed
+        self.labels = None
         n = samples.n_samples
         self.counts = np.ones(n) if weights is None else weights * (n / weights.sum())
         self.mean = self._estimate(self.counts)
@@ -96,7 +95,8 @@ class OwnBasisWorkingSet(WorkingSet):
         mean = self.kernel(basis, self.mean.basis) @ self.mean.beta
         weight = self.samples.n_samples if self.weights is None else self.weights.sum()
         given = self.engine, features, None, self.weights, True, basis, (mean, 1.0)
-        self.training_set, self.basis = TrainingSet(*given), basis
+        self.training_set = TrainingSet(*given)
+        self.basis = basis
         self.training_set.total_weight = float(weight)
         self.centred = self.coefs @ self.kernel(basis, basis)
 
@@ -116,7 +116,8 @@ class OwnBasisWorkingSet(WorkingSet):
     def add(self, found: Any) -> None:
         """Add the plane of some rows, and its basis vectors."""
         active, _ = found
-        n, signed = self.samples.n_samples, active * self.y * self.counts
+        n = self.samples.n_samples
+        signed = active * self.y * self.counts
         self.s, self.t = (
             np.append(self.s, active @ self.counts / n),
             np.append(self.t, signed.sum() / n),
@@ -155,11 +156,13 @@ def fit_on_own_basis(
         session.engine, samples, kernel, session.weights, config.seed
     )
     random_state = np.random.RandomState(config.seed)
-    mean, n = working_set.mean, samples.n_samples
+    mean = working_set.mean
+    n = samples.n_samples
     variance = 1 - float(mean.beta @ kernel(mean.basis, mean.basis) @ mean.beta)
     objective = Objective(config.threshold, config.balance, variance)
     record = tag(session.record, stage="all rows", gamma=kernel.gamma)
-    bare, ends = replace(objective, total_variance=0.0), list[CCCPResult]()
+    bare = replace(objective, total_variance=0.0)
+    ends = list[CCCPResult]()
     for number, start in enumerate(_starts(session, samples, config, random_state)):
         given = config.eta, config.limits, tag(record, start=number)
         end = continuation(working_set, start, objective, config.path, *given)
@@ -170,7 +173,8 @@ def fit_on_own_basis(
     # Ends with equal scores up to rounding are equally good; the first one counts on
     # every processor.
     state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
-    solution, training_set = state.solution, state.training_set
+    solution = state.solution
+    training_set = state.training_set
     _, statistics, _ = training_set.most_violated(
         state.labels, state.boundary, solution.quadratic.rho
     )
@@ -178,7 +182,8 @@ def fit_on_own_basis(
         working_set, coin_flip(n, random_state), objective, config.path[-1]
     )
     separated, warnings = separation(solution, random)
-    used, basis = np.flatnonzero(state.boundary.coef), np.asarray(training_set.basis)
+    used = np.flatnonzero(state.boundary.coef)
+    basis = np.asarray(training_set.basis)
     rule = Hyperplane(state.boundary.coef[used], state.boundary.offset)
     model = Model(rule, kernel, basis[used], session.scaling, "float64")
     report = {

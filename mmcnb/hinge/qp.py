@@ -215,12 +215,15 @@ def _cone_problem(
         raise InputError(
             "the planes are zero under every kernel, so no kernel has a weight; give others."
         )
-    planes, kernels = s.shape[0], len(grams)
-    with_u, adaptive = balance > 0, threshold == "adaptive"
+    planes = s.shape[0]
+    kernels = len(grams)
+    with_u = balance > 0
+    adaptive = threshold == "adaptive"
     first_q = planes + with_u
     size = first_q + kernels + 1
     linear_term = np.zeros(size)
-    linear_term[:planes], linear_term[planes:first_q] = s, -balance
+    linear_term[:planes] = s
+    linear_term[planes:first_q] = -balance
     cost = np.zeros(size)
     cost[-1] = 0.5
 
@@ -242,7 +245,8 @@ def _cone_problem(
         # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
         factor = _factor(gram / scale)
         rows = np.zeros((2 + factor.shape[0], size))
-        rows[:2, first_q + k], rows[2:, :planes] = -1.0, -2 * factor
+        rows[:2, first_q + k] = -1.0
+        rows[2:, :planes] = -2 * factor
         sides = np.r_[1.0, -1.0, np.zeros(factor.shape[0])]
         parts.append((rows, sides, clarabel.SecondOrderConeT(sides.shape[0])))
     rows = -np.eye(size)[[size - 1, *range(first_q, size - 1)]]
@@ -263,7 +267,8 @@ def _solve(
 ) -> np.ndarray:
     import clarabel
 
-    done, nearly = clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved
+    done = clarabel.SolverStatus.Solved
+    nearly = clarabel.SolverStatus.AlmostSolved
     nothing = sparse.csc_matrix((cost.shape[0], cost.shape[0]))
     for tolerance in TOLERANCES:
         settings = clarabel.DefaultSettings()

@@ -263,7 +263,8 @@ def _local_search_labels(
     random_state: np.random.RandomState,
 ) -> np.ndarray:
     """Cluster some rows by local search (the paper's "shaking"), and all by the nearer of the two means."""
-    rows, weights = features.z.shape[0], features.weights
+    rows = features.z.shape[0]
+    weights = features.weights
     weighted = (weights != weights[0]).any()
     chosen = random_state.choice(
         rows, min(SEARCHED_ROWS, rows), weighted, weights / weights.sum()
@@ -342,7 +343,8 @@ class SearchConfig:
 
     def objective(self, candidate: KernelFeatures) -> Objective:
         """What is minimised under a kernel."""
-        z, weights = candidate.z, candidate.weights
+        z = candidate.z
+        weights = candidate.weights
         total_variance = (
             nystroem.total_variance_of(z, weights) if self.separable else 0.0
         )
@@ -468,7 +470,8 @@ class RestartResult:
 
     def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
         """The solution for random labels on the sample at the last C: the baseline of a fit."""
-        working_set, seed = self.candidate.new_working_set(), self.config.seed
+        working_set = self.candidate.new_working_set()
+        seed = self.config.seed
         labels = labels or coin_flip(
             working_set.training_set.n_samples, np.random.RandomState(seed)
         )
@@ -485,14 +488,13 @@ def search_bandwidth(
 
     Given partitions enter the path at C = 2, and win where they are clearly ahead.
     """
-    objective, random_state = (
-        config.objective(candidate),
-        np.random.RandomState(config.seed),
-    )
+    objective = config.objective(candidate)
+    random_state = np.random.RandomState(config.seed)
     record = tag(
         record, gamma=getattr(candidate.kernel, "gamma", np.nan)
     )  # of one kernel alone
-    limits, known = config.limits, (candidate.weights, partitions)
+    limits = config.limits
+    known = (candidate.weights, partitions)
     starts = starting_labels(
         config.init, config.n_init, candidate.z, random_state, *known
     )
@@ -504,7 +506,8 @@ def search_bandwidth(
         tuple[int, bytes]
     ]()  # labels at the ends of the pieces; of starts that meet one continues
     for number, (labels, warm) in enumerate(starts):
-        working_set, scores = candidate.new_working_set(), list[float]()
+        working_set = candidate.new_working_set()
+        scores = list[float]()
         tagged = tag(record, stage="sample", start=number)
         for piece, path in enumerate(warm_pieces if warm else (first, early, rest)):
             if not path:
@@ -513,7 +516,8 @@ def search_bandwidth(
             reached = continuation(*given, passing=piece > 0)
             if reached is None:
                 break
-            state, labels = reached, reached.labels
+            state = reached
+            labels = reached.labels
             y = labels.block(None, 0, state.training_set.n_samples)
             met = piece, (y * y[0]).tobytes()
             if met in seen:
@@ -533,10 +537,8 @@ def search_bandwidth(
 
 def _settled(restart: RestartResult, record: Record) -> RestartResult:
     """Refine the best start until its labels no longer change."""
-    config, given = (
-        restart.config,
-        (restart.working_set, restart.state.labels, restart.objective),
-    )
+    config = restart.config
+    given = (restart.working_set, restart.state.labels, restart.objective)
     state = continuation(
         *given, (restart.state.solution.C,), config.eta, config.limits, record
     )
@@ -627,10 +629,8 @@ def search_sample(
             strict=True,
         )
     )
-    samples, partitions = (
-        [prepared[i][0] for i in range(len(candidates))],
-        prepared[order[0]][1],
-    )
+    samples = [prepared[i][0] for i in range(len(candidates))]
+    partitions = prepared[order[0]][1]
     found = run_starts(engine, run_start, samples, record, in_threads)
     restarts = [restart for restart in found if restart is not None]
     if len(restarts) < 2:

@@ -75,14 +75,16 @@ class MostViolatedPass(SumPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        y = self.labels.block(rows, start, stop)
+        weights = self.weights_of(start, stop)
         sparse = isinstance(rows, CSRBlock)
         sweep = (
             kernels.most_violated_constraint_csr
             if sparse
             else kernels.most_violated_constraint
         )
-        features, plane = rows[:3] if sparse else (rows,), self.hyperplane
+        features = rows[:3] if sparse else (rows,)
+        plane = self.hyperplane
         active, row_sum, totals = sweep(
             *features, y, weights, plane.coef, plane.offset, self.rho
         )
@@ -272,7 +274,8 @@ class TrainingSet:
         LabelStep
             The new labels, their threshold and how many changed.
         """
-        q, positive = 0.0, statistics.positive
+        q = 0.0
+        positive = statistics.positive
         if not least <= positive <= 1 - least:
             q = self.quantile(hyperplane, 1 - least if positive < least else least)
         boundary = hyperplane.shifted(q)
@@ -292,7 +295,8 @@ class TrainingSet:
         _, least, largest = self._sweep(
             HistogramPass(self.weights, hyperplane, np.zeros(1))
         )
-        low, high = float(least.min()), float(np.nextafter(largest.max(), np.inf))
+        low = float(least.min())
+        high = float(np.nextafter(largest.max(), np.inf))
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
             counts, *_ = self._sweep(HistogramPass(self.weights, hyperplane, edges))
@@ -305,7 +309,8 @@ class TrainingSet:
                 )
             )
             sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
-            low, high = float(edges[k - 1]), float(edges[k])
+            low = float(edges[k - 1])
+            high = float(edges[k])
             if high <= np.nextafter(low, np.inf):
                 break
         q = (
@@ -330,7 +335,8 @@ class PlaneSumsPass(SumPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        y, weights = self.labels.block(rows, start, stop), self.weights_of(start, stop)
+        y = self.labels.block(rows, start, stop)
+        weights = self.weights_of(start, stop)
         given = (y, weights, self.coefs, self.offsets, self.rhos)
         if isinstance(rows, CSRBlock):
             return list(kernels.plane_sums_csr(*rows[:3], *given))
@@ -346,10 +352,8 @@ class HistogramPass(WeightedPass):
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
         """The bins of one block."""
-        f, found = (
-            self.hyperplane.decide(rows),
-            np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1),
-        )
+        f = self.hyperplane.decide(rows)
+        found = np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1)
         bins = np.searchsorted(self.edges, f, side="right")
         np.add.at(found[0], bins, self.weights_of(start, stop))
         np.minimum.at(found[1], bins, f)

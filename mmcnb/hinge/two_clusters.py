@@ -56,22 +56,21 @@ def refine_on_all_rows(
     rounds are compiled.
     """
     features = session.cached(model.features(session.samples))
-    n, compiled = (
-        session.samples.n_samples,
-        isinstance(restart.working_set, SampleWorkingSet),
-    )
-    over, working_set, state = (
-        restart.training_set.over,
-        restart.working_set,
-        restart.state,
-    )
-    size, row_sum, few = larger_sample(n, compiled), None, None
+    n = session.samples.n_samples
+    compiled = isinstance(restart.working_set, SampleWorkingSet)
+    over = restart.training_set.over
+    working_set = restart.working_set
+    state = restart.state
+    size = larger_sample(n, compiled)
+    row_sum = None
+    few = None
     if size:
         drawn, weights, row_sum = draw_larger_sample(
             session, features, size, restart.config.seed
         )
         larger = over(drawn, weights, hold_labels=True)
-        working_set, labels = working_set.over(larger), larger.labels_of(state.boundary)
+        working_set = working_set.over(larger)
+        labels = larger.labels_of(state.boundary)
         stage = "all rows" if size == n else "larger sample"
         state = last_steps(session, restart, working_set, labels, None, stage)
         if size == n:
@@ -81,10 +80,8 @@ def refine_on_all_rows(
         # If reads are limited, the larger sample gives the quantiles.
         few = larger if session.plan.needs.sweeps <= FEW_SWEEPS else None
     training_set = over(features, session.weights, row_sum=row_sum, sketch=few)
-    labels, working_set = (
-        training_set.labels_of(state.boundary),
-        working_set.over(training_set),
-    )
+    labels = training_set.labels_of(state.boundary)
+    working_set = working_set.over(training_set)
     return last_steps(
         session, restart, working_set, labels, session.plan.needs.sweeps
     ), model
@@ -123,11 +120,9 @@ def last_steps(
 
     Where the labels cannot be separated at the last C, lower ones are tried.
     """
-    training_set, budget, config = (
-        working_set.training_set,
-        SweepBudget(sweeps),
-        restart.config,
-    )
+    training_set = working_set.training_set
+    budget = SweepBudget(sweeps)
+    config = restart.config
     most = (
         FINAL_ROUNDS
         if larger_sample(training_set.n_samples)
@@ -138,10 +133,8 @@ def last_steps(
         config.limits, changed=still, max_rounds=min(most, config.limits.max_rounds)
     )
     record = tag(session.record, stage=stage, gamma=restart.gamma)
-    given, forms = (
-        (config.eta, limits, record, budget),
-        falling(config, restart.objective),
-    )
+    given = (config.eta, limits, record, budget)
+    forms = falling(config, restart.objective)
     states = (
         continuation(working_set, labels, form, (C,), *given) for C, form in forms
     )
@@ -154,7 +147,8 @@ def refined(
     session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
 ) -> Refined:
     """Where a start on the sample ends on all rows, and its model."""
-    training_set, empty = restart.training_set, Hyperplane(np.empty(0), 0.0)
+    training_set = restart.training_set
+    empty = Hyperplane(np.empty(0), 0.0)
     dtype = training_set.features.dtype.name
     model = Model(
         empty, restart.candidate.kernel, training_set.basis, session.scaling, dtype
@@ -208,7 +202,8 @@ def fit_two_clusters(
             session.engine, candidates[:1], accepting, session.record
         )
     restart, (state, model) = restarts[0], refined(session, restarts[0], refine)
-    solution, statistics = state.solution, state.solution.statistics
+    solution = state.solution
+    statistics = state.solution.statistics
     if state.threshold != 0.0:  # the statistics are those of another threshold
         training_set = restart.training_set.over(
             model.features(session.samples), session.weights
@@ -218,7 +213,8 @@ def fit_two_clusters(
             labels, state.boundary, solution.quadratic.rho
         )
     separated, warnings = separation(solution, restart.random_solution())
-    above_cut, sample = _above_cut(restart), restart.training_set
+    above_cut = _above_cut(restart)
+    sample = restart.training_set
     steps = [
         restart.state.quantile_steps,
         0 if state is restart.state else state.quantile_steps,
@@ -258,7 +254,8 @@ def result_of(
     report: dict[str, Any],
 ) -> FitResult:
     """The result of a model, by the statistics of its boundary; a small cluster has a quiet warning."""
-    solution, share = state.solution, statistics.positive
+    solution = state.solution
+    share = statistics.positive
     total = (
         session.samples.n_samples
         if session.weights is None
@@ -272,7 +269,8 @@ def result_of(
     sizes = {
         "sizes": whole_numbers([round(total * (1 - share), 6), round(total * share, 6)])
     }
-    features, least = model.features(session.samples), min(share, 1 - share)
+    features = model.features(session.samples)
+    least = min(share, 1 - share)
     small = (
         [f"the smaller cluster holds only {least:.1%} of the rows."]
         if least < SMALL_SHARE

@@ -20,7 +20,8 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-FLOATS, INTEGERS = "float32 or float64", "int32 or int64"
+FLOATS = "float32 or float64"
+INTEGERS = "int32 or int64"
 MAY_BE_EMPTY = {"rows", "stored"}
 AXES = {1: ("values",), 2: ("rows", "columns")}
 LARGEST = 2**63 - 1
@@ -124,10 +125,8 @@ class Array:
             return
         first = 0
         if self.between is not None:
-            first, last = (
-                max(int(given[self.between][0]), 0),
-                int(given[self.between][-1]),
-            )
+            first = max(int(given[self.between][0]), 0)
+            last = int(given[self.between][-1])
             value = value[first:last]
         below = math.inf if self.below is None else sizes[self.below][0]
         least = given[self.least] if isinstance(self.least, str) else self.least
@@ -275,7 +274,8 @@ def takes(
     """Say what a routine takes: a description for each argument, and a rule that raises for the rest."""
 
     def decorate(function: Callable) -> Callable:
-        function.takes, function.rule = arguments, rule
+        function.takes = arguments
+        function.rule = rule
         return function
 
     return decorate
@@ -292,7 +292,9 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         Called with the three arrays of the rows and the other arguments.
     """
     function = getattr(routine, "py_func", routine)
-    takes, rule, signature = function.takes, function.rule, inspect.signature(function)
+    takes = function.takes
+    rule = function.rule
+    signature = inspect.signature(function)
     first, *others = takes
 
     @functools.wraps(function)
@@ -301,13 +303,12 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         bound.apply_defaults()
         args = bound.args
         sizes: Sizes = {}
-        kinds, call = takes, routine
+        kinds = takes
+        call = routine
         if of_csr is not None and hasattr(args[0], "indptr"):
             parts, arrays = takes[first].of_csr(first, args[0], sizes)
-            kinds, args = (
-                parts | {name: takes[name] for name in others},
-                (*arrays, *args[1:]),
-            )
+            kinds = parts | {name: takes[name] for name in others}
+            args = (*arrays, *args[1:])
             call = of_csr
         described = zip(kinds.items(), args, strict=True)
         given = {

@@ -31,24 +31,25 @@ from mmcnb.kernels._checks import (
 
 ROW_TILE = 64  # rows whose float32 sums are added in float64
 # Plain loops: an array expression takes up to a second to compile.
-MOST_STEPS, CAREFUL = (
-    120,
-    25,
-)  # of the interior-point method, and those that go for speed; 10 are common
-ACCURATE, USABLE = (
-    1e-10,
-    1e-6,
-)  # relative errors at which it stops, and up to which its end is used
+# of the interior-point method, and those that go for speed; 10 are common
+MOST_STEPS = 120
+CAREFUL = 25
+# relative errors at which it stops, and up to which its end is used
+ACCURATE = 1e-10
+USABLE = 1e-6
 TO_BOUNDARY = 0.995  # share of the way to the nearest bound that a step goes
 RIDGE = 1e-13  # added to the diagonal, whose mean is 1; the residuals leave it out
 ACTIVE = 1e-9  # share of C above which a multiplier counts
 # QPs without weight after which a plane is dropped: `python -m benchmarks engine`
 IDLE_SOLVES = 3
-STALL_PLANES, STALL_SHARE = (
-    30,
-    1e-6,
-)  # stop after so many that raise the lower bound by no larger share
-CONVERGED, STALLED, DEGENERATE, UNSOLVED = 0, 1, 2, 3  # how a subproblem ends
+# stop after so many that raise the lower bound by no larger share
+STALL_PLANES = 30
+STALL_SHARE = 1e-6
+# how a subproblem ends
+CONVERGED = 0
+STALLED = 1
+DEGENERATE = 2
+UNSOLVED = 3
 
 FEATURES = Rows("(rows, p)", FLOATS)
 LABELLED = {"y": Signs("(rows,)", "int8"), "weights": FromZero("(rows,)", "float64")}
@@ -78,7 +79,8 @@ def _count_rows(f, y, weights, rho):
     active = np.empty(f.shape[0], np.int8)
     inside = inside_y = violation = above = changed = hinge = weight = 0.0
     for i in range(f.shape[0]):
-        margin, share = y[i] * f[i], weights[i]
+        margin = y[i] * f[i]
+        share = weights[i]
         violated = margin <= rho
         active[i] = violated
         inside += share if violated else 0.0
@@ -99,8 +101,14 @@ def _weighted_sum(F, rows, scales):
     total = np.zeros(F.shape[1], np.float64)
     whole = rows.shape[0] // 4 * 4
     for r in range(0, whole, 4):
-        i0, i1, i2, i3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
-        c0, c1, c2, c3 = scales[i0], scales[i1], scales[i2], scales[i3]
+        i0 = rows[r]
+        i1 = rows[r + 1]
+        i2 = rows[r + 2]
+        i3 = rows[r + 3]
+        c0 = scales[i0]
+        c1 = scales[i1]
+        c2 = scales[i2]
+        c3 = scales[i3]
         for j in range(F.shape[1]):
             total[j] += F[i0, j] * c0 + F[i1, j] * c1 + F[i2, j] * c2 + F[i3, j] * c3
     for r in range(whole, rows.shape[0]):
@@ -341,16 +349,16 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     >>> plane_sums(F, y, np.ones(2), np.ones((1, 1)), np.zeros(1), np.array([np.inf]))
     (array([2.]), array([0.]), array([[4.]]))
     """
-    rows, planes = F.shape[0], offsets.shape[0]
-    s, t = np.zeros(planes, np.float64), np.zeros(planes, np.float64)
+    rows = F.shape[0]
+    planes = offsets.shape[0]
+    s = np.zeros(planes, np.float64)
+    t = np.zeros(planes, np.float64)
     row_sums = np.zeros((planes, F.shape[1]), np.float64)
     largest = 0.0  # weights that are all equal become 1, which float32 holds exactly
     for i in range(rows):
         largest = max(largest, weights[i])
-    shares, normals = (
-        weights / (largest if largest > 0.0 else 1.0),
-        coefs.astype(F.dtype),
-    )
+    shares = weights / (largest if largest > 0.0 else 1.0)
+    normals = coefs.astype(F.dtype)
     for start in range(0, rows, ROW_TILE):
         stop = min(start + ROW_TILE, rows)
         tile = np.ascontiguousarray(F[start:stop])
@@ -394,7 +402,8 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     array([[4.]])
     """
     planes = offsets.shape[0]
-    s, t = np.zeros(planes, np.float64), np.zeros(planes, np.float64)
+    s = np.zeros(planes, np.float64)
+    t = np.zeros(planes, np.float64)
     columns = np.zeros((coefs.shape[0], planes), np.float64)
     values = np.empty((1, planes), np.float64)
     for i in range(indptr.shape[0] - 1):
@@ -463,7 +472,8 @@ def _longest(at, by):  # step that leaves all values at least 0
 
 @njit()
 def _gap(at, by, length):  # the duality gap after a step
-    gap, m = 0.0, at.shape[0] // 2
+    gap = 0.0
+    m = at.shape[0] // 2
     for j in range(m):
         gap += (at[j] + length * by[j]) * (at[m + j] + length * by[m + j])
     return gap
@@ -497,9 +507,15 @@ def _interior_point(P, cost, A, h):
     (q, n), m, least = A.shape, A.shape[0] + A.shape[1], np.inf
     # x and the slacks of the rows, and in the second half the values that are
     # complementary to them.
-    at, by, best = np.ones(2 * m), np.zeros(2 * m), np.ones(2 * m)
-    dual, primal, products = np.empty(n), np.empty(q), np.empty(m)
-    L, V, S = np.empty((n, n)), np.empty((q, n)), np.empty((q, q))
+    at = np.ones(2 * m)
+    by = np.zeros(2 * m)
+    best = np.ones(2 * m)
+    dual = np.empty(n)
+    primal = np.empty(q)
+    products = np.empty(m)
+    L = np.empty((n, n))
+    V = np.empty((q, n))
+    S = np.empty((q, q))
     for number in range(MOST_STEPS):
         error = _residuals(P, cost, A, h, at, dual, primal)
         if error < least:
@@ -518,7 +534,9 @@ def _interior_point(P, cost, A, h):
                 S[i, k] = _dot(A[k], V[i])
             S[i, i] += at[n + i] / at[m + n + i]
         _factor(S)
-        gap, aim, length = _gap(at, by, 0.0), 0.0, 0.0
+        gap = _gap(at, by, 0.0)
+        aim = 0.0
+        length = 0.0
         for correcting in range(
             2
         ):  # the second step is corrected by what the first one leaves
@@ -532,7 +550,8 @@ def _interior_point(P, cost, A, h):
             length = min(1.0, _longest(at, by) * (TO_BOUNDARY if correcting else 1.0))
             aim = gap / m * (_gap(at, by, length) / gap) ** 3
             if number >= CAREFUL:  # back to the middle of the way, without a correction
-                length, aim = length * correcting, gap / m / 2
+                length = length * correcting
+                aim = gap / m / 2
         _add_scaled(at, by, length)
     return best[:n], best[m + n :], least
 
@@ -584,14 +603,15 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     >>> multipliers.round(6), round(rho, 6)
     (array([1.]), 4.0)
     """
-    n, scale, bounded = s.shape[0], 0.0, balance > 0.0
-    size, q = n + bounded, 1 + adaptive + 2 * bounded
-    P, cost, A, h = (
-        np.zeros((size, size)),
-        np.zeros(size),
-        np.zeros((q, size)),
-        np.zeros(q),
-    )
+    n = s.shape[0]
+    scale = 0.0
+    bounded = balance > 0.0
+    size = n + bounded
+    q = 1 + adaptive + 2 * bounded
+    P = np.zeros((size, size))
+    cost = np.zeros(size)
+    A = np.zeros((q, size))
+    h = np.zeros(q)
     for i in range(n):
         scale += (
             gram[i, i] / n
@@ -599,7 +619,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     scale = scale if scale > 0.0 else 1.0
     h[0] = C
     if adaptive:
-        h[1], A[1, n:] = -1.0, balance
+        h[1] = -1.0
+        A[1, n:] = balance
     else:
         cost[n:] = balance / scale
     if bounded:
@@ -631,21 +652,24 @@ def plane_qp(gram, s, t, C, balance, adaptive):
 @njit()
 def _relabel(F, y, shares, mean, inverse, planes, members, count, signs):
     """Change the planes by the rows whose label changes."""
-    p, any_row = F.shape[1], False
+    p = F.shape[1]
+    any_row = False
     for i in range(F.shape[0]):
         if y[i] == signs[i]:
             continue
         for k in range(count):
             plane = planes[k]
             member = y[i] * (_dot(F[i], plane[:p]) + plane[p]) <= plane[p + 1]
-            before, after = shares[i] * members[k, i], shares[i] if member else 0.0
+            before = shares[i] * members[k, i]
+            after = shares[i] if member else 0.0
             signed = after * y[i] - before * signs[i]
             plane[p + 2] += after - before
             if signed != 0.0:
                 _add_scaled(plane[p + 3 : 2 * p + 3], F[i], signed)
                 _add_scaled(plane[p + 3 : 2 * p + 3], mean, -signed)
             members[k, i] = member
-        signs[i], any_row = y[i], True
+        signs[i] = y[i]
+        any_row = True
     for k in range(count if any_row else 0):
         _represent(planes[k], inverse, p)
 
@@ -678,7 +702,8 @@ def stalls(lowers):
     >>> stalls(np.ones(31)), stalls(np.arange(31.0))
     (True, False)
     """
-    last, best = lowers.shape[0] - 1, -np.inf
+    last = lowers.shape[0] - 1
+    best = -np.inf
     for i in range(last + 1 - STALL_PLANES):
         best = max(best, lowers[i])
     return best > -np.inf and lowers[last] - best <= STALL_SHARE * abs(lowers[last])
@@ -741,7 +766,8 @@ def _drop(planes, members, gram, idle, stay):
 @njit()
 def _combine(planes, multipliers, gram, mean, hyperplane):
     """Write the hyperplane of some multipliers, of mean decision value 0; its |w|²."""
-    p, norm2 = mean.shape[0], 0.0
+    p = mean.shape[0]
+    norm2 = 0.0
     hyperplane[:] = 0.0
     for k in range(multipliers.shape[0]):
         _add_scaled(hyperplane[:p], planes[k, 2 * p + 3 :], multipliers[k])
@@ -753,7 +779,8 @@ def _combine(planes, multipliers, gram, mean, hyperplane):
 @njit()
 def _append(planes, gram, count, hyperplane, entry, row_sum, mean, inverse):
     """Make a plane of the rows that the last sweep found, and its products with the others."""
-    p, plane = mean.shape[0], planes[count]
+    p = mean.shape[0]
+    plane = planes[count]
     _copy(hyperplane, plane)
     plane[p + 1], plane[p + 2] = entry[1], entry[5]
     for j in range(p):
@@ -770,17 +797,13 @@ def _add_planes(
     F, y, shares, mean, inverse, planes, members, count, C, eta, least_norm2, history
 ):
     """The cutting-plane loop; the history has room for its sweeps, and the planes for as many more."""
-    p, sweeps, status, gram = (
-        F.shape[1],
-        0,
-        CONVERGED,
-        np.empty((planes.shape[0], planes.shape[0])),
-    )
-    idle, multipliers, hyperplane = (
-        np.zeros(planes.shape[0], np.int64),
-        np.zeros(0),
-        np.zeros(p + 1),
-    )
+    p = F.shape[1]
+    sweeps = 0
+    status = CONVERGED
+    gram = np.empty((planes.shape[0], planes.shape[0]))
+    idle = np.zeros(planes.shape[0], np.int64)
+    multipliers = np.zeros(0)
+    hyperplane = np.zeros(p + 1)
     for k in range(count):
         for other in range(k + 1):
             gram[k, other] = gram[other, k] = _dot(
@@ -794,12 +817,13 @@ def _add_planes(
         ):  # the last plane was too close to the others, or nothing is feasible
             status = STALLED if sweeps > 0 else UNSOLVED
             break
-        multipliers, norm2, entry = (
-            found,
-            _combine(planes, found, gram, mean, hyperplane),
-            history[sweeps],
-        )
-        entry[0], entry[1], entry[2], entry[3] = count, rho, xi, norm2
+        multipliers = found
+        norm2 = _combine(planes, found, gram, mean, hyperplane)
+        entry = history[sweeps]
+        entry[0] = count
+        entry[1] = rho
+        entry[2] = xi
+        entry[3] = norm2
         entry[4] = norm2 / 2 - rho + C * max(0.0, xi)
         rows = F, y, shares, hyperplane[:p], hyperplane[p], rho
         member, row_sum, means = most_violated_constraint(*rows)
@@ -889,7 +913,8 @@ def sample_subproblem(
         planes.shape[0] + most_planes,
         signs.copy(),
     )
-    kept, inside = np.empty((room, columns)), np.empty((room, F.shape[0]), np.int8)
+    kept = np.empty((room, columns))
+    inside = np.empty((room, F.shape[0]), np.int8)
     history = np.empty((most_planes + 1, 11))
     for k in range(count):
         _copy(planes[k], kept[k])

@@ -19,12 +19,10 @@ GOLDEN, MIX_1, MIX_2 = map(
     np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
 DIGITS = 10  # to which a fitness must differ to be better
-SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (
-    np.uint64(30),
-    np.uint64(27),
-    np.uint64(31),
-    np.uint64(11),
-)
+SHIFT_30 = np.uint64(30)
+SHIFT_27 = np.uint64(27)
+SHIFT_31 = np.uint64(31)
+SHIFT_11 = np.uint64(11)
 
 POPULATION = {
     "M": Array("(n, r)", "float64"),
@@ -40,10 +38,8 @@ def _check_population(given):
         raise InputError(
             f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}."
         )
-    excess, limit = (
-        np.abs(given["population"].sum(axis=1, dtype=np.int64)).max(),
-        given["limit"],
-    )
+    excess = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max()
+    limit = given["limit"]
     if excess > limit:
         fault = f"limit={limit} is below {excess}, the sum of a parent's labels"
         raise InputError(f"{fault}; give at least that.")
@@ -111,13 +107,15 @@ def _mutate(
     a row that has been swapped already stays as it is.
     """
     n = y.shape[0]
-    count, change = 0, 0.0
+    count = 0
+    change = 0.0
     if not matrix:
         scratch[:] = product
     for step in range(most):
         chosen = step + _below(state, n - step)
         order[step], order[chosen] = order[chosen], order[step]
-        i, partner = order[step], -1
+        i = order[step]
+        partner = -1
         if flipped[i]:
             continue
         if abs(excess - 2 * y[i]) > limit:
@@ -132,35 +130,38 @@ def _mutate(
                 flipped[row] = True
                 count += 1
     for row in flips[:count]:
-        y[row], flipped[row] = -y[row], False
+        y[row] = -y[row]
+        flipped[row] = False
     return count, change, excess
 
 
 @njit()
 def _select(M, population, products, values, excess, parents, counts, flips):
     """The mu best live on, parents first in the arrays; returns whether any child does."""
-    mu, total = population.shape[0], values.shape[0]
+    mu = population.shape[0]
+    total = values.shape[0]
     if values[mu:].max() <= values[:mu].min():
         return False
     # Labels and their mirror image are equal but for rounding.
-    fitness, lives = (
-        np.around(-values / population.shape[1], DIGITS),
-        np.zeros(total, np.bool_),
-    )
+    fitness = np.around(-values / population.shape[1], DIGITS)
+    lives = np.zeros(total, np.bool_)
     lives[np.argsort(fitness, kind="mergesort")[:mu]] = True
     if lives[:mu].all():
         return False
-    children, places = np.flatnonzero(lives[mu:]), np.flatnonzero(~lives[:mu])
+    children = np.flatnonzero(lives[mu:])
+    places = np.flatnonzero(~lives[:mu])
     # A parent may leave its place to one child and have another: all children are made
     # first.
-    ys, child_products = population[parents[children]], products[parents[children]]
+    ys = population[parents[children]]
+    child_products = products[parents[children]]
     for c in range(children.size):
         child = children[c]
         for row in flips[child, : counts[child]]:
             _add_scaled(child_products[c], M[row], -2.0 * ys[c, row])
             ys[c, row] = -ys[c, row]
     for c in range(children.size):
-        place, child = places[c], children[c]
+        place = places[c]
+        child = children[c]
         population[place], products[place] = ys[c], child_products[c]
         values[place], excess[place] = values[mu + child], excess[mu + child]
     return True
@@ -222,23 +223,21 @@ def evolve_labels(
     mu, n = population.shape
     total = mu + n_offspring
     state = np.full(1, np.uint64(seed))
-    products, values, excess = (
-        np.zeros((mu, M.shape[1])),
-        np.empty(total),
-        np.empty(total, np.int64),
-    )
+    products = np.zeros((mu, M.shape[1]))
+    values = np.empty(total)
+    excess = np.empty(total, np.int64)
     for p in range(mu):
-        y, product = population[p].astype(np.float64), products[p]
+        y = population[p].astype(np.float64)
+        product = products[p]
         for i in range(n):
             _add_scaled(product, M[i], y[i])
         values[p] = _dot(product, y if matrix else product)
         excess[p] = population[p].astype(np.int64).sum()
-    parents, counts = np.empty(n_offspring, np.int64), np.empty(n_offspring, np.int64)
-    order, flips, flipped = (
-        np.arange(n),
-        np.empty((n_offspring, n), np.int64),
-        np.zeros(n, np.bool_),
-    )
+    parents = np.empty(n_offspring, np.int64)
+    counts = np.empty(n_offspring, np.int64)
+    order = np.arange(n)
+    flips = np.empty((n_offspring, n), np.int64)
+    flipped = np.zeros(n, np.bool_)
     scratch = np.empty(0 if matrix else M.shape[1])
     best = np.empty(generations)
     idle = t = 0
@@ -250,8 +249,10 @@ def evolve_labels(
                 M, matrix, population[p], products[p], excess[p], limit, most, order, flips[child], flipped,
                 scratch, state,
             )  # fmt: skip
-            parents[child], counts[child] = p, count
-            values[mu + child], excess[mu + child] = values[p] + change, balance
+            parents[child] = p
+            counts[child] = count
+            values[mu + child] = values[p] + change
+            excess[mu + child] = balance
         idle = (
             0
             if _select(M, population, products, values, excess, parents, counts, flips)

@@ -70,10 +70,12 @@ def cluster_row_sums(F, labels, n_clusters, weights):
     >>> sums.tolist(), sizes.tolist()
     ([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]], [3.0, 1.0])
     """
-    sums, sizes = np.zeros((n_clusters, F.shape[1])), np.zeros(n_clusters)
+    sums = np.zeros((n_clusters, F.shape[1]))
+    sizes = np.zeros(n_clusters)
     for i in range(F.shape[0]):
         sizes[labels[i]] += weights[i]
-        total, row = sums[labels[i]], F[i]
+        total = sums[labels[i]]
+        row = F[i]
         for j in range(F.shape[1]):
             total[j] += weights[i] * row[j]
     return sums, sizes
@@ -90,7 +92,9 @@ def _start(R, labels, n_clusters):
 def _move(R, labels, T, counts, i, d):
     """Row i goes to cluster d."""
     a = labels[i]
-    row, loser, winner = R[i], T[a], T[d]
+    row = R[i]
+    loser = T[a]
+    winner = T[d]
     for j in range(row.shape[0]):
         loser[j] -= row[j]
         winner[j] += row[j]
@@ -102,9 +106,11 @@ def _move(R, labels, T, counts, i, d):
 @njit()
 def _first_largest(values):
     """Index of the first largest value, -1 where none is above -inf."""
-    best, largest = -1, -np.inf
+    best = -1
+    largest = -np.inf
     for start in range(0, values.shape[0], LANES):
-        part, above = values[start : start + LANES], 0
+        part = values[start : start + LANES]
+        above = 0
         for j in range(
             part.size
         ):  # vector instructions count faster than branches compare
@@ -113,7 +119,8 @@ def _first_largest(values):
             continue
         for j in range(part.size):
             if part[j] > largest:
-                best, largest = start + j, part[j]
+                best = start + j
+                largest = part[j]
     return best
 
 
@@ -128,7 +135,8 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
         i = _first_largest(gains)
         if i < 0:
             return step
-        a, row = labels[i], R[i]
+        a = labels[i]
+        row = R[i]
         _move(R, labels, T, counts, i, d)
         gains[i] = -np.inf
         for j in range(gains.shape[0]):
@@ -185,9 +193,11 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    labels, m = labels.astype(np.int64), R.shape[0]
+    labels = labels.astype(np.int64)
+    m = R.shape[0]
     T, counts, diagonal = _start(R, labels, proportions.shape[0])
-    gains, moves = np.empty(m), 0
+    gains = np.empty(m)
+    moves = 0
     for i in range(rounds):
         before = moves
         for d in range(proportions.shape[0]):
@@ -202,7 +212,8 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
 @njit()
 def _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses):
     """What the objective loses where a row leaves its cluster, whose T has ``own`` of it."""
-    now, rests = np.full(counts.shape[0], np.inf), np.ones(counts.shape[0])
+    now = np.full(counts.shape[0], np.inf)
+    rests = np.ones(counts.shape[0])
     for h in range(counts.shape[0]):
         if may_leave[h] and by_mean:
             now[h], rests[h] = sums[h] / counts[h], counts[h] - 1.0
@@ -220,7 +231,8 @@ def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, t
     for d in range(T.shape[0]):
         if not may_enter[d]:
             continue
-        scale, total = 1.0 / (counts[d] + 1) if by_mean else 1.0, T[d]
+        scale = 1.0 / (counts[d] + 1) if by_mean else 1.0
+        total = T[d]
         constant = scale * sums[d] - (
             sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d]
         )
@@ -283,19 +295,19 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     ([0, 0, 1, 1], 1)
     """
     labels = labels.astype(np.int64)
-    m, k = R.shape[0], low.shape[0]
+    m = R.shape[0]
+    k = low.shape[0]
     T, counts, diagonal = _start(R, labels, k)
-    own, losses, gains, targets = (
-        np.empty(m),
-        np.empty(m),
-        np.empty(m),
-        np.empty(m, np.int64),
-    )
+    own = np.empty(m)
+    losses = np.empty(m)
+    gains = np.empty(m)
+    targets = np.empty(m, np.int64)
     sums = np.zeros(k)
     for j in range(m):
         own[j] = T[labels[j], j]
         sums[labels[j]] += own[j]
-    may_leave, may_enter = np.empty(k, np.bool_), np.empty(k, np.bool_)
+    may_leave = np.empty(k, np.bool_)
+    may_enter = np.empty(k, np.bool_)
     for step in range(most):
         forced = _allowed(counts, low, high, may_leave, may_enter)
         _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses)
@@ -307,7 +319,8 @@ def steepest_moves(R, labels, low, high, most, by_mean):
         i = _first_largest(gains)
         if i < 0 or not (forced or gains[i] > LEAST_GAIN):
             return labels, step
-        a, d = labels[i], targets[i]
+        a = labels[i]
+        d = targets[i]
         sums[a] += diagonal[i] - 2.0 * T[a, i]
         sums[d] += diagonal[i] + 2.0 * T[d, i]
         for j in range(m):
@@ -364,11 +377,13 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
             a = labels[i]
             if counts[a] <= low[a]:
                 continue
-            target, best = -1, LEAST_GAIN
+            target = -1
+            best = LEAST_GAIN
             for d in range(T.shape[0]):
                 gain = 2.0 * (T[d, i] - T[a, i] + R[i, i])
                 if d != a and counts[d] < high[d] and gain > best:
-                    target, best = d, gain
+                    target = d
+                    best = gain
             if target >= 0:
                 _move(R, labels, T, counts, i, target)
                 moves += 1

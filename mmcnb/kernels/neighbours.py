@@ -10,13 +10,14 @@ import numpy as np
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, Array, FromZero, Starts, takes
 
-TILE_ROWS, TILE_NODES = 128, 512  # products that stay in the second-level cache
+# products that stay in the second-level cache
+TILE_ROWS = 128
+TILE_NODES = 512
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
-UNIT, LEAST_FLOAT32, MOST_SQUARE = (
-    2.0**-24,
-    2.0**-126,
-    1e37,
-)  # rounding and range of float32
+# rounding and range of float32
+UNIT = 2.0**-24
+LEAST_FLOAT32 = 2.0**-126
+MOST_SQUARE = 1e37
 MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
 CLOSE = 1e-12  # of a scale: a step that ends the search
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
@@ -25,20 +26,15 @@ LEAST_WEIGHT = (
 )  # of an edge, and their unit: the last bits of exp differ between processors
 
 POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
-HALVES, STARTS = Array("(p,)", "float64"), Starts("(cells + 1,)", "int64", below="p")
+HALVES = Array("(p,)", "float64")
+STARTS = Starts("(cells + 1,)", "int64", below="p")
 PROBES = Array("(rows, m)", "int64", least=-1, below="cells")
-NUMBERS, DISTANCES = (
-    Array("(rows, k)", "int64", written=True),
-    Array("(rows, k)", "float64", written=True),
-)
-VOTERS, WEIGHTS = (
-    FromZero("(rows, r)", "int64", below="p"),
-    Array("(rows, r)", "float64"),
-)
-LABELS, SHARES = (
-    FromZero("(p,)", "int64", below="k"),
-    Array("(rows, k)", FLOATS, written=True),
-)
+NUMBERS = Array("(rows, k)", "int64", written=True)
+DISTANCES = Array("(rows, k)", "float64", written=True)
+VOTERS = FromZero("(rows, r)", "int64", below="p")
+WEIGHTS = Array("(rows, r)", "float64")
+LABELS = FromZero("(p,)", "int64", below="k")
+SHARES = Array("(rows, k)", FLOATS, written=True)
 
 
 @njit()
@@ -50,7 +46,8 @@ def _rows_by_cell(probes, n_cells):
             if cell >= 0:
                 first[cell + 1] += 1
     first = np.cumsum(first)
-    order, place = np.empty(first[-1], np.int64), first.copy()
+    order = np.empty(first[-1], np.int64)
+    place = first.copy()
     for i in range(probes.shape[0]):
         for cell in probes[i]:
             if cell >= 0:
@@ -78,14 +75,14 @@ def _bound(tile, least):
 def _keep_nearest(products, halves, members, first_node, scores, candidates):
     """Insert the nodes of a tile into the sorted candidates of its rows."""
     last = scores.shape[1] - 1
-    near, least = np.empty(products.shape[1], np.int64), np.empty(last + 1, np.float32)
+    near = np.empty(products.shape[1], np.int64)
+    least = np.empty(last + 1, np.float32)
     for a in range(members.size):
-        row_scores, row_candidates, tile = (
-            scores[members[a]],
-            candidates[members[a]],
-            products[a],
-        )
-        worst, is_near = row_scores[last], False
+        row_scores = scores[members[a]]
+        row_candidates = candidates[members[a]]
+        tile = products[a]
+        worst = row_scores[last]
+        is_near = False
         for b in range(
             tile.size
         ):  # vector instructions look faster than branches insert
@@ -101,23 +98,23 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
             near[count] = b
             count += tile[b] < worst
         for b in near[:count]:
-            place, score = last, tile[b]
+            place = last
+            score = tile[b]
             if not score < row_scores[last]:
                 continue
             while place > 0 and row_scores[place - 1] > score:
                 row_scores[place] = row_scores[place - 1]
                 row_candidates[place] = row_candidates[place - 1]
                 place -= 1
-            row_scores[place], row_candidates[place] = score, first_node + b
+            row_scores[place] = score
+            row_candidates[place] = first_node + b
 
 
 @njit()
 def _candidates(X, nodes, halves, starts, probes, kept):
     """Nodes of the smallest scores |y|²/2 - x'y of each row in float32, and these scores."""
-    halves, scores = (
-        halves.astype(np.float32),
-        np.full((X.shape[0], kept), np.inf, np.float32),
-    )
+    halves = halves.astype(np.float32)
+    scores = np.full((X.shape[0], kept), np.inf, np.float32)
     candidates = np.full((X.shape[0], kept), -1, np.int64)
     for some in (
         probes[:, :1],
@@ -182,7 +179,9 @@ def _are_nearest(x, distance, candidate, worst, longest):
 @njit()
 def _distance(X, i, nodes, number):
     """Distance of a row to a node, in four sums: the same bits on every processor."""
-    x, node, whole = X[i], nodes[number], X.shape[1] // 4 * 4
+    x = X[i]
+    node = nodes[number]
+    whole = X.shape[1] // 4 * 4
     one = two = three = four = 0.0
     for c in range(0, whole, 4):
         one += (np.float64(x[c]) - np.float64(node[c])) ** 2
@@ -206,7 +205,8 @@ def _insert(number, distance, numbers, distances):
             distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
         place -= 1
     if place < numbers.size:
-        distances[place], numbers[place] = distance, number
+        distances[place] = distance
+        numbers[place] = number
 
 
 @njit()
@@ -253,11 +253,14 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     >>> numbers, distances
     (array([[1, 2]]), array([[2., 2.]]))
     """
-    kept, longest = min(numbers.shape[1] + SPARE, nodes.shape[0]), _longest(halves)
+    kept = min(numbers.shape[1] + SPARE, nodes.shape[0])
+    longest = _longest(halves)
     candidates, scores = _candidates(X, nodes, halves, starts, probes, kept)
-    numbers[:], distances[:] = -1, np.inf
+    numbers[:] = -1
+    distances[:] = np.inf
     for i in range(X.shape[0]):
-        row_numbers, row_distances = numbers[i], distances[i]
+        row_numbers = numbers[i]
+        row_distances = distances[i]
         for number in candidates[i]:
             if number >= 0:
                 _insert(
@@ -267,7 +270,8 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
             X[i], row_distances[-1], candidates[i, -1], scores[i, -1], longest
         ):
             continue
-        row_numbers[:], row_distances[:] = -1, np.inf
+        row_numbers[:] = -1
+        row_distances[:] = np.inf
         for cell in probes[i]:
             for number in (
                 range(starts[cell], starts[cell + 1]) if cell >= 0 else range(0)
@@ -314,7 +318,8 @@ def nearest_centres_into(X, centres, halves, numbers):
     >>> numbers
     array([1, 2])
     """
-    longest, scores = _longest(halves), halves.astype(np.float32)
+    longest = _longest(halves)
+    scores = halves.astype(np.float32)
     rounded = centres.astype(np.float32)
     for start in range(0, X.shape[0], TILE_ROWS):
         part = X[start : start + TILE_ROWS]
@@ -336,7 +341,8 @@ def nearest_centres_into(X, centres, halves, numbers):
                 for number in range(scores.size):
                     distance = _distance(part, i, centres, number)
                     if distance < nearest:
-                        numbers[start + i], nearest = number, distance
+                        numbers[start + i] = number
+                        nearest = distance
 
 
 @njit()
@@ -373,7 +379,9 @@ def calibrated_weights(distances):
             mean - distances[i, 0]
         ) * share  # the scale where all but the first are equally far
         scale = max(start if start > 0 else mean, 1e-300)
-        low, high, least = 0.0, np.inf, LEAST_SCALE * mean
+        low = 0.0
+        high = np.inf
+        least = LEAST_SCALE * mean
         for _ in range(MOST_STEPS):
             total = slope = 0.0
             for d in beyond:
@@ -384,11 +392,11 @@ def calibrated_weights(distances):
                 high = scale
             else:
                 low = scale
-            before, scale = (
-                scale,
+            before = scale
+            scale = (
                 scale - (total - target) * scale / slope * scale
                 if slope > 0
-                else np.nan,
+                else np.nan
             )
             if not low < scale < high and scale != before:
                 scale = 2 * before if high == np.inf else (low + high) / 2
@@ -428,7 +436,8 @@ def node_shares_into(numbers, weights, labels, out):
     """
     sums = np.empty(out.shape[1])
     for i in range(numbers.shape[0]):
-        sums[:], total = 0.0, 0.0
+        sums[:] = 0.0
+        total = 0.0
         for j in range(numbers.shape[1]):
             total += weights[i, j]
             sums[labels[numbers[i, j]]] += weights[i, j]

@@ -34,7 +34,9 @@ EXP_2, EXP_3, EXP_4 = (
 EXP_5, EXP_6, EXP_7 = (
     np.float32(x) for x in (8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4)
 )
-ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
+ZERO = np.float32(0)
+ONE = np.float32(1)
+TWO = np.float32(2)
 LOWEST = np.float32(-87)  # below, exp is no normal float32 and becomes 0
 ROUND = np.float32(
     1.5 * 2**23
@@ -227,18 +229,19 @@ def _csr_products(data, indices, start, stop, B_T, products):
     for s in range(
         start, whole, 4
     ):  # four at a time: a quarter of the loads and stores of products
-        x0, x1 = np.float64(data[s]), np.float64(data[s + 1])
-        x2, x3 = np.float64(data[s + 2]), np.float64(data[s + 3])
-        b0, b1, b2, b3 = (
-            B_T[indices[s]],
-            B_T[indices[s + 1]],
-            B_T[indices[s + 2]],
-            B_T[indices[s + 3]],
-        )
+        x0 = np.float64(data[s])
+        x1 = np.float64(data[s + 1])
+        x2 = np.float64(data[s + 2])
+        x3 = np.float64(data[s + 3])
+        b0 = B_T[indices[s]]
+        b1 = B_T[indices[s + 1]]
+        b2 = B_T[indices[s + 2]]
+        b3 = B_T[indices[s + 3]]
         for j in range(products.size):
             products[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
     for s in range(whole, stop):
-        x0, b0 = np.float64(data[s]), B_T[indices[s]]
+        x0 = np.float64(data[s])
+        b0 = B_T[indices[s]]
         for j in range(products.size):
             products[j] += x0 * b0[j]
 
@@ -293,11 +296,9 @@ def _csr_norms(data, indptr):
 @njit()
 def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
     """The rows whose norm is not NaN, by products in float32."""
-    scale, x_norms, b_norms = (
-        np.float32(2 * gamma),
-        x_norms.astype(np.float32),
-        b_norms.astype(np.float32),
-    )
+    scale = np.float32(2 * gamma)
+    x_norms = x_norms.astype(np.float32)
+    b_norms = b_norms.astype(np.float32)
     products = np.empty((TILE_ROWS, tiles.shape[0], SIMD_WIDTH), np.float32)
     flat = products.reshape(TILE_ROWS, -1)
     for start in range(0, x_norms.size, TILE_ROWS):
@@ -375,18 +376,21 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     >>> out.round(4)
     array([[1.    , 0.3679]])
     """
-    norms, scaled_norms = _csr_norms(data, indptr), gamma * b_norms
+    norms = _csr_norms(data, indptr)
+    scaled_norms = gamma * b_norms
     x_norms = gamma * norms
     near_norms = np.full(x_norms.size, np.nan)
     if out.itemsize == 4:
-        largest, longest = np.max(scaled_norms), np.max(b_norms)
+        largest = np.max(scaled_norms)
+        longest = np.max(b_norms)
         for i in range(x_norms.size):
             in_range = 1e-30 <= norms[i] + longest <= 1e37  # products fit float32
             if (
                 in_range
                 and (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR
             ):
-                near_norms[i], x_norms[i] = x_norms[i], np.nan
+                near_norms[i] = x_norms[i]
+                x_norms[i] = np.nan
         _rbf_near_rows(
             data, indices, indptr, tiles, near_norms, scaled_norms, gamma, out
         )

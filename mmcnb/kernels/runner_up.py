@@ -10,23 +10,37 @@ import numpy as np
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, INTEGERS, Array, FromZero, Number, takes
 
-FEATURES, SCORES = Array("(rows, p)", FLOATS), Array("(rows, k)", "float64")
-LABELS, WEIGHTS = (
-    FromZero("(rows,)", INTEGERS, below="k"),
-    FromZero("(rows,)", "float64"),
-)
+FEATURES = Array("(rows, p)", FLOATS)
+SCORES = Array("(rows, k)", "float64")
+LABELS = FromZero("(rows,)", INTEGERS, below="k")
+WEIGHTS = FromZero("(rows,)", "float64")
 
 
 # Four rows at once: each number that is loaded serves several sums.
 @njit(fastmath=VECTORISED)
 def _dots(F, i0, i1, i2, i3, a, b):
     """Inner products of four rows of a block with two vectors."""
-    s0, s1, s2, s3, t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    t0 = 0.0
+    t1 = 0.0
+    t2 = 0.0
+    t3 = 0.0
     for j in range(F.shape[1]):
-        x0, x1 = np.float64(F[i0, j]), np.float64(F[i1, j])
-        x2, x3 = np.float64(F[i2, j]), np.float64(F[i3, j])
-        s0, s1, s2, s3 = s0 + x0 * a[j], s1 + x1 * a[j], s2 + x2 * a[j], s3 + x3 * a[j]
-        t0, t1, t2, t3 = t0 + x0 * b[j], t1 + x1 * b[j], t2 + x2 * b[j], t3 + x3 * b[j]
+        x0 = np.float64(F[i0, j])
+        x1 = np.float64(F[i1, j])
+        x2 = np.float64(F[i2, j])
+        x3 = np.float64(F[i3, j])
+        s0 = s0 + x0 * a[j]
+        s1 = s1 + x1 * a[j]
+        s2 = s2 + x2 * a[j]
+        s3 = s3 + x3 * a[j]
+        t0 = t0 + x0 * b[j]
+        t1 = t1 + x1 * b[j]
+        t2 = t2 + x2 * b[j]
+        t3 = t3 + x3 * b[j]
     return s0, s1, s2, s3, t0, t1, t2, t3
 
 
@@ -56,17 +70,26 @@ def cluster_scores(F, coef, offset):
     >>> cluster_scores(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0], [0.0, 1.0]]), np.array([0.5, 0.0]))
     array([[0.5, 2. ]])
     """
-    rows, k = F.shape[0], coef.shape[0]
+    rows = F.shape[0]
+    k = coef.shape[0]
     scores = np.empty((rows, k))
     for i in range(0, rows, 4):
         # The last row and the last score stand in for those that are missing: all sums
         # have one order.
-        i1, i2, i3 = min(i + 1, rows - 1), min(i + 2, rows - 1), min(i + 3, rows - 1)
+        i1 = min(i + 1, rows - 1)
+        i2 = min(i + 2, rows - 1)
+        i3 = min(i + 3, rows - 1)
         for h in range(0, k, 2):
             g = min(h + 1, k - 1)
             s0, s1, s2, s3, t0, t1, t2, t3 = _dots(F, i, i1, i2, i3, coef[h], coef[g])
-            scores[i, h], scores[i1, h], scores[i2, h], scores[i3, h] = s0, s1, s2, s3
-            scores[i, g], scores[i1, g], scores[i2, g], scores[i3, g] = t0, t1, t2, t3
+            scores[i, h] = s0
+            scores[i1, h] = s1
+            scores[i2, h] = s2
+            scores[i3, h] = s3
+            scores[i, g] = t0
+            scores[i1, g] = t1
+            scores[i2, g] = t2
+            scores[i3, g] = t3
     scores -= offset
     return scores
 
@@ -82,10 +105,12 @@ def _add_difference(gaining, losing, row, scale):
 @njit()
 def _largest(scores, without):
     """The first of the largest scores among all clusters but one; -1 where there is no other."""
-    best, largest = -1, -np.inf
+    best = -1
+    largest = -np.inf
     for h in range(scores.shape[0]):
         if h != without and scores[h] > largest:
-            best, largest = h, scores[h]
+            best = h
+            largest = scores[h]
     return best
 
 
@@ -134,10 +159,12 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     ([[2.0], [-2.0]], [1.0, -1.0], [1.0, 0.5, 0.0, 0.5])
     """
     k = scores.shape[1]
-    row_sums, shares = np.zeros((k, F.shape[1])), np.zeros(k)
+    row_sums = np.zeros((k, F.shape[1]))
+    shares = np.zeros(k)
     active = violation = changed = hinge = 0.0
     for i in range(F.shape[0]):
-        c, weight = labels[i], weights[i]
+        c = labels[i]
+        weight = weights[i]
         r = _largest(scores[i], c)
         if r < 0:
             continue

@@ -19,7 +19,8 @@ from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 # of the largest score: far above the error of the sums along a path, in float64
 ROUNDING = 1e-12
 
-SCORES, WEIGHTS = Array("(n, k)", "float64"), FromZero("(n,)", "float64")
+SCORES = Array("(n, k)", "float64")
+WEIGHTS = FromZero("(n,)", "float64")
 BOUNDS = {
     "low": FromZero("(k,)", INTEGERS),
     "high": Array("(k,)", INTEGERS, least="low"),
@@ -29,8 +30,10 @@ START = Array("(k,)", "float64")
 
 @np.errstate(over="ignore")
 def _check_sizes(given):
-    total, rounding = given["weights"].sum(), 1e-9 * given["weights"].sum()
-    least, most = given["low"].sum(), given["high"].sum()
+    total = given["weights"].sum()
+    rounding = 1e-9 * given["weights"].sum()
+    least = given["low"].sum()
+    most = given["high"].sum()
     if not least - rounding <= total <= most + rounding:
         wrong = (
             f"low adds up to {least} and high to {most}, with rows of weight {total:g}"
@@ -54,9 +57,11 @@ def _margins(scores, b, h):
 
 @njit()
 def _range(values):
-    lowest, largest = values[0], values[0]
+    lowest = values[0]
+    largest = values[0]
     for value in values:
-        lowest, largest = min(lowest, value), max(largest, value)
+        lowest = min(lowest, value)
+        largest = max(largest, value)
     return lowest, largest
 
 
@@ -66,17 +71,22 @@ def _find(margins, weights, order, limit):
 
     The rows before that place come first, of equal margins those of smaller numbers.
     """
-    first, last, before = 0, order.shape[0] - 1, 0.0
+    first = 0
+    last = order.shape[0] - 1
+    before = 0.0
     while first <= last:
         middle = (first + last) // 2
         order[middle], order[last] = order[last], order[middle]
-        pivot, place, weight = order[last], first, before
+        pivot = order[last]
+        place = first
+        weight = before
         for k in range(first, last):
             i = order[k]
             if margins[i] > margins[pivot] or (
                 margins[i] == margins[pivot] and i < pivot
             ):
-                order[k], order[place] = order[place], i
+                order[k] = order[place]
+                order[place] = i
                 weight += weights[i]
                 place += 1
         order[place], order[last] = pivot, order[place]
@@ -85,14 +95,17 @@ def _find(margins, weights, order, limit):
         elif weight + weights[pivot] > limit:
             return place
         else:
-            first, before = place + 1, weight + weights[pivot]
+            first = place + 1
+            before = weight + weights[pivot]
     return first
 
 
 @njit()
 def _order_statistic(margins, weights, low, high):
     """The b_h nearest to 0 at which the rows of larger margin weigh between low and high."""
-    n, free, total = margins.shape[0], 0.0, 0.0
+    n = margins.shape[0]
+    free = 0.0
+    total = 0.0
     order = np.empty(n, np.int64)
     for i in range(n):
         order[i] = i
@@ -105,7 +118,8 @@ def _order_statistic(margins, weights, low, high):
         inside = _find(margins, weights, order, high + grain)
     else:
         inside = _find(margins, weights, order, low - grain) + 1
-    least, largest = np.inf, -np.inf
+    least = np.inf
+    largest = -np.inf
     for k in range(n):
         if k < inside:
             least = min(least, margins[order[k]])
@@ -123,7 +137,8 @@ def _order_statistic(margins, weights, low, high):
 @njit()
 def _rounds(scores, low, high, weights, b, rounds):
     """Each b_h in turn as the others stand, in place; True where all bounds hold."""
-    k, grain = scores.shape[1], _range(weights)[1]
+    k = scores.shape[1]
+    grain = _range(weights)[1]
     for _ in range(rounds):
         settled = True
         for h in range(k):
@@ -144,11 +159,13 @@ def _rounds(scores, low, high, weights, b, rounds):
 def _assign(scores, b):
     labels = np.empty(scores.shape[0], np.int64)
     for i in range(scores.shape[0]):
-        best, largest = 0, -np.inf
+        best = 0
+        largest = -np.inf
         for h in range(scores.shape[1]):
             value = scores[i, h] - b[h]
             if value > largest:
-                best, largest = h, value
+                best = h
+                largest = value
         labels[i] = best
     return labels
 
@@ -157,13 +174,15 @@ def _assign(scores, b):
 def _costs(scores, labels, held, low, high):
     """The least score lost by moving a row from one cluster to another, and that row; the hub is node k."""
     n, k = scores.shape
-    costs, rows = np.full((k + 1, k + 1), np.inf), np.full((k + 1, k + 1), -1)
+    costs = np.full((k + 1, k + 1), np.inf)
+    rows = np.full((k + 1, k + 1), -1)
     for i in range(n):
         a = labels[i]
         for g in range(k):
             cost = scores[i, a] - scores[i, g]
             if cost < costs[a, g]:
-                costs[a, g], rows[a, g] = cost, i
+                costs[a, g] = cost
+                rows[a, g] = i
     for h in range(k):
         costs[h, h] = 0.0
         costs[h, k] = 0.0 if held[h] < high[h] else np.inf
@@ -175,21 +194,25 @@ def _costs(scores, labels, held, low, high):
 def _shortest(costs, excess, rounding):
     """Distance of each node from the nearest one with an excess, and the node before it."""
     nodes = costs.shape[0]
-    distance, before = np.empty(nodes), np.full(nodes, -1)
+    distance = np.empty(nodes)
+    before = np.full(nodes, -1)
     for a in range(nodes):
         distance[a] = 0.0 if excess[a] > 0 else np.inf
     for _ in range(nodes):
         for a in range(nodes):
             for d in range(nodes):
                 if distance[a] + costs[a, d] < distance[d] - rounding:
-                    distance[d], before[d] = distance[a] + costs[a, d], a
+                    distance[d] = distance[a] + costs[a, d]
+                    before[d] = a
     return distance, before
 
 
 @njit()
 def _interior(costs):
     """Multipliers as far as can be from any tie: the mean of the extreme ones, one for each node."""
-    distance, k, given = costs.copy(), costs.shape[0] - 1, True
+    distance = costs.copy()
+    k = costs.shape[0] - 1
+    given = True
     for h in range(k):
         given = given and costs[h, k] == np.inf and costs[k, h] == np.inf
     if given:
@@ -202,7 +225,8 @@ def _interior(costs):
                 distance[a, d] = min(
                     distance[a, d], distance[a, via] + distance[via, d]
                 )
-    b, roots = np.zeros(k), 0
+    b = np.zeros(k)
+    roots = 0
     for leaving in (False, True):  # distances to each root, then from each
         for root in range(k + 1):
             farthest = -np.inf
@@ -214,10 +238,8 @@ def _interior(costs):
                 continue
             roots += 1
             for h in range(k):
-                to, back = (
-                    distance[h, root] - distance[k, root],
-                    distance[root, k] - distance[root, h],
-                )
+                to = distance[h, root] - distance[k, root]
+                back = distance[root, k] - distance[root, h]
                 b[h] += back if leaving else to
     for h in range(k):
         b[h] /= max(roots, 1)
@@ -229,11 +251,11 @@ def _flow(scores, least, most, b):
     """Single rows along shortest paths until every size is within its bounds."""
     n, k = scores.shape
     labels = _assign(scores, b)
-    counts, held = np.zeros(k, np.int64), np.empty(k, np.int64)
-    low, high = (
-        np.empty(k, np.int64),
-        np.empty(k, np.int64),
-    )  # whole: a row is never split
+    counts = np.zeros(k, np.int64)
+    held = np.empty(k, np.int64)
+    # whole: a row is never split
+    low = np.empty(k, np.int64)
+    high = np.empty(k, np.int64)
     for i in range(n):
         counts[labels[i]] += 1
     for h in range(k):
@@ -248,7 +270,8 @@ def _flow(scores, least, most, b):
             if b[h] < 0
             else min(max(counts[h], low[h]), high[h])
         )
-    largest, excess = 0.0, np.empty(k + 1, np.int64)
+    largest = 0.0
+    excess = np.empty(k + 1, np.int64)
     for score in scores.flat:
         largest = max(largest, abs(score))
     rounding = ROUNDING * largest
@@ -256,7 +279,8 @@ def _flow(scores, least, most, b):
         2 * k * (n + 1)
     ):  # a path takes one row of those that are too many or too few
         costs, rows = _costs(scores, labels, held, low, high)
-        excess[k], settled = -n, True
+        excess[k] = -n
+        settled = True
         for h in range(k):
             excess[h] = counts[h] - held[h]
             excess[k] += held[h]
@@ -273,10 +297,9 @@ def _flow(scores, least, most, b):
         if not np.isfinite(distance[node]):
             return b
         while before[node] >= 0:
-            a, before[node] = (
-                before[node],
-                -1,
-            )  # so that a circle ends, which NaN would make
+            # so that a circle ends, which NaN would make
+            a = before[node]
+            before[node] = -1
             if node == k:
                 held[a] += 1
             elif a == k:
@@ -332,7 +355,9 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     [1, 1, 0, 0]
     """
     k = start.shape[0]
-    b, plain, sizes = np.zeros(k), _assign(scores, np.zeros(k)), np.zeros(k)
+    b = np.zeros(k)
+    plain = _assign(scores, np.zeros(k))
+    sizes = np.zeros(k)
     for i in range(scores.shape[0]):
         sizes[plain[i]] += weights[i]
     fits = True

@@ -115,7 +115,8 @@ class LabelSumsPass(ClustersPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Sums of one block."""
-        labels, weights = self.rule.label(rows), self.weights_of(start, stop)
+        labels = self.rule.label(rows)
+        weights = self.weights_of(start, stop)
         sums, sizes = kernels.cluster_row_sums(rows, labels, self.n_clusters, weights)
         changed = (
             weights
@@ -163,11 +164,9 @@ class LabelledRows:
     @property
     def one_against_all_objective(self) -> float:
         """Q, by means and sizes: Pahikkala et al., eq. (10), with a centred kernel."""
-        k, n, sums = (
-            self.sizes.shape[0],
-            self.sizes.sum(),
-            self.means * self.sizes[:, None],
-        )
+        k = self.sizes.shape[0]
+        n = self.sizes.sum()
+        sums = self.means * self.sizes[:, None]
         return float(
             k * n - (4 * (sums**2).sum() - (4 - k) * (sums.sum(axis=0) ** 2).sum()) / n
         )
@@ -234,24 +233,21 @@ def label_step(
     rule = rule.shifted(multipliers)
     if once:
         order = likely_order(rule, rows, sample.values)
-        rule, multipliers, low, high = (
-            rule.ordered(order),
-            multipliers[order],
-            low[order],
-            high[order],
-        )
+        rule = rule.ordered(order)
+        multipliers = multipliers[order]
+        low = low[order]
+        high = high[order]
     compared = None if once else before.rule
     sweep = LabelSumsPass(weights, rule, compared, kept=kept)
     sums, sizes, changed, first, labels = session.engine.run(sweep, rows, stage)
     # The share is measured by `python -m benchmarks rls`, section "large".
     settled = compared is not None and changed <= 0.01 * float(sizes.sum())
     order = np.argsort(first, kind="stable")
-    bounds, means = (low[order], high[order]), mapped.means(sums[order], sizes[order])
-    rule, multipliers, in_order = (
-        rule.ordered(order),
-        multipliers[order],
-        kept_labels(session, labels, order),
-    )
+    bounds = (low[order], high[order])
+    means = mapped.means(sums[order], sizes[order])
+    rule = rule.ordered(order)
+    multipliers = multipliers[order]
+    in_order = kept_labels(session, labels, order)
     found = LabelledRows(
         rule, bounds, means, sizes[order], multipliers, settled, in_order
     )
@@ -279,12 +275,14 @@ def label_all_rows(
     is given, steps on it come first; once its labels have settled, one pass over all
     rows is enough.
     """
-    weights, mapped = sample.features.weights, sample.ridge_map(config.alpha)
+    weights = sample.features.weights
+    mapped = sample.ridge_map(config.alpha)
     step = partial(label_step, session, config, sample, mapped)
     sums, sizes = kernels.cluster_row_sums(
         sample.values, labels, config.n_clusters, weights
     )
-    bounds, zeros = config.bounds_by_size(sizes), np.zeros(config.n_clusters)
+    bounds = config.bounds_by_size(sizes)
+    zeros = np.zeros(config.n_clusters)
     found = LabelledRows(None, bounds, mapped.means(sums, sizes), sizes, zeros)
     if larger is not None:
         for number in range(MOST_STEPS):

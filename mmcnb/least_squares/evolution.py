@@ -209,12 +209,11 @@ class MatrixFitness:
     def __init__(
         self, K: np.ndarray, alpha: float, weights: Weights = None, centre: bool = True
     ) -> None:
-        m, shares = K.shape[0], row_shares(K.shape[0], weights)
-        self.shares, self.ridge, self.means = (
-            shares,
-            alpha * m,
-            shares @ K if centre else None,
-        )
+        m = K.shape[0]
+        shares = row_shares(K.shape[0], weights)
+        self.shares = shares
+        self.ridge = alpha * m
+        self.means = shares @ K if centre else None
         if self.means is not None:
             K -= self.means
             K -= (self.means - self.means @ shares)[:, None]
@@ -290,7 +289,8 @@ class FeatureFitness:
         weights: Weights = None,
         centre: bool = True,
     ) -> None:
-        m, shares = features.shape[0], row_shares(features.shape[0], weights)
+        m = features.shape[0]
+        shares = row_shares(features.shape[0], weights)
         z = np.asarray(features, np.float64) @ normalization
         mean = shares @ z if centre else np.zeros(z.shape[1])
         z -= mean
@@ -300,7 +300,9 @@ class FeatureFitness:
             m * (variances[kept] + alpha)
         )  # the ridge is diagonal along them
         self.M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
-        self.shares, self.axes, self.centre = shares, normalization @ axes, mean @ axes
+        self.shares = shares
+        self.axes = normalization @ axes
+        self.centre = mean @ axes
 
     def value(self, y: np.ndarray) -> float:
         """F of labels -1 and +1, worked out from scratch."""

@@ -104,19 +104,18 @@ def lloyd(
     Means
         After each pass; the last one belongs to the labels of its rule.
     """
-    total_variance, before = 0.0, np.inf
+    total_variance = 0.0
+    before = np.inf
     for number in range(max_iter):
         sweep = MeanSumsPass(
             weights, mapped.scores(means), None, None if number else mapped
         )
         row_sums, sizes, found, first, _ = run(sweep)
         order = np.argsort(first, kind="stable")
-        rule, row_sums, sizes, means = (
-            sweep.rule.ordered(order),
-            row_sums[order],
-            sizes[order],
-            means[order],
-        )
+        rule = sweep.rule.ordered(order)
+        row_sums = row_sums[order]
+        sizes = sizes[order]
+        means = means[order]
         renewed = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
         total_variance += found
         inertia = max(0.0, total_variance - float(sizes @ (renewed**2).sum(axis=1)))
@@ -124,7 +123,8 @@ def lloyd(
         yield Means(rule, renewed, sizes, inertia, number + 1, still)
         if still:
             return
-        means, before = renewed, inertia
+        means = renewed
+        before = inertia
 
 
 @dataclass(frozen=True)

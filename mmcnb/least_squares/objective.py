@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from mmcnb.errors import InputError, shown
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples._arrays import plain_values
+from mmcnb.samples.arrays import plain_values
 
 ClusterSizes = Literal["auto", "equal"] | Sequence[float] | np.ndarray | None
 Bounds = tuple[np.ndarray, np.ndarray]  # least and most rows of each cluster

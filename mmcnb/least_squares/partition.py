@@ -263,8 +263,10 @@ def local_search(
         One a start, the best at each start over the target proportions; the first has
         the largest J.
     """
-    m, k = R.shape[0], config.n_clusters
-    paper, shares = config.schedule == "paper", config.shares
+    m = R.shape[0]
+    k = config.n_clusters
+    paper = config.schedule == "paper"
+    shares = config.shares
     bounds = (np.ones(k, np.int64), np.full(k, m)) if paper else config.bounds(m)
     scan = config.sizes_are_free and k == 2 and not paper
     # Proportions of the larger of two clusters, measured by `python -m benchmarks rls`.
@@ -360,8 +362,11 @@ def partition_sample(
         By J under the smoother, or in landmark features without one. Paths are numbered
         after the starts of the local search.
     """
-    m, k, first_path = features.z.shape[0], config.n_clusters, config.n_init
-    bounds, alpha = config.bounds(features.total), config.search_alpha(m)
+    m = features.z.shape[0]
+    k = config.n_clusters
+    first_path = config.n_init
+    bounds = config.bounds(features.total)
+    alpha = config.search_alpha(m)
     flips = [random_labels(m, config.shares, random_state) for _ in range(PATH_STARTS)]
     path = (*(ridge for ridge in REGULARIZATION_PATH if ridge > alpha), alpha)
 

@@ -101,7 +101,8 @@ def search_needs(
     rows: RowShape, settings: SearchSettings, max_passes: int = 3
 ) -> FitNeeds:
     """Bytes and work of a fit that draws the rows that it searches, and no more."""
-    k, own = settings.partition.n_clusters, settings.landmarks
+    k = settings.partition.n_clusters
+    own = settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
     n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
     needs = landmark_needs(
@@ -147,18 +148,14 @@ def search(
     InputError
         If there are fewer rows, distinct rows or landmarks than clusters.
     """
-    config, rows, random_state = (
-        settings.partition,
-        session.sample,
-        session.random_state,
-    )
+    config = settings.partition
+    rows = session.sample
+    random_state = session.random_state
     weights = all_rows.relative_weights(session.sample_weights)
     check_clusters(config.n_clusters, rows, session.samples.n_samples)
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
-    kernel, own = (
-        Kernel(settings.kernel, gamma, settings.degree, settings.coef0),
-        settings.landmarks,
-    )
+    kernel = Kernel(settings.kernel, gamma, settings.degree, settings.coef0)
+    own = settings.landmarks
     if own is not None:
         own = nystroem.scaled_landmarks(own, rows, session.scaling)
     size = min(rows.shape[0], settings.n_landmarks)
@@ -209,7 +206,8 @@ def fit_least_squares(
     sample, found = search(
         session.of_size(settings.searched_rows(session.samples.n_samples)), settings
     )
-    config, best = settings.partition, found[0]
+    config = settings.partition
+    best = found[0]
     for one in found:
         session.record(
             {"stage": "sample", "start": one.start, "objective": one.objective}
@@ -221,7 +219,8 @@ def fit_least_squares(
         larger = replace(model, scaling=None).features(open_samples(session.sample))
     given = session, config, sample, rows, best.labels, max_passes
     labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
-    gamma, sizes = sample.kernel.gamma, whole_numbers(labelled.sizes.tolist())
+    gamma = sample.kernel.gamma
+    sizes = whole_numbers(labelled.sizes.tolist())
     attributes = {
         "objective": labelled.mean_objective,
         "gamma": gamma,
@@ -244,7 +243,8 @@ def fit_least_squares(
         if empty
         else []
     )
-    model, kept_labels = replace(model, rule=labelled.rule), labelled.kept
+    model = replace(model, rule=labelled.rule)
+    kept_labels = labelled.kept
     return FitResult(
         model, rows, attributes, report, warnings=warnings, kept_labels=kept_labels
     )

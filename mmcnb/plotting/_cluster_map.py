@@ -17,7 +17,7 @@ from mmcnb.features.nystroem import (
 from mmcnb.plotting._rows import drawn_rows
 from mmcnb.plotting._style import new_axes, scatter_clusters
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.stores._label_table import labels_of_rows
+from mmcnb.stores.label_table import labels_of_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -152,7 +152,8 @@ class ClusterMapDisplay:
             axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
             axis.set_ticks([])
         ax.set_aspect("equal", adjustable="box")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
 
@@ -174,7 +175,8 @@ def _seen(model: Any, samples: Any) -> Any:
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Values of several kernels in coordinates of their weighted sum, each scaled to a variance of 1."""
-    columns, grams = model.kernel.slices(basis.shape[0]), grams_of(model.kernel, basis)
+    columns = model.kernel.slices(basis.shape[0])
+    grams = grams_of(model.kernel, basis)
     parts = [
         values[:, one] @ normalization_of(gram)
         for one, gram in zip(columns, grams, strict=True)

@@ -11,7 +11,7 @@ from mmcnb.plotting._rows import drawn_rows, two_columns
 from mmcnb.plotting._style import label_text, new_axes, scatter_clusters
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.stores._label_table import labels_of_rows
+from mmcnb.stores.label_table import labels_of_rows
 
 
 class ClusterDisplay:
@@ -57,7 +57,9 @@ class ClusterDisplay:
     def __init__(
         self, points: np.ndarray, labels: np.ndarray, names: tuple[str, str] = ("", "")
     ) -> None:
-        self.points, self.labels, self.names = points, labels, names
+        self.points = points
+        self.labels = labels
+        self.names = names
 
     @classmethod
     def from_estimator(
@@ -172,5 +174,6 @@ class ClusterDisplay:
             ax, self.points, self.labels, **scatter
         )
         ax.set(xlabel=label_text(self.names[0]), ylabel=label_text(self.names[1]))
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self

@@ -42,7 +42,8 @@ def two_columns(
     InputError
         If ``features`` are not the numbers of two columns.
     """
-    n, d = samples.n_samples, samples.n_features
+    n = samples.n_samples
+    d = samples.n_features
     features = separating_columns(samples, labels) if features is None else features
     columns = list(features) if np.iterable(features) else []
     if [isinstance(one, int | np.integer) and 0 <= one < d for one in columns] != [
@@ -80,7 +81,8 @@ def separating_columns(
 
     rows = sample_rows(samples.n_samples, most, None, generator(0))
     values = as_matrix(samples.gather(rows)).astype(np.float64)
-    forms, is_flag = [values], np.zeros(samples.n_features, bool)
+    forms = [values]
+    is_flag = np.zeros(samples.n_features, bool)
     if not issparse(values):
         is_flag = (
             (values - values.min(axis=0)) * (values.max(axis=0) - values) == 0

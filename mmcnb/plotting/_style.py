@@ -66,7 +66,8 @@ def scatter_clusters(
         "linewidths": 0,
         **style,
     }
-    scatter, entries = ax.scatter(*points.T, c=codes, **style), legend_entries(labels)
+    scatter = ax.scatter(*points.T, c=codes, **style)
+    entries = legend_entries(labels)
     handles = scatter.legend_elements(num=None)[0] if entries else []
     place: dict[str, Any] = {
         "loc": "upper left",

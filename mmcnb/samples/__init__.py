@@ -3,9 +3,9 @@
 `open_samples` opens any of them.
 """
 
-from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
-from mmcnb.samples._open import open_samples
+from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.matrix import CSRBlock, slice_rows
+from mmcnb.samples.open import open_samples
 
 __all__ = [
     "BLOCK_ROWS",

@@ -3,9 +3,9 @@
 from typing import Any
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import Samples
-from mmcnb.samples._elements import plain_names
-from mmcnb.samples._open import open_named, open_samples
+from mmcnb.samples.base import Samples
+from mmcnb.samples.elements import plain_names
+from mmcnb.samples.open import open_named, open_samples
 
 
 def open_anndata(data: Any, element: str | None) -> Samples:

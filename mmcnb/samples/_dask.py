@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._arrays import plain_array
-from mmcnb.samples._base import ChunkedSamples, edge_bytes
-from mmcnb.samples._groups import GroupedRows
+from mmcnb.samples.arrays import plain_array
+from mmcnb.samples.base import ChunkedSamples, edge_bytes
+from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import block_dtype, check_index_dtypes
 
 
@@ -92,7 +92,8 @@ class DaskSamples(ChunkedSamples):
         if self.is_sparse:
             check_index_dtypes(self.name, indices=values.indices)
             indptr = values.indptr.astype(np.int64)
-            first, last = int(indptr[0]), int(indptr[-1])
+            first = int(indptr[0])
+            last = int(indptr[-1])
             values = values.data[first:last], values.indices[first:last], indptr - first
         return super()._checked(values, rows)
 
@@ -107,7 +108,7 @@ def open_dask(source: Any) -> DaskSamples:
         raise InputError(
             f"X is a Dask {kind}, which has no rows: give a Dask array or frame."
         )
-    from mmcnb.samples._frames import column_names
+    from mmcnb.samples.frames import column_names
 
     if source.ndim != 2:
         raise InputError(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import DamagedStoreError, InputError, worded
-from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
-from mmcnb.samples._elements import Element, open_element
-from mmcnb.samples._files import check_file, file_identity
-from mmcnb.samples._inventory import REMEDY, damage
-from mmcnb.samples._stored import EdgeChunks, SlicedRows
+from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb.samples.elements import Element, open_element
+from mmcnb.samples.files import check_file, file_identity
+from mmcnb.samples.inventory import REMEDY, damage
+from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
 COPY = "no file opens others; copy them into one, for example with h5repack"
 

@@ -18,9 +18,9 @@ from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
 from mmcnb.errors import InputError
-from mmcnb.samples import _inventory
-from mmcnb.samples._files import read_document
+from mmcnb.samples import inventory as _inventory
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
+from mmcnb.samples.files import read_document
 
 CODECS = {  # of numcodecs, for Zarr 2
     *(
@@ -132,7 +132,8 @@ class LimitedStore(WrapperStore[Store]):
 
     def __init__(self, store: Store, array: zarr.Array, name: str) -> None:
         super().__init__(store)
-        self._array, self._name = array, name
+        self._array = array
+        self._name = name
         shape = array.shards or array.chunks
         fixed = (
             array.dtype.kind in "biufcSUV"
@@ -165,10 +166,8 @@ class LimitedStore(WrapperStore[Store]):
         """Bytes stored under a key; None if there are none."""
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have
         # an index.
-        most, most_decoded = (
-            2 * self.chunk_bytes + 64 * self._inner + 2**16,
-            self.chunk_bytes + 2**16,
-        )
+        most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
+        most_decoded = self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
             with (
                 _inventory.damage(f"{self._name}: chunk {key} is damaged"),
@@ -214,10 +213,9 @@ class LimitedStore(WrapperStore[Store]):
     ) -> Iterator[Buffer]:
         """The inner chunks of a shard or of a part of it, by the index at its end or at its beginning."""
         codec: Any = self._array.metadata.codecs[0]  # type: ignore[union-attr]
-        length, extra = (
-            16 * self._inner,
-            4 * (len(codec.index_codecs) > 1),
-        )  # its checksum
+        # its checksum
+        length = 16 * self._inner
+        extra = 4 * (len(codec.index_codecs) > 1)
         at_end = _inventory.codec_setting(codec, "index_location") != "start"
         if byte_range is not None:
             is_first = not at_end and getattr(byte_range, "start", 1) == 0

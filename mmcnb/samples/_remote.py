@@ -15,7 +15,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._inventory import read_key
+from mmcnb.samples.inventory import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 30.0  # for an answer, and more for each byte that came
@@ -39,7 +39,8 @@ class RemoteStore(WrapperStore[FsspecStore]):
 
     def __init__(self, store: FsspecStore, url: str, patient: bool = True) -> None:
         super().__init__(store)
-        self.url, self.patient = url, patient
+        self.url = url
+        self.patient = patient
         self.is_web = url.startswith(
             ("http://", "https://")
         )  # a server of web pages is asked
@@ -64,9 +65,11 @@ class RemoteStore(WrapperStore[FsspecStore]):
         whole = f"the server sends whole files instead of the part of {key} that shards need"
         whole = f"{whole}: copy the store to this machine, or write it without shards"
         if isinstance(byte_range, RangeByteRequest):
-            most, fault = byte_range.end - byte_range.start, whole
+            most = byte_range.end - byte_range.start
+            fault = whole
         elif isinstance(byte_range, SuffixByteRequest):
-            most, fault = byte_range.suffix, whole
+            most = byte_range.suffix
+            fault = whole
         with worded(
             f"{self.url}: {key} could not be fetched",
             "check address and connection, or try later",
@@ -133,7 +136,9 @@ async def _open_session(**options: Any) -> Any:
         """An answer that is read as far as it may go."""
 
         async def read(self) -> bytes:
-            parts, n_bytes, take = [], 0, _take.get()
+            parts = []
+            n_bytes = 0
+            take = _take.get()
             try:
                 take(self.content_length or 0 if self.method != "HEAD" else 0)
                 async for part in self.content.iter_any():

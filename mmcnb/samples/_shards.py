@@ -11,7 +11,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples._inventory import (
+from mmcnb.samples.inventory import (
     check_chunk_file,
     codec_setting,
     damaged_chunks,
@@ -109,7 +109,8 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
         if codec_setting(array.metadata.codecs[0], "index_location") == "start"
         else n_bytes - length
     )
-    places, checksum = file.read(length - CHECKSUM_BYTES), file.read(CHECKSUM_BYTES)
+    places = file.read(length - CHECKSUM_BYTES)
+    checksum = file.read(CHECKSUM_BYTES)
     if google_crc32c.value(places) != int.from_bytes(checksum, "little"):
         raise ValueError("its index is not the one that was written")
     return np.frombuffer(places, "<u8").reshape(-1, 2)

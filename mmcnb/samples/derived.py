@@ -15,9 +15,9 @@ import numpy as np
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, Samples
-from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._open import open_samples
+from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb.samples.inventory import PathLike
+from mmcnb.samples.open import open_samples
 
 
 class DerivedSamples(Samples):
@@ -25,14 +25,16 @@ class DerivedSamples(Samples):
 
     def __init__(self, base: Samples) -> None:
         self.base = base
-        self.n_samples, self.n_features = base.n_samples, base.n_features
-        self.dtype, self.stored_dtype, self.is_sparse = (
-            base.dtype,
-            base.stored_dtype,
-            base.is_sparse,
-        )
-        self.name, self.path, self.checksummed = base.name, base.path, base.checksummed
-        self.chunk_rows, self.row_bytes = base.chunk_rows, base.row_bytes
+        self.n_samples = base.n_samples
+        self.n_features = base.n_features
+        self.dtype = base.dtype
+        self.stored_dtype = base.stored_dtype
+        self.is_sparse = base.is_sparse
+        self.name = base.name
+        self.path = base.path
+        self.checksummed = base.checksummed
+        self.chunk_rows = base.chunk_rows
+        self.row_bytes = base.row_bytes
         self.is_reopenable = base.is_reopenable
 
     @property
@@ -109,7 +111,8 @@ class ScaledSamples(DerivedSamples):
 
     def __init__(self, base: Samples, scaling: Scaling) -> None:
         super().__init__(base)
-        self.scaling, deviation = scaling, scaling.deviation
+        self.scaling = scaling
+        deviation = scaling.deviation
         self.factor = 1.0 / np.where(
             deviation > np.finfo(np.float64).tiny, deviation, 1.0
         )
@@ -154,7 +157,8 @@ class CachedSamples(DerivedSamples):
         self, base: Samples, folder: PathLike | None = None, capacity: float = math.inf
     ) -> None:
         super().__init__(base)
-        self.folder, self.capacity = folder, capacity
+        self.folder = folder
+        self.capacity = capacity
         self.cached_elsewhere = False
         self.cached_bytes = 0
         blocks = -(-self.n_samples // BLOCK_ROWS)
@@ -165,10 +169,9 @@ class CachedSamples(DerivedSamples):
         self._allocating = Lock()
         # Mapped pages would count as resident memory; the file has no name, so it
         # cannot be left behind.
-        self._file: Any = (
-            None if folder is None else tempfile.TemporaryFile(dir=folder, buffering=0)
-        )  # noqa: SIM115
-        if self._file is not None:
+        self._file: Any = None
+        if folder is not None:
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
             weakref.finalize(self, self._file.close)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -185,7 +188,8 @@ class CachedSamples(DerivedSamples):
 
     def blocks(self, start: int, stop: int) -> Iterator[Any]:
         """Rows start to stop in fixed blocks, computed if they are not cached yet."""
-        begin, end = start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
+        begin = start // BLOCK_ROWS
+        end = -(-stop // BLOCK_ROWS)
         if start % BLOCK_ROWS == 0 and not self._there[begin:end].any():
             firsts = range(start, stop, BLOCK_ROWS)
             for first, rows in zip(firsts, self.base.blocks(start, stop), strict=True):
@@ -209,7 +213,8 @@ class CachedSamples(DerivedSamples):
             return self.base.block(start, stop)
         if self._file is not None:
             return self._read(start, stop)
-        size, parts = BLOCK_ROWS if self.is_sparse else GROUP_ROWS, []
+        size = BLOCK_ROWS if self.is_sparse else GROUP_ROWS
+        parts = []
         for first in range(start // size * size, stop, size):
             place = max(start - first, 0), min(stop - first, size)
             parts.append(matrix.slice_rows(self._parts[first // size], *place))
@@ -262,11 +267,13 @@ class CachedSamples(DerivedSamples):
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         rows = np.empty((stop - start, self.n_features), self.dtype)
-        view, position = rows.reshape(-1).data.cast("B"), self._position(start)
+        view = rows.reshape(-1).data.cast("B")
+        position = self._position(start)
         while read := os.preadv(
             self._file.fileno(), [view], position
         ):  # at most 2 GiB at once
-            view, position = view[read:], position + read
+            view = view[read:]
+            position = position + read
         if len(view):
             raise InputError(
                 "the scratch file ended early; free disk space and run again."

@@ -67,7 +67,8 @@ def slice_rows(
     """
     if not isinstance(rows, CSRBlock):
         return rows[start:stop]
-    first, last = rows.indptr[start], rows.indptr[stop]
+    first = rows.indptr[start]
+    last = rows.indptr[stop]
     indptr = rows.indptr[start : stop + 1] - first
     return CSRBlock(
         rows.data[first:last], rows.indices[first:last], indptr, rows.n_features
@@ -161,10 +162,8 @@ def check_finite(
         return
     where = int(np.argmin(np.isfinite(values.reshape(-1))))
     if isinstance(block, CSRBlock):
-        row, column = (
-            int(np.searchsorted(block.indptr, where, side="right")) - 1,
-            int(block.indices[where]),
-        )
+        row = int(np.searchsorted(block.indptr, where, side="right")) - 1
+        column = int(block.indices[where])
     else:
         row, column = divmod(where, block.shape[1])
     kind = "NaN" if np.isnan(values.reshape(-1)[where]) else "infinity"
@@ -257,7 +256,8 @@ def check_indptr_rises(
     wrong = (starts < 0) | (stops > n_data)
     if wrong.any():
         row = int(np.argmax(wrong))
-        value, row = starts[row] if starts[row] < 0 else stops[row], _number(rows, row)
+        value = starts[row] if starts[row] < 0 else stops[row]
+        row = _number(rows, row)
         fault = (
             f"indptr at row {row} points to {value}, outside the {n_data} stored values"
         )
@@ -362,12 +362,14 @@ def stack(parts: list[Any]) -> Any:
     """Arrays or SciPy matrices one below the other; a list of arrays is emptied on the way."""
     if not isinstance(parts[0], np.ndarray):
         return sp.vstack(parts, format="csr")
-    stop, freed = sum(len(part) for part in parts), 0
+    stop = sum(len(part) for part in parts)
+    freed = 0
     stacked = np.empty((stop, *parts[0].shape[1:]), parts[0].dtype)
     while parts:
         part = parts.pop()
         stacked[stop - len(part) : stop] = part
-        stop, freed = stop - len(part), freed + part.nbytes
+        stop = stop - len(part)
+        freed = freed + part.nbytes
         del part
         if freed >= FREED_BYTES:
             return_freed_memory()
@@ -457,7 +459,8 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
     weight = float(weights.sum())
     mean = np.asarray(weights @ X).ravel() / (weight or 1.0)
     if sp.issparse(X):
-        d, own = mean.size, np.repeat(weights, np.diff(X.indptr))
+        d = mean.size
+        own = np.repeat(weights, np.diff(X.indptr))
         squares = np.bincount(X.indices, own * np.square(X.data - mean[X.indices]), d)
         has_zeros = np.bincount(X.indices, minlength=d) < X.shape[0]
         rest = np.where(has_zeros, weight - np.bincount(X.indices, own, d), 0.0)
@@ -468,7 +471,9 @@ def column_moments(X: Any, weights: np.ndarray) -> list[Any]:
 def moments(X: Any, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and mean square of each column of dense or CSR rows."""
     weights = np.ones(X.shape[0]) if weights is None else weights
-    total, squares, start = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
+    total = np.zeros(X.shape[1])
+    squares = np.zeros(X.shape[1])
+    start = 0
     for rows in row_blocks(X):
         own = weights[start : start + rows.shape[0]]
         square = (
@@ -476,11 +481,9 @@ def moments(X: Any, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
             if sp.issparse(rows)
             else np.square(rows, dtype=np.float64)
         )
-        total, squares, start = (
-            total + own @ rows,
-            squares + own @ square,
-            start + rows.shape[0],
-        )
+        total = total + own @ rows
+        squares = squares + own @ square
+        start = start + rows.shape[0]
     weight = weights.sum()
     return np.asarray(total).ravel() / weight, np.asarray(squares).ravel() / weight
 

@@ -12,20 +12,20 @@ from mmcnb._config import LIBRARIES, format_bytes
 from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
-from mmcnb.samples._base import Samples
-from mmcnb.samples._inventory import PathLike, checked_path, is_store_folder
-from mmcnb.samples._npy import Blocks, Rows, read_npz, step_rows
-from mmcnb.samples._open import open_samples
-from mmcnb.samples._text import looks_like_libsvm, plain_name, read_libsvm, table_format
+from mmcnb.samples.base import Samples
+from mmcnb.samples.inventory import PathLike, checked_path, is_store_folder
 from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
-from mmcnb.stores._labels import (
+from mmcnb.samples.npy import Blocks, Rows, read_npz, step_rows
+from mmcnb.samples.open import open_samples
+from mmcnb.samples.text import looks_like_libsvm, plain_name, read_libsvm, table_format
+from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
+from mmcnb.stores.atomic import AtomicOutput
+from mmcnb.stores.labels import (
     array_beside,
     class_names,
     open_class_labels,
     open_index,
 )
-from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
-from mmcnb.stores.atomic import AtomicOutput
 
 
 class _Stream(NamedTuple):
@@ -156,7 +156,8 @@ def convert(
             f"{given} is of CSV, Parquet and Arrow files, but {what} is none: leave it out."
         )
     if form == "libsvm":
-        path, text_dtype = Path(source), np.dtype(dtype or np.float32)
+        path = Path(source)
+        text_dtype = np.dtype(dtype or np.float32)
         rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
         write(
             _Stream(rows, True, text_dtype, n_features, cached_bytes=3 * 2**24)
@@ -219,10 +220,8 @@ def _convert_table(
         **{name: value for name, value in options.items() if value is not None}
     )
     table = Table(path, given, progress)
-    rows, n_rows = (
-        TableRows(table, given, show),
-        None if table.lengths is None else sum(table.lengths),
-    )
+    rows = TableRows(table, given, show)
+    n_rows = None if table.lengths is None else sum(table.lengths)
 
     def write_all() -> None:
         written = _written_dtype(rows, given.dtype)
@@ -271,13 +270,16 @@ def _written_dtype(rows: Any, dtype: Any) -> np.dtype:
 
 def _stream_of(samples: Samples, dtype: Any, y: np.ndarray | None = None) -> _Stream:
     """Rows with the class labels and names of rows that their store has, or with labels of their own."""
-    n, stored, names_of_classes = samples.n_samples, array_beside(samples, "y"), None
+    n = samples.n_samples
+    stored = array_beside(samples, "y")
+    names_of_classes = None
     if stored is not None:
         if stored.shape[0] != n:
             raise InputError(
                 f"{samples.name}: y has {stored.shape[0]} labels, but X has {n} rows."
             )
-        names_of_classes, y = class_names(stored), open_class_labels(samples)
+        names_of_classes = class_names(stored)
+        y = open_class_labels(samples)
     index = open_index(samples)
 
     def blocks() -> Blocks:
@@ -343,7 +345,8 @@ def _write_rows(
         writer.class_names = (
             stream.class_names()
         )  # of a table: as many as its rows have shown
-        writer.feature_names, writer.sources = stream.feature_names, stream.sources
+        writer.feature_names = stream.feature_names
+        writer.sources = stream.sources
     return writer
 
 

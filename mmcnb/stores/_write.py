@@ -11,10 +11,11 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
-from mmcnb.samples import _inventory, matrix
-from mmcnb.samples._arrays import check_feature_names, plain_values
-from mmcnb.samples._base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
-from mmcnb.samples._inventory import PathLike
+from mmcnb.samples import inventory as _inventory
+from mmcnb.samples import matrix
+from mmcnb.samples.arrays import check_feature_names, plain_values
+from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
+from mmcnb.samples.inventory import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
@@ -41,8 +42,10 @@ class ArrayWriter:
     def __init__(
         self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, *row_shape: int
     ) -> None:
-        self._store, self._name = store, name
-        self._chunk, self._filled = np.empty((chunk_rows, *row_shape), dtype), 0
+        self._store = store
+        self._name = name
+        self._chunk = np.empty((chunk_rows, *row_shape), dtype)
+        self._filled = 0
         self.n_rows = 0
         self.hashes: list[str] = []
 
@@ -191,7 +194,9 @@ class StoreWriter(AtomicOutput):
 
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
-        n_samples, n_features, name = self._digest.n_samples, self.n_features, self.name
+        n_samples = self._digest.n_samples
+        n_features = self.n_features
+        name = self.name
         matrix.check_shape((n_samples, n_features), name)
         sources = None if self.sources == self.feature_names else self.sources
         for key, names in (
@@ -377,14 +382,15 @@ class CSRStoreWriter(StoreWriter):
         """
         if scipy.sparse.issparse(data):
             csr = data.tocsr()
-            data, indices, indptr = csr.data, csr.indices, csr.indptr
-        data, indices, indptr = (
-            np.asarray(data),
-            np.asarray(indices),
-            np.asarray(indptr, dtype=np.int64),
-        )
+            data = csr.data
+            indices = csr.indices
+            indptr = csr.indptr
+        data = np.asarray(data)
+        indices = np.asarray(indices)
+        indptr = np.asarray(indptr, dtype=np.int64)
         matrix.check_dtype(data.dtype, "X")
-        n_rows, indptr = len(indptr) - 1, indptr - indptr[0]
+        n_rows = len(indptr) - 1
+        indptr = indptr - indptr[0]
         matrix.check_indptr(indptr, n_rows, len(data), len(indices), self.name)
         width = self._given or max(1, int(indices.max(initial=0)) + 1)
         if self._given is None and width > 2**31 - 1:

@@ -12,9 +12,9 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
-from mmcnb.samples._files import open_file
-from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._npy import read_member
+from mmcnb.samples.files import open_file
+from mmcnb.samples.inventory import PathLike
+from mmcnb.samples.npy import read_member
 from mmcnb.stores.atomic import atomic_write
 
 

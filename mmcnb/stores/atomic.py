@@ -23,16 +23,21 @@ from typing import IO, Any, Self
 from filelock import FileLock
 
 from mmcnb.errors import InputError, one_line
-from mmcnb.samples._inventory import PathLike, is_store_folder
+from mmcnb.samples.inventory import PathLike, is_store_folder
 
 DISK_FULL = {
     errno.ENOSPC,
     errno.EDQUOT,
     errno.EFBIG,
 }  # the disk, the user's quota, the process's limit
-PART, NEW, OLD, LOCK = ".part-", "new", "old", "lock"
+PART = ".part-"
+NEW = "new"
+OLD = "old"
+LOCK = "lock"
 PROBE = ".filelock-"  # how names of files begin by which filelock tests a disk
-ALIVE, GONE, UNKNOWN = "works", "is gone", "is unknown"
+ALIVE = "works"
+GONE = "is gone"
+UNKNOWN = "is unknown"
 
 
 @contextmanager
@@ -123,7 +128,8 @@ class AtomicOutput:
     """
 
     def __init__(self, target: PathLike, overwrite: bool = False) -> None:
-        self.target, self._overwrite = Path(target).absolute(), overwrite
+        self.target = Path(target).absolute()
+        self._overwrite = overwrite
         self._folder = self.target.with_name(PART + self.target.name)
         self.path = self._folder / NEW / self.target.name
         self.name = name_of(self.target)
@@ -319,15 +325,11 @@ def writing(name: str) -> Iterator[None]:
             raise InputError(
                 f"{name} is being written by another process: {remedy}."
             ) from error
-        why, remedy = (
-            f" ({error.strerror or error})",
-            "choose a path that can be written",
-        )
+        why = f" ({error.strerror or error})"
+        remedy = "choose a path that can be written"
         if error.errno in DISK_FULL:
-            why, remedy = (
-                f", as the disk is full{why}",
-                "free some space or choose a path on another disk",
-            )
+            why = f", as the disk is full{why}"
+            remedy = "free some space or choose a path on another disk"
         raise InputError(
             f"{name} could not be written{why}: {remedy}; nothing was left behind."
         ) from error
@@ -339,10 +341,9 @@ def _renamed(source: Path, target: Path, is_exchange: bool) -> bool:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    here, flag = (
-        -100,
-        2 if is_exchange else 1,
-    )  # the working folder; RENAME_EXCHANGE or RENAME_NOREPLACE
+    # the working folder; RENAME_EXCHANGE or RENAME_NOREPLACE
+    here = -100
+    flag = 2 if is_exchange else 1
     done = rename(here, os.fsencode(source), here, os.fsencode(target), flag) == 0
     if not done and ctypes.get_errno() == errno.EEXIST:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -379,7 +380,9 @@ def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
 
 
 def _looked_at(path: Path, clean: bool = True) -> dict[str, Any] | None:
-    lock, owner, done = FileLock(path / LOCK), UNKNOWN, None
+    lock = FileLock(path / LOCK)
+    owner = UNKNOWN
+    done = None
     with suppress(OSError):  # of another user, or of version 0.2, which had no locks
         names = {
             entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)
@@ -437,7 +440,8 @@ def _remove(process: int, folder: Path, lock: Any) -> None:
 
 def _clear(folder: Path) -> bool:
     """Remove what a folder contains, but for its lock; whether an old output was put back to its place."""
-    old, target = folder / OLD, folder.with_name(folder.name.removeprefix(PART))
+    old = folder / OLD
+    target = folder.with_name(folder.name.removeprefix(PART))
     is_back = os.path.lexists(old) and not os.path.lexists(target)
     if is_back:
         old.rename(target)
@@ -451,7 +455,8 @@ def _clear(folder: Path) -> bool:
 
 def _unlock(folder: Path, lock: Any) -> None:
     """Release a lock; its file goes first, so that nobody who has waited for that one takes it."""
-    file, is_open = folder / LOCK, False
+    file = folder / LOCK
+    is_open = False
     try:
         file.unlink(missing_ok=True)
     except OSError:  # Windows removes no open file

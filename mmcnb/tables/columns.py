@@ -75,8 +75,10 @@ def _seconds(column: "Column", times: pa.Array) -> pa.Array:
     return pc.divide(whole.cast(pa.float64(), safe=False), unit)
 
 
-REFUSED, LEFT_OUT = Treatment("refused"), Treatment("left out")
-CLASSES, ROW_NAMES = Treatment("classes"), Treatment("names of rows")
+REFUSED = Treatment("refused")
+LEFT_OUT = Treatment("left out")
+CLASSES = Treatment("classes")
+ROW_NAMES = Treatment("names of rows")
 ONE_HOT = Treatment("a 0/1 column for each text", _codes)
 TREATMENTS: dict[str, dict[str | None, Treatment]] = {
     "number": {None: Treatment("number", _numbers)},
@@ -270,8 +272,7 @@ NUMBERS_ALONE = TableOptions(
 """Of rows for a model of plain numbers."""
 
 
-# --- which columns
-# -------------------------------------------------------------------------------
+# --- which columns --------------------------------------------------------------------
 
 
 @dataclass
@@ -359,10 +360,12 @@ class Column:
             values[: 4 * MOST_DISTINCT],
             values,
         ):  # a few rows mostly show that they are too many
-            found, known = pc.unique(some.drop_null()), self.distinct
+            found = pc.unique(some.drop_null())
+            known = self.distinct
             if found.type != known.type:
                 common = TEXT if TEXT in (found.type, known.type) else pa.float64()
-                found, known = found.cast(common), known.cast(common)
+                found = found.cast(common)
+                known = known.cast(common)
             self.distinct = pc.unique(pa.chunked_array([known, found]))
             if len(self.distinct) > MOST_DISTINCT:
                 self.distinct = None
@@ -422,7 +425,8 @@ class NamedColumns:
 
     def option(self, position: int) -> str:
         """Name or number of a column on the command line; a name comes before a number."""
-        name, number = self.names[position], str(position)
+        name = self.names[position]
+        number = str(position)
         is_clear = (
             self.has_names and self.names.count(name) == 1 and not name.startswith("-")
         )
@@ -580,7 +584,8 @@ def encoded_columns(table: NamedColumns, encoding: Encoding) -> list[Column]:
     InputError
         A column is not there, or has another kind of values.
     """
-    columns, width = [], len(encoding.columns)
+    columns = []
+    width = len(encoding.columns)
     is_whole = [one.name for one in encoding.columns] == [*map(str, range(width))]
     if is_whole and not encoding.has_names and len(table.names) != width:
         fault = f"{table.name} has {len(table.names)} columns, and the fit had {width}"
@@ -669,8 +674,7 @@ def _check_names(table: NamedColumns, features: list[int], explicit: bool) -> No
             )
 
 
-# --- kinds, and values of a kind
-# -----------------------------------------------------------------
+# --- kinds, and values of a kind ------------------------------------------------------
 
 
 def kind_of(kind: pa.DataType) -> str:
@@ -743,8 +747,7 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
     )
 
 
-# --- faults and classes
-# --------------------------------------------------------------------------
+# --- faults and classes ---------------------------------------------------------------
 
 
 class Faults(dict[Any, list[Any]]):

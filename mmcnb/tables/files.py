@@ -19,8 +19,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._npy import step_rows
-from mmcnb.samples._text import plain_name, read_pieces, table_files, table_format
+from mmcnb.samples.npy import step_rows
+from mmcnb.samples.text import plain_name, read_pieces, table_files, table_format
 from mmcnb.tables.columns import (
     TEXT,
     NamedColumns,
@@ -51,8 +51,7 @@ class Part(NamedTuple):
     ragged: Sequence[str] = ()
 
 
-# --- text
-# ----------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------
 
 
 class _CSVFile:
@@ -69,7 +68,9 @@ class _CSVFile:
     def __init__(
         self, path: Path, options: TableOptions, show_progress: bool | None
     ) -> None:
-        self._path, self._options, self._show_progress = path, options, show_progress
+        self._path = path
+        self._options = options
+        self._show_progress = show_progress
         self._gaps, self._number = (
             options.gaps(is_text=True),
             re.compile(options.number()),
@@ -99,7 +100,9 @@ class _CSVFile:
 
     def _read_head(self) -> tuple[list[bytes], int]:
         """The first lines, with two rows if there are so many, and the number of ``#`` lines above them."""
-        head, lines, n_notes = b"", list[bytes](), 0
+        head = b""
+        lines = list[bytes]()
+        n_notes = 0
         for _, piece in read_pieces(self._path, False, quoted=True):
             head = (head + piece).removeprefix(BOM)
             lines = head.splitlines(keepends=True)
@@ -113,10 +116,8 @@ class _CSVFile:
 
     def _find_delimiter(self, head: bytes) -> str:
         """The mark that is given, or the usual one, or another if that alone divides the first lines."""
-        decimal, usual = (
-            self._options.decimal,
-            "\t" if plain_name(self._path).endswith(".tsv") else ",",
-        )
+        decimal = self._options.decimal
+        usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
         text = io.StringIO(head.decode("utf-8", "replace"), newline=None)
         lines = list(
             islice(
@@ -171,7 +172,8 @@ class _CSVFile:
 
     def _value(self, cell: str) -> float:
         """The number of a cell; NaN of other cells."""
-        thousands, decimal = self._options.thousands or "", self._options.decimal
+        thousands = self._options.thousands or ""
+        decimal = self._options.decimal
         is_number = self._number.match(cell.strip())
         return (
             float(cell.replace(thousands, "").replace(decimal, "."))
@@ -182,7 +184,8 @@ class _CSVFile:
     def _is_far(self, position: int, top: list[str], rest: list[list[str]]) -> bool:
         """Whether a number of the first line is outside the range of its column by more than that range."""
         first, *column = [self._value(row[position]) for row in (top, *rest)]
-        low, high = np.nanmin([np.inf, *column]), np.nanmax([-np.inf, *column])
+        low = np.nanmin([np.inf, *column])
+        high = np.nanmax([-np.inf, *column])
         return bool(max(low - first, first - high) > high - low)
 
     def _type(self, column: pa.Array) -> pa.DataType:
@@ -279,7 +282,8 @@ class _CSVFile:
 
     def _whole_rows(self, line: int, text: bytes) -> tuple[list[Any], list[Any]]:
         """Rows with as many cells as there are columns, and other rows."""
-        rows, width = list(self._rows(line, text)), len(self.keys)
+        rows = list(self._rows(line, text))
+        width = len(self.keys)
         return [row for row in rows if len(row[1]) == width], [
             row for row in rows if len(row[1]) != width
         ]
@@ -313,8 +317,7 @@ class _CSVFile:
             ) from error
 
 
-# --- columns
-# -------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------
 
 
 class _ColumnarFile:
@@ -329,7 +332,9 @@ class _ColumnarFile:
         )
         with self._worded():
             schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
-        self.keys, self.names, self.types = schema.names, schema.names, schema.types
+        self.keys = schema.names
+        self.names = schema.names
+        self.types = schema.types
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None:
             raise InputError(
@@ -428,19 +433,21 @@ def _open_arrow(path: Path) -> _Opened:
     return schema, lengths, 16 * len(schema.names) * max(lengths or [0]), batches
 
 
+def _row_place(first: int) -> Callable[[int], str]:
+    """Return the function that names a row in messages, counted from ``first``."""
+    return lambda row: f"row {first + row}"
+
+
 def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
     """Some columns of a batch, some rows at a time; ``first`` is the number of its first row."""
     step = step_rows(8 * len(wanted))
     for start in range(0, batch.num_rows, step):
         part = batch.slice(start, step)
         columns = {key: part.column(key).cast(kind) for key, kind in wanted.items()}
-        yield Part(
-            columns, part.num_rows, lambda row, at=first + start: f"row {at + row}"
-        )  # type: ignore[misc]
+        yield Part(columns, part.num_rows, _row_place(first + start))
 
 
-# --- one file, or several
-# ------------------------------------------------------------------------
+# --- one file, or several -------------------------------------------------------------
 
 
 class Table(NamedColumns):
@@ -485,8 +492,10 @@ class Table(NamedColumns):
             else _ColumnarFile(one, opener)
             for one in self.paths
         ]
-        first, groups = self._files[0], [file.lengths for file in self._files]
-        self.has_names, self.index_columns = first.has_names, first.index_columns
+        first = self._files[0]
+        groups = [file.lengths for file in self._files]
+        self.has_names = first.has_names
+        self.index_columns = first.index_columns
         self.lengths = None if None in groups else list(chain.from_iterable(groups))
         self.cached_bytes = max(file.cached_bytes for file in self._files)
         self._folders = [
@@ -499,7 +508,8 @@ class Table(NamedColumns):
         self.names = first.names if len(self.keys) == len(first.names) else self.keys
 
     def _types_of_files(self) -> dict[str, pa.DataType]:
-        first, kinds = self._files[0], dict[str, list[pa.DataType]]()
+        first = self._files[0]
+        kinds = dict[str, list[pa.DataType]]()
         for path, file in zip(self.paths, self._files, strict=True):
             if file.has_names != first.has_names or not (
                 file.has_names or file.keys == first.keys
@@ -565,7 +575,8 @@ def _values_of_folders(path: Path) -> dict[str, str]:
 
 def _filled(part: Part, name: str, values: dict[str, str], wanted: Types) -> Part:
     """A part of a file with the columns that other files or its folder have."""
-    columns, place = dict(part.columns), part.place
+    columns = dict(part.columns)
+    place = part.place
     for key in wanted.keys() - columns.keys():
         columns[key] = pa.repeat(
             pa.scalar(values.get(key), pa.string()).cast(wanted[key]), part.n_rows

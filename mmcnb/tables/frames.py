@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mmcnb.errors import InputError, shown, worded
-from mmcnb.samples._base import Samples, in_memory
-from mmcnb.samples._frames import FRAME, as_frame, column_names, columns_of
+from mmcnb.samples.base import Samples, in_memory
+from mmcnb.samples.frames import FRAME, as_frame, column_names, columns_of
 from mmcnb.samples.matrix import block_dtype
 from mmcnb.tables.columns import (
     NUMBERS_ALONE,
@@ -48,7 +48,8 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
         A column cannot be taken, or names are no names.
     """
     frame = as_frame(source)
-    names, columns = column_names(frame), columns_of(frame)
+    names = column_names(frame)
+    columns = columns_of(frame)
     if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
         with worded(
             f"{FRAME} is sparse around other values",
@@ -103,7 +104,9 @@ def _plain_rows(
 class FrameTable(NamedColumns):
     """The columns of a data frame, in memory, as a table."""
 
-    name, is_text, paths = FRAME, False, ()
+    name = FRAME
+    is_text = False
+    paths = ()
 
     def __init__(self, columns: list[pa.Array], names: list[str] | None) -> None:
         self.has_names = names is not None

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mmcnb.errors import ClusterWarning, InputError
-from mmcnb.samples._base import ChunkedSamples, Samples, in_memory
-from mmcnb.samples._files import file_identity
-from mmcnb.samples._groups import GroupedRows
-from mmcnb.samples._npy import Rows
-from mmcnb.samples._text import plain_name, table_format
+from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
 from mmcnb.samples.encoding import TEXT_OPTIONS, Encoding
+from mmcnb.samples.files import file_identity
+from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
+from mmcnb.samples.npy import Rows
+from mmcnb.samples.text import plain_name, table_format
 from mmcnb.tables import columns
 from mmcnb.tables.columns import TEXT, WHOLE, Column, TableOptions, kind_of
 from mmcnb.tables.files import Part, Table
@@ -69,7 +69,8 @@ class TableRows:
         show: Callable[..., object] | None = None,
     ) -> None:
         self.table = table
-        self._options, self._show = options, show
+        self._options = options
+        self._show = show
         self._fills = options.missing in ("median", "mean")  # gaps, from their column
         # Columns are asked for, by name or all of a kind.
         self._takes_all = (
@@ -82,7 +83,8 @@ class TableRows:
             if re.fullmatch(options.number(), mark)
         ]
         self._marks = pa.array(marks, pa.float64()) if marks else None
-        self._is_wide, self.n_read = False, 0
+        self._is_wide = False
+        self.n_read = 0
         self._take(columns.choose_columns(table, options))
 
     def settled(self, read: Callable[[], Result]) -> Result:
@@ -109,7 +111,8 @@ class TableRows:
 
     def _take(self, chosen: list[Column]) -> None:
         """Read these columns, and write their features."""
-        table, self.columns = self.table, chosen
+        table = self.table
+        self.columns = chosen
         self._used = [
             column for column in chosen if column.treatment is not columns.LEFT_OUT
         ]
@@ -246,7 +249,8 @@ class TableRows:
         """Columns in the types that they are to have; null if a value is missing."""
         found = []
         for column in self._used:
-            values, is_feature = part.columns[column.key], column.is_feature
+            values = part.columns[column.key]
+            is_feature = column.is_feature
             if values.type == TEXT:
                 values = columns.trimmed(
                     values, self._gaps if is_feature else pa.array([""], TEXT)
@@ -329,7 +333,8 @@ class TableRows:
                 )  # others were looked at ahead
         if not kept.all():
             some = np.flatnonzero(kept)
-            block, place = block[some], part.place
+            block = block[some]
+            place = part.place
             part = part._replace(place=lambda row: place(int(some[row])))
             values = [one.take(pa.array(some)) for one in values]
         labels = names = None
@@ -382,10 +387,8 @@ class TableRows:
         """Find the categories and the median of each column, and columns that say nothing."""
         is_text = [column.treatment is columns.ONE_HOT for column in self.features]
         categories = {k: set[str]() for k in np.flatnonzero(is_text).tolist()}
-        thinned, gaps = (
-            _ThinnedRows(len(self.features)),
-            np.zeros(len(self.features), int),
-        )
+        thinned = _ThinnedRows(len(self.features))
+        gaps = np.zeros(len(self.features), int)
         for part, values in self._pass():
             block = self._narrow(values)
             thinned.add(block, self.n_read)
@@ -459,7 +462,8 @@ class TableRows:
         """Note a fault of a column or, at the first of its rows, of cells; ``values`` has all cells."""
         if not len(rows):
             return
-        table, position = self.table, column.position
+        table = self.table
+        position = column.position
         where = [
             table.name,
             *([part.place(int(rows[0]))] if part else []),
@@ -483,7 +487,8 @@ class TableRows:
 
     def _refuse(self, column: Column, values: pa.Array, part: Part) -> None:
         """Name the first cell that is no number."""
-        kind, rows = kind_of(column.type), _rows_of(values.is_valid())
+        kind = kind_of(column.type)
+        rows = _rows_of(values.is_valid())
         if kind == "text":
             is_number = pc.match_substring_regex(values, self._options.number())
             others = _rows_of(pc.invert(is_number))
@@ -494,7 +499,8 @@ class TableRows:
         self, part: Part, values: list[pa.Array], block: np.ndarray
     ) -> np.ndarray:
         """Which rows are written; missing values that are not dropped or filled are faults."""
-        kept, missing = np.ones(part.n_rows, bool), self._options.missing
+        kept = np.ones(part.n_rows, bool)
+        missing = self._options.missing
         gaps = np.zeros((1, 0), bool) if all_finite(block) else ~np.isfinite(block)
         for k in np.flatnonzero(gaps.any(axis=0)).tolist():
             column = self.features[k]
@@ -528,15 +534,14 @@ class TableRows:
             self._fault("large", self.features[k], part, rows, values=exact)
 
     def _refuse_gaps(self, column: Column, part: Part, rows: np.ndarray) -> None:
-        cell, hint = part.columns[column.key][int(rows[0])].as_py(), ""
+        cell = part.columns[column.key][int(rows[0])].as_py()
+        hint = ""
         said = "has no value"
         if isinstance(cell, float):
             said = "is NaN" if cell != cell else "is infinite"
         elif isinstance(cell, str) and not cell.isspace() and cell:
-            said, hint = (
-                f"{cell!r} is a mark of missing values",
-                ", or take it as a text with --na-values ''",
-            )
+            said = f"{cell!r} is a mark of missing values"
+            hint = ", or take it as a text with --na-values ''"
         self._fault("gap", column, part, rows, cell=said, hint=hint)
 
 
@@ -597,7 +602,8 @@ class TableSamples(ChunkedSamples):
         self.table_rows, self._options, self._said = rows, options, set[str]()
         shape = sum(lengths), len(rows.encoding.feature_names)
         self._describe(str(path), shape, options.dtype or rows.stored_dtype)
-        self.feature_names, self.encoding = rows.feature_names, rows.encoding
+        self.feature_names = rows.feature_names
+        self.encoding = rows.encoding
         self.notes = (
             [] if options.encoding else rows.notes
         )  # of other rows than the fit's as they are read
@@ -635,7 +641,8 @@ def open_table(
         A column is not numbers, a cell is missing, or the file cannot be read or is too
         large.
     """
-    path, options = Path(path), options or TableOptions()
+    path = Path(path)
+    options = options or TableOptions()
     if table_format(path) is None:
         forms = "a .csv, .tsv, .parquet, .arrow or .feather file, or a folder of these"
         raise InputError(f"{path} is no table: give {forms}.")
@@ -761,11 +768,9 @@ def whole_table(rows: TableRows) -> Samples:
     if not blocks:
         raise InputError(f"{rows.table.name} has no rows: give it at least one.")
     samples = in_memory(stack(blocks), rows.table.name)
-    samples.feature_names, samples.encoding, samples.notes = (
-        rows.feature_names,
-        rows.encoding,
-        rows.notes,
-    )
+    samples.feature_names = rows.feature_names
+    samples.encoding = rows.encoding
+    samples.notes = rows.notes
     return samples
 
 
@@ -784,10 +789,8 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         The file cannot be read.
     """
     options = TableOptions()
-    rows, found = (
-        TableRows(Table(Path(path), options), options),
-        {"table": str(path), "faults": None},
-    )
+    rows = TableRows(Table(Path(path), options), options)
+    found = {"table": str(path), "faults": None}
     try:
         with _worded(path, options):
             rows.settled(lambda: None)

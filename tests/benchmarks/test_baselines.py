@@ -169,7 +169,8 @@ def test_the_gap_is_closed_and_is_that_of_the_primal_form(C, tolerance):
     labels = np.sign(np.random.default_rng(0).standard_normal((6, 40)))
     mixture = mix_labels(one, labels, tolerance)
     assert 0 <= mixture.gap <= tolerance * (mixture.value + mixture.gap)
-    alpha, weights = mixture.multipliers, mixture.weights
+    alpha = mixture.multipliers
+    weights = mixture.weights
     assert (weights >= 0).all()
     assert weights.sum() == pytest.approx(1)
     assert ((alpha >= 0) & (alpha <= one.bounds)).all()
@@ -188,7 +189,8 @@ def test_the_search_finds_the_largest_form_of_all_labels(n, balance):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         one = problem(n, balance=balance, seed=seed, gap=rng.uniform(0, 2))
-        labels, search = all_labels(one), LabelSearch(one)
+        labels = all_labels(one)
+        search = LabelSearch(one)
         some = labels[rng.choice(len(labels), 5, replace=False)]
         one = replace(one, bounds=np.full(n, 10.0 ** rng.uniform(-1, 1)))
         alpha = mix_labels(one, some).multipliers
@@ -268,9 +270,13 @@ def transitive(M):
 
 def printed(one, triples=False):
     """The program as it is printed, over two."""
-    n, s, u = len(one.bounds), one.shares, one.bounds
-    M, delta = cvxpy.Variable((n, n), PSD=True), cvxpy.Variable()
-    mu, nu = cvxpy.Variable(n, nonneg=True), cvxpy.Variable(n, nonneg=True)
+    n = len(one.bounds)
+    s = one.shares
+    u = one.bounds
+    M = cvxpy.Variable((n, n), PSD=True)
+    delta = cvxpy.Variable()
+    mu = cvxpy.Variable(n, nonneg=True)
+    nu = cvxpy.Variable(n, nonneg=True)
     border = cvxpy.reshape(1 + mu - nu, (n, 1), order="C")
     corner = cvxpy.reshape(delta - 2 * u @ nu, (1, 1), order="C")
     block = cvxpy.bmat([[cvxpy.multiply(one.gram, M), border], [border.T, corner]])
@@ -292,7 +298,8 @@ def printed(one, triples=False):
 )
 def test_the_optimum_is_that_of_the_printed_form(C, balance, weights):
     one = problem(12, C, balance, gap=1.5, weights=weights)
-    relaxed, expected = solve_label_matrix(one), printed(one)
+    relaxed = solve_label_matrix(one)
+    expected = printed(one)
     assert relaxed.converged
     assert relaxed.value == pytest.approx(expected, rel=1e-5)
     assert relaxed.value <= expected * (1 + 1e-6)
@@ -307,7 +314,8 @@ def test_the_optimum_is_that_of_the_printed_form(C, balance, weights):
 )
 def test_the_optimum_with_triples_is_that_of_the_printed_form(C, balance, weights):
     one = problem(9, C, balance, seed=2, gap=0.5, weights=weights)
-    relaxed, expected = solve_with_triples(one, rise=0.0), printed(one, triples=True)
+    relaxed = solve_with_triples(one, rise=0.0)
+    expected = printed(one, triples=True)
     assert relaxed.value == pytest.approx(expected, rel=1e-4)
     assert relaxed.value > solve_label_matrix(one).value * 1.001
     assert (
@@ -347,7 +355,8 @@ def test_triples_of_many_rows_are_refused_in_one_sentence():
 
 def test_the_offset_is_minimised_out():
     rng = np.random.default_rng(0)
-    K, z = rbf_kernel(rng.standard_normal((6, 2))), rng.standard_normal(6)
+    K = rbf_kernel(rng.standard_normal((6, 2)))
+    z = rng.standard_normal(6)
     inverse = np.linalg.inv(K)
     values = [(z - b) @ inverse @ (z - b) for b in np.linspace(-5, 5, 20_001)]
     assert z @ inverse_without_offset(K) @ z == pytest.approx(min(values), rel=1e-4)
@@ -384,10 +393,8 @@ def association_of(K, labels):
 
 @pytest.mark.parametrize("least", [1e-300, 0.5])
 def test_no_round_on_the_graph_lowers_the_ratio_association(least):
-    K, start = (
-        ball_graph(groups(200), 0.3, least),
-        np.random.default_rng(0).integers(5, size=200),
-    )
+    K = ball_graph(groups(200), 0.3, least)
+    start = np.random.default_rng(0).integers(5, size=200)
     rounds = [graph_kernel_kmeans(K, start, count) for count in range(1, 12)]
     values = [association_of(K.toarray(), one.labels) for one in rounds]
     np.testing.assert_allclose([one.association for one in rounds], values, rtol=1e-9)

@@ -30,10 +30,8 @@ def test_all_problems_of_a_set_are_in_one_half():
 def test_a_run_records_the_judge_of_its_labels_and_the_candidates_of_the_default():
     problem = PROBLEMS["two-moons"]
     settings = {"rows": 200, "problem": list(problem)}
-    measures, data = (
-        choice.compute(Run(problem.name, FRONT_DOOR, 0, settings=settings)),
-        rows_of(problem, 200, 0),
-    )
+    measures = choice.compute(Run(problem.name, FRONT_DOOR, 0, settings=settings))
+    data = rows_of(problem, 200, 0)
     assert (measures["n"], measures["k"], measures["ari"]) == (200, 2, 1)
     assert measures["J"] == pytest.approx(partition_score(data.X, data.y).J)
     assert json.loads(measures["candidates"])[measures["candidate"]] == pytest.approx(

@@ -45,7 +45,8 @@ def test_a_small_cluster_is_found_by_enough_of_its_rows_and_few_others():
 def test_communities_are_of_rows_and_equal_rows_are_together():
     pytest.importorskip("igraph", reason="it is installed by mmcnb[peers] alone")
     data = made.blobs(300, 3, 4, 20.0, 20.0, 0)
-    X, truth = np.vstack([data.X, data.X[:30]]), np.append(data.y, data.y[:30])
+    X = np.vstack([data.X, data.X[:30]])
+    truth = np.append(data.y, data.y[:30])
     labels = sets.GraphCommunities(0).fit(X).labels_
     np.testing.assert_array_equal(labels[:30], labels[300:])
     assert all(len(set(truth[labels == c])) == 1 for c in set(labels))
@@ -55,7 +56,8 @@ def test_communities_are_of_rows_and_equal_rows_are_together():
 
 
 def test_layers_are_counted_without_noise():
-    y, noisy = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 1, 1, -1, -1])
+    y = np.array([0, 0, 1, 1, 2, 2])
+    noisy = np.array([0, 0, 1, 1, -1, -1])
     layers = [np.zeros(6, int), noisy, y]
     assert sets.of_layers(y, layers, 2) == {"best layer": 1.0, "layers": "2, 3"}
     assert sets.of_layers(y, layers[:2], 1)["best layer"] == adjusted_rand_index(

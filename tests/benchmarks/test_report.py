@@ -23,14 +23,12 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.text, self.tables, self.figures, self.addresses, self.ids, self.open = (
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-        )
+        self.text = []
+        self.tables = []
+        self.figures = []
+        self.addresses = []
+        self.ids = []
+        self.open = []
         self.source = path.read_text(encoding="utf-8")
         self.feed(self.source)
 

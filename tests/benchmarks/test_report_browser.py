@@ -24,7 +24,8 @@ FLAGS = (
     "--hide-scrollbars",
     "--enable-logging=stderr",
 )
-DESK, PHONE = (1280, 900), (390, 844)
+DESK = (1280, 900)
+PHONE = (390, 844)
 # Put into a copy of the page: faults are gathered first, what was found is left in the
 # document at the end.
 GATHER = """<script>

@@ -38,7 +38,8 @@ def test_a_search_keeps_every_cluster_and_depends_on_the_seed_alone(method):
 
 
 def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run():
-    points, scores = ["a", "a", "b", "b"], [1.0, 0.5, 0.875, 0.8125]
+    points = ["a", "a", "b", "b"]
+    scores = [1.0, 0.5, 0.875, 0.8125]
     frame = wide(
         dataset="iris", protocol=PAPER, method="UMC-RLS", parameters=points, ari=scores
     )

@@ -41,15 +41,12 @@ def test_an_under_sample_has_all_rare_rows_and_its_size_and_other_methods_all_ro
 
 @pytest.mark.parametrize("rare_weight", [None, 4.0])
 def test_weights_of_an_under_sample_are_those_of_all_rows(rare_weight):
-    y, X = (
-        RARE_ROWS,
-        np.random.default_rng(0).normal(size=(1000, 2)) + RARE_ROWS[:, None],
-    )
-    few, whole = (
-        Fit(WEIGHTED, 0, rare_weight=rare_weight, rows=130),
-        Fit(SVC, 0, rare_weight=rare_weight),
-    )
-    rows, weights = some_rows(few, y), row_weights(whole, y, np.arange(1000))
+    y = RARE_ROWS
+    X = np.random.default_rng(0).normal(size=(1000, 2)) + RARE_ROWS[:, None]
+    few = Fit(WEIGHTED, 0, rare_weight=rare_weight, rows=130)
+    whole = Fit(SVC, 0, rare_weight=rare_weight)
+    rows = some_rows(few, y)
+    weights = row_weights(whole, y, np.arange(1000))
     for side in (0, 1):
         few_sum = row_weights(few, y, rows)[y[rows] == side].sum()
         assert few_sum == pytest.approx(weights[y == side].sum())

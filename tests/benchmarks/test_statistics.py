@@ -57,7 +57,8 @@ def test_the_slope_of_a_power_is_its_exponent(power):
 
 
 def test_the_interval_of_a_slope_holds_the_truth_as_often_as_it_says():
-    rng, n = np.random.default_rng(0), np.logspace(2, 5, 6)
+    rng = np.random.default_rng(0)
+    n = np.logspace(2, 5, 6)
     slopes = [
         log_slope(n, n * np.exp(rng.normal(scale=0.3, size=6))) for _ in range(400)
     ]
@@ -112,7 +113,8 @@ def test_ratios_are_to_the_peer_on_the_same_data():
 
 
 def test_clusters_of_more_classes_have_no_balanced_error():
-    y, labels = np.arange(30) % 3, np.arange(30) // 15
+    y = np.arange(30) % 3
+    labels = np.arange(30) // 15
     assert clustering(y, y) == {"error": 0.0, "ari": 1.0}
     assert clustering(y % 2, labels)[ERROR] == balanced_clustering_error(y % 2, labels)
 

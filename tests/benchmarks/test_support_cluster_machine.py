@@ -80,7 +80,8 @@ def test_where_every_row_represents_itself_it_is_the_support_vector_machine(
 def test_a_representative_counts_for_all_copies_of_its_row():
     """Theorem 2: eq. (6) on representatives and eq. (7) on as many copies of each have one optimum."""
     rng = np.random.default_rng(1)
-    common, copies = rng.standard_normal((40, 2)), rng.integers(1, 8, 40)
+    common = rng.standard_normal((40, 2))
+    copies = rng.integers(1, 8, 40)
     X = np.r_[rng.standard_normal((20, 2)) + 1.0, np.repeat(common, copies, axis=0)]
     y = np.arange(len(X)) < 20
     shared = {"class_weight": {True: 3.0}, "C": 0.3}
@@ -111,7 +112,8 @@ def test_dropped_rows_go_on_through_rows_of_theirs(data, representative):
     last = model.history_.iloc[-1]
     assert 0 < last["settled"] <= 80
     assert last["negatives"] == (first[y == 0] <= threshold).sum()
-    coef, basis = model.model_.rule.coef, model.model_.basis
+    coef = model.model_.rule.coef
+    basis = model.model_.basis
     assert coef[coef < 0].sum() == pytest.approx(-1e-4 * (y == 0).sum())
     assert coef[coef > 0].sum() == pytest.approx(1e-4 * 49 * (y == 1).sum())
     numbers = [np.flatnonzero((row == X).all(axis=1)).item() for row in basis[coef < 0]]
@@ -137,7 +139,8 @@ def test_members_are_drawn_by_weight():
 
 def test_the_rarer_class_is_the_positive_one_whatever_its_name(data):
     X, y = data
-    model, turned = make().fit(X, y), make().fit(X, 1 - y)
+    model = make().fit(X, y)
+    turned = make().fit(X, 1 - y)
     np.testing.assert_array_equal(
         model.decision_function(X), -turned.decision_function(X)
     )
@@ -156,7 +159,8 @@ def test_it_is_close_to_the_machine_on_all_rows_and_tells_its_rounds(data):
     model = make(n_clusters=100).fit(X, y)
     machine = SVC(gamma=0.5, class_weight="balanced").fit(X, y)
     assert np.mean(model.predict(X) == machine.predict(X)) > 0.98
-    log, last = model.history_, model.history_.iloc[-1]
+    log = model.history_
+    last = model.history_.iloc[-1]
     assert log["round"].tolist() == list(range(len(log)))
     assert log["support_vectors"].max() < machine.support_.size
     assert log["negatives"].iloc[0] == (y == 0).sum()
@@ -266,7 +270,8 @@ def test_labels_go_to_stores_and_tables_and_models_to_a_pickle(tmp_path, three):
     assert model.predict(X, out=tmp_path / "labels.zarr") is None
     numbers = zarr.open_array(tmp_path / "labels.zarr", mode="r")[:]
     np.testing.assert_array_equal(model.classes_[numbers], model.predict(X))
-    frame, ordered = model.to_frame(X), np.sort(model.decision_function(X))
+    frame = model.to_frame(X)
+    ordered = np.sort(model.decision_function(X))
     np.testing.assert_array_equal(frame["class"], model.predict(X))
     np.testing.assert_array_equal(frame["margin"], ordered[:, -1] - ordered[:, -2])
     model.predict(X, out=tmp_path / "classes.csv")

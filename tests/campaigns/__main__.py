@@ -14,19 +14,18 @@ from mmcnb._progress import progress
 from tests.campaigns import runner
 
 CAMPAIGNS = (
-    *(
-        "flips",
-        "kills",
-        "fuzz",
-        "truth",
-        "memory",
-        "races",
-        "hostile",
-        "models",
-        "routines",
-        "dask",
-    ),
-    *("changes", "errors"),
+    "flips",
+    "kills",
+    "fuzz",
+    "truth",
+    "memory",
+    "races",
+    "hostile",
+    "models",
+    "routines",
+    "dask",
+    "changes",
+    "errors",
 )
 
 

@@ -149,7 +149,8 @@ def metadata(
         return None
     owner, key = places[int(random.integers(len(places)))]
     values = (*TEXTS, *NUMBERS, *(LARGE if large else ()))
-    before, value = owner[key], values[int(random.integers(len(values)))]
+    before = owner[key]
+    value = values[int(random.integers(len(values)))]
     action = ("set", "set", "remove", "rename")[int(random.integers(4))]
     if action == "remove":
         del owner[key]

@@ -55,28 +55,24 @@ WRITING = {
     "pwritev",
 }
 ALLOCATORS = (
-    *(
-        "empty",
-        "zeros",
-        "ones",
-        "full",
-        "empty_like",
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "arange",
-    ),
-    *(
-        "array",
-        "asarray",
-        "ascontiguousarray",
-        "concatenate",
-        "stack",
-        "vstack",
-        "hstack",
-        "repeat",
-        "sort",
-    ),
+    "empty",
+    "zeros",
+    "ones",
+    "full",
+    "empty_like",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "arange",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "concatenate",
+    "stack",
+    "vstack",
+    "hstack",
+    "repeat",
+    "sort",
 )
 FAULTS = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE)
 
@@ -98,7 +94,10 @@ class Trap:
     def __init__(
         self, at: int | None, error: Callable[[], BaseException], lasts: bool = False
     ) -> None:
-        self.at, self.error, self.lasts, self.calls = at, error, lasts, 0
+        self.at = at
+        self.error = error
+        self.lasts = lasts
+        self.calls = 0
         self._numbers = itertools.count(1)  # whose steps no other thread divides
 
     def __call__(self, writes: bool = True) -> None:
@@ -189,7 +188,8 @@ def _files(folder: Path, trap: Trap) -> Iterator[Any]:
                 if is_written:  # the end of a file that was read loses nothing
                     trap()
 
-    original, is_below = io.open, _is_below(folder)
+    original = io.open
+    is_below = _is_below(folder)
 
     def opened(
         path: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any

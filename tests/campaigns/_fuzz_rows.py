@@ -132,12 +132,11 @@ def _model(columns: int) -> Any:
 
 def sparse(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A SciPy matrix with zeros, places given twice and no order, which may be damaged."""
-    n, d, size = (
-        int(rng.integers(4, 30)),
-        int(rng.integers(1, 6)),
-        int(rng.integers(1, 90)),
-    )
-    row, column = rng.integers(0, n, size), rng.integers(0, d, size)
+    n = int(rng.integers(4, 30))
+    d = int(rng.integers(1, 6))
+    size = int(rng.integers(1, 90))
+    row = rng.integers(0, n, size)
+    column = rng.integers(0, d, size)
     dtype = one_of(rng, FLOAT32 + FLOAT64)
     data = rng.integers(0, 30, size).astype(dtype)
     expected = np.zeros((n, d), np.float32 if dtype in FLOAT32 else np.float64)
@@ -146,10 +145,8 @@ def sparse(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     order = np.argsort(row, kind="stable")
     indptr = np.searchsorted(row[order], np.arange(n + 1))
     kind = one_of(rng, (np.int32, np.int64))
-    form, make = (
-        one_of(rng, FORMATS),
-        one_of(rng, (scipy.sparse.csr_array, scipy.sparse.csr_matrix)),
-    )
+    form = one_of(rng, FORMATS)
+    make = one_of(rng, (scipy.sparse.csr_array, scipy.sparse.csr_matrix))
     matrix = make(
         (np.zeros(size), column[order].astype(kind), indptr.astype(kind)), (n, d)
     )

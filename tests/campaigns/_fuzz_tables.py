@@ -16,33 +16,29 @@ from tests.campaigns._fuzz_texts import written
 from tests.campaigns._judge import judged, one_of, refusal, same_rows
 
 TEXTS = (
-    *(
-        "a",
-        "b c",
-        "x,y",
-        "x;y",
-        'he said "no"',
-        '"',
-        "line\nbreak",
-        "naïve",
-        "日本語",
-        "İ",
-        "z\u0301",
-    ),
-    *(
-        "a'b",
-        "#tag",
-        "tab\there",
-        "0x",
-        "true?",
-        "e5x",
-        "\u200bz",
-        "\U0001d518",
-        "|",
-        "=1+1",
-        "\\n",
-        "a" * 300,
-    ),
+    "a",
+    "b c",
+    "x,y",
+    "x;y",
+    'he said "no"',
+    '"',
+    "line\nbreak",
+    "naïve",
+    "日本語",
+    "İ",
+    "z\u0301",
+    "a'b",
+    "#tag",
+    "tab\there",
+    "0x",
+    "true?",
+    "e5x",
+    "\u200bz",
+    "\U0001d518",
+    "|",
+    "=1+1",
+    "\\n",
+    "a" * 300,
 )
 NAMES = ("c", "naïve", 'q"', "a,b", "two words", "日", "x;y")
 GAPS = ("NA", "?", "-", "None", "null", "nan")
@@ -123,10 +119,12 @@ KINDS: tuple[Callable[[np.random.Generator, np.ndarray, str], Column], ...] = (
 
 def table(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A table of a few columns of any kinds, as text; perhaps a cell, a line or a byte of it is spoiled."""
-    n, d = int(rng.integers(12, 40)), int(rng.integers(1, 6))
+    n = int(rng.integers(12, 40))
+    d = int(rng.integers(1, 6))
     delimiter = one_of(rng, list(DECIMALS))
     decimal = one_of(rng, DECIMALS[delimiter])
-    columns, names = [], [f"{one_of(rng, NAMES)}{k}" for k in range(d)]
+    columns = []
+    names = [f"{one_of(rng, NAMES)}{k}" for k in range(d)]
     for _ in range(d):
         gaps = rng.random(n) < one_of(rng, (0.0, 0.1))
         column = one_of(rng, KINDS)(rng, gaps & (np.arange(n) > 4), decimal)
@@ -145,7 +143,8 @@ def table(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
         rng, text_of(rng, [names, *lines], delimiter), what == "sound"
     )
     if wrong:
-        what, must = wrong, None if wrong == "a quote" else True
+        what = wrong
+        must = None if wrong == "a quote" else True
     path.write_bytes(gzip.compress(whole) if path.suffix == ".gz" else whole)
     options: dict[str, Any] = {"decimal": decimal, "header": "yes"}
     if delimiter != "," or d == 1 or rng.random() < 0.5:
@@ -193,7 +192,8 @@ def spoiled(
     rng: np.random.Generator, lines: list[list[str]], columns: list[Column]
 ) -> tuple[str, bool | None]:
     """Spoil a cell or a line; what was done, and whether it must be refused."""
-    row, place = int(rng.integers(len(lines))), int(rng.integers(len(columns)))
+    row = int(rng.integers(len(lines)))
+    place = int(rng.integers(len(columns)))
     what = one_of(rng, ("cell", "short", "long", "infinite"))
     kind = columns[place].kind
     if what == "cell":

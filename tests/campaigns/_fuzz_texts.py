@@ -46,14 +46,17 @@ def written(value: float, rng: np.random.Generator) -> str:
 
 def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """A table of known numbers as CSV, which may be spoiled."""
-    n, d = int(rng.integers(1, 30)), int(rng.integers(1, 6))
+    n = int(rng.integers(1, 30))
+    d = int(rng.integers(1, 6))
     numbers = np.round(
         rng.normal(size=(n, d)) * 10.0 ** int(rng.integers(-3, 6)), 3
     ).astype(np.float32)
     cells = [[written(value, rng) for value in row] for row in numbers]
-    spoiled, what = rng.random() < 0.5, "sound"
+    spoiled = rng.random() < 0.5
+    what = "sound"
     if spoiled:
-        r, c = int(rng.integers(n)), int(rng.integers(d))
+        r = int(rng.integers(n))
+        c = int(rng.integers(d))
         what = one_of(rng, ("no number", "missing", "short", "long"))
         if what == "no number":
             cells[r][c] = one_of(rng, NO_NUMBERS)
@@ -62,7 +65,8 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
             if (
                 np.isnan(float(cells[r][c])) and n > 1
             ):  # a gap takes the lower median of the others
-                spoiled, others = False, np.sort(np.delete(numbers[:, c], r))
+                spoiled = False
+                others = np.sort(np.delete(numbers[:, c], r))
                 numbers[r, c] = others[(n - 2) // 2]
         elif what == "short":
             del cells[r][c]
@@ -107,7 +111,8 @@ def _counts(cells: list[str]) -> bool:
 
 def libsvm(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     """Sparse rows of known numbers as LIBSVM text, which may be spoiled."""
-    n, d = int(rng.integers(1, 20)), int(rng.integers(1, 9))
+    n = int(rng.integers(1, 20))
+    d = int(rng.integers(1, 9))
     numbers = rng.integers(-50, 50, (n, d)).astype(np.float32) / 4
     numbers[rng.random((n, d)) < 0.5] = 0
     numbers[0, d - 1] = 1.5  # so that the width is known

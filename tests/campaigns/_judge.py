@@ -43,7 +43,8 @@ def one_of(rng: np.random.Generator, choices: Any) -> Any:
 
 def drawn_rows(rng: np.random.Generator) -> np.ndarray:
     """Two groups of whole numbers, of any type that holds them."""
-    n, d = int(rng.integers(4, 40)), int(rng.integers(1, 5))
+    n = int(rng.integers(4, 40))
+    d = int(rng.integers(1, 5))
     rows = rng.integers(0, 40, (n, d))
     rows[: n // 2] += 60
     return rows.astype(one_of(rng, FLOAT32 + FLOAT64))

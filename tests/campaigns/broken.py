@@ -5,7 +5,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-TRIES, CI_TRIES, SECONDS = 6, 6, 2
+TRIES = 6
+CI_TRIES = 6
+SECONDS = 2
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:

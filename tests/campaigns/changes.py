@@ -26,7 +26,7 @@ import pandas as pd
 import mmcnb
 
 # Internal: rows that change between two reads need a reader that changes them.
-from mmcnb.samples._base import ChunkedSamples
+from mmcnb.samples.base import ChunkedSamples
 from mmcnb.stores import create_dense_store
 
 TRIES = 500
@@ -115,11 +115,9 @@ def exchange(path: Path, other: Path, random: np.random.Generator) -> None:
 @contextmanager
 def counted(at: int | None, change: Callable[[], None]) -> Iterator[list[int]]:
     """Count reads of rows, and make the change before one of them."""
-    lock, count, originals = (
-        threading.Lock(),
-        [0],
-        (ChunkedSamples.block, ChunkedSamples.gather),
-    )
+    lock = threading.Lock()
+    count = [0]
+    originals = (ChunkedSamples.block, ChunkedSamples.gather)
 
     def counting(original: Any) -> Any:
         def read(self: Any, *places: Any) -> Any:
@@ -142,7 +140,8 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """One change in one fit."""
     random = np.random.default_rng(seed)
     name = [*WRITERS][random.integers(len(WRITERS))]
-    path, other = folder / name, folder / f"other-{name}"
+    path = folder / name
+    other = folder / f"other-{name}"
     for place, version in ((path, 0), (other, 1)):
         WRITERS[name](place, rows(version))
     given: dict[str, Any] = {"random_state": 0, "n_jobs": int(random.integers(1, 3))}

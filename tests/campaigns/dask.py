@@ -127,7 +127,9 @@ class Cluster:
     """What a disturbance may do to the workers of a client."""
 
     def __init__(self, cluster: Any, client: Any, draw: np.random.Generator) -> None:
-        self.cluster, self.client, self.draw = cluster, client, draw
+        self.cluster = cluster
+        self.client = client
+        self.draw = draw
         self.processes = self._running()
 
     def _running(self) -> list[int]:
@@ -209,8 +211,10 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
 
     engine.PATIENCE_SECONDS = PATIENCE
     engine.GRAPH_BYTES = GRAPH_BYTES[seed // len(KINDS) % 2]
-    draw, kind = np.random.default_rng(seed), KINDS[seed % len(KINDS)]
-    bits, store = expected(), str(rows())
+    draw = np.random.default_rng(seed)
+    kind = KINDS[seed % len(KINDS)]
+    bits = expected()
+    store = str(rows())
     seconds = usual_seconds()
     cluster = Cluster(*shared_cluster(), draw)
     if kind == "another version":

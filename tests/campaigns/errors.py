@@ -82,7 +82,8 @@ def _prepared() -> tempfile.TemporaryDirectory[str]:
 
 def silent(*words: Any) -> tuple[int, str, str]:
     """Status of a command, what it prints, and what it prints on standard error."""
-    out, error = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    error = io.StringIO()
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(error),
@@ -164,10 +165,8 @@ def put_old(name: str, folder: Path) -> None:
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """One call that fails in one command."""
     random = np.random.default_rng(seed)
-    name, kind = (
-        [*COMMANDS][random.integers(len(COMMANDS))],
-        [*KINDS][random.integers(len(KINDS))],
-    )
+    name = [*COMMANDS][random.integers(len(COMMANDS))]
+    kind = [*KINDS][random.integers(len(KINDS))]
     sentence, written, calls = right(name, kind)
     shutil.copytree(_prepared().name, folder, dirs_exist_ok=True)
     if name == "resumed fit":
@@ -180,8 +179,10 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     is_old = bool(written) and random.random() < 0.5  # outputs stand there already
     if is_old:
         put_old(name, folder)
-    before, more = bytes_of(name, folder), ["--overwrite"] * is_old
-    at, fault = int(random.integers(1, calls + 1)), int(random.integers(4))
+    before = bytes_of(name, folder)
+    more = ["--overwrite"] * is_old
+    at = int(random.integers(1, calls + 1))
+    fault = int(random.integers(4))
     lasts = bool(random.random() < 0.3)
     facts = {
         "command": name,

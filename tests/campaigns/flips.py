@@ -47,10 +47,10 @@ from mmcnb.stores import (
 )
 
 # Internal: tables of labels are written and damaged as a fit writes them.
-from mmcnb.stores._label_table import TableWriter, read_values
+from mmcnb.stores.label_table import TableWriter, read_values
 
 # Internal: stored labels are read back without a model.
-from mmcnb.stores._labels import read_column, stored_classes
+from mmcnb.stores.labels import read_column, stored_classes
 from tests.campaigns import _damage
 
 TRIES = 6000
@@ -85,7 +85,8 @@ def ours(layout: str, folder: Path, version: int) -> Path:
     """A store of several chunks in each array."""
     X, y = rows(version)
     path = folder / "rows.zarr"
-    _write.CSR_CHUNK_VALUES, _write.LABEL_CHUNK_ROWS = 300, 200
+    _write.CSR_CHUNK_VALUES = 300
+    _write.LABEL_CHUNK_ROWS = 200
     if layout == "csr":
         with create_csr_store(path, 4) as writer:
             writer.append(scipy.sparse.csr_array(X.astype("f4")), y=y)
@@ -97,10 +98,8 @@ def ours(layout: str, folder: Path, version: int) -> Path:
     ) as writer:
         writer.append(X, y)
         writer.append_index(np.array([f"row {version} {row}" for row in range(ROWS)]))
-        writer.class_names, writer.feature_names = (
-            ["first", "second"],
-            ["a", "b", "c", "d"],
-        )
+        writer.class_names = ["first", "second"]
+        writer.feature_names = ["a", "b", "c", "d"]
     return path
 
 
@@ -276,7 +275,8 @@ def ask_command(*words: str) -> Callable[[Path], Any]:
     """What a command prints: one object, or one line of error and the code 2."""
 
     def ask(path: Path) -> Any:
-        out, err = io.StringIO(), io.StringIO()
+        out = io.StringIO()
+        err = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main([words[0], str(path), *words[1:], "--json"])
         if code == 0:
@@ -434,8 +434,10 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         untouched = known(name, question)
-        path, other = copied(name, folder), original(name, 1)
-        how, done = "", None
+        path = copied(name, folder)
+        other = original(name, 1)
+        how = ""
+        done = None
         while done is None:
             how = list(DAMAGES)[int(random.integers(len(DAMAGES)))]
             damage = (

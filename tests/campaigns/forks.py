@@ -130,7 +130,8 @@ def _become(task: dict[str, Any]) -> None:
 
 def main(folder: str, warm_up: list[list[str]]) -> None:
     """Load all that commands load, by running each in a folder of its own, then serve."""
-    out, here = os.dup(1), Path.cwd()
+    out = os.dup(1)
+    here = Path.cwd()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for number, (program, *words) in enumerate(warm_up):
         place = Path(folder, str(number))

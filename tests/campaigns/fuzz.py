@@ -116,51 +116,55 @@ ESTIMATORS = (
     "CrammerSingerMMC",
 )
 ODD_VALUES: tuple[Any, ...] = (
-    *(
-        "",
-        "a",
-        "1",
-        "nan",
-        "auto",
-        "rbf",
-        "\0",
-        b"a",
-        1.5,
-        0,
-        -1,
-        -3,
-        2,
-        3,
-        True,
-        False,
-        None,
-    ),
-    *(
-        [],
-        [1],
-        {},
-        (),
-        {"a": 1},
-        [[1]],
-        [None],
-        [0.5, 0.5],
-        set(),
-        object(),
-        int,
-        len,
-        1j,
-        slice(1),
-    ),
-    *(math.nan, math.inf, -math.inf, 1e308, -1e308, 1e-308, 2**70, -(2**70)),
-    *(
-        np.int64(3),
-        np.float32(1.5),
-        np.bool_(True),
-        np.array([1, 2]),
-        np.array(3),
-        np.array("a"),
-    ),
-    *(np.timedelta64(1, "s"), np.datetime64("2020"), np.ma.masked, np.str_("rbf")),
+    "",
+    "a",
+    "1",
+    "nan",
+    "auto",
+    "rbf",
+    "\0",
+    b"a",
+    1.5,
+    0,
+    -1,
+    -3,
+    2,
+    3,
+    True,
+    False,
+    None,
+    [],
+    [1],
+    {},
+    (),
+    {"a": 1},
+    [[1]],
+    [None],
+    [0.5, 0.5],
+    set(),
+    object(),
+    int,
+    len,
+    1j,
+    slice(1),
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    1e-308,
+    2**70,
+    -(2**70),
+    np.int64(3),
+    np.float32(1.5),
+    np.bool_(True),
+    np.array([1, 2]),
+    np.array(3),
+    np.array("a"),
+    np.timedelta64(1, "s"),
+    np.datetime64("2020"),
+    np.ma.masked,
+    np.str_("rbf"),
 )
 
 
@@ -170,7 +174,8 @@ def parameters(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     plain_ones = {"n_jobs": 1, "random_state": 0, "n_init": 1, "C": 1.5, "gamma": 0.1}
     names = sorted(set(kind().get_params()) - {"engine", "checkpoint"})
     given = {name: value for name, value in plain_ones.items() if name in names}
-    name, value = one_of(rng, names), one_of(rng, ODD_VALUES)
+    name = one_of(rng, names)
+    value = one_of(rng, ODD_VALUES)
     model = kind(**given | {name: value})
     X = known_rows()
 
@@ -188,11 +193,9 @@ def parameters(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
 def known_files() -> tuple[str, str, str]:
     """A store, a model and labels that command lines may name; none of them writes there."""
     folder = Path(tempfile.mkdtemp(prefix="campaign-"))
-    rows, model, labels = (
-        folder / "rows.zarr",
-        folder / "known.model",
-        folder / "labels.zarr",
-    )
+    rows = folder / "rows.zarr"
+    model = folder / "known.model"
+    labels = folder / "labels.zarr"
     convert(known_rows(), rows, progress=False)
     clusterer = mmcnb.CPMMC(C=1.5, n_init=1, n_jobs=1, random_state=0).fit(known_rows())
     clusterer.save(model)
@@ -228,38 +231,34 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "verify": {},
 }
 ODD_TEXTS = (
-    *(
-        "",
-        "a",
-        "1.5",
-        "0",
-        "-1",
-        "nan",
-        "inf",
-        "-inf",
-        "1e999",
-        "auto",
-        "1B",
-        "-1MiB",
-        "é",
-        "a" * 300,
-        "--",
-        "-x",
-    ),
-    *(
-        "-x",
-        "٣",
-        "1_0",
-        "2**3",
-        "None",
-        "[1]",
-        "1,2",
-        "99999999999999999999",
-        "X/../X",
-        "\n",
-        "a\tb",
-        "\udcff",
-    ),
+    "",
+    "a",
+    "1.5",
+    "0",
+    "-1",
+    "nan",
+    "inf",
+    "-inf",
+    "1e999",
+    "auto",
+    "1B",
+    "-1MiB",
+    "é",
+    "a" * 300,
+    "--",
+    "-x",
+    "-x",
+    "٣",
+    "1_0",
+    "2**3",
+    "None",
+    "[1]",
+    "1,2",
+    "99999999999999999999",
+    "X/../X",
+    "\n",
+    "a\tb",
+    "\udcff",
 )
 
 

@@ -311,7 +311,9 @@ class _Server(ThreadingHTTPServer):
 
 @cache
 def _server() -> Any:
-    _remote.PAUSES, _remote.SECONDS = (0.0, 0.0), 1.0  # type: ignore[assignment]
+    # type: ignore[assignment]
+    _remote.PAUSES = (0.0, 0.0)
+    _remote.SECONDS = 1.0
     server: Any = _Server(("127.0.0.1", 0), _Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     _watched["ports"].add(server.server_port)
@@ -393,7 +395,8 @@ def _try_model(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]
     header, arrays = copy.deepcopy(_shared()[form])
     with np.errstate(all="ignore"):
         if rng.random() < 0.5:
-            name, change = rng.choice(sorted(arrays)), rng.choice(list(ARRAY_CHANGES))
+            name = rng.choice(sorted(arrays))
+            change = rng.choice(list(ARRAY_CHANGES))
             arrays[name], what = (
                 ARRAY_CHANGES[change](arrays[name]),
                 f"{name}: {change}",
@@ -510,9 +513,11 @@ def _try_npy(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]]:
 
 
 def _try_checkpoint(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]]:
-    store, place = _store(folder), folder / "checkpoint"
+    store = _store(folder)
+    place = folder / "checkpoint"
     model = mmcnb.CPMMC(random_state=0, checkpoint=place).fit(store)
-    run, passes = place / "run.json", sorted((place / "passes").iterdir())
+    run = place / "run.json"
+    passes = sorted((place / "passes").iterdir())
     what = rng.choice(["field", "deep", "link", "entry", "engine"])
     if what == "field":
         document = json.loads(run.read_text())
@@ -606,7 +611,8 @@ class Page(HTMLParser):
 
 
 def _try_names(rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any]]:
-    name, place = rng.choice(MARKUP[:3] + MARKUP[4:]), rng.choice(["notebook", "study"])
+    name = rng.choice(MARKUP[:3] + MARKUP[4:])
+    place = rng.choice(["notebook", "study"])
 
     def ask() -> str:
         if place == "notebook":

@@ -164,7 +164,8 @@ def plain_commands() -> dict[str, Command]:
 
 COMMANDS = plain_commands() | fits()
 KINDS = tuple(COMMANDS)
-PASSES, RECORDED = "passes", ("mmcnb", "benchmarks", "console")
+PASSES = "passes"
+RECORDED = ("mmcnb", "benchmarks", "console")
 
 
 @cache
@@ -237,12 +238,14 @@ class Untouched:
 @cache
 def untouched(kind: str) -> Untouched:
     """The reference of all tries of a kind."""
-    command, folder = COMMANDS[kind], Path(shop(), kind.replace(" ", "-"))
+    command = COMMANDS[kind]
+    folder = Path(shop(), kind.replace(" ", "-"))
     folder.mkdir()
     if command.old is not None:
         run(command, folder, command.list_of_words(command.old))
     old = shutil.copytree(folder, folder.with_name(folder.name + "-old"))
-    before, _ = state(command, folder), forks()
+    before = state(command, folder)
+    _ = forks()
     began = time.monotonic()
     run(command, folder)
     seconds = time.monotonic() - began
@@ -261,13 +264,14 @@ def run(command: Command, folder: Path, words: list[str] | None = None) -> None:
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """Start a command, send it a signal, and judge what is there; then run it again."""
-    draw, kind = (
-        np.random.default_rng(seed),
-        KINDS[7 * seed % len(KINDS)],
-    )  # a share of the seeds has kinds of all sorts
+    # a share of the seeds has kinds of all sorts
+    draw = np.random.default_rng(seed)
+    kind = KINDS[7 * seed % len(KINDS)]
     signals = str(draw.choice(list(SIGNALS), p=list(SIGNALS.values())))
     moment = str(draw.choice(["any", "first", "last"], p=[0.6, 0.2, 0.2]))
-    command, whole, inputs_before = COMMANDS[kind], untouched(kind), digests(inputs())
+    command = COMMANDS[kind]
+    whole = untouched(kind)
+    inputs_before = digests(inputs())
     place = shutil.copytree(whole.folder, folder / "place")
     process = forks().start(command.program, command.list_of_words(), place)
     delay = wait_for(moment, draw, whole.seconds, place)
@@ -338,7 +342,8 @@ def judge_stop(
     folder: Path,
 ) -> str:
     """What a command that did not finish must have said and left, by its signal; that it was stopped."""
-    name, said = signals.split()[0], output_of(folder)
+    name = signals.split()[0]
+    said = output_of(folder)
     if name == "KILL":
         assert code == -signal.SIGKILL, f"ended with {code}: {said}"
         return "killed"

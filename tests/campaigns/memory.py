@@ -31,7 +31,8 @@ from unittest import mock
 
 import numpy as np
 
-CI_TRIES, SECONDS = 1, 240
+CI_TRIES = 1
+SECONDS = 240
 MIB = 2**20
 ROOT = Path(__file__).parents[2]
 BLOCK = 2**14  # rows written at once
@@ -54,8 +55,14 @@ class Case:
 
 
 OF_A_MODEL = (
-    *("predict", "decision_function", "layers", "score_outliers", "predict_proba"),
-    *("explain", "report", "update"),
+    "predict",
+    "decision_function",
+    "layers",
+    "score_outliers",
+    "predict_proba",
+    "explain",
+    "report",
+    "update",
 )
 REFUSED = 16  # MiB, too little for anything
 # for commands that take no limit: they stream, so this much is enough for any rows
@@ -228,25 +235,22 @@ def table(form: str, folder: Path) -> Path:
 
 # -- cases -----------------------------------------------------------------------------
 
-_LINEAR, _KERNEL = "CPMMC(n_init=2)", "SparseKernelMMC(n_init=2)"
-_SQUARES, _MANY = "UnsupervisedRLS(3, n_init=2)", "CrammerSingerMMC(3, n_init=2)"
-_MEANS, _KERNELS = (
-    "KernelKMeans(3, n_init=2, max_iter=3)",
-    "MultipleKernelClustering(n_init=2)",
-)
+_LINEAR = "CPMMC(n_init=2)"
+_KERNEL = "SparseKernelMMC(n_init=2)"
+_SQUARES = "UnsupervisedRLS(3, n_init=2)"
+_MANY = "CrammerSingerMMC(3, n_init=2)"
+_MEANS = "KernelKMeans(3, n_init=2, max_iter=3)"
+_KERNELS = "MultipleKernelClustering(n_init=2)"
 _FRONT = "MaximumMarginClustering(3, kernel='rbf')"
 _EVOLUTION = "EvolutionaryMMC(n_init=2, max_generations=50)"
 _GRAPH = "MaximumMarginClustering(kernel='graph', n_nodes=4000)"
-_DEFAULT, _COSINE = (
-    "MaximumMarginClustering()",
-    "MaximumMarginClustering(metric='cosine')",
-)
-_MATRIX, _EXACT = (
-    "KernelCPMMC(n_init=2)",
-    "MultipleKernelClustering(n_init=2, basis='exact')",
-)
+_DEFAULT = "MaximumMarginClustering()"
+_COSINE = "MaximumMarginClustering(metric='cosine')"
+_MATRIX = "KernelCPMMC(n_init=2)"
+_EXACT = "MultipleKernelClustering(n_init=2, basis='exact')"
 _PAPER = "SparseKernelMMC(n_init=2, basis='paper', gamma='mean')"
-_TWO, _NOISE = "MaximumMarginClustering(2)", "MaximumMarginClustering(noise='auto')"
+_TWO = "MaximumMarginClustering(2)"
+_NOISE = "MaximumMarginClustering(noise='auto')"
 
 CASES = [
     # every estimator, on dense and on sparse rows
@@ -380,11 +384,9 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         assert not facts["refused"], (
             f"{_told(case)}: the limit that is named is refused too: {facts['refused']}"
         )
-    limit, peak, planned = (
-        case.limit or WITHOUT_LIMIT,
-        facts["peak"] / MIB,
-        facts["planned"] / MIB,
-    )
+    limit = case.limit or WITHOUT_LIMIT
+    peak = facts["peak"] / MIB
+    planned = facts["planned"] / MIB
     numbers = {
         "limit": limit,
         "peak": round(peak),
@@ -436,7 +438,8 @@ def _child(given: dict[str, Any]) -> dict[str, Any]:
 
     case = Case(**given["case"])
     _cap(case.limit or WITHOUT_LIMIT)
-    planned, refused = 0, ""
+    planned = 0
+    refused = ""
     try:
         planned = _silently(lambda: ACTIONS[case.action](case, given)) or 0
     except InputError as error:

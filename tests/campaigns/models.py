@@ -43,10 +43,9 @@ from tests.campaigns.hostile import (
 TRIES = 5000
 CI_TRIES = 50
 SECONDS = 90  # the first try of a process fits models of all forms
-COPIES, SPARE = (
-    20,
-    8 * 2**20,
-)  # bytes that loading may take: those of the file so often, and some
+# bytes that loading may take: those of the file so often, and some
+COPIES = 20
+SPARE = 8 * 2**20
 
 
 class Form(NamedTuple):
@@ -80,7 +79,8 @@ def table() -> Any:
     """Numbers, flags, texts with gaps, and dates."""
     import pandas as pd
 
-    X, side = rows(), np.arange(240) // 120
+    X = rows()
+    side = np.arange(240) // 120
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "flag": side == 1})
     frame["text"] = np.where(side == 1, "yes", "no")
     frame.loc[::9, "text"] = None
@@ -245,7 +245,8 @@ def entry(draw: random.Random, arrays: dict[str, np.ndarray]) -> str:
 
 def whole(draw: random.Random, arrays: dict[str, np.ndarray]) -> str:
     """All numbers of an array, its shape or its type."""
-    name, change = draw.choice(sorted(arrays)), draw.choice(list(ARRAY_CHANGES))
+    name = draw.choice(sorted(arrays))
+    change = draw.choice(list(ARRAY_CHANGES))
     arrays[name] = np.ascontiguousarray(ARRAY_CHANGES[change](arrays[name]))
     return f"{name}: {change}"
 
@@ -292,7 +293,8 @@ def changed(
     draw: random.Random, found: Form
 ) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
     """What was changed, and header and arrays with one or two changes."""
-    header, arrays = copy.deepcopy(found.header), dict(found.arrays)
+    header = copy.deepcopy(found.header)
+    arrays = dict(found.arrays)
     told = []
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -318,7 +320,8 @@ def finite(values: Any, what: str) -> np.ndarray:
 
 def labels_in_range(labels: np.ndarray, model: Any, n: int) -> None:
     """Labels of rows are clusters of the model, or noise."""
-    graph, offset = model.model_.graph, model.model_.rule.offset
+    graph = model.model_.graph
+    offset = model.model_.rule.offset
     least = -1 if graph is not None and graph.threshold < np.inf else 0
     assert labels.shape == (n,), "labels of other rows"
     assert labels.dtype == np.int32, f"labels are {labels.dtype}"
@@ -355,7 +358,8 @@ def outliers(model: Any, X: Any, folder: Path) -> None:
 def tree(model: Any, X: Any, folder: Path) -> None:
     if not has_nodes(model):
         return
-    linkage, pieces = model.linkage_, model.piece_of_node_
+    linkage = model.linkage_
+    pieces = model.piece_of_node_
     c = linkage.shape[0] + 1
     assert c == 1 or scipy.cluster.hierarchy.is_valid_linkage(linkage), (
         "linkage_ is no linkage"
@@ -456,7 +460,8 @@ QUESTIONS: dict[str, Callable[[Any, Any, Path], None]] = {
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """Change a model, load it, ask a few questions, and judge the answers."""
-    draw, name = random.Random(seed), list(FORMS)[seed % len(FORMS)]
+    draw = random.Random(seed)
+    name = list(FORMS)[seed % len(FORMS)]
     found = forms()[name]
     what, header, arrays = changed(draw, found)
     asked = [
@@ -464,10 +469,8 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         *draw.sample([*QUESTIONS][1:-1], 4),
         *(["report"] if draw.random() < 0.1 else []),
     ]
-    path, facts = (
-        folder / "model",
-        {"form": name, "what": what, "asked": " ".join(asked)},
-    )
+    path = folder / "model"
+    facts = {"form": name, "what": what, "asked": " ".join(asked)}
     write_model(path, header, arrays)
     before = peak_from_here()
     with warnings.catch_warnings():

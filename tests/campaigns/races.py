@@ -35,10 +35,10 @@ import mmcnb.cli
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores import verify_store
+from mmcnb.stores.atomic import AtomicOutput
 
 # Internal: a table of labels is read while another process writes it.
-from mmcnb.stores._label_table import read_values
-from mmcnb.stores.atomic import AtomicOutput
+from mmcnb.stores.label_table import read_values
 
 TRIES = 50
 CI_TRIES = 6
@@ -72,7 +72,8 @@ def inputs() -> list[Path]:
     top = Path(tempfile.mkdtemp(prefix="races-inputs-"))
     multiprocessing.util.Finalize(None, shutil.rmtree, (top, True), exitpriority=1)
     for number in range(MOST):
-        folder, rng = top / str(number), np.random.default_rng(number)
+        folder = top / str(number)
+        rng = np.random.default_rng(number)
         folder.mkdir()
         X = rng.normal(size=(300 + number, 3)) + 4 * (
             rng.random((300 + number, 1)) < 0.5
@@ -179,7 +180,8 @@ def _guess(run: Any) -> dict[str, float]:
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """One race."""
     rng = np.random.default_rng(seed)
-    kind, overwrite = KINDS[seed % len(KINDS)], bool(seed // len(KINDS) % 2)
+    kind = KINDS[seed % len(KINDS)]
+    overwrite = bool(seed // len(KINDS) % 2)
     return {"kind": kind.__name__, "overwrite": overwrite} | kind(
         rng, folder, overwrite
     )
@@ -227,7 +229,8 @@ def owner_of(length: int) -> int:
 
 def convert(rng: np.random.Generator, folder: Path, overwrite: bool) -> dict[str, Any]:
     """Stores, dense and sparse."""
-    sources, ending = contestants(rng), str(rng.choice(["npy", "npz"]))
+    sources = contestants(rng)
+    ending = str(rng.choice(["npy", "npz"]))
     words = [["convert", source / f"rows.{ending}", "rows.zarr"] for source in sources]
     row = outputs(rng, folder, overwrite, words, {"rows.zarr"})
     verify_store(folder / "rows.zarr")

@@ -35,24 +35,25 @@ SECONDS = 90
 NAMES = tuple(kernels.__all__)
 CSR = "data", "indices", "indptr"
 ODD_SCALARS: tuple[Any, ...] = (
-    *(
-        None,
-        "1",
-        [1],
-        True,
-        -1,
-        0,
-        1,
-        2,
-        7,
-        40,
-        1.5,
-        2**63,
-        10**30,
-        np.float32(0.5),
-        np.int8(3),
-    ),
-    *(np.array(1.0), np.bool_(True), 1j, *ODD_FLOATS),
+    None,
+    "1",
+    [1],
+    True,
+    -1,
+    0,
+    1,
+    2,
+    7,
+    40,
+    1.5,
+    2**63,
+    10**30,
+    np.float32(0.5),
+    np.int8(3),
+    np.array(1.0),
+    np.bool_(True),
+    1j,
+    *ODD_FLOATS,
 )
 MADE = {  # by name, arrays in place of one another
     "empty": lambda array: array[:0],
@@ -75,7 +76,8 @@ MADE = {  # by name, arrays in place of one another
 
 def between_guards(array: np.ndarray, at_end: bool) -> np.ndarray:
     """A copy of a C-ordered array that ends, or begins, at a page that may not be touched."""
-    page, n_bytes = mmap.PAGESIZE, array.nbytes
+    page = mmap.PAGESIZE
+    n_bytes = array.nbytes
     length = -(-max(n_bytes, 1) // page) * page
     memory = mmap.mmap(-1, length + 2 * page)
     first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -115,11 +117,13 @@ def changed(draw: random.Random, given: dict[str, Any]) -> str:
     arrays = {name: value for name, value in found.items() if not value.dtype.hasobject}
     others = sorted(set(given) - set(arrays) - {"n_features"})
     if others and draw.random() < 0.3:
-        name, value = draw.choice(others), draw.choice(ODD_SCALARS)
+        name = draw.choice(others)
+        value = draw.choice(ODD_SCALARS)
         given[name] = value
         return f"{name}={value!r}"
     if draw.random() < 0.3:
-        name, made = draw.choice(sorted(arrays)), draw.choice(list(MADE))
+        name = draw.choice(sorted(arrays))
+        made = draw.choice(list(MADE))
         given[name] = MADE[made](arrays[name])
         return f"{name}: {made}"
     change: Callable[..., str] = draw.choice((entry, entry, entry, whole, order))
@@ -132,7 +136,8 @@ def changed(draw: random.Random, given: dict[str, Any]) -> str:
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """Change arguments of one routine, call it twice, and compare."""
-    draw, name = random.Random(seed), NAMES[seed % len(NAMES)]
+    draw = random.Random(seed)
+    name = NAMES[seed % len(NAMES)]
     routine = getattr(kernels, name)
     is_sparse = name in BY_ROWS and draw.random() < 0.4
     given = good_arguments(

@@ -183,10 +183,8 @@ def table(names: Iterable[str], folder: Path) -> str:
         path = folder / f"{name}.csv"
         if path.exists():
             frame = pd.read_csv(path, low_memory=False)
-            failures, seconds = (
-                int(frame["failure"].notna().sum()),
-                frame["seconds"].sum(),
-            )
+            failures = int(frame["failure"].notna().sum())
+            seconds = frame["seconds"].sum()
             lines.append(
                 f"| `{name}` | {len(frame):,} | {failures} | {seconds:,.0f} | {_answers(frame)} |"
             )

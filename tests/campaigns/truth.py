@@ -29,7 +29,9 @@ import mmcnb
 from mmcnb.stores import create_csr_store, create_dense_store
 from tests import reference
 
-TRIES, CI_TRIES, SECONDS = 500, 20, 120
+TRIES = 500
+CI_TRIES = 20
+SECONDS = 120
 
 LARGE = 9000  # rows in three blocks of reduction
 CONSTANTS = (0.1, 1 / 7, 3.0, 2.0**-60, 1e18, 1e300, 1e-300)
@@ -74,7 +76,8 @@ ADAPTIVE = ("SparseKernelMMC", "KernelCPMMC", "CPMMC", "CrammerSingerMMC")
 
 def apart(rng: np.random.Generator, k: int, least: int = 8) -> np.ndarray:
     """Rows in k groups so far apart, and of sizes so close, that nobody doubts them; in any order."""
-    d, sizes = int(rng.integers(2, 5)), rng.integers(least, least + 5, k)
+    d = int(rng.integers(2, 5))
+    sizes = rng.integers(least, least + 5, k)
     centres = 14 * np.eye(k, d) + rng.standard_normal((k, d))
     rows = np.repeat(centres, sizes, axis=0) + 0.7 * rng.standard_normal(
         (sizes.sum(), d)
@@ -84,7 +87,8 @@ def apart(rng: np.random.Generator, k: int, least: int = 8) -> np.ndarray:
 
 def anyhow(rng: np.random.Generator, n: int | None = None) -> np.ndarray:
     """Rows with or without groups, ties, equal rows, zeros, a constant column."""
-    n, d = n or int(rng.integers(4, 60)), int(rng.integers(1, 6))
+    n = n or int(rng.integers(4, 60))
+    d = int(rng.integers(1, 6))
     X = rng.standard_normal((n, d)) + 3.0 * rng.integers(0, 3, (n, 1)) * (
         rng.random() < 0.6
     )
@@ -136,7 +140,8 @@ def bits(answer: Any, X: np.ndarray) -> Any:
 
 
 def same_bits(one: Any, other: Any, X: np.ndarray, what: str) -> None:
-    first, second = bits(one, X), bits(other, X)
+    first = bits(one, X)
+    second = bits(other, X)
     if "refused" in (first, second):
         assert first == second, f"{what}: one is refused: {one} / {other}"
         return
@@ -161,7 +166,8 @@ def same_groups(
 
 
 def near(one: Any, other: Any, rel: float) -> None:
-    a, b = float(one.objective_), float(other.objective_)
+    a = float(one.objective_)
+    b = float(other.objective_)
     assert abs(a - b) <= rel * max(abs(a), abs(b)) + 1e-9, f"objectives {a!r} and {b!r}"
 
 
@@ -258,7 +264,9 @@ def no_labelling_is_better_than_the_best(rng, name, folder):
         if name != "KernelKMeans"
         else model.model_.ridge.decide(model_values(model, X))
     )
-    best, found, ones = -np.inf, 0.0, np.ones(len(X))
+    best = -np.inf
+    found = 0.0
+    ones = np.ones(len(X))
     for rest in itertools.product(range(k), repeat=len(X) - 1):
         labels = np.array([0, *rest])
         sums, sizes = sums_of_clusters(z, labels, ones)
@@ -269,7 +277,8 @@ def no_labelling_is_better_than_the_best(rng, name, folder):
         sums, sizes = sums_of_clusters(z, model.labels_, ones)
         found = ((sums**2).sum(axis=1) / np.maximum(sizes, 1)).sum()
     else:
-        found, best = model.objective_, best / len(X)
+        found = model.objective_
+        best = best / len(X)
     assert found <= best * (1 + 1e-4) + 1e-5, (
         f"{found} is better than the best of all, {best}"
     )
@@ -349,10 +358,12 @@ def sparse_storage_changes_nothing(rng, name, folder):
     """CSR in memory and in a store to the bit; dense and CSR to rounding."""
     X = apart(rng, ESTIMATORS[name][0])
     X[np.abs(X) < 0.6] = 0
-    csr, weights = scipy.sparse.csr_array(X), with_weights(rng, X)
+    csr = scipy.sparse.csr_array(X)
+    weights = with_weights(rng, X)
     with create_csr_store(folder / "csr.zarr", X.shape[1], dtype="float64") as writer:
         writer.append(csr)
-    model, settings = ESTIMATORS[name][1], {"scale": rng.choice([None, "standard"])}
+    model = ESTIMATORS[name][1]
+    settings = {"scale": rng.choice([None, "standard"])}
     one = fitted(model, csr, weights, **settings)
     same_bits(
         one,
@@ -405,10 +416,8 @@ def client() -> Any:
 def weights_are_repetitions(rng, name, folder):
     X = apart(rng, ESTIMATORS[name][0])
     weights = rng.integers(1, 4, len(X))
-    one, other = (
-        fitted(ESTIMATORS[name][1], X, weights),
-        fitted(ESTIMATORS[name][1], np.repeat(X, weights, 0)),
-    )
+    one = fitted(ESTIMATORS[name][1], X, weights)
+    other = fitted(ESTIMATORS[name][1], np.repeat(X, weights, 0))
     if (
         name in (*DRAWN, *SIZED)
         and not isinstance(one, str)
@@ -423,11 +432,13 @@ def weights_are_repetitions(rng, name, folder):
 
 def weights_count_by_their_proportions(rng, name, folder):
     """Whole weights times any constant give the same bits."""
-    X, c = anyhow(rng), float(rng.choice(CONSTANTS))
+    X = anyhow(rng)
+    c = float(rng.choice(CONSTANTS))
     weights = rng.integers(0, 4, len(X))
     weights[0] = 1
     model = ESTIMATORS[name][1]
-    one, other = fitted(model, X, weights), fitted(model, X, c * weights)
+    one = fitted(model, X, weights)
+    other = fitted(model, X, c * weights)
     if name == "KernelKMeans" and not isinstance(other, str):
         other.inertia_ = one.inertia_  # a sum over the weights
     same_bits(one, other, X, f"weights times {c:g}")
@@ -437,7 +448,8 @@ def weights_count_by_their_proportions(rng, name, folder):
 def the_order_of_rows_counts_for_nothing(rng, name, folder):
     X = apart(rng, ESTIMATORS[name][0])
     order = rng.permutation(len(X))
-    one, other = fitted(ESTIMATORS[name][1], X), fitted(ESTIMATORS[name][1], X[order])
+    one = fitted(ESTIMATORS[name][1], X)
+    other = fitted(ESTIMATORS[name][1], X[order])
     same_groups(one, other, order)
     return "same"
 
@@ -454,14 +466,16 @@ def the_order_of_columns_counts_for_nothing(rng, name, folder):
 
 def a_model_that_was_kept_is_the_model(rng, name, folder):
     """Saved, pickled, copied, fitted a second time, and a clone fitted with the same seed."""
-    X, path = anyhow(rng), folder / "model.mmcnb"
+    X = anyhow(rng)
+    path = folder / "model.mmcnb"
     weights = with_weights(rng, X)
     one = fitted(ESTIMATORS[name][1], X, weights)
     same_bits(one, fitted(ESTIMATORS[name][1], X, weights), X, "a clone")
     if isinstance(one, str):
         return "refused"
     one.save(path)
-    labels, fresh = one.labels_.copy(), X[rng.permutation(len(X))] + 0.01
+    labels = one.labels_.copy()
+    fresh = X[rng.permutation(len(X))] + 0.01
     for what, other in (
         ("loaded", mmcnb.load(path)),
         ("pickled", pickle.loads(pickle.dumps(one))),
@@ -497,6 +511,8 @@ LAWS = (
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """One law on one problem by one estimator; both go round, so that soon every pair is met."""
-    rng, names = np.random.default_rng(seed), list(ESTIMATORS)
-    law, name = LAWS[seed % len(LAWS)], names[seed % len(names)]
+    rng = np.random.default_rng(seed)
+    names = list(ESTIMATORS)
+    law = LAWS[seed % len(LAWS)]
+    name = names[seed % len(names)]
     return {"law": law.__name__, "estimator": name, "answer": law(rng, name, folder)}

@@ -85,10 +85,8 @@ def test_no_distance_within_is_the_least_gap():
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.75, 1.0])
 def test_a_weighted_quantile_is_that_of_repeated_values(share):
     rng = np.random.default_rng(0)
-    values, weights = (
-        np.sort(rng.integers(0, 20, 50).astype(float)),
-        rng.integers(0, 5, 50),
-    )
+    values = np.sort(rng.integers(0, 20, 50).astype(float))
+    weights = rng.integers(0, 5, 50)
     repeated = np.repeat(values, weights)
     expected = repeated[max(math.ceil(share * len(repeated)) - 1, 0)]
     assert weighted_quantile(values, weights.astype(float), share) == expected

@@ -30,7 +30,8 @@ def one_label_a_group(graph, truth, k):
 def test_the_broken_share_is_the_least_under_any_names(n_clusters):
     rng = np.random.default_rng(n_clusters)
     rows = np.sort(rng.permutation(30)[:12])
-    labels, found = rng.integers(0, 3, 12), rng.integers(0, n_clusters, 30)
+    labels = rng.integers(0, 3, 12)
+    found = rng.integers(0, n_clusters, 30)
     most = max(
         (np.array(names)[labels] == found[rows]).sum()
         for names in permutations(range(4))
@@ -91,10 +92,8 @@ def test_of_equal_rows_with_several_labels_the_first_counts():
 def test_each_half_is_every_second_label_of_each_class():
     graph = graph_of(blobs(90, 3, 2.0))
     rng = np.random.default_rng(0)
-    rows, classes = (
-        np.sort(rng.permutation(90)[:40]),
-        np.r_[0, 1, 2, 0, 1, 2, rng.integers(0, 3, 34)],
-    )
+    rows = np.sort(rng.permutation(90)[:40])
+    classes = np.r_[0, 1, 2, 0, 1, 2, rng.integers(0, 3, 34)]
     is_first = np.zeros(40, bool)
     for one in range(3):
         is_first[np.flatnonzero(classes == one)[::2]] = True
@@ -123,7 +122,8 @@ def test_all_forms_of_labels_are_read_alike():
 
 def test_of_many_known_rows_some_are_used():
     labels = np.random.default_rng(0).integers(-1, 3, 50_000)
-    known, named = read_known_rows(labels, 50_000, 3), np.flatnonzero(labels >= 0)
+    known = read_known_rows(labels, 50_000, 3)
+    named = np.flatnonzero(labels >= 0)
     assert MOST_ROWS / 2 < known.rows.size <= MOST_ROWS
     np.testing.assert_array_equal(known.rows, named[:: -(-named.size // MOST_ROWS)])
     np.testing.assert_array_equal(known.labels, labels[known.rows])

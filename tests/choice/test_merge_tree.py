@@ -77,7 +77,8 @@ def test_the_cut_at_a_link_undoes_all_merges_below(tree):
 
 
 def test_merges_above_one_that_is_undone_are_undone(tree):
-    rng, c = np.random.default_rng(0), tree.n_pieces
+    rng = np.random.default_rng(0)
+    c = tree.n_pieces
     for _ in range(20):
         undone = rng.random(tree.links.size) < 0.2
         clusters = {piece: {piece} for piece in range(c)}
@@ -93,10 +94,8 @@ def test_merges_above_one_that_is_undone_are_undone(tree):
 
 
 def test_sums_and_merges_of_pairs_are_those_of_the_pieces_below(tree):
-    values, below = (
-        np.random.default_rng(0).random(tree.piece_of_node.size),
-        pieces_below(tree),
-    )
+    values = np.random.default_rng(0).random(tree.piece_of_node.size)
+    below = pieces_below(tree)
     expected = [
         values[np.isin(tree.piece_of_node, list(pieces))].sum() for pieces in below
     ]
@@ -135,13 +134,15 @@ def test_pieces_are_as_many_as_asked_for():
 
 
 def test_heights_of_the_linkage_of_scipy_are_the_inverse_links(tree):
-    linkage, pairs = tree.linkage(), np.triu_indices(tree.n_pieces, 1)
+    linkage = tree.linkage()
+    pairs = np.triu_indices(tree.n_pieces, 1)
     assert is_valid_linkage(linkage)
     assert linkage.shape == (tree.n_pieces - 1, 4)
     assert linkage[:, 3].tolist() == [
         len(pieces) for pieces in pieces_below(tree)[tree.n_pieces :]
     ]
-    links, heights = tree.links[tree.merge_of_pieces(*pairs)], cophenet(linkage)
+    links = tree.links[tree.merge_of_pieces(*pairs)]
+    heights = cophenet(linkage)
     is_joined = links >= 1e-6
     np.testing.assert_allclose(heights[is_joined], 1 / links[is_joined], rtol=1e-12)
     np.testing.assert_allclose(

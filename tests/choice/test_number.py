@@ -141,7 +141,8 @@ def test_the_number_has_the_largest_expected_agreement(nested):
 
 
 def test_a_weight_is_a_repetition_and_the_order_of_rows_changes_nothing():
-    X, counts = blobs(150, 3, 6.0), np.arange(150) % 4 + 1
+    X = blobs(150, 3, 6.0)
+    counts = np.arange(150) % 4 + 1
     order = np.random.default_rng(0).permutation(150)
     weighted = graph_of(X, 1.0 * counts)
     found = best_number(structure(weighted))
@@ -228,11 +229,9 @@ def test_the_dimension_is_near_that_of_the_rows_whatever_their_unit(d):
 def test_the_agreement_is_the_adjusted_rand_index_of_rows():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        one, other, counts = (
-            rng.integers(0, 5, 60),
-            rng.integers(0, 3, 60),
-            rng.integers(1, 4, 60),
-        )
+        one = rng.integers(0, 5, 60)
+        other = rng.integers(0, 3, 60)
+        counts = rng.integers(1, 4, 60)
         expected = adjusted_rand_score(np.repeat(one, counts), np.repeat(other, counts))
         assert agreement(one, other, 1.0 * counts) == pytest.approx(expected, abs=1e-12)
 
@@ -259,7 +258,8 @@ def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agr
         if one.n_clusters != labels.max() + 1
         and np.array_equal(seen.tree.labels(one.n_clusters), one.labels)
     ]
-    chosen, reached = [labels], agreements(labels)
+    chosen = [labels]
+    reached = agreements(labels)
     while len(chosen) < 5:
         best = max(cuts, key=lambda one: shares @ np.maximum(reached, agreements(one)))
         if shares @ np.maximum(reached, agreements(best)) < shares @ reached + 0.01:
@@ -310,7 +310,8 @@ def test_real_merges_are_those_of_groups(nested, apart, noise):
 
 def test_a_cluster_is_split_into_its_large_groups(apart):
     seen, groups = apart
-    pairs, ones = by_first(groups // 2), np.ones(groups.size)
+    pairs = by_first(groups // 2)
+    ones = np.ones(groups.size)
     np.testing.assert_array_equal(split(groups, pairs, ones), groups)
     np.testing.assert_array_equal(split(pairs, groups, ones), groups)
     coarse = [

@@ -63,8 +63,10 @@ def test_seven_rows_are_too_few():
 def test_each_small_cluster_becomes_a_cluster():
     graph, truth = ring(3, 150)
     small = np.zeros(150, np.int64)
-    first, second = np.flatnonzero(truth == 0), np.flatnonzero(truth == 1)
-    small[first[:10]], small[second[:40]] = 1, 2
+    first = np.flatnonzero(truth == 0)
+    second = np.flatnonzero(truth == 1)
+    small[first[:10]] = 1
+    small[second[:40]] = 2
     made = set_apart(graph, candidate(1.0, truth, model="svm"), small)
     expected = truth + 3
     expected[first[:10]] = 1

@@ -17,7 +17,8 @@ from mmcnb.choice.pick import (
 )
 from tests.choice.graphs import candidate, graph_of, ring
 
-HALVES, STRIPES = np.repeat([0, 1], 50), np.tile([0, 1], 50)
+HALVES = np.repeat([0, 1], 50)
+STRIPES = np.tile([0, 1], 50)
 
 
 def half_right(share):

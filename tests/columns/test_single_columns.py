@@ -107,7 +107,8 @@ def test_texts_of_up_to_thirty_categories_are_of_few_values(n_texts):
 def drawn(seed, n=40):
     """A table of a few columns of all kinds, with labels that some of them tell more or less."""
     rng = np.random.default_rng(seed)
-    columns, names = [], []
+    columns = []
+    names = []
     for k in range(rng.integers(1, 6)):
         kind = rng.choice(["flag", "counts", "number", "ties", "text", "gaps"])
         made = {
@@ -175,7 +176,8 @@ def test_a_weight_is_a_repetition():
 
 def test_such_columns_make_the_trust_low_however_well_candidates_agree():
     found = flagged(np.c_[SIZE, FLAG], FLAG, ["size", "member"])
-    best, others = candidate(9.0, FLAG), [candidate(8.0, FLAG)]
+    best = candidate(9.0, FLAG)
+    others = [candidate(8.0, FLAG)]
     assert trust(best, others)["level"] == "high"
     assert trust(best, others)["columns"] == []
     low = trust(best, others, found)

@@ -46,7 +46,8 @@ def many_columns(n_columns):
 def pixels(n_sharing):
     """Columns of which so many begin where all do; one of two values is no other kind among them."""
     rows = np.random.default_rng(2).integers(50, 205, size=(N, 10))
-    rows[0, :n_sharing], rows[1] = 0, 255
+    rows[0, :n_sharing] = 0
+    rows[1] = 255
     rows[:, 1] = np.arange(N) % 2 * 255
     return rows
 
@@ -302,10 +303,8 @@ def test_a_wish_is_fulfilled_and_other_columns_are_as_by_auto(
 ):
     sources, rows = (None, TABLE[:, :3]) if name == 0 else (NAMES, TABLE)
     place = 2 if name == "member" else 0
-    found, other = (
-        auto(rows, {name: wish}, sources=sources),
-        auto(rows, sources=sources),
-    )
+    found = auto(rows, {name: wish}, sources=sources)
+    other = auto(rows, sources=sources)
     assert found.listing[place]["treatment"] == treatment
     assert spread(scaled(found, rows)[:, place]) == pytest.approx(expected, rel=1e-6)
     others = np.delete(np.arange(3), place)
@@ -390,7 +389,8 @@ def with_marks(values, mark, share):
 @pytest.mark.parametrize(("mark", "share"), [(-999, 0.01), (9999, 0.3)])
 def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
     (sentence,) = with_marks(NORMAL, mark, share)
-    others, count = NORMAL[round(share * N) :], round(share * N)
+    others = NORMAL[round(share * N) :]
+    count = round(share * N)
     assert sentence.startswith(
         f"'age' has the value {mark} in {count} of {N} rows looked at, and "
     )

@@ -13,11 +13,15 @@ from mmcnb.samples import Samples
 class FakeSamples(Samples):
     """Rows of an array behind any chunks; counts how often each row is read."""
 
-    is_sparse, checksummed, name, path = False, True, "fake", "fake"
+    is_sparse = False
+    checksummed = True
+    name = "fake"
+    path = "fake"
     is_reopenable = True
 
     def __init__(self, X, chunk_rows=4096, row_bytes=None):
-        self.X, self.chunk_rows = np.ascontiguousarray(X), chunk_rows
+        self.X = np.ascontiguousarray(X)
+        self.chunk_rows = chunk_rows
         self.n_samples, self.n_features = X.shape
         self.dtype = self.stored_dtype = X.dtype
         self.row_bytes = float(row_bytes or X.itemsize * X.shape[1])

@@ -67,7 +67,8 @@ def test_moments_and_sample_are_numpys(X, rows, layout, weighted):
 def test_deviations_do_not_depend_on_how_far_the_columns_lie_from_zero(
     X, rows, shift, dtype, layout
 ):
-    far, weights = (X + shift).astype(dtype), np.ones(len(X))
+    far = (X + shift).astype(dtype)
+    weights = np.ones(len(X))
     far[::3, 0] = 0
     weights[:4500] = 0  # the first block of the reduction weighs nothing
     _, scaling = draw(STORAGES[layout](far), rows, weights, moments=True)

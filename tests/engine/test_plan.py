@@ -70,10 +70,8 @@ def test_the_error_names_the_least_limit_that_works_and_more_memory_never_plans_
 def test_a_pass_has_as_many_threads_as_the_limit_leaves_room_for(
     n_jobs, chunk_bytes, n_columns
 ):
-    rows, needs = (
-        RowShape(10**7, 250, chunk_bytes=float(chunk_bytes)),
-        FitNeeds(n_columns),
-    )
+    rows = RowShape(10**7, 250, chunk_bytes=float(chunk_bytes))
+    needs = FitNeeds(n_columns)
     least = bytes_of(least_that_works(threads_of_pass, rows, needs, 1, n_jobs))
     for limit in (least, least + 2**29, least + 2**33, least + 2**37):
         count = threads_of_pass(rows, needs, limit, n_jobs)
@@ -94,7 +92,8 @@ def test_a_pass_has_as_many_threads_as_the_limit_leaves_room_for(
     ],
 )
 def test_plan_counts_kernel_columns_where_they_are(store, n, d, memory_limit):
-    plan, columns = plan_rows(n, d, memory_limit=memory_limit), n * 200 * 4
+    plan = plan_rows(n, d, memory_limit=memory_limit)
+    columns = n * 200 * 4
     assert plan.store == store
     assert plan.sizes["cache"] == (columns if store == "memory" else 0)
     assert plan.sizes["scratch"] == (columns if store == "scratch" else 0)

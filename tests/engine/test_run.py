@@ -65,7 +65,8 @@ def test_same_bits_and_block_order_for_any_threads_and_chunks_and_each_row_read_
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
 def test_few_tasks_are_in_flight(n_jobs):
-    samples, ahead = one_block_a_task(40), []
+    samples = one_block_a_task(40)
+    ahead = []
 
     class Slow(OrderedSum):
         def combine(self, total, other):
@@ -91,7 +92,8 @@ def test_few_tasks_are_in_flight(n_jobs):
 def test_an_exception_propagates_leaves_no_thread_nor_limit_and_the_engine_runs_again(
     n_jobs, where
 ):
-    before, samples = blas_threads(), one_block_a_task(30)
+    before = blas_threads()
+    samples = one_block_a_task(30)
 
     class Failing(OrderedSum):
         def block(self, rows, start, stop):
@@ -120,7 +122,8 @@ def test_an_exception_propagates_leaves_no_thread_nor_limit_and_the_engine_runs_
 def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_other_nor_differ(
     n_jobs,
 ):
-    samples, totals = one_block_a_task(6), []
+    samples = one_block_a_task(6)
+    totals = []
     expected = run(OrderedSum(), samples)[1]
 
     def session():
@@ -153,7 +156,8 @@ def test_n_jobs_zero_is_refused():
 
 
 def test_each_pass_over_the_watched_rows_is_logged_with_its_bytes(caplog):
-    watched, other = open_samples(numbers(9000)), open_samples(numbers(100))
+    watched = open_samples(numbers(9000))
+    other = open_samples(numbers(100))
     with caplog.at_level(logging.INFO, "mmcnb"), ThreadEngine(n_jobs=1) as engine:
         engine.traffic = Traffic(watched)
         engine.run(OrderedSum(), other)

@@ -115,7 +115,8 @@ def test_fits_in_several_python_threads(expected, store):
 
 def test_limits_are_lifted_by_the_last_of_engines_that_overlap():
     before = blas_threads()
-    first, second = ThreadEngine(1), ThreadEngine(1)
+    first = ThreadEngine(1)
+    second = ThreadEngine(1)
     first.__enter__()
     second.__enter__()
     first.__exit__()

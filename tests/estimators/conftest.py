@@ -84,10 +84,8 @@ def make_blobs(n, d=3, gap=5.0, seed=0, dtype=np.float64):
 
 def make_rings(n, d=3, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
-    angle, radius = (
-        rng.uniform(0, 2 * np.pi, n),
-        np.where(rng.random(n) < 0.5, 1.0, 0.4),
-    )
+    angle = rng.uniform(0, 2 * np.pi, n)
+    radius = np.where(rng.random(n) < 0.5, 1.0, 0.4)
     noise = rng.standard_normal((n, d)) * 0.05
     noise[:, :2] += np.c_[np.cos(angle), np.sin(angle)] * radius[:, None]
     return noise.astype(dtype)

@@ -38,7 +38,8 @@ def changes_of(model):
 class InterruptedRows(FakeSamples):
     """Rows in memory that can be read some number of times."""
 
-    path, is_reopenable = None, False
+    path = None
+    is_reopenable = False
 
     def __init__(self, X, n_reads):
         super().__init__(X)

@@ -30,7 +30,8 @@ def hinge(n_clusters=3, **parameters):
 
 def norm2_of(model):
     """|W|² from the coefficients of the model."""
-    coef, basis = model.model_.rule.coef, model.model_.basis.astype(float)
+    coef = model.model_.rule.coef
+    basis = model.model_.basis.astype(float)
     return float(np.trace(coef.T @ model.model_.kernel(basis, basis) @ coef))
 
 
@@ -127,10 +128,8 @@ def test_the_best_of_the_partitions_is_told():
 def test_dense_and_csr_rows_agree(kernel):
     X, _ = blobs()
     X = np.where(X > 0, X, 0)
-    dense, sparse = (
-        hinge(kernel=kernel).fit(X),
-        hinge(kernel=kernel).fit(scipy.sparse.csr_array(X)),
-    )
+    dense = hinge(kernel=kernel).fit(X)
+    sparse = hinge(kernel=kernel).fit(scipy.sparse.csr_array(X))
     assert sparse.objective_ == pytest.approx(
         dense.objective_, rel=1e-3, abs=1e-5 * dense.rho_
     )

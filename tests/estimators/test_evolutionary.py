@@ -115,7 +115,8 @@ def test_the_best_of_a_start_never_rises_and_the_lowest_wins(form):
 
 @pytest.mark.parametrize(("n", "seed"), [(7, 0), (8, 1), (10, 0)])
 def test_a_few_rows_reach_the_lowest_of_all_labelings(n, seed):
-    X, alpha = np.random.default_rng(seed).standard_normal((n, 2)), 0.05
+    X = np.random.default_rng(seed).standard_normal((n, 2))
+    alpha = 0.05
     K = centred_kernel(X, 0.5)
     limit = max(int(0.3 * n), n % 2)
     every = (

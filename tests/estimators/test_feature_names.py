@@ -69,7 +69,8 @@ def test_names_missing_and_new_are_listed(stored, X):
 
 
 def test_rows_with_names_and_rows_without_are_told_apart_by_a_warning(stored, X):
-    with_names, without = make("CPMMC").fit(stored(X, NAMES)), make("CPMMC").fit(X)
+    with_names = make("CPMMC").fit(stored(X, NAMES))
+    without = make("CPMMC").fit(X)
     for bare in (X, stored(X, None), open_samples(X)):
         with pytest.warns(
             UserWarning,

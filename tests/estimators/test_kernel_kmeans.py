@@ -59,7 +59,8 @@ def test_at_every_row_a_landmark_the_inertia_is_that_of_the_kernel_matrix(weight
     model = mmcnb.KernelKMeans(6, n_landmarks=200, tol=0, random_state=0).fit(
         X, sample_weight=omega
     )
-    K, inertia = Kernel("rbf", model.gamma_)(X, X), 0.0
+    K = Kernel("rbf", model.gamma_)(X, X)
+    inertia = 0.0
     for h in range(6):
         own = np.where(model.labels_ == h, omega, 0.0)
         assert model.cluster_sizes_[h] == own.sum()
@@ -103,7 +104,8 @@ def test_labels_are_predictions_numbered_by_first_row_and_the_inertia_falls(para
 
 def test_a_ring_around_a_group_is_told_from_it_where_k_means_cuts_both():
     rng = np.random.default_rng(0)
-    angle, y = rng.uniform(0, 2 * np.pi, 600), rng.integers(2, size=600)
+    angle = rng.uniform(0, 2 * np.pi, 600)
+    y = rng.integers(2, size=600)
     X = np.c_[np.cos(angle), np.sin(angle)] * np.where(y == 1, 3.0, 0.3)[:, None]
     X += 0.1 * rng.standard_normal((600, 2))
     model = mmcnb.KernelKMeans(2, gamma=0.5, random_state=0).fit(X)

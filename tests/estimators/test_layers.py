@@ -140,10 +140,8 @@ def test_new_rows_are_labelled_as_those_near_them(model):
     new, classes = pairs_of_groups(seed=1)
     for n_clusters, truth in ((6, classes), (3, classes // 2)):
         assert adjusted_rand_score(truth, model.labels_at(new, n_clusters)) > 0.94
-    sparse, dense = (
-        model.labels_at(scipy.sparse.csr_array(new), 6),
-        model.labels_at(new, 6),
-    )
+    sparse = model.labels_at(scipy.sparse.csr_array(new), 6)
+    dense = model.labels_at(new, 6)
     np.testing.assert_array_equal(sparse, dense)
     alone = np.concatenate([model.labels_at(new[i : i + 1], 6) for i in range(40)])
     np.testing.assert_array_equal(alone, dense[:40])

@@ -148,10 +148,8 @@ def test_of_many_sorted_rows_some_are_matched(model):
     order = np.argsort(
         model.labels_, kind="stable"
     )  # the first rows are all of one cluster
-    X, expected = (
-        np.repeat(OLD[order], 180, axis=0),
-        np.repeat(model.labels_[order], 180),
-    )
+    X = np.repeat(OLD[order], 180, axis=0)
+    expected = np.repeat(model.labels_[order], 180)
     other = front_door(random_state=1).fit(X, like=model)
     assert np.mean(other.labels_ == expected) > 0.999
     for one in other.report_["changes"]:

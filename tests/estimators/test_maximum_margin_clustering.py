@@ -254,7 +254,8 @@ def test_labels_are_those_of_the_model_of_its_probabilities_and_of_its_file(
 ):
     model, X = fitted
     n_clusters = model.n_clusters_
-    scores, shares = model.decision_function(X), model.predict_proba(X)
+    scores = model.decision_function(X)
+    shares = model.predict_proba(X)
     assert scores.shape == shares.shape == (len(X), n_clusters)
     alone = np.concatenate([model.predict(X[row : row + 1]) for row in range(len(X))])
     np.testing.assert_array_equal(model.transform(X), shares)
@@ -391,7 +392,8 @@ def test_unit_origin_and_order_of_columns_do_not_matter(n_clusters):
 )
 def test_equal_rows_are_a_cluster(place, count):
     X, y = blobs(250)
-    rows, classes = np.r_[X, np.tile(place, (count, 1))], np.r_[y, [3] * count]
+    rows = np.r_[X, np.tile(place, (count, 1))]
+    classes = np.r_[y, [3] * count]
     model = front_door(4, scale=None).fit(rows)
     assert adjusted_rand_score(classes, model.labels_) == 1
     assert model.report_["trust"]["level"] == "high"
@@ -448,7 +450,8 @@ def test_rows_deep_in_a_cluster_vote_on_their_probabilities_if_asked():
     y = rng.integers(0, 4, 6000)
     X = 3 * rng.normal(size=(4, 3))[y] + rng.normal(size=(6000, 3))
     model = front_door(4, kernel="graph", n_nodes=5000).fit(X)
-    shares, exact = model.predict_proba(X), model.predict_proba(X, exact=True)
+    shares = model.predict_proba(X)
+    exact = model.predict_proba(X, exact=True)
     np.testing.assert_array_equal(shares.argmax(axis=1), model.labels_)
     is_sure = shares.max(axis=1) == 1
     np.testing.assert_array_equal(shares[~is_sure], exact[~is_sure])

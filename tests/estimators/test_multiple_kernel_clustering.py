@@ -38,7 +38,8 @@ def naive_objective(model, X, kernels, C, threshold):
     """|v|² under all kernels, and the objective, from decision values and whole kernel matrices."""
     basis = model.model_.basis.astype(np.float64)
     coef = np.atleast_2d(model.model_.rule.coef.T)
-    p, norm2 = basis.shape[0], 0.0
+    p = basis.shape[0]
+    norm2 = 0.0
     for j, (kernel, beta) in enumerate(
         zip(kernels, model.kernel_weights_, strict=True)
     ):
@@ -89,7 +90,8 @@ def test_whole_matrices_are_landmarks_at_every_row(k):
 def test_labels_weights_and_scores_keep_their_laws(threshold, k, sample_size):
     X = groups(k, 300, seed=1)
     model = fitted(X, k, threshold=threshold, sample_size=sample_size)
-    labels, f = model.labels_, model.decision_function(X)
+    labels = model.labels_
+    f = model.decision_function(X)
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_array_equal(labels, f >= 0 if k == 2 else f.argmax(axis=1))
     assert labels.dtype == np.int32
@@ -121,7 +123,8 @@ def best_objective(X, kernels, C):
     """The least objective over all labelings with two rows a cluster, each solved to its end."""
     n = len(X)
     parts = [centred_features(kernel, X) for kernel in kernels]
-    form, best = Objective("fixed", 0.0, 1.0), (np.inf, None)
+    form = Objective("fixed", 0.0, 1.0)
+    best = (np.inf, None)
     with open_engine(n_jobs=1) as engine:
         training_set = TrainingSet(
             engine,
@@ -133,7 +136,8 @@ def best_objective(X, kernels, C):
             y = np.array((1, *signs), np.int8)
             if min((y > 0).sum(), (y < 0).sum()) < 2:
                 continue
-            planes, labels = MultipleKernelWorkingSet(training_set), GivenLabels(y)
+            planes = MultipleKernelWorkingSet(training_set)
+            labels = GivenLabels(y)
             found = planes.cutting_plane(
                 labels, form, C, 1e-5, lambda row: None, SweepBudget()
             )
@@ -199,7 +203,8 @@ def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(
         alone.report_["w_norm"], rel=1e-3
     )
     # f is w·φ, and both are scaled.
-    f, g = model.decision_function(X) * total_variance, alone.decision_function(X)
+    f = model.decision_function(X) * total_variance
+    g = alone.decision_function(X)
     np.testing.assert_allclose(f, g, atol=0.02 * np.abs(g).max())
 
 
@@ -220,7 +225,8 @@ def test_neither_the_scale_of_a_kernel_nor_a_constant_added_to_it_matters(k, cha
 
 def test_the_order_of_the_kernels_permutes_the_weights():
     X = groups(3, 120)
-    one, other = fitted(X, 3, eta=1e-4), fitted(X, 3, eta=1e-4, kernels=KERNELS[::-1])
+    one = fitted(X, 3, eta=1e-4)
+    other = fitted(X, 3, eta=1e-4, kernels=KERNELS[::-1])
     np.testing.assert_array_equal(one.labels_, other.labels_)
     np.testing.assert_allclose(
         other.kernel_weights_[::-1], one.kernel_weights_, atol=1e-3

@@ -35,7 +35,8 @@ def test_noise_has_the_largest_scores_and_changes_no_other_label(tmp_path, way, 
     n_clusters, parameters = WITH_FEWER_NODES[way]
     rows = np.abs(X) + 1 if way == "directions" else X
     model = front_door(n_clusters, noise=noise, **parameters).fit(rows)
-    labels, scores = model.labels_, model.outlier_score_
+    labels = model.labels_
+    scores = model.outlier_score_
     assert (labels.dtype, scores.dtype, scores.shape) == (np.int32, np.float32, (400,))
     np.testing.assert_array_equal(model.predict(rows), labels)
     is_noise = labels == -1

@@ -104,10 +104,8 @@ def test_the_same_for_other_kernels_and_a_growing_basis(name, parameters):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_same_with_weights(name):
-    X, weights = (
-        make_blobs(200, gap=2.0),
-        np.random.default_rng(0).integers(0, 4, 200).astype(float),
-    )
+    X = make_blobs(200, gap=2.0)
+    weights = np.random.default_rng(0).integers(0, 4, 200).astype(float)
     check(make(name).fit(X, sample_weight=weights), X, weights)
 
 
@@ -164,7 +162,8 @@ def test_history_never_rises_from_round_to_round(name):
     assert (history["objective"] <= history["primal"] + 1e-9).all()
     for _, rows in history.groupby(["stage", "start", "C"], dropna=False):
         ends = rows.groupby("round").last()
-        before, after = ends["primal"].to_numpy()[:-1], ends["objective"].to_numpy()[1:]
+        before = ends["primal"].to_numpy()[:-1]
+        after = ends["objective"].to_numpy()[1:]
         assert (after <= before + 1e-7).all()
 
 

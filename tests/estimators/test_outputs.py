@@ -55,7 +55,8 @@ def labels_at(path, X):
 def test_the_frame_has_the_labels_and_what_they_follow_from(X, two, three):
     margins = np.abs(np.diff(two.decision_function(X)))[:, 0]
     np.testing.assert_array_equal(two.to_frame(X)["margin"], margins)
-    frame, scores = three.to_frame(X), three.decision_function(X)
+    frame = three.to_frame(X)
+    scores = three.decision_function(X)
     assert frame.dtypes.to_dict() == {
         "cluster": np.dtype("int32"),
         "margin": np.dtype("float64"),

@@ -228,7 +228,8 @@ def test_rounding_does_not_choose_the_width_of_a_few_rows(seed):
     X = rng.normal(size=(4, 2)) + np.array(
         [[0, 0], [3, 0], [0, 0], [3, 3]]
     ) * rng.integers(0, 2)
-    X, weights = np.rint(2 * X) if seed % 2 else X, rng.integers(1, 4, 4)
+    X = np.rint(2 * X) if seed % 2 else X
+    weights = rng.integers(1, 4, 4)
     for name in ("KernelCPMMC", "SparseKernelMMC"):
         dense, sparse = (
             make(name, gamma="auto", scale="standard").fit(

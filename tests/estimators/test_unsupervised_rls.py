@@ -81,7 +81,9 @@ def test_labels_sizes_and_objectives_are_those_of_the_model(parameters, weighted
     X, _ = blobs(total_variance=1.5)
     weights = np.random.default_rng(0).integers(1, 4, 900) if weighted else np.ones(900)
     model = rls(**{"sample_size": 900} | parameters).fit(X, sample_weight=weights)
-    labels, k, n = model.labels_, model.n_clusters, weights.sum()
+    labels = model.labels_
+    k = model.n_clusters
+    n = weights.sum()
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_array_equal(labels, model.decision_function(X).argmax(axis=1))
     z = model.transform(X)
@@ -183,7 +185,8 @@ def test_a_few_rows_reach_the_best_of_all_labelings(n, k, seed):
 def test_dense_and_csr_rows_agree():
     X, _ = blobs()
     X = np.where(X > 0, X, 0)
-    dense, sparse = rls().fit(X), rls().fit(scipy.sparse.csr_array(X))
+    dense = rls().fit(X)
+    sparse = rls().fit(scipy.sparse.csr_array(X))
     assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-6)
     assert np.mean(sparse.labels_ == dense.labels_) > 0.999
 

@@ -30,7 +30,9 @@ def halves(n=600):
     )
 
 
-OLD, SAME, FAR = rows(600, 0), rows(300, 1), rows(300, 2, n_far=20)
+OLD = rows(600, 0)
+SAME = rows(300, 1)
+FAR = rows(300, 2, n_far=20)
 
 
 def model_of_old(**parameters):
@@ -48,7 +50,9 @@ def model(fitted):
 
 
 def test_rows_of_the_same_kind_change_nothing_but_counts(model):
-    before, fitted, sizes = model.predict(SAME), model.model_, model.report_["sizes"]
+    before = model.predict(SAME)
+    fitted = model.model_
+    sizes = model.report_["sizes"]
     number = model.report_["number"]
     assert model.update(SAME) is model
     assert model.model_ is fitted
@@ -63,7 +67,8 @@ def test_models_of_a_machine_take_in_rows_of_the_same_kind(kernel, tmp_path):
     X = halves()
     model = front_door(2, kernel=kernel).fit(X[:400])
     assert model.kernel_ == "rbf"
-    before, sizes = model.predict(X), model.report_["sizes"]
+    before = model.predict(X)
+    sizes = model.report_["sizes"]
     model.save(tmp_path / "model")
     for one in (mmcnb.load(tmp_path / "model"), model):
         np.testing.assert_array_equal(one.update(X[400:]).labels_, before[400:])
@@ -79,7 +84,8 @@ def test_the_nodes_vote_in_place_of_a_machine_once_rows_are_far(first, noise, tm
     X = halves()
     model = front_door(None if noise is None else 2, noise=noise).fit(X[:400][::first])
     assert model.kernel_ == "rbf"
-    before, new = model.predict(X), X[400:].copy()
+    before = model.predict(X)
+    new = X[400:].copy()
     new[:40:2] += [60, 0, -60]
     model.update(new)
     assert model.kernel_ == "graph"
@@ -125,7 +131,8 @@ def test_a_new_far_cluster_gets_a_new_number_and_the_others_keep_theirs(paramete
 def test_a_far_cluster_does_not_merge_two_near_ones(seed):
     """Beside it the gap between the two is small, and scattered far rows are in no cluster of their own."""
     random = np.random.default_rng(seed)
-    old, new = random.normal(size=(500, 5)), random.normal(size=(60, 5))
+    old = random.normal(size=(500, 5))
+    new = random.normal(size=(60, 5))
     old[:200, 0] += 4
     new[:20, 0] += 4
     new[:15] = 0.3 * new[:15] + 40
@@ -201,7 +208,8 @@ def test_sources_and_files_give_the_same_bits(model, tmp_path):
 
 
 def test_many_columns_and_directions_are_updated():
-    old, new = rows(500, 0, d=80), rows(300, 2, n_far=20, d=80)
+    old = rows(500, 0, d=80)
+    new = rows(300, 2, n_far=20, d=80)
     model = front_door().fit(old)
     before = model.predict(old)
     model.update(new)
@@ -234,7 +242,8 @@ def test_weights_and_tables_are_updated():
 
 @pytest.mark.parametrize("n_reads", range(3))
 def test_an_update_that_is_interrupted_leaves_the_model_as_it_was(model, n_reads):
-    before, sizes = dict(vars(model)), list(model.report_["sizes"])
+    before = dict(vars(model))
+    sizes = list(model.report_["sizes"])
     with pytest.raises(KeyboardInterrupt):
         model.update(InterruptedRows(FAR, n_reads))
     assert vars(model).keys() == before.keys()

@@ -75,7 +75,8 @@ def test_classes_are_one_value_a_row(X, kind, tmp_path):
         with create_dense_store(tmp_path / "rows.zarr", 3) as writer:
             writer.append(X.astype("f4"), classes)
 
-    value, labels = NO_VALUES[kind], np.arange(N) % 2
+    value = NO_VALUES[kind]
+    labels = np.arange(N) % 2
     assert "y_true" in sentence(lambda v: balanced_clustering_error(v, labels), value())
     assert "labels" in sentence(lambda v: mmcnb.partition_score(X, v), value())
     assert "y" in sentence(write, value())
@@ -119,7 +120,8 @@ def damaged(matrix):
     ids=["masked", "list of masked rows", "text", "out of bounds"],
 )
 def test_every_way_in_refuses_rows_by_the_same_sentence(X, made, tmp_path):
-    model, with_nodes = make("CPMMC").fit(X), front_door(2).fit(X)
+    model = make("CPMMC").fit(X)
+    with_nodes = front_door(2).fit(X)
     expected = sentence(open_samples, made(X))
     for ask in (
         make("CPMMC").fit,

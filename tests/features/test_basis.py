@@ -63,10 +63,8 @@ def test_each_vector_leaves_a_smaller_rest_and_a_tolerance_ends_early():
 def test_stores_threads_and_clusters_give_the_same_bits(tmp_path, where):
     X, z = problem(9000)
     zarr.create_array(tmp_path / "rows.zarr", data=X, chunks=(777, 2))
-    one, other = (
-        estimate(X, z, n_basis=2),
-        estimate(tmp_path / "rows.zarr", z, n_basis=2, **where),
-    )
+    one = estimate(X, z, n_basis=2)
+    other = estimate(tmp_path / "rows.zarr", z, n_basis=2, **where)
     np.testing.assert_array_equal(one.basis, other.basis)
     np.testing.assert_array_equal(one.beta, other.beta)
 

@@ -42,10 +42,8 @@ def test_the_farthest_of_the_rows_drawn_are_found_in_blocks_of_any_size(
     nodes = np.arange(0, 700, 5)
     drawn = np.arange(700) if are_all_drawn else np.setdiff1d(np.arange(100, 700), far)
     graph = node_graph(X[nodes], None, np.random.RandomState(0))
-    sweep, samples = (
-        FarRowsPass(drawn, graph.axes, graph.search, 30),
-        open_samples(form(X)),
-    )
+    sweep = FarRowsPass(drawn, graph.axes, graph.search, 30)
+    samples = open_samples(form(X))
     ranges = itertools.pairwise([0, *cuts, 700])
     blocks = (
         sweep.block(samples.block(start, stop), start, stop) for start, stop in ranges

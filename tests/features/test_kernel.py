@@ -38,7 +38,8 @@ def features(X, p=7, name="rbf"):
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_of_dense_and_csr_rows_is_the_naive_one(X, name):
     kernel, naive = KERNELS[name]
-    rows, basis = X[:40].astype(np.float64), X[50:57].astype(np.float64)
+    rows = X[:40].astype(np.float64)
+    basis = X[50:57].astype(np.float64)
     csr = open_samples(scipy.sparse.csr_array(rows)).block(0, 40)
     np.testing.assert_allclose(
         kernel(rows, basis), naive(rows, basis), rtol=1e-12, atol=1e-14
@@ -108,7 +109,8 @@ def test_scratch_leaves_no_file(X, tmp_path, monkeypatch):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_scaled_columns_have_unit_variance_and_constant_ones_are_centred(X, sparse):
     X = np.c_[X, np.full(9001, 3, np.float32)]
-    mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    mean = X.mean(axis=0, dtype=np.float64)
+    deviation = X.std(axis=0, dtype=np.float64)
     storage = open_samples(scipy.sparse.csr_array(X) if sparse else X)
     scaled = as_matrix(ScaledSamples(storage, Scaling(mean, deviation)).block(0, 9001))
     scaled = scaled.toarray() if sparse else scaled

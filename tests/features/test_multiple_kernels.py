@@ -66,7 +66,8 @@ def stack_of(functions):
     ],
 )
 def test_a_stack_is_its_kernels_side_by_side_bit_by_bit(X, dtype, out, sparse):
-    rows, basis = X[:500].astype(dtype), X[600:611].astype(dtype)
+    rows = X[:500].astype(dtype)
+    basis = X[600:611].astype(dtype)
     stack = stack_of([LAPLACIAN] if sparse else [LAPLACIAN, MATERN])
     values = stack(csr_block(rows) if sparse else rows, basis, out)
     assert values.dtype == out
@@ -126,7 +127,8 @@ def test_function_of_dense_rows_alone_says_so_of_sparse_rows(X):
 
 
 def test_maps_travel_with_one_basis_and_nothing_worked_out(X):
-    stack, basis = stack_of([LAPLACIAN]), np.ascontiguousarray(X[:500])
+    stack = stack_of([LAPLACIAN])
+    basis = np.ascontiguousarray(X[:500])
     values = stack.against(basis)
     before = values.block(csr_block(X[:9]), np.float64)
     data = pickle.dumps(values)

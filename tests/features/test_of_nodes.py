@@ -63,7 +63,8 @@ RULES = {
 )
 def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
     _, found = nodes
-    rule, X = RULES[name], rows_of(40, seed=1)
+    rule = RULES[name]
+    X = rows_of(40, seed=1)
     columns = NodeColumns(rule, found if name == "vote" else None, found)
     block = columns.block(form(X), np.float64)
     k = rule.offset.size if name != "hyperplane" else 1
@@ -90,7 +91,8 @@ def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
 def test_offsets_are_medians_the_own_one_by_the_size_of_the_cluster():
     logs = np.random.default_rng(0).normal(size=200)
     labels = np.repeat([0, 1, 2], [149, 50, 1])
-    offsets, middle = outlier_offsets(logs, labels), np.median(logs)
+    offsets = outlier_offsets(logs, labels)
+    middle = np.median(logs)
     for cluster, share in ((0, 149 / 200), (1, 50 / 200)):
         own = share / (share + 0.1)
         expected = own * np.median(logs[labels == cluster]) + (1 - own) * middle
@@ -128,7 +130,8 @@ def test_distances_are_those_in_all_columns(form):
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_about_a_share_of_the_weight_lies_beyond_the_threshold(share):
     random = np.random.default_rng(0)
-    sizes, scores = random.integers(1, 9, 150).astype(float), random.normal(size=150)
+    sizes = random.integers(1, 9, 150).astype(float)
+    scores = random.normal(size=150)
     beyond = sizes[scores > noise_threshold(scores, sizes, share)].sum()
     assert share * sizes.sum() - sizes.max() <= beyond <= share * sizes.sum()
 
@@ -156,7 +159,8 @@ def test_noise_is_what_lies_above_the_threshold_in_all_columns():
 
 
 def test_shares_in_another_order_are_the_same_columns():
-    rows, order = np.random.default_rng(0).random((30, 4)), [2, 0, 3, 1]
+    rows = np.random.default_rng(0).random((30, 4))
+    order = [2, 0, 3, 1]
     once = Shares(np.arange(4.0), np.zeros(4)).ordered(order)
     np.testing.assert_array_equal(once.decide(rows), rows[:, order])
     np.testing.assert_array_equal(

@@ -83,7 +83,8 @@ def test_clusters_are_those_of_the_twin(threshold, kind):
 
 
 def test_an_index_equal_to_the_threshold_is_not_above_it():
-    tree, weights = np.array([[2, 3], [0, 1], [3, 0]]), np.array([1.0, 1.0, 2.0, 2.0])
+    tree = np.array([[2, 3], [0, 1], [3, 0]])
+    weights = np.array([1.0, 1.0, 2.0, 2.0])
     index = 4 / (3 * 6)
     assert reference_genie.gini(weights) == index
     assert genie_at(tree, weights, 3, index).tolist() == [0, 1, 2, 2]
@@ -93,7 +94,8 @@ def test_an_index_equal_to_the_threshold_is_not_above_it():
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7])
 def test_a_weight_is_a_repetition_in_any_unit(threshold):
     rng = np.random.default_rng(2)
-    X, times = rng.standard_normal((60, 2)), rng.integers(1, 3, 60)
+    X = rng.standard_normal((60, 2))
+    times = rng.integers(1, 3, 60)
     repeated = np.repeat(np.arange(60), times)
     near = X[repeated] + 1e-9 * rng.standard_normal((len(repeated), 2))
     for k in (2, 5, 10):

@@ -17,7 +17,8 @@ from tests import reference_layout
 
 def planted(sizes, seed=0, bridge=0.05):
     """A graph of rings with random chords, one for each group, with weak edges between neighbours."""
-    rng, rings = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    rings = []
     for size in sizes:
         chords = rng.random((size, size))
         ring = np.roll(np.eye(size), 1, axis=1) + chords * (

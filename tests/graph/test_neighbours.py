@@ -129,7 +129,8 @@ def test_groups_that_lie_as_numbers_near_zero_are_joined():
 @pytest.mark.parametrize("form", FORMS)
 def test_each_of_many_components_is_joined_to_the_one_with_the_nearest_mean(form):
     """Groups on a line, each farther from the next one: it is joined to the one before."""
-    n_groups, size = 40, 110
+    n_groups = 40
+    size = 110
     group = np.repeat(np.arange(n_groups), size)
     nodes = 10.0 * group[:, None] ** 1.5 + np.random.default_rng(0).random(
         (n_groups * size, 1)
@@ -197,10 +198,8 @@ def test_a_weight_is_a_repetition(form, d, times):
 def test_rows_that_nearly_coincide_are_one_node(jitter, times):
     X = rows_of(300)
     X[300 - times :] = X[-1]
-    one, other = (
-        graph_of(X),
-        graph_of(X + jitter * np.random.default_rng(1).standard_normal(X.shape)),
-    )
+    one = graph_of(X)
+    other = graph_of(X + jitter * np.random.default_rng(1).standard_normal(X.shape))
     assert other.n_nodes == one.n_nodes == 301 - times
     np.testing.assert_array_equal(other.sizes[other.node_of], one.sizes[one.node_of])
     np.testing.assert_allclose(of_rows(other), of_rows(one), atol=1e-5)
@@ -231,7 +230,8 @@ def test_threads_change_no_bit_and_nodes_keep_the_number_of_their_rows(n, d):
 @pytest.mark.parametrize("is_unit", [True, False])
 def test_dense_and_sparse_rows_have_the_same_graph(is_unit):
     X = directions() if is_unit else np.maximum(rows_of(250, 8, gap=0.0) - 0.5, 0)
-    one, other = graph_of(X), graph_of(scipy.sparse.csr_array(X))
+    one = graph_of(X)
+    other = graph_of(scipy.sparse.csr_array(X))
     assert one.is_unit == other.is_unit == is_unit
     np.testing.assert_array_equal(other.sizes[other.node_of], one.sizes[one.node_of])
     np.testing.assert_allclose(
@@ -279,7 +279,8 @@ def test_directions_are_compared_on_all_columns_and_others_on_the_leading_axes()
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_of_zeros_are_one_node_that_no_direction_is_near_to(form):
     X = np.abs(np.random.default_rng(0).standard_normal((120, 40)))
-    X[:60, 20:], X[60:, :20] = 0, 0
+    X[:60, 20:] = 0
+    X[60:, :20] = 0
     X[::10] = 0
     graph = graph_of(
         form(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300))

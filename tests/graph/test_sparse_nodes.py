@@ -27,7 +27,8 @@ def dense(X):
 @pytest.mark.parametrize(("n_rows", "count"), [(25, 300), (700, 26)])
 def test_neighbours_and_lengths_are_those_of_dense_rows(n_rows, count):
     """The second number of rows takes more than one block."""
-    nodes, rows = directions(300, 40), directions(n_rows, 40, seed=1)
+    nodes = directions(300, 40)
+    rows = directions(n_rows, 40, seed=1)
     axes = AllColumns(40, True)
     search = SparseSearch(axes(nodes))
     numbers, distances = search.nearest(axes(rows), count)
@@ -37,7 +38,8 @@ def test_neighbours_and_lengths_are_those_of_dense_rows(n_rows, count):
         np.take_along_axis(D, numbers, axis=1), distances, atol=1e-7
     )
     assert all(len(set(row)) == count for row in numbers.tolist())
-    one, other = np.repeat(np.arange(300), 300), np.tile(np.arange(300), 300)
+    one = np.repeat(np.arange(300), 300)
+    other = np.tile(np.arange(300), 300)
     apart = np.linalg.norm(dense(nodes)[:, None] - dense(nodes), axis=2)
     np.testing.assert_allclose(search.lengths(one, other), apart.ravel(), atol=1e-7)
 

@@ -51,7 +51,8 @@ def nearest_by_loops(graph, X, count):
 
 @pytest.mark.parametrize(("n", "dtype"), [(3, "float32"), (60, "float64")])
 def test_shares_are_those_of_a_plain_count_and_sum_to_one(n, dtype):
-    X, new = rows_of(n), rows_of(30, seed=1)
+    X = rows_of(n)
+    new = rows_of(30, seed=1)
     graph, labels, found = voting(X)
     numbers, weights = nearest_by_loops(graph, new, min(N_NEIGHBORS, n))
     shares = found.block(new, dtype)
@@ -63,14 +64,16 @@ def test_shares_are_those_of_a_plain_count_and_sum_to_one(n, dtype):
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
 def test_a_row_of_a_heavy_node_counts_lighter_nodes_less_and_its_own_more(form):
-    X, sizes = rows_of(60), np.random.default_rng(0).lognormal(0, 2, 60)
+    X = rows_of(60)
+    sizes = np.random.default_rng(0).lognormal(0, 2, 60)
     graph = graph_of(X, sizes)
     labels = np.random.default_rng(1).integers(0, 3, 60)
     shares = vote_of(graph, labels, 3).block(form(np.r_[X, X + 0.05]), np.float64)
     numbers, weights = nearest_by_loops(graph, X, N_NEIGHBORS)
     expected = np.zeros((60, 3))
     for i, near in enumerate(numbers):
-        own, others = 1.0, 0.0
+        own = 1.0
+        others = 0.0
         for j, weight in zip(near[1:], weights[i, 1:], strict=True):
             kept = weight * min(graph.sizes[j] / graph.sizes[near[0]], 1.0)
             expected[i, labels[j]] += kept
@@ -132,7 +135,8 @@ def test_rows_among_deep_nodes_of_one_cluster_belong_to_it_and_others_vote(
     X, y = groups_of(4300, 4, 1, spread)
     graph = graph_of(X.astype(dtype))
     found = vote_of(graph, graph.of_nodes(y), 6)
-    search, rows = found.search, groups_of(150, 4, 2, spread)[0].astype(dtype)
+    search = found.search
+    rows = groups_of(150, 4, 2, spread)[0].astype(dtype)
     assert not search.is_exact
     is_deep = (found.labels[graph.numbers[:, :10]] == found.labels[:, None]).all(axis=1)
     np.testing.assert_array_equal(found.is_deep, is_deep)
@@ -178,7 +182,8 @@ def test_rows_have_the_piece_with_the_largest_share_and_a_score_by_their_tenth_n
     for row, piece in enumerate(pieces):
         of_near = of_node[numbers[row, :-1]]
         assert piece == of_near[int(np.argmax(shares[row, of_near].round(12)))]
-    beyond, own = random.random(240), is_own(distances)
+    beyond = random.random(240)
+    own = is_own(distances)
     assert own[200:].all()
     expected = log_distances(distances, beyond, own) - made.offsets[numbers[:, 0]]
     are_many = own & (made.sizes[numbers[:, 0]] >= 10 * made.sizes.min())

@@ -22,7 +22,8 @@ def two_groups(n, seed=0, gap=2.0):
 
 def rings(n, seed=0):
     rng = np.random.default_rng(seed)
-    angle, radius = rng.uniform(0, 2 * np.pi, n), np.where(np.arange(n) % 2, 1.0, 0.4)
+    angle = rng.uniform(0, 2 * np.pi, n)
+    radius = np.where(np.arange(n) % 2, 1.0, 0.4)
     return np.c_[np.cos(angle), np.sin(angle)] * radius[
         :, None
     ] + 0.05 * rng.standard_normal((n, 2))
@@ -30,7 +31,8 @@ def rings(n, seed=0):
 
 def make_planes(kind, engine, X, gamma=0.5, weights=None, hold_labels=True):
     """Planes of a kind, and the kernel matrix (or inner products) of the rows they stand for."""
-    samples, kernel = open_samples(X), Kernel("rbf", gamma)
+    samples = open_samples(X)
+    kernel = Kernel("rbf", gamma)
     if kind == "linear":
         return WorkingSet(
             TrainingSet(engine, samples, None, weights, hold_labels)

@@ -125,7 +125,8 @@ def test_converged_labels_are_a_fixpoint(engine, data):
 
 
 def test_labels_held_and_labels_derived_give_the_same_bits(engine):
-    X, start = DATA["overlapping"](0), coin_flip(N, np.random.RandomState(0))
+    X = DATA["overlapping"](0)
+    start = coin_flip(N, np.random.RandomState(0))
     ends = []
     for hold in (True, False):
         planes, _ = make_planes("landmarks", engine, X, hold_labels=hold)
@@ -143,12 +144,14 @@ def test_labels_held_and_labels_derived_give_the_same_bits(engine):
     [("blobs", True), ("overlapping", False), ("unequal", True), ("rings", False)],
 )
 def test_compiled_rounds_end_where_the_streamed_ones_do(engine, data, weighted):
-    X, rng = DATA[data](0), np.random.default_rng(0)
+    X = DATA[data](0)
+    rng = np.random.default_rng(0)
     weights = rng.integers(1, 4, N).astype(float) if weighted else None
     start = given(
         np.where(X[:, 0] + rng.standard_normal(N) / 2 > np.median(X[:, 0]), 1, -1)
     )
-    ends, rows = [], []
+    ends = []
+    rows = []
     for kind in ("landmarks", "sample"):
         planes, K = make_planes(kind, engine, X, weights=weights)
         form = Objective("adaptive", 0.0, float(np.trace(K) / N - K.mean()))
@@ -185,7 +188,8 @@ def test_path_rises_from_near_one_to_C():
 @pytest.mark.parametrize("sweeps", [1, 3, 40, None])
 def test_what_ran_out_of_sweeps_or_stalled_is_not_called_converged(engine, eta, sweeps):
     planes, _ = make_planes("landmarks", engine, rings(N))
-    labels, rows = given(np.where(np.arange(N) % 2, 1, -1)), []
+    labels = given(np.where(np.arange(N) % 2, 1, -1))
+    rows = []
     form = Objective("adaptive", 0.0, 0.0)
     state = continuation(
         planes,

@@ -53,7 +53,8 @@ def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(
     for y in (labels, np.r_[labels[:-2], labels[-3:-1]], labels):
         solution = solve(planes, GivenLabels(y), C, 1e-7)
         expected = reference.crammer_singer_norm2(X @ X.T, y, k, C, shares)
-        f, quadratic = solution.hyperplane.decide(X), solution.quadratic
+        f = solution.hyperplane.decide(X)
+        quadratic = solution.quadratic
         slack = shares @ np.maximum(0, quadratic.rho - reference.rivals_of(f, y)[1])
         assert solution.status == "converged"
         assert -1e-7 <= solution.gap <= 1e-6
@@ -71,7 +72,8 @@ def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(
 def test_the_objective_never_rises_over_label_steps_of_free_sizes(engine, seed, C):
     X, _ = groups(150, 4, seed, gap=3.0)
     labels = GivenLabels(np.random.RandomState(seed).randint(4, size=150))
-    planes, ends = planes_of(engine, X, 4), []
+    planes = planes_of(engine, X, 4)
+    ends = []
     for _ in range(6):
         ends.append(solve(planes, labels, C, 1e-4))
         labels = GivenLabels(ends[-1].hyperplane.label(X).astype(np.int64))
@@ -96,14 +98,16 @@ def test_the_continuation_holds_the_sizes_and_ends_at_the_best_labels_of_few_row
     state = continuation(
         planes, start, ADAPTIVE, (1.01, 1.2), 0.001, CCCPLimits(10), ignore
     )
-    y, best = state.labels.y, np.array(best)
+    y = state.labels.y
+    best = np.array(best)
     np.testing.assert_array_equal(y[:, None] == y, best[:, None] == best)
     np.testing.assert_array_equal(state.boundary.label(X), y)
 
 
 def test_labels_that_cannot_be_separated_are_said_to_be_so(engine):
     X = np.random.default_rng(0).standard_normal((300, 2))
-    labels, form = GivenLabels(np.arange(300) % 3), Objective("adaptive", 0.0, 2.0)
+    labels = GivenLabels(np.arange(300) % 3)
+    form = Objective("adaptive", 0.0, 2.0)
     assert (
         solve(planes_of(engine, X, 3), labels, 50.0, 0.01, form).status == "degenerate"
     )

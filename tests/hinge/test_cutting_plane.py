@@ -43,7 +43,8 @@ def test_gap_at_exit_is_within_eta_and_the_record_holds_it(
     (planes, _), rows = make_planes(kind, engine, X), []
     solution = solve(planes, y, C, eta, threshold, balance, rows.append)
     assert solution.status == "converged"
-    f, quadratic = planes.training_set.decide(solution.hyperplane), solution.quadratic
+    f = planes.training_set.decide(solution.hyperplane)
+    quadratic = solution.quadratic
     true = reference.hinge_objective(
         f, y, quadratic.norm2, quadratic.rho, C, threshold=threshold
     )
@@ -122,6 +123,7 @@ def test_loop_ends_where_the_sweeps_are_spent_or_no_more_planes_may_be_added(eng
     assert len(rows) == 3  # another sweep makes the plane of all rows
     for kind in ("exact", "sample"):
         planes, _ = make_planes(kind, engine, X)
-        planes.max_planes, rows = 3, []
+        planes.max_planes = 3
+        rows = []
         assert solve(planes, y, 4.3, 1e-6, record=rows.append).status == "stalled"
         assert len(rows) == 4  # three planes are added to that of all rows

@@ -14,7 +14,9 @@ from mmcnb.least_squares.search import LandmarkSample
 from mmcnb.samples import open_samples
 
 KERNEL = Kernel("rbf", 0.1)
-C, K, N = 6.0, 3, 90
+C = 6.0
+K = 3
+N = 90
 
 
 def sample(seed):
@@ -50,7 +52,8 @@ def partitions(engine, X, partition, with_refine, weights=None):
     ("weighted", "shares"), [(False, "equal"), (True, [0.5, 0.3, 0.2])]
 )
 def test_refining_never_lowers_the_best_j_and_keeps_the_sizes(weighted, shares):
-    X, partition = sample(0), config(shares)
+    X = sample(0)
+    partition = config(shares)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, N) if weighted else np.ones(N)
     weights /= weights.mean()
     with ThreadEngine(1) as engine:

@@ -31,7 +31,8 @@ def make(engine, clusters, n, kernels=KERNELS, seed=0):
     """Planes, labels for them, the clusters, and the rows in the coordinates of each kernel."""
     if clusters == 2:
         X, y = two_groups(n, seed)
-        labels, y = given(y), (y > 0).astype(int)
+        labels = given(y)
+        y = (y > 0).astype(int)
     else:
         y = np.arange(n) % 3
         centres = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
@@ -112,11 +113,9 @@ def test_the_loop_ends_within_its_tolerance_and_its_values_are_those_of_the_hype
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_objective_never_rises_over_the_rounds_at_one_C(engine, seed):
-    planes, start, rows = (
-        make_planes(engine, rings(60, seed)),
-        coin_flip(60, np.random.RandomState(seed)),
-        [],
-    )
+    planes = make_planes(engine, rings(60, seed))
+    start = coin_flip(60, np.random.RandomState(seed))
+    rows = []
     limits = CCCPLimits(20, 0, 0.05)
     continuation(planes, start, FORM, (1.3, 2.0, 3.5), 1e-3, limits, rows.append)
     ends = {

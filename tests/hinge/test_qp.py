@@ -40,18 +40,17 @@ def test_solution_meets_the_optimality_conditions_and_is_that_of_another_solver(
 ):
     P, s, t = random_planes(seed)
     solution = solve(P, s, t, C, balance, threshold)
-    multipliers, rho, xi, beta = (
-        solution.multipliers,
-        solution.rho,
-        solution.xi,
-        solution.beta,
-    )
+    multipliers = solution.multipliers
+    rho = solution.rho
+    xi = solution.xi
+    beta = solution.beta
     other, *values, solved = reference.plane_qp(
         P @ P.T, s, t, C, balance, threshold == "adaptive"
     )
     assert solved
     np.testing.assert_allclose((rho, xi, beta), values, atol=1e-5)
-    w, tolerance = multipliers @ P, 1e-6
+    w = multipliers @ P
+    tolerance = 1e-6
     np.testing.assert_allclose(w, other @ P, atol=2e-5)
     assert solution.norm2 == pytest.approx(w @ w)
     assert (multipliers >= 0).all()

@@ -52,7 +52,8 @@ def run(engine, some, config, record=ignore):
 def test_trials_are_ranked_clean_ones_by_norm_then_others_by_score_and_beat_random_labels(
     engine, X
 ):
-    rows, some = [], candidates(engine, X)
+    rows = []
+    some = candidates(engine, X)
     restarts = run(engine, some, search(), rows.append)
     assert {row["gamma"] for row in rows} == {
         candidate.kernel.gamma for candidate in some
@@ -81,7 +82,8 @@ def test_more_starts_never_find_less(engine, X):
 
 
 def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
-    rows, X = [], np.random.RandomState(2).standard_normal((300, 3))
+    rows = []
+    X = np.random.RandomState(2).standard_normal((300, 3))
     some = candidates(engine, X, landmark_features)[:1]
     # Without a partition by least squares, which has to be clearly ahead.
     config = dataclasses.replace(search(8, init="random"), sample_size=300)

@@ -26,7 +26,8 @@ def test_landmarks_are_different_rows_of_the_sample_with_some_weight():
         assert {tuple(row) for row in landmarks} <= {tuple(row) for row in X}
         sparse = choose_landmarks(scipy.sparse.csr_array(X), n_landmarks, seeded())
         np.testing.assert_array_equal(sparse, landmarks)
-    X, weights = np.arange(40.0)[:, None], (np.arange(40) < 20).astype(float)
+    X = np.arange(40.0)[:, None]
+    weights = (np.arange(40) < 20).astype(float)
     for seed in range(5):
         assert (choose_landmarks(X, 15, seeded(seed), weights) < 20).all()
 
@@ -60,7 +61,8 @@ def test_principal_directions_are_pca_and_weights_repetitions(sparse, columns):
 def test_starts_are_as_many_as_asked_hold_both_labels_and_do_not_depend_on_how_many_follow(
     init,
 ):
-    z, previous = np.random.default_rng(4).standard_normal((30, 4)), np.empty((0, 30))
+    z = np.random.default_rng(4).standard_normal((30, 4))
+    previous = np.empty((0, 30))
     for n_init in (1, 4, 8):
         starts = np.array(
             [labels.y for labels, _ in starting_labels(init, n_init, z, seeded())]

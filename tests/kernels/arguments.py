@@ -45,12 +45,14 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         [6, 2, 2, 2, 2, 2], [10, 6, 6, 6, 6, 6]
     ).tolist()
     X, B = rows_and_basis(rows, d, p, dtype, seed)
-    R, P = rng.standard_normal((rows, rows)), rng.standard_normal((planes, 3))
+    R = rng.standard_normal((rows, rows))
+    P = rng.standard_normal((planes, 3))
     labels = np.r_[:k, rng.integers(k, size=rows - k)]
     weights = rng.random(rows) + 0.1
     shares = weights / weights.sum()
     signs = np.where(rng.random(rows) < 0.5, -1, 1).astype(np.int8)
-    even, flag = rows + rows % 2, bool(seed % 2)
+    even = rows + rows % 2
+    flag = bool(seed % 2)
     features = rng.standard_normal((even, 3))
     first = np.zeros((1, 3 * d + 3))  # a state without cutting planes
     first[0, d + 1] = np.inf

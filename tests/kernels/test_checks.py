@@ -106,11 +106,9 @@ def wrong_values(text):
 
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_each_argument_that_does_not_fit_its_docstring_is_named(name):
-    routine, given, types = (
-        getattr(kernels, name),
-        good_arguments(name, seed=4),
-        types_of(name),
-    )
+    routine = getattr(kernels, name)
+    given = good_arguments(name, seed=4)
+    types = types_of(name)
     assert list(types) == list(inspect.signature(routine).parameters)
     assert [entry.type for entry in FunctionDoc(routine)["Raises"]] == ["InputError"]
     assert [key for key, text in types.items() if "overwritten" in text] == written(
@@ -172,7 +170,9 @@ def test_a_number_may_be_the_least_that_is_asked_for(name):
 
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_arrays_of_nothing_are_refused_or_give_no_rows(name):
-    routine, given, types = getattr(kernels, name), good_arguments(name), types_of(name)
+    routine = getattr(kernels, name)
+    given = good_arguments(name)
+    types = types_of(name)
     empty = {
         key: value[:0] if isinstance(value, np.ndarray) else value
         for key, value in given.items()
@@ -192,7 +192,9 @@ def test_arrays_of_nothing_are_refused_or_give_no_rows(name):
 
 
 def test_sentences_say_what_is_there_and_what_is_needed():
-    X, B, out = np.zeros((100, 5)), np.zeros((7, 3)), np.empty((100, 100))
+    X = np.zeros((100, 5))
+    B = np.zeros((7, 3))
+    out = np.empty((100, 100))
     sentences = {
         "B of shape (p, d) has 3 columns; give 5, as d=5 in X.": (X, B, 0.5, out),
         "out of shape (rows, p) has 9 rows; give 100, as rows=100 in X.": (
@@ -321,7 +323,8 @@ def test_import_loads_no_numba():
 
 
 def test_an_int_compiles_nothing_anew():
-    X, out = np.ones((2, 3)), np.empty((2, 2))
+    X = np.ones((2, 3))
+    out = np.empty((2, 2))
     kernels.rbf_kernel_block_into(X, X, 1.0, out)
     before = len(unchecked.rbf_kernel_block_into.signatures)
     kernels.rbf_kernel_block_into(X, X, 1, out)

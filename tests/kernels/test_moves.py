@@ -29,7 +29,8 @@ def make_labels(m, seed=1):
 @pytest.mark.parametrize("shares", [[1 / 3] * 3, [0.5, 0.3, 0.2], [0.5, 0.5]])
 def test_shaking_equals_the_plain_form_and_empties_no_cluster(schedule, shares):
     for seed in range(3):
-        R, labels = make_smoother(14, seed), make_labels(14, seed) % len(shares)
+        R = make_smoother(14, seed)
+        labels = make_labels(14, seed) % len(shares)
         found, moves = kernels.shake(R, labels, np.array(shares), *schedule)
         expected, expected_moves = reference.shake(R, labels, shares, *schedule)
         np.testing.assert_array_equal(found, expected)
@@ -51,7 +52,8 @@ def test_steepest_and_stochastic_moves_equal_the_plain_form(bounds):
     low, high = map(np.array, bounds)
     labels = np.repeat([0, 1, 2], [4, 4, 6])
     for seed in range(3):
-        R, order = make_smoother(14, seed), np.random.default_rng(seed).permutation(14)
+        R = make_smoother(14, seed)
+        order = np.random.default_rng(seed).permutation(14)
         for by_mean, objective in OBJECTIVES.items():
             found, moves = kernels.steepest_moves(R, labels, low, high, 50, by_mean)
             expected, expected_moves = reference.steepest(
@@ -71,10 +73,8 @@ def test_steepest_and_stochastic_moves_equal_the_plain_form(bounds):
     "m", [64, 65, 200]
 )  # around the rows that are compared at once
 def test_of_equal_gains_the_first_row_moves(m):
-    R, labels = (
-        np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy(),
-        np.arange(m) % 2,
-    )
+    R = np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy()
+    labels = np.arange(m) % 2
     for by_mean in OBJECTIVES:
         found, moves = kernels.steepest_moves(
             R, labels, np.ones(2, int), np.full(2, m), 1, by_mean
@@ -86,11 +86,9 @@ def test_of_equal_gains_the_first_row_moves(m):
 @pytest.mark.parametrize("by_mean", OBJECTIVES)
 def test_steps_of_one_move_raise_the_objective_and_end_where_all_at_once_do(by_mean):
     """Sums kept through many moves lead where fresh ones lead."""
-    R, step, bounds = (
-        make_smoother(120),
-        make_labels(120),
-        (np.ones(3, int), np.full(3, 1000)),
-    )
+    R = make_smoother(120)
+    step = make_labels(120)
+    bounds = (np.ones(3, int), np.full(3, 1000))
     at_once, moves = kernels.steepest_moves(R, step, *bounds, 10_000, by_mean)
     values = [OBJECTIVES[by_mean](R, step, 3)]
     for _ in range(moves):
@@ -103,7 +101,9 @@ def test_steps_of_one_move_raise_the_objective_and_end_where_all_at_once_do(by_m
 
 
 def test_thousands_of_moves_lead_where_fresh_sums_lead_in_each_round():
-    R, labels, shares = make_smoother(300), make_labels(300), np.full(3, 1 / 3)
+    R = make_smoother(300)
+    labels = make_labels(300)
+    shares = np.full(3, 1 / 3)
     at_once, moves = kernels.shake(R, labels, shares, 1.0, 0.8, 30)
     total = 0
     for i in range(30):

@@ -39,7 +39,8 @@ def nearest(X, nodes, count, starts=None, probes=None):
     """What the compiled routine finds, into arrays full of rubbish."""
     starts = np.array([0, len(nodes)]) if starts is None else starts
     probes = np.zeros((len(X), 1), np.int64) if probes is None else probes
-    numbers, distances = np.full((len(X), count), 99), np.full((len(X), count), np.nan)
+    numbers = np.full((len(X), count), 99)
+    distances = np.full((len(X), count), np.nan)
     halves = (nodes.astype(float) ** 2).sum(axis=1) / 2
     kernels.nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances)
     return numbers, distances
@@ -79,7 +80,8 @@ def test_a_row_or_node_that_is_not_finite_or_too_far_harms_no_other(dtype, value
     X, nodes = rows_and_basis(20, 3, 60, dtype)
     numbers, distances = nearest(X, nodes, 4)
     centres = nearest_centres(X, nodes)
-    odd, others = X.copy(), np.arange(20) != 7
+    odd = X.copy()
+    others = np.arange(20) != 7
     odd[7, 1] = value
     found = nearest(odd, nodes, 4)
     np.testing.assert_array_equal(found[0][others], numbers[others])
@@ -151,11 +153,9 @@ def test_weights_of_distances_at_the_ends_of_float64_and_of_none_keep_their_boun
 
 
 def test_rows_of_one_cluster_are_wholly_of_it_and_shares_of_no_weight_are_nan():
-    numbers, weights, out = (
-        np.array([[0, 2], [1, 3], [0, 1]]),
-        np.full((3, 2), 0.3),
-        np.empty((3, 2)),
-    )
+    numbers = np.array([[0, 2], [1, 3], [0, 1]])
+    weights = np.full((3, 2), 0.3)
+    out = np.empty((3, 2))
     weights[2] = 0
     kernels.node_shares_into(numbers, weights, np.arange(4) % 2, out)
     np.testing.assert_array_equal(out, [[1, 0], [0, 1], [np.nan, np.nan]])

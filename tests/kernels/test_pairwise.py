@@ -36,7 +36,8 @@ def dense_into(kernel, X, B, out_dtype, parameters=None):
 
 
 def csr_into(kernel, csr, B, out_dtype, parameters=None):
-    out, B = np.full((len(csr[2]) - 1, len(B)), np.nan, out_dtype), B.astype(float)
+    out = np.full((len(csr[2]) - 1, len(B)), np.nan, out_dtype)
+    B = B.astype(float)
     with np.errstate(over="ignore"):
         norms = (
             (kernels.squared_norms(B), kernels.column_tiles(B))
@@ -67,10 +68,8 @@ def test_dense_and_csr_rows_equal_the_plain_loop(kernel, dtype, index_dtype, out
         X, B = rows_and_basis(*shape, dtype)
         data, indices, indptr = sparse_rows(*shape[:2], dtype)
         csr = data, indices.astype(index_dtype), indptr
-        of_dense, dense = (
-            dense_into(kernel, X, B, out_dtype),
-            twin(X, B, *PARAMETERS[kernel]),
-        )
+        of_dense = dense_into(kernel, X, B, out_dtype)
+        dense = twin(X, B, *PARAMETERS[kernel])
         of_csr = csr_into(kernel, csr, B, out_dtype)
         sparse = twin(reference.dense_rows(*csr, shape[1]), B, *PARAMETERS[kernel])
         loss = max(TOLERANCE[dtype], TOLERANCE[out_dtype])
@@ -95,12 +94,11 @@ def test_rbf_of_many_columns_equals_the_plain_loop():
 )
 def test_rbf_far_from_the_origin_loses_nothing(dtype, far, tolerance):
     X, B = rows_and_basis(300, 20, 10)
-    X, B = (X + far).astype(dtype), (B + far).astype(dtype)
+    X = (X + far).astype(dtype)
+    B = (B + far).astype(dtype)
     X[:10] = B
-    expected, K = (
-        reference.rbf_kernel_block(X, B, 0.05),
-        dense_into("rbf", X, B, dtype, (0.05,)),
-    )
+    expected = reference.rbf_kernel_block(X, B, 0.05)
+    K = dense_into("rbf", X, B, dtype, (0.05,))
     np.testing.assert_allclose(K, expected, rtol=tolerance)
     assert K.max() <= 1  # and of a point with itself it is 1
 
@@ -133,7 +131,9 @@ def test_rbf_of_huge_distances_is_exactly_zero(dtype, huge):
 @pytest.mark.parametrize("out_dtype", DTYPES)
 def test_what_is_no_number_is_never_hidden(out_dtype):
     X, B = rows_and_basis(4, 3, 3, out_dtype)
-    odd, basis, infinite = X.copy(), B.copy(), X.copy()
+    odd = X.copy()
+    basis = B.copy()
+    infinite = X.copy()
     odd[2, 1] = basis[1, 0] = np.nan
     infinite[2, 1] = np.inf
     for kernel in PARAMETERS:
@@ -164,7 +164,8 @@ def test_exponentials_are_accurate_in_their_range_and_zero_below(
         np.float64,
     )
     exponents = np.concatenate([inside, below])
-    out, B = np.empty((1, len(exponents)), dtype), np.zeros((len(exponents), 1))
+    out = np.empty((1, len(exponents)), dtype)
+    B = np.zeros((len(exponents), 1))
     empty = np.empty(0, dtype), np.empty(0, np.int32), np.zeros(2, np.int64)
     kernels.rbf_kernel_block_csr_into(
         *empty, B.T.copy(), -exponents, kernels.column_tiles(B), 1.0, out

@@ -25,7 +25,8 @@ def test_scores_and_the_most_violated_constraint_equal_the_plain_loop(
     rows, p, k, dtype
 ):
     F, coef = rows_and_basis(rows, p, k, dtype)
-    exact, coef = F.astype(float), coef.astype(float)
+    exact = F.astype(float)
+    coef = coef.astype(float)
     offset = np.arange(k) / 3
     expected = reference.cluster_scores(exact, coef, offset).reshape(rows, k)
     np.testing.assert_allclose(
@@ -48,7 +49,8 @@ def test_a_score_that_is_no_number_stays_and_is_in_no_constraint():
     )
     assert np.isnan(found[0]).any()
     assert found[1].tolist() == [1.0, 2.0]
-    scores, labels = np.full((3, 3), np.nan), np.array([0, 1, 2])
+    scores = np.full((3, 3), np.nan)
+    labels = np.array([0, 1, 2])
     for sums in kernels.most_violated_runner_ups(
         np.ones((3, 2)), scores, labels, np.ones(3), 1.0
     ):

@@ -34,7 +34,8 @@ def test_the_partition_is_the_best_within_the_bounds_from_any_multipliers(
     n = int(rng.integers(3 * k, 30))
     scores = rng.standard_normal((n, k)) + 2 * rng.standard_normal(k)
     counts = rng.multinomial(n - k, np.full(k, 1 / k)) + 1
-    low, high = np.maximum(counts - slack, 1), counts + slack
+    low = np.maximum(counts - slack, 1)
+    high = counts + slack
     b, labels = partition_sample(
         scores, low, high, start=spread * rng.standard_normal(k), rounds=rounds
     )
@@ -69,7 +70,8 @@ def test_weights_keep_the_bounds_up_to_one_row():
     weights = rng.integers(1, 4, 200).astype(float)
     scores = rng.standard_normal((200, 3)) + np.array([2, 0, 0])
     share = weights.sum() / 3
-    low, high = np.full(3, int(0.9 * share)), np.full(3, int(1.1 * share))
+    low = np.full(3, int(0.9 * share))
+    high = np.full(3, int(1.1 * share))
     _, labels = partition_sample(scores, low, high, weights)
     sizes = np.bincount(labels, weights, minlength=3)
     assert (sizes >= low - weights.max()).all()
@@ -94,14 +96,17 @@ def test_of_two_clusters_one_holds_the_rows_that_prefer_it_most_up_to_its_bound(
     weights = rng.integers(1, 4, n).astype(float) if whole else rng.uniform(0.1, 3.0, n)
     scores = np.column_stack([rng.standard_normal(n), np.zeros(n)])
     order = (-scores[:, 0]).argsort()
-    reached, wide = weights[order].cumsum(), int(weights.sum()) + 1
+    reached = weights[order].cumsum()
+    wide = int(weights.sum()) + 1
     free = weights[scores[:, 0] > 0].sum()
     if most:  # as many as weigh no more
         bound = int(rng.integers(0, int(free) + 1))
-        bounds, inside = ([0, 0], [bound, wide]), (reached <= bound + 1e-6).sum()
+        bounds = ([0, 0], [bound, wide])
+        inside = (reached <= bound + 1e-6).sum()
     else:  # as few as weigh enough
         bound = min(int(np.ceil(free)) + int(rng.integers(0, 5)), int(weights.sum()))
-        bounds, inside = ([bound, 0], [wide, wide]), (reached < bound - 1e-6).sum() + 1
+        bounds = ([bound, 0], [wide, wide])
+        inside = (reached < bound - 1e-6).sum() + 1
     for rounds in (1, 5):
         b, labels = partition_sample(scores, *bounds, weights, rounds=rounds)
         assert sorted(order[: min(inside, n)]) == np.flatnonzero(labels == 0).tolist()
@@ -114,7 +119,8 @@ def test_numbers_that_are_not_finite_or_overflow_end_as_well(odd):
     rng = np.random.default_rng(0)
     bounds = np.zeros(5, int), np.full(5, 2)
     for place in range(40):
-        scores, start = rng.standard_normal((8, 5)), rng.standard_normal(5)
+        scores = rng.standard_normal((8, 5))
+        start = rng.standard_normal(5)
         for array in (start, scores):
             array.flat[place % array.size] = odd
             assert partition_sample(scores, *bounds, start=start, rounds=3)[

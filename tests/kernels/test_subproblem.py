@@ -7,13 +7,17 @@ from mmcnb.kernels import unchecked as kernels
 from tests import reference
 from tests.hinge.problems import two_groups
 
-CONVERGED, DEGENERATE, UNSOLVED = 0, 2, 3
+CONVERGED = 0
+DEGENERATE = 2
+UNSOLVED = 3
 LIMITS = {"eta": 0.01, "norm2": 1e-6, "most_planes": 1000}
 
 
 def sample(seed=0, weighted=False, dtype=np.float64):
     """Rows on landmarks, labels that are partly wrong, and no planes yet: arguments of the kernel."""
-    rng, n, p = np.random.default_rng(seed), 80, 20
+    rng = np.random.default_rng(seed)
+    n = 80
+    p = 20
     X, y = two_groups(n, seed, gap=3.0)
     landmarks = X[rng.permutation(n)[:p]]
     F = reference.rbf_kernel_block(X, landmarks, 0.25).astype(dtype)
@@ -34,12 +38,11 @@ def sample(seed=0, weighted=False, dtype=np.float64):
 
 def programs(seed):
     """Planes of any number and scale; some that are nearly the same."""
-    rng, p = np.random.default_rng(seed), 20
+    rng = np.random.default_rng(seed)
+    p = 20
     for _ in range(10):
-        count, C = (
-            int(rng.integers(1, 25)),
-            float(rng.choice([1.01, 1.3, 2.0, 10.0, 1000.0])),
-        )
+        count = int(rng.integers(1, 25))
+        C = float(rng.choice([1.01, 1.3, 2.0, 10.0, 1000.0]))
         centred = rng.standard_normal(p) * 10 ** rng.uniform(
             -2, 1
         ) + rng.standard_normal((count, p))
@@ -92,7 +95,9 @@ def test_the_loop_ends_at_the_optimum_and_planes_that_were_found_need_no_more(
     dtype, weighted, C
 ):
     given = sample(1, weighted, dtype) | {"C": C, "eta": 1e-6}
-    F, y, shares = given["F"].astype(float), given["y"], given["shares"]
+    F = given["F"].astype(float)
+    y = given["y"]
+    shares = given["shares"]
     planes, members, signs, _, w, history, status = kernels.sample_subproblem(**given)
     _, rho, xi, norm2, lower, *sums = history[-1]
     assert status == CONVERGED
@@ -114,7 +119,8 @@ def test_the_loop_ends_at_the_optimum_and_planes_that_were_found_need_no_more(
 
 
 def test_planes_that_follow_the_labels_are_those_built_anew():
-    given, p = sample(weighted=True), 20
+    given = sample(weighted=True)
+    p = 20
     for _ in range(3):
         planes, members, signs, _, w, _, _ = kernels.sample_subproblem(**given)
         labels = np.where(given["F"] @ w[:-1] + w[-1] >= 0, 1, -1).astype(np.int8)
@@ -128,10 +134,8 @@ def test_planes_that_follow_the_labels_are_those_built_anew():
         "members": np.zeros_like(members),
         "signs": np.zeros_like(signs),
     }
-    followed, built = (
-        kernels.sample_subproblem(**given),
-        kernels.sample_subproblem(**given | fresh),
-    )
+    followed = kernels.sample_subproblem(**given)
+    built = kernels.sample_subproblem(**given | fresh)
     assert len(planes) > 3
     np.testing.assert_array_equal(followed[1], built[1])
     np.testing.assert_allclose(

@@ -12,7 +12,8 @@ def problem(rows, d, planes=3):
     rng = np.random.default_rng(1)
     y = np.where(rng.random(rows) < 0.5, -1, 1).astype(np.int8)
     weights = rng.random(rows) + 0.5
-    coefs, offsets = rng.standard_normal((d, planes)), rng.standard_normal(planes)
+    coefs = rng.standard_normal((d, planes))
+    offsets = rng.standard_normal(planes)
     return y, weights, coefs, offsets, np.array([0.3, 1.0, np.inf])[:planes]
 
 
@@ -62,11 +63,9 @@ def test_float32_row_sums_of_many_rows_are_good_to_a_ten_millionth():
 
 
 def test_a_row_at_the_threshold_is_in_the_plane_and_on_the_boundary_counts_as_above_it():
-    F, y, weights = (
-        np.array([[0.0], [0.0], [1.0]]),
-        np.array([1, -1, 1], np.int8),
-        np.array([1.0, 2.0, 4.0]),
-    )
+    F = np.array([[0.0], [0.0], [1.0]])
+    y = np.array([1, -1, 1], np.int8)
+    weights = np.array([1.0, 2.0, 4.0])
     csr = np.ones(1), np.zeros(1, np.int32), np.array([0, 0, 0, 1])
     for suffix, block in (("", [F]), ("_csr", csr)):
         plane = *block, y, weights
@@ -85,10 +84,8 @@ def test_a_row_at_the_threshold_is_in_the_plane_and_on_the_boundary_counts_as_ab
 @pytest.mark.parametrize("weight", [0.0, 0.3, 7.7])
 def test_rows_of_equal_weight_have_the_bits_of_weight_one(weight):
     rng = np.random.default_rng(0)
-    F, y = (
-        rng.standard_normal((200, 5)).astype("float32"),
-        rng.choice(np.array([-1, 1], np.int8), 200),
-    )
+    F = rng.standard_normal((200, 5)).astype("float32")
+    y = rng.choice(np.array([-1, 1], np.int8), 200)
     planes = rng.standard_normal((5, 3)), np.zeros(3), np.full(3, 0.5)
     one = kernels.plane_sums(F, y, np.ones(200), *planes)
     for found, expected in zip(

@@ -10,7 +10,8 @@ from mmcnb.least_squares.kernel_kmeans import lloyd
 from mmcnb.least_squares.partition import canonical_labels
 from mmcnb.samples.matrix import row_shares
 
-LINEAR, RBF = Kernel("linear"), Kernel("rbf", 0.3)
+LINEAR = Kernel("linear")
+RBF = Kernel("rbf", 0.3)
 
 
 def groups(n, seed=0):
@@ -70,7 +71,8 @@ def test_no_pass_raises_the_inertia_which_is_that_of_the_kernel_matrix(kernel):
     assert len(steps) > 3
     assert (np.diff(inertias) <= 1e-9 * inertias[0]).all()
     K = kernel(X, X)
-    z, ends = values @ mapped.matrix, steps[-1].rule.label(values)
+    z = values @ mapped.matrix
+    ends = steps[-1].rule.label(values)
     means = [z[ends == h].mean(axis=0) for h in range(7)]
     np.testing.assert_allclose(steps[-1].means + mapped.centre, means, atol=1e-9)
     for step in steps:
@@ -97,7 +99,8 @@ def test_a_larger_tolerance_ends_sooner():
 
 
 def test_a_weight_is_a_row_given_so_often():
-    X, rng = groups(300), np.random.default_rng(0)
+    X = groups(300)
+    rng = np.random.default_rng(0)
     weights = np.r_[np.ones(5), rng.integers(0, 4, 295)]
     often = np.repeat(np.arange(300), weights.astype(int))
     (*_, one), values, _ = passes(X, RBF, X[:40], np.arange(5), weights)

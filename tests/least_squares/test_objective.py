@@ -139,10 +139,8 @@ def test_sizes_are_held_and_objectives_are_those_of_the_labels(
     method, k, cluster_sizes, tolerance
 ):
     low, high = size_bounds(90, target_shares(cluster_sizes, k), tolerance)
-    R, sizes = (
-        make_smoother(90),
-        {"cluster_sizes": cluster_sizes, "size_tolerance": tolerance},
-    )
+    R = make_smoother(90)
+    sizes = {"cluster_sizes": cluster_sizes, "size_tolerance": tolerance}
     partitions = search(R, k, search=method, n_init=4, **sizes)
     assert sorted(partition.start for partition in partitions) == [0, 1, 2, 3]
     values = [partition.objective for partition in partitions]
@@ -167,7 +165,8 @@ def test_two_clusters_of_auto_size_are_found_and_keep_a_floor():
 
 
 def test_the_published_forms_are_the_plain_ones_without_bounds():
-    R, bounds = make_smoother(60), (np.ones(3, int), np.full(3, 60))
+    R = make_smoother(60)
+    bounds = (np.ones(3, int), np.full(3, 60))
     shaken, _ = reference.shake(R, first_start(60, 3), np.full(3, 1 / 3), 1.0, 0.5, 21)
     moved, _ = reference.stochastic_moves(
         R, first_start(60, 3), *bounds, np.arange(60), 100

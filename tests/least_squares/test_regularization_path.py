@@ -52,7 +52,8 @@ def test_features_are_centred_and_uncorrelated_and_new_rows_go_through_mean_and_
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])
 def test_objective_in_landmark_features_is_the_one_of_the_matrix(alpha):
     features, K = make_features(40)
-    R, labels = smoother(K, alpha * 40), make_labels(40)
+    R = smoother(K, alpha * 40)
+    labels = make_labels(40)
     z = features.z * np.sqrt(features.scales(alpha))
     np.testing.assert_allclose(z @ z.T, R, atol=1e-8)
     assert features.objective(labels, 3, alpha) == pytest.approx(
@@ -61,7 +62,8 @@ def test_objective_in_landmark_features_is_the_one_of_the_matrix(alpha):
 
 
 def test_weights_equal_repetition():
-    X, weights = rows_of(30), np.random.default_rng(1).integers(1, 4, 30)
+    X = rows_of(30)
+    weights = np.random.default_rng(1).integers(1, 4, 30)
     weighted = principal_features(X, weights)
     repeated = principal_features(np.repeat(X, weights, axis=0))
     np.testing.assert_allclose(weighted.variances, repeated.variances, rtol=1e-12)
@@ -91,7 +93,9 @@ def test_a_held_step_never_lowers_scores_less_multipliers_nor_the_squared_sums(
 ):
     features, _ = make_features(30, seed % 3)
     low, high = size_bounds(30, THIRDS, tolerance)
-    labels, scales, every = make_labels(30, seed), features.scales(alpha), np.arange(30)
+    labels = make_labels(30, seed)
+    scales = features.scales(alpha)
+    every = np.arange(30)
     for _ in range(5):
         S, _ = features.sums(labels, 3)
         new, multipliers = size_constrained_step(

@@ -71,10 +71,10 @@ TESTS = {
     "mmcnb.choice.read_known": "tests/estimators/test_known_rows.py",
     "mmcnb.choice.small": "tests/choice/test_small.py",
     "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
-    "mmcnb.stores._label_table": "tests/estimators/test_outputs.py tests/cli/test_score.py "
+    "mmcnb.stores.label_table": "tests/estimators/test_outputs.py tests/cli/test_score.py "
     "tests/cli/test_fit_predict.py tests/cli/test_refusals.py",
-    "mmcnb.stores._labels": f"tests/estimators/test_outputs.py tests/cli/test_score.py {WRITING}",
-    "mmcnb.stores._report": f"tests/samples/test_damage.py {WRITING}",
+    "mmcnb.stores.labels": f"tests/estimators/test_outputs.py tests/cli/test_score.py {WRITING}",
+    "mmcnb.stores.report": f"tests/samples/test_damage.py {WRITING}",
     "mmcnb.stores._write": f"{WRITING} tests/samples/test_convert.py tests/samples/test_raw_tables.py",
     "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
     "mmcnb.stores.atomic": f"tests/samples/test_atomic.py tests/samples/test_exchanged.py {WRITING}",
@@ -84,10 +84,9 @@ TESTS = {
     "mmcnb.engine.checkpoint": CHECKPOINT,
 }
 LIBRARIES = "hypothesis numba numpydoc.docscrape pandas pytest scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"
-SECONDS, BYTES = (
-    30,
-    8 * 2**30,
-)  # of processor time and of memory: a mutant that takes more has failed
+# of processor time and of memory: a mutant that takes more has failed
+SECONDS = 30
+BYTES = 8 * 2**30
 
 
 class Recorder:
@@ -206,7 +205,8 @@ def is_kernel(module: str) -> bool:
 @cache
 def tests_of(module: str) -> list[tuple[bool, dict[str, dict[str, Any]]]]:
     """The tests that pass, as plain Python and then the others as machine code, the quickest first."""
-    found, left = [], None
+    found = []
+    left = None
     for compiled in (False, True) if is_kernel(module) else (True,):
         code = None if compiled and is_kernel(module) else code_that_tells(module)
         tests = _in_fork(partial(_run_tests, module, code, compiled, left), 3600)
@@ -325,7 +325,8 @@ def main() -> None:
         )
     )
     options.out.mkdir(parents=True, exist_ok=True)
-    began, rows = time.monotonic(), []
+    began = time.monotonic()
+    rows = []
     for mutant, killed in draw(options):
         if time.monotonic() - began > 60 * options.minutes:
             print(f"the time is up after {len(rows)} mutants")

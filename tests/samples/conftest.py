@@ -67,9 +67,9 @@ def pieces(request, monkeypatch):
     """Files come whole, and cut into small pieces."""
     if request.param == "many pieces":
         # Internal: pieces have megabytes; files of several would take seconds a test.
-        monkeypatch.setattr("mmcnb.samples._text.PIECE_BYTES", 60)
+        monkeypatch.setattr("mmcnb.samples.text.PIECE_BYTES", 60)
         # Internal: the same, of rows on their way into a store.
-        monkeypatch.setattr("mmcnb.samples._npy.STEP_BYTES", 100)
+        monkeypatch.setattr("mmcnb.samples.npy.STEP_BYTES", 100)
 
 
 class Handler(BaseHTTPRequestHandler):

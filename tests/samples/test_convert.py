@@ -134,8 +134,7 @@ def test_damaged_compression(tmp_path, rng, ending, kind):
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
-# --- CSV
-# -----------------------------------------------------------------------------------------
+# --- CSV ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label_column", ["kind", 1, -2])
@@ -172,8 +171,7 @@ def test_whole_number_labels_are_kept(tmp_path):
     assert rows_of(tmp_path / "a.zarr").tolist() == [[2], [3], [4]]
 
 
-# --- NumPy, SciPy, other stores
-# ------------------------------------------------------------------
+# --- NumPy, SciPy, other stores -------------------------------------------------------
 
 
 @pytest.mark.usefixtures("pieces")
@@ -292,8 +290,7 @@ def test_foreign_stores_and_arrays_in_memory_get_checksums(
         assert np.array_equal(rows_of(out), values)
 
 
-# --- options, limits, files
-# ----------------------------------------------------------------------
+# --- options, limits, files -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

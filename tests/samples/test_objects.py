@@ -168,8 +168,7 @@ def test_files_and_frames_are_converted_with_their_names(X, files, tmp_path, kin
     assert open_samples(tmp_path / "a.zarr").feature_names == NAMES
 
 
-# --- what is refused
-# -----------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------
 
 
 def objects(value):

@@ -172,8 +172,7 @@ def test_anndata_reads_what_we_write(csr, tmp_path):
     assert (anndata.io.read_elem(zarr.open_group(path, mode="r")["X"]) != csr).nnz == 0
 
 
-# --- rows in other processes
-# ---------------------------------------------------------------------
+# --- rows in other processes ----------------------------------------------------------
 
 
 @pytest.fixture(params=["dense", "csr", "foreign", "zip"])
@@ -243,8 +242,7 @@ def test_rows_without_a_path_are_not_pickled(X):
         pickle.dumps(samples)
 
 
-# --- what is refused
-# -----------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------
 
 
 def refuse(source, match, element=None):

@@ -110,8 +110,7 @@ FORMS = {
 in_three_forms = pytest.mark.parametrize("form", ["pandas", "CSV", "Parquet"])
 
 
-# --- the same from every format
-# ------------------------------------------------------------------
+# --- the same from every format -------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -183,8 +182,7 @@ def test_a_column_whose_first_row_group_is_empty_is_looked_at_whole(tmp_path):
     assert rows_of(samples)[:, 1].tolist() == [4.0] * N
 
 
-# --- kinds of columns
-# ----------------------------------------------------------------------------
+# --- kinds of columns -----------------------------------------------------------------
 
 
 def first(**columns):
@@ -288,8 +286,7 @@ def test_a_frame_of_numbers_keeps_its_rows():
         assert np.shares_memory(samples.block(0, 2), frame.to_numpy(copy=False))
 
 
-# --- columns that are left out
-# -------------------------------------------------------------------
+# --- columns that are left out --------------------------------------------------------
 
 REASONS = {
     "id": "it numbers the rows",
@@ -363,8 +360,7 @@ def test_numbers_of_rows(tmp_path, name, values, is_left_out, form):
     assert np.array_equal(rows_of(frame[[name]])[:, 0], values)  # it is all there is
 
 
-# --- other rows
-# ----------------------------------------------------------------------------------
+# --- other rows -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -507,8 +503,7 @@ def test_a_table_without_a_header(tmp_path):
         model.predict(path)
 
 
-# --- frames that cannot be taken
-# -----------------------------------------------------------------
+# --- frames that cannot be taken ------------------------------------------------------
 
 
 def mixed(*values):
@@ -595,8 +590,7 @@ def test_a_table_without_rows_is_refused(tmp_path, form):
         mmcnb.CPMMC(random_state=0).fit(FORMS[form](raw().iloc[:0], tmp_path))
 
 
-# --- the encoding in a model file
-# ----------------------------------------------------------------
+# --- the encoding in a model file -----------------------------------------------------
 
 
 def test_an_encoding_is_read_back_from_a_model_file(tmp_path, model):

@@ -11,7 +11,8 @@ from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, ShardingCodec, Zstd
 from mmcnb import open_samples
 from tests.samples.common import COMPRESS, one_sentence, rows_of
 
-ROWS, COLUMNS = 1003, 3
+ROWS = 1003
+COLUMNS = 3
 VALUES = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)).astype(np.float32)
 
 

@@ -53,8 +53,7 @@ def taken(tmp_path):
     return convert_text
 
 
-# --- the same numbers in each format
-# -------------------------------------------------------------
+# --- the same numbers in each format --------------------------------------------------
 
 
 @pytest.mark.usefixtures("pieces")
@@ -124,8 +123,7 @@ def test_the_index_of_a_frame_names_rows(tmp_path, form):
     assert open_samples(tmp_path / "a.zarr").feature_names == ["a"]
 
 
-# --- folders
-# -------------------------------------------------------------------------------------
+# --- folders --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -170,8 +168,7 @@ def test_folders_named_by_values_add_a_column(tmp_path, form):
         mmcnb.read_table(tmp_path / "rows")
 
 
-# --- which columns
-# -------------------------------------------------------------------------------
+# --- which columns --------------------------------------------------------------------
 
 TABLE = 'id,size,"b, c",kind\n7,1,2.5,x\n8,3,4,y\n'
 
@@ -354,8 +351,7 @@ def test_the_columns_are_listed_after_the_first_rows_and_at_the_end(taken):
     assert report["rows_dropped"] == 9
 
 
-# --- faults
-# ------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------
 
 MANY = "a,b\n" + "".join(f"1,t{i}\n" for i in range(1001))
 ONE_HOT = {"categories": "one-hot"}
@@ -711,8 +707,7 @@ def test_what_is_no_table_has_no_options_of_one(tmp_path):
         mmcnb.read_table(tmp_path / "a.npy")
 
 
-# --- commands
-# ------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------
 
 
 def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):

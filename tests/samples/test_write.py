@@ -165,8 +165,7 @@ def test_foreign_stores_are_said_to_be_unchecked(X, tmp_path):
     assert verified["digest"] == open_samples(X).digest
 
 
-# --- labels
-# --------------------------------------------------------------------------------------
+# --- labels ---------------------------------------------------------------------------
 
 
 def write_labels(path, labels, write=lambda sink, start, part: sink.write(start, part)):
@@ -285,8 +284,7 @@ def test_labels_that_are_not_what_was_written_leave_nothing(tmp_path, finish, ma
     assert list(tmp_path.iterdir()) == []
 
 
-# --- whole or not at all
-# -------------------------------------------------------------------------
+# --- whole or not at all --------------------------------------------------------------
 
 WRITERS = {
     "dense": lambda path, **options: create_dense_store(path, 2, **options),

@@ -49,7 +49,9 @@ def rows(count: int = 60) -> np.ndarray:
 def main() -> None:
     """Write all models."""
     warnings.simplefilter("ignore")
-    folder, X, expected = Path(__file__).parent / mmcnb.__version__, rows(), {}
+    folder = Path(__file__).parent / mmcnb.__version__
+    X = rows()
+    expected = {}
     folder.mkdir()
     for name, parameters in MODELS.items():
         cls = getattr(mmcnb, name)
@@ -62,7 +64,8 @@ def main() -> None:
         )
         model.fit(X)
         model.save(folder / f"{name}.model")
-        labels, decisions = model.predict(X), np.round(model.decision_function(X), 9)
+        labels = model.predict(X)
+        decisions = np.round(model.decision_function(X), 9)
         expected[name] = {"labels": labels.tolist(), "decisions": decisions.tolist()}
     (folder / "expected.json").write_text(json.dumps(expected) + "\n")
     with tempfile.TemporaryDirectory() as aside:

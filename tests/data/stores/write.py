@@ -43,14 +43,16 @@ def main() -> None:
         with create_dense_store(
             folder / f"{name}.zarr", 3, dtype=dtype, chunk_rows=40
         ) as writer:
-            writer.feature_names, writer.class_names = COLUMNS, ["a", "b", "c"]
+            writer.feature_names = COLUMNS
+            writer.class_names = ["a", "b", "c"]
             writer.append(contents(3, 11), CLASSES)
             writer.append_index(np.array(NAMES))
     _write.CSR_CHUNK_VALUES = 100
     with create_csr_store(folder / "csr.zarr", 8) as writer:
         writer.append(sparse(), y=CLASSES)
     with LabelsWriter(folder / "labels.zarr", len(LABELS)) as writer:
-        sink, rows = writer.sink(), writer.chunk_rows
+        sink = writer.sink()
+        rows = writer.chunk_rows
         writer.finish_chunks(
             [sink.write(i, LABELS[i : i + rows]) for i in range(0, len(LABELS), rows)]
         )

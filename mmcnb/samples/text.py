@@ -20,10 +20,10 @@ import numpy as np
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._files import check_file, open_file
-from mmcnb.samples._inventory import is_store_folder
-from mmcnb.samples._npy import Rows
+from mmcnb.samples.files import check_file, open_file
+from mmcnb.samples.inventory import is_store_folder
 from mmcnb.samples.matrix import CSRBlock, all_finite
+from mmcnb.samples.npy import Rows
 
 PIECE_BYTES = (
     2**21
@@ -124,7 +124,10 @@ def read_pieces(
     InputError
         A line has no end, or a quote in it has none.
     """
-    size, line, rest, shown = path.stat().st_size, 1, b"", 0
+    size = path.stat().st_size
+    line = 1
+    rest = b""
+    shown = 0
     with (
         _opened(path) as (file, text),
         progress(size, f"reading {path.name}", "B", show_progress) as bar,

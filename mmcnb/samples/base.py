@@ -11,7 +11,7 @@ import scipy.sparse
 
 from mmcnb.errors import InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._arrays import plain_array, plain_csr
+from mmcnb.samples.arrays import plain_array, plain_csr
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 
@@ -178,7 +178,8 @@ class ChunkedSamples(Samples):
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
         """Take dense rows, which are read by chunks."""
-        self._rows, self.chunk_rows = rows, chunk_rows
+        self._rows = rows
+        self.chunk_rows = chunk_rows
         stored = self.n_features * self.stored_dtype.itemsize
         self.edge_bytes = edge_bytes([chunk_rows * stored], self.n_samples * stored)
 
@@ -299,7 +300,8 @@ class CSRSamples(Samples):
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
         end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
         used = end if end < len(csr.data) == len(csr.indices) else None
-        self._data, self._indices = csr.data[:used], csr.indices[:used]
+        self._data = csr.data[:used]
+        self._indices = csr.indices[:used]
         matrix.check_indptr(
             self._indptr, self.n_samples, len(self._data), len(self._indices), name
         )

@@ -20,11 +20,12 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.samples import _inventory, matrix
-from mmcnb.samples._base import EDGE_BYTES
-from mmcnb.samples._inventory import Inventory
+from mmcnb.samples import inventory as _inventory
+from mmcnb.samples import matrix
 from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
+from mmcnb.samples.base import EDGE_BYTES
+from mmcnb.samples.inventory import Inventory
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
 
@@ -47,7 +48,8 @@ class EdgeChunks:
         self._chunks: OrderedDict[Hashable, Future[Any]] = (
             OrderedDict()
         )  # the least recently used one first
-        self._least, self._cached_bytes = 2 * n_arrays, 0
+        self._least = 2 * n_arrays
+        self._cached_bytes = 0
 
     def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
         """The chunk of a key, loaded unless it is cached."""
@@ -99,12 +101,10 @@ class ChunkedRows(ABC):
     def __init__(
         self, name: str, length: int, edges: EdgeChunks, lookahead: int = 0
     ) -> None:
-        self._key, self.length, self._edges, self._lookahead = (
-            name,
-            length,
-            edges,
-            lookahead,
-        )
+        self._key = name
+        self.length = length
+        self._edges = edges
+        self._lookahead = lookahead
 
     @abstractmethod
     def chunk_at(self, row: int) -> tuple[int, int]:
@@ -197,7 +197,8 @@ class SlicedRows(ChunkedRows):
         return out
 
     def _empty(self, length: int) -> np.ndarray:
-        dtype, shape = self._array.dtype, (length, *self._array.shape[1:])
+        dtype = self._array.dtype
+        shape = (length, *self._array.shape[1:])
         return np.empty(shape, dtype if dtype.kind == "T" else dtype.newbyteorder("="))
 
     def load_into(self, out: np.ndarray, start: int, stop: int) -> None:
@@ -217,10 +218,8 @@ class SlicedRows(ChunkedRows):
             else []
         )
         for begin, end in itertools.pairwise(ends):
-            first, last = (
-                self.chunk_at(int(positions[begin]))[0],
-                self.chunk_at(int(positions[end - 1]))[1],
-            )
+            first = self.chunk_at(int(positions[begin]))[0]
+            last = self.chunk_at(int(positions[end - 1]))[1]
             out[begin:end] = self.load(first, last)[positions[begin:end] - first]
         return out
 
@@ -289,7 +288,8 @@ class StoredArray(SlicedRows):
         self, start: int, stop: int
     ) -> Iterator[tuple[tuple[int, ...], str, Any]]:
         """Places, keys and stored bytes of chunks; None if one is missing that need not be there."""
-        shape, chunks = self._array.shape, self._array.chunks
+        shape = self._array.shape
+        chunks = self._array.chunks
         axes = (
             range(start, stop, chunks[0]),
             *map(range, itertools.repeat(0), shape[1:], chunks[1:]),
@@ -311,7 +311,8 @@ class StoredArray(SlicedRows):
 
     def _in_files(self, places: list[tuple[int, ...]]) -> Iterator[tuple[str, Any]]:
         """Keys and stored bytes of chunks with files of their own, with the errors of those not readable."""
-        store, chunks = self._array.store, self._array.chunks
+        store = self._array.store
+        chunks = self._array.chunks
         step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
         most = _inventory.most_bytes(self._array)
         for begin in range(0, len(places), step):

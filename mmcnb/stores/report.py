@@ -8,10 +8,11 @@ import numpy as np
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import DamagedStoreError, InputError
-from mmcnb.samples import _zarr, matrix, open_samples
-from mmcnb.samples._base import ContentDigest, Samples
-from mmcnb.samples._files import files_below
-from mmcnb.samples._inventory import (
+from mmcnb.samples import matrix, open_samples
+from mmcnb.samples import zarr as _zarr
+from mmcnb.samples.base import ContentDigest, Samples
+from mmcnb.samples.files import files_below
+from mmcnb.samples.inventory import (
     REMEDY,
     Inventory,
     PathLike,
@@ -19,8 +20,8 @@ from mmcnb.samples._inventory import (
     find_inventory,
     join,
 )
-from mmcnb.samples._stored import StoredArray
-from mmcnb.stores._labels import array_beside, class_names
+from mmcnb.samples.stored import StoredArray
+from mmcnb.stores.labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
 PARTS = {
@@ -75,11 +76,13 @@ def verify_store(
     inventory = find_inventory(node, name)
     if inventory is None:
         samples = open_samples(path, element)
-        name, digest = samples.name, samples.digest
+        name = samples.name
+        digest = samples.digest
         read: dict[str, Any] = {"chunks": None, "bytes": None}
         verdict = f"all rows can be read, but {unchecked(name)}"
     else:
-        read, digest = _read_recorded(inventory, progress), inventory.record["digest"]
+        read = _read_recorded(inventory, progress)
+        digest = inventory.record["digest"]
         verdict = "every chunk is what was written"
     return {
         "store": name,
@@ -92,19 +95,19 @@ def verify_store(
 
 def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, Any]:
     """Number and decoded bytes of all recorded chunks; an error names those that are not what was written."""
-    n_bytes, damaged = 0, list[str]()
+    n_bytes = 0
+    damaged = list[str]()
     n_chunks = sum(map(len, inventory.arrays.values()))
-    store, root = inventory.store, inventory.root
+    store = inventory.store
+    root = inventory.root
     arrays: dict[str, Any] = {
         path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays
     }
     content = _content_digest(arrays)
     with progress_bar(n_chunks, "verifying", "chunks", show_progress) as bar:
         for path, array in arrays.items():
-            stored, end = (
-                StoredArray(array, inventory, inventory.name),
-                np.empty(0, np.int64),
-            )
+            stored = StoredArray(array, inventory, inventory.name)
+            end = np.empty(0, np.int64)
             for start in range(0, stored.length, stored.chunk_length):
                 bar.update(1)
                 try:

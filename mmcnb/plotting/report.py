@@ -38,12 +38,14 @@ def write_report(
     labels : ndarray of shape (n_samples,) or None, default=None
         Clusters that the map shows in place of those of the model.
     """
-    report, k = estimator.report_, (explanation.clusters["cluster"] != -1).sum()
+    report = estimator.report_
+    k = (explanation.clusters["cluster"] != -1).sum()
     n_columns = (
         len(samples.encoding.features) if samples.encoding else samples.n_features
     )
     source = repr(samples.name) if Path(samples.name).exists() else "X"
-    trust, number = report.get("trust"), report.get("number")
+    trust = report.get("trust")
+    number = report.get("number")
     verdict = {
         "Trust": trust and f"{trust.get('level')}: {trust.get('reason')}",
         "Number of clusters": number and number.get("reason"),
@@ -81,7 +83,9 @@ def write_report(
 
 def _clusters(explanation: Any) -> Iterator[str]:
     """The sentence of each cluster under a bar of its size, and what is behind it when it is opened."""
-    columns, rows, words = explanation.columns, explanation.rows, explanation.words
+    columns = explanation.columns
+    rows = explanation.rows
+    words = explanation.words
     for one in explanation.clusters.itertuples(index=False):
         facts = {
             "Rows": f"{one.rows:,}",
@@ -118,7 +122,8 @@ def _name(row: Any) -> str:
 
 def _middle(row: Any, of: str = "") -> Any:
     """The median of a number or a date, or its mean if the medians are equal; the share of a flag or text."""
-    median, mean = getattr(row, f"{of}median"), getattr(row, f"{of}mean")
+    median = getattr(row, f"{of}median")
+    mean = getattr(row, f"{of}mean")
     if row.kind in ("flag", "text"):
         return f"{mean:.1%}"
     value = mean if row.median == row.others_median else median
@@ -127,10 +132,8 @@ def _middle(row: Any, of: str = "") -> Any:
 
 def _effects(columns: Any, most: int = 30) -> str:
     """Effects in each cluster of the columns that tell most of any."""
-    names, ranks = (
-        [*map(_name, columns.itertuples())],
-        columns.groupby("cluster").cumcount(),
-    )
+    names = [*map(_name, columns.itertuples())]
+    ranks = columns.groupby("cluster").cumcount()
     named = columns.assign(column=names, rank=ranks)
     best = named.sort_values("rank", kind="stable")["column"].drop_duplicates()[:most]
     effects = named.pivot_table("effect", "column", "cluster", "first").reindex(best)
@@ -141,7 +144,8 @@ def _shaded(effect: float) -> str:
     """A cell of the heat map; it is empty if the column is not among those of a cluster."""
     if np.isnan(effect):
         return "<td></td>"
-    side, share = "high" if effect > 0 else "low", min(abs(effect) / 2, 1) * 0.7
+    side = "high" if effect > 0 else "low"
+    share = min(abs(effect) / 2, 1) * 0.7
     text = f"{effect:+.1f}" if abs(effect) >= 0.05 else "0"
     return f'<td class="{side}" style="--share: {share:.0%}">{text}</td>'
 

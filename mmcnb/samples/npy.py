@@ -18,11 +18,11 @@ from mmcnb._config import format_bytes
 from mmcnb._machine import available_memory
 from mmcnb.errors import DamagedStoreError, InputError, worded
 from mmcnb.samples import matrix
-from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
-from mmcnb.samples._files import file_identity, open_file
-from mmcnb.samples._inventory import REMEDY, damage
-from mmcnb.samples._stored import SlicedRows
+from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
+from mmcnb.samples.files import file_identity, open_file
+from mmcnb.samples.inventory import REMEDY, damage
 from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples.stored import SlicedRows
 
 STEP_BYTES = 2**23  # of rows on their way into a store: two chunks of it
 SPARSE_PARTS = {"format", "data", "indices", "indptr", "shape"}
@@ -105,7 +105,8 @@ class RawArray(NamedTuple):
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The rows ``start <= row < stop``."""
-        n_rows, width = self.shape[0], math.prod(self.shape[1:])
+        n_rows = self.shape[0]
+        width = math.prod(self.shape[1:])
         out = np.empty(
             (width, stop - start) if self.by_columns else (1, (stop - start) * width),
             self.dtype,
@@ -136,7 +137,8 @@ class NpySamples(ChunkedSamples):
             raise DamagedStoreError(
                 f"{array.path} is shorter than its header says: {REMEDY}."
             )
-        self._array, self.path = array, array.path
+        self._array = array
+        self.path = array.path
         self.opening = NpySamples, array, element
         # Pieces of a few pages, of which none lies in two blocks; whole blocks if
         # columns lie together.
@@ -201,10 +203,8 @@ def read_member(archive: zipfile.ZipFile, member: str) -> np.ndarray:
     """
     with archive.open(member) as packed:
         shape, _, dtype = read_header(packed)
-        claimed, n_bytes = (
-            math.prod(shape) * dtype.itemsize,
-            archive.getinfo(member).file_size,
-        )
+        claimed = math.prod(shape) * dtype.itemsize
+        n_bytes = archive.getinfo(member).file_size
         if packed.tell() + claimed != n_bytes:
             raise ValueError(
                 f"its header claims {claimed:,} bytes and it has {n_bytes:,}"
@@ -241,10 +241,8 @@ def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
             *(SPARSE_PARTS if is_sparse else {"X"} if "X" in members else members),
         }
         parts = sorted(wanted & set(members))  # no others: their bytes may be many
-        n_bytes, free = (
-            sum(archive.getinfo(members[part]).file_size for part in parts),
-            available_memory(),
-        )
+        n_bytes = sum(archive.getinfo(members[part]).file_size for part in parts)
+        free = available_memory()
         if n_bytes > (free or np.inf):
             fault = f"{name} needs {format_bytes(n_bytes)} of memory and {format_bytes(free)} are free"
             raise InputError(f"{fault}: save it as .npy, which is read in pieces.")

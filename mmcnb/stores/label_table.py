@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._arrays import plain_values
-from mmcnb.samples._base import Samples
-from mmcnb.samples._elements import observation_names, plain_text
-from mmcnb.samples._files import check_file
-from mmcnb.samples._inventory import PathLike
-from mmcnb.samples._zarr import stored_array
-from mmcnb.stores._labels import array_beside, open_index, read_column
+from mmcnb.samples.arrays import plain_values
+from mmcnb.samples.base import Samples
+from mmcnb.samples.elements import observation_names, plain_text
+from mmcnb.samples.files import check_file
+from mmcnb.samples.inventory import PathLike
+from mmcnb.samples.zarr import stored_array
 from mmcnb.stores.atomic import AtomicOutput
+from mmcnb.stores.labels import array_beside, open_index, read_column
 
 TABLES = (".csv", ".parquet")
-ROW, INDEX = "row", "index"  # the columns of the numbers and the names of rows
+# the columns of the numbers and the names of rows
+ROW = "row"
+INDEX = "index"
 RowNames = Sequence[Any] | Callable[[int, int], Any]
 NAMES = ("cluster", "class")  # of the column that `read_values` takes if none is named
 
@@ -33,7 +35,7 @@ def is_table(path: PathLike) -> bool:
 
     Examples
     --------
-    >>> from mmcnb.stores._label_table import is_table
+    >>> from mmcnb.stores.label_table import is_table
     >>> is_table("labels.csv"), is_table("labels.zarr"), is_table("labels")
     (True, False, False)
     """
@@ -92,7 +94,7 @@ class TableWriter(AtomicOutput):
     Examples
     --------
     >>> import pathlib, tempfile, numpy as np
-    >>> from mmcnb.stores._label_table import TableWriter
+    >>> from mmcnb.stores.label_table import TableWriter
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with TableWriter(f"{folder}/labels.csv", n_samples=2) as writer:
     ...         writer.append({"cluster": np.array([0, 1]), "margin": np.array([0.5, 2.0])})
@@ -107,7 +109,8 @@ class TableWriter(AtomicOutput):
         self, path: PathLike, n_samples: int, index: RowNames | None = None
     ) -> None:
         super().__init__(path)
-        self._expected, self._index = n_samples, index
+        self._expected = n_samples
+        self._index = index
         self._index_name = str(getattr(index, "name", None) or INDEX)
         self._written = 0
         self._file: Any = None  # is made with the first rows, which say its columns
@@ -138,7 +141,9 @@ class TableWriter(AtomicOutput):
         self._written += n_rows
 
     def _names(self, n_rows: int) -> dict[str, Any]:
-        start, stop, index = self._written, self._written + n_rows, self._index
+        start = self._written
+        stop = self._written + n_rows
+        index = self._index
         if index is None:
             return {ROW: np.arange(start, stop)}
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
@@ -244,7 +249,8 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
         raise InputError(
             f"{name} has numbers such as {example:g}; give whole numbers or names."
         )
-    names, kept = read_names(labels) if is_path else None, open_index(samples)
+    names = read_names(labels) if is_path else None
+    kept = open_index(samples)
     if names is None or kept is None:
         return values
     other = names.astype("T") != kept.astype("T")  # as texts of any length

@@ -14,13 +14,13 @@ from zarr.storage import LocalStore, ZipStore
 
 from mmcnb._config import format_bytes
 from mmcnb.errors import InputError, worded
-from mmcnb.samples import _inventory
-from mmcnb.samples._base import Samples
-from mmcnb.samples._elements import Element, open_element
-from mmcnb.samples._files import check_file
+from mmcnb.samples import inventory as _inventory
 from mmcnb.samples._limits import FolderStore, check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
-from mmcnb.samples._stored import EdgeChunks, StoredArray
+from mmcnb.samples.base import Samples
+from mmcnb.samples.elements import Element, open_element
+from mmcnb.samples.files import check_file
+from mmcnb.samples.stored import EdgeChunks, StoredArray
 
 Node = zarr.Array | zarr.Group
 
@@ -69,10 +69,8 @@ class ZarrStorage:
 
     def take(self, samples: Element) -> None:
         """Set how rows are opened again, whether all arrays are listed, and the recorded digest."""
-        inventory, samples.opening = (
-            self.inventory,
-            (open_zarr, samples.path, samples.element),
-        )
+        inventory = self.inventory
+        samples.opening = (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(
             samples.node.store, RemoteStore | LocalStore | ZipStore
         )
@@ -207,14 +205,15 @@ def chunk_advice(samples: Samples) -> str | None:
     --------
     >>> import numpy as np
     >>> from mmcnb.samples import open_samples
-    >>> from mmcnb.samples._zarr import chunk_advice
+    >>> from mmcnb.samples.zarr import chunk_advice
     >>> chunk_advice(open_samples(np.eye(3))) is None
     True
     """
     root: Any = samples.root
     if not is_zarr(root) or root.arrays[0].nchunks < 256:  # so few are read in no time
         return None
-    name, array = root.name, root.arrays[0]
+    name = root.name
+    array = root.arrays[0]
     size = math.prod(array.chunks) * array.dtype.itemsize
     if array.chunks[1:] < array.shape[1:]:
         trouble = f"chunks of {array.chunks[1]:,} of {array.shape[1]:,} columns, so each row lies in several"

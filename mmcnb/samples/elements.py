@@ -9,11 +9,11 @@ import numpy as np
 
 from mmcnb.errors import DamagedStoreError, InputError
 from mmcnb.samples import matrix
-from mmcnb.samples._arrays import check_feature_names
-from mmcnb.samples._base import BLOCK_ROWS, ChunkedSamples, Samples, edge_bytes
-from mmcnb.samples._files import files_below
-from mmcnb.samples._inventory import REMEDY, join
-from mmcnb.samples._stored import EdgeChunks, SlicedRows
+from mmcnb.samples.arrays import check_feature_names
+from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, edge_bytes
+from mmcnb.samples.files import files_below
+from mmcnb.samples.inventory import REMEDY, join
+from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
 
 class Element(ChunkedSamples):
@@ -32,7 +32,9 @@ class Element(ChunkedSamples):
     def _set(
         self, storage: Any, node: Any, shape: Any, dtype: Any, arrays: list[Any]
     ) -> None:
-        self.storage, self.node, self.arrays = storage, node, arrays
+        self.storage = storage
+        self.node = node
+        self.arrays = arrays
         self._describe(describe(storage, node), shape, dtype)
         self.path, self.element = storage.place(node)
         storage.take(self)
@@ -88,7 +90,8 @@ class CSRElement(Element):
     is_sparse = True
 
     def __init__(self, storage: Any, group: Any) -> None:
-        name, attributes = describe(storage, group), storage.attributes(group)
+        name = describe(storage, group)
+        attributes = storage.attributes(group)
         parts = {
             part: storage.member(group, part) for part in ("data", "indices", "indptr")
         }
@@ -136,7 +139,8 @@ class CSRElement(Element):
         matrix.check_indptr_rises(
             indptr[:-1], indptr[1:], self._data.length, self.name, start
         )
-        first, last = int(indptr[0]), int(indptr[-1])
+        first = int(indptr[0])
+        last = int(indptr[-1])
         return (
             self._data.read(first, last),
             self._indices.read(first, last),
@@ -255,7 +259,8 @@ def _found(storage: Any, group: Any, element: str | None) -> Any:
     path = (element or "X").strip("/")
     node = storage.member(group, path)
     if node is None:
-        name, known = describe(storage, group), ", ".join(_listed(storage, group))
+        name = describe(storage, group)
+        known = ", ".join(_listed(storage, group))
         has = known and f"; it has: {known}"
         raise InputError(
             f"{name} has no element {path!r}{has}. Name one with element (--element)."

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb.samples._stored import ChunkedRows, EdgeChunks
 from mmcnb.samples.matrix import stack
+from mmcnb.samples.stored import ChunkedRows, EdgeChunks
 
 
 class GroupedRows(ChunkedRows):

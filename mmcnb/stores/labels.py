@@ -10,17 +10,17 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples._base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples._inventory import (
+from mmcnb.samples.base import GROUP_ROWS, ContentDigest, Samples
+from mmcnb.samples.inventory import (
     FORMAT,
     Inventory,
     PathLike,
     attributes_of,
     find_inventory,
 )
-from mmcnb.samples._open import is_file_of_rows
-from mmcnb.samples._stored import StoredArray
-from mmcnb.samples._zarr import (
+from mmcnb.samples.open import is_file_of_rows
+from mmcnb.samples.stored import StoredArray
+from mmcnb.samples.zarr import (
     ZarrStorage,
     describe,
     is_zarr,
@@ -156,7 +156,8 @@ class LabelsWriter(AtomicOutput):
 
     def __init__(self, path: PathLike, n_samples: int, overwrite: bool = False) -> None:
         super().__init__(path, overwrite)
-        self._expected, self._is_finished = n_samples, False
+        self._expected = n_samples
+        self._is_finished = False
 
     @cached_property
     def _array(self) -> zarr.Array:
@@ -184,7 +185,8 @@ class LabelsWriter(AtomicOutput):
         DamagedStoreError
             A chunk is not the one that its writer wrote.
         """
-        array, name = self._array, self.name
+        array = self._array
+        name = self.name
         if len(digests) != array.nchunks:
             raise InputError(
                 f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}."
@@ -252,7 +254,8 @@ def open_class_labels(source: Any) -> np.ndarray | None:
 
 def stored_classes(source: Any) -> np.ndarray | None:
     """The classes that `open_class_labels` finds, by their names if the store has them."""
-    labels, array = open_class_labels(source), array_beside(source, "y")
+    labels = open_class_labels(source)
+    array = array_beside(source, "y")
     names = None if array is None else class_names(array, labels)
     return labels if names is None else np.asarray(names)[labels]
 

@@ -86,7 +86,10 @@ class Inventory:
     def __init__(
         self, store: Store, root: str, record: dict[str, Any], name: str
     ) -> None:
-        self.store, self.root, self.record, self.name = store, root, record, name
+        self.store = store
+        self.root = root
+        self.record = record
+        self.name = name
 
     @property
     def arrays(self) -> dict[str, list[str]]:
@@ -196,7 +199,8 @@ def find_inventory(node: zarr.Array | zarr.Group, name: str) -> Inventory | None
     InputError
         A later version of mmcnb wrote the store.
     """
-    root, attributes = node.path, attributes_of(node, name)
+    root = node.path
+    attributes = attributes_of(node, name)
     with damage(f"{name}: the store's metadata cannot be read"):
         while root and ATTRIBUTE not in attributes:
             root = root.rpartition("/")[0]
@@ -412,7 +416,9 @@ class ChunkCodec:
 
 def chunk_codec(array: zarr.Array) -> ChunkCodec | None:
     """How the chunks of an array are encoded; None if they are not numbers that one codec encodes."""
-    metadata, name, dtype = array.metadata, codec_name(array), array.dtype
+    metadata = array.metadata
+    name = codec_name(array)
+    dtype = array.dtype
     is_plain = not array.filters and len(array.compressors) < 2 and dtype.kind in "biuf"
     if not is_plain or name not in {"", *SIZED, *STREAMS}:
         return None

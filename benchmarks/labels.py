@@ -1,7 +1,7 @@
 """Labels and objectives of every estimator on the real data, to see how a change of the code changes them.
 
-Run from the root of the tree: ``python .ci/labels.py OUT.json [--quick] [--root DIR]``,
-where MMCNB_DATA_DIR names the data; then ``python .ci/labels.py --compare BEFORE.json
+Run from the root of the tree: ``python -m benchmarks.labels OUT.json [--quick] [--root DIR]``,
+where MMCNB_DATA_DIR names the data; then ``python -m benchmarks.labels --compare BEFORE.json
 AFTER.json``. A run that was stopped goes on where it was.
 """
 
@@ -77,32 +77,32 @@ STREAMED = (
     MANY,
 )
 
-KERNELS = [{"kernel": "linear"}, {"kernel": "poly"}]
-WIDTHS = [{"gamma": "median"}, {"gamma": 0.1}]
-COMMON = [*KERNELS, *WIDTHS, {"scale": "standard"}]
-HINGE = [
+Settings = list[dict[str, Any]]
+KERNELS: Settings = [{"kernel": "linear"}, {"kernel": "poly"}]
+WIDTHS: Settings = [{"gamma": "median"}, {"gamma": 0.1}]
+COMMON: Settings = [*KERNELS, *WIDTHS, {"scale": "standard"}]
+HINGE: Settings = [
     {"threshold": "fixed"},
     {"continuation": False},
     {"init": "random"},
     {"init": "k-means"},
 ]
 HINGE += [{"balance": 0.3}, {"min_share": 0.5}, {"scale": "standard"}, {"C": 3.0}]
-RIDGE = [
+RIDGE: Settings = [
     {"search": "steepest"},
     {"search": "stochastic"},
     {"schedule": "paper"},
     {"alpha": "auto"},
 ]
-VARIANTS: dict[str, list[dict[str, Any]]] = {
+VARIANTS: dict[str, Settings] = {
     FRONT: [
         *({"kernel": kernel} for kernel in ("graph", "rbf", "linear")),
-        *(
-            {"metric": "cosine"},
-            {"cluster_sizes": "equal"},
-            {"scale": "standard"},
-            {"n_clusters": 3},
-        ),
-        *({"n_nodes": 150}, {"n_clusters": 3, "kernel": "rbf"}),
+        {"metric": "cosine"},
+        {"cluster_sizes": "equal"},
+        {"scale": "standard"},
+        {"n_clusters": 3},
+        {"n_nodes": 150},
+        {"n_clusters": 3, "kernel": "rbf"},
     ],
     "SparseKernelMMC": [
         *KERNELS,
@@ -382,9 +382,9 @@ def main() -> int:
         return compare(*options.files)
     root = options.root.resolve()
     sys.path.insert(0, str(root))  # the processes that fit take over this path
-    found = Path(find_spec("mmcnb").origin)
-    if found.parent != root / "mmcnb":
-        raise SystemExit(f"{found} would be imported in place of the mmcnb of {root}.")
+    spec = find_spec("mmcnb")
+    if spec is None or Path(str(spec.origin)).parent != root / "mmcnb":
+        raise SystemExit(f"{spec} would be imported in place of the mmcnb of {root}.")
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     return run(options.files[0], jobs(options.quick), options.processes)
 

@@ -10,9 +10,9 @@ import scipy.sparse
 import zarr
 
 from mmcnb.errors import InputError
-from mmcnb.samples._base import Samples, in_memory
-from mmcnb.samples._inventory import checked_path, is_store_folder
-from mmcnb.samples._text import table_format
+from mmcnb.samples.base import Samples, in_memory
+from mmcnb.samples.inventory import checked_path, is_store_folder
+from mmcnb.samples.text import table_format
 
 
 class Reader(NamedTuple):
@@ -43,7 +43,7 @@ def _ends(*endings: str) -> Callable[[Any], bool]:
 def _is_frame(source: Any) -> bool:
     if type(source).__module__ == "builtins":
         return False
-    from mmcnb.samples._frames import as_frame
+    from mmcnb.samples.frames import as_frame
 
     return as_frame(source) is not None
 
@@ -56,40 +56,40 @@ def _is_anndata(source: Any) -> bool:
 
 
 OBJECTS = (
-    Reader(lambda source: isinstance(source, np.memmap), "samples._npy", "open_memmap"),
+    Reader(lambda source: isinstance(source, np.memmap), "samples.npy", "open_memmap"),
     Reader(
         lambda source: isinstance(source, np.ndarray | list | tuple),
-        "samples._base",
+        "samples.base",
         "in_memory",
     ),
-    Reader(scipy.sparse.issparse, "samples._base", "in_memory"),
+    Reader(scipy.sparse.issparse, "samples.base", "in_memory"),
     Reader(
         lambda source: isinstance(source, zarr.Array | zarr.Group),
-        "samples._zarr",
+        "samples.zarr",
         "open_zarr",
         True,
     ),
     Reader(_of("h5py"), "samples._hdf5", "open_node", True),
     Reader(_is_anndata, "samples._anndata", "open_anndata", True),
     Reader(_of("dask"), "samples._dask", "open_dask"),
-    Reader(_of("xarray"), "samples._open", "open_xarray"),
+    Reader(_of("xarray"), "samples.open", "open_xarray"),
     Reader(_is_frame, "tables.frames", "open_frame"),
     Reader(
         lambda one: hasattr(one, "__array__") and not isinstance(one, type),
-        "samples._base",
+        "samples.base",
         "in_memory",
     ),
 )
 """Readers of objects; the first that recognises one opens it."""
 
 FILES = (
-    Reader(_ends(".npy"), "samples._npy", "open_npy"),
+    Reader(_ends(".npy"), "samples.npy", "open_npy"),
     Reader(_ends(".h5", ".hdf5", ".h5ad"), "samples._hdf5", "open_hdf5", True),
     Reader(lambda path: table_format(path) is not None, "tables.rows", "open_table"),
 )
 """Readers of paths, likewise."""
 
-ZARR = Reader(lambda path: True, "samples._zarr", "open_zarr", True)
+ZARR = Reader(lambda path: True, "samples.zarr", "open_zarr", True)
 """Reader of stores, of addresses, and of paths that no other recognises."""
 
 
@@ -180,7 +180,7 @@ def names_in_frame(source: Any) -> list[str] | None:
     )
     if reader is None or reader.function != "open_frame":
         return None
-    from mmcnb.samples._frames import as_frame, column_names
+    from mmcnb.samples.frames import as_frame, column_names
 
     return column_names(as_frame(source))
 
