@@ -5,15 +5,25 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from mmcnb.choice import number
-from mmcnb.choice.number import terms_of_loss, terms_of_spread
-from mmcnb.graph.neighbours import node_graph
+from mmcnb.choice import no_structure
+from mmcnb.choice.no_structure import loss_terms, spread_terms, term_matrix
+from mmcnb.choice.structure import find_structure
+from mmcnb.graph.neighbours import NodeGraph, node_graph
 
-__all__ = ["evidence_of", "graph_of", "terms_of_loss", "terms_of_spread"]
+__all__ = [
+    "COEFFICIENTS_FILE",
+    "evidence_of",
+    "graph_of",
+    "loss_terms",
+    "spread_terms",
+    "term_matrix",
+]
+
+COEFFICIENTS_FILE = no_structure.__file__
 
 
-def graph_of(X: Any, seed: int) -> Any:
-    """The graph on which the default stands, with all rows as they are.
+def graph_of(X: Any, seed: int) -> NodeGraph:
+    """Build the graph that the default estimator uses, with all rows as they are.
 
     Examples
     --------
@@ -26,10 +36,17 @@ def graph_of(X: Any, seed: int) -> Any:
     return node_graph(rows, None, np.random.RandomState(seed))
 
 
-def evidence_of(graph: Any) -> list[list[float]]:
-    """Nodes n, clusters k, entropy H, dimension d and loss L of each partition that may give the number."""
-    found = number.structure(graph)
-    one_row = (
-        (one.n_clusters, one.entropy, found.d, one.loss) for one in found.partitions
-    )
-    return [[float(graph.n_nodes), *map(float, row)] for row in one_row]
+def evidence_of(graph: NodeGraph) -> list[list[float]]:
+    """Return n, k, H, d and L of each partition that may give the number of clusters."""
+    structure = find_structure(graph)
+    rows = []
+    for partition in structure.partitions:
+        row = [
+            graph.n_nodes,
+            partition.n_clusters,
+            partition.entropy,
+            structure.d,
+            partition.loss,
+        ]
+        rows.append([float(value) for value in row])
+    return rows

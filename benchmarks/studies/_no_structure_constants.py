@@ -4,10 +4,16 @@ A partition into k clusters of n nodes has the loss L = 1 - MI / H, with H the e
 of the volumes of its clusters, and d is the dimension of the rows. Without structure
 log L is nearly a formula of n, k, H and d; its spread follows another one. Both are
 fitted on one half of the simulated sets.
+
+``python -m benchmarks.studies._no_structure_constants FOLDER`` writes the constants of
+a run of the study, whose tables are in the folder, into the library.
 """
 
 import json
+import re
+import sys
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +23,12 @@ from benchmarks.halves import CONFIRMATION, TUNING
 from benchmarks.protocol import facts
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.studies._inner import (
+    COEFFICIENTS_FILE,
     evidence_of,
     graph_of,
-    terms_of_loss,
-    terms_of_spread,
+    loss_terms,
+    spread_terms,
+    term_matrix,
 )
 from benchmarks.studies._no_structure import KINDS, Cloud, rows_of, shares
 from benchmarks.tables import Result
@@ -33,25 +41,6 @@ SMOKE_COLUMNS = (2, 5, 15)
 LEAST_SPREAD = 0.04
 SPREADS = 1.5
 SIGNIFICANT = 2.5  # of z: a partition above it is taken for clusters
-LOSS = (
-    "1",
-    "i",
-    "i²",
-    "u",
-    "ui",
-    "ui²",
-    "H",
-    "Hi",
-    "H²",
-    "H²i",
-    "l",
-    "li",
-    "uH",
-    "uHi",
-    "u²",
-    "u²i",
-)
-SPREAD = ("1", "i", "log n", "i log n", "H", "Hi")
 PARTITION = ["n", "k", "H", "d", "L"]
 
 
@@ -72,14 +61,24 @@ def compute(run: Run) -> dict[str, Any]:
     return facts(X) | {"partitions": json.dumps(found), "count": len(found)}
 
 
+def loss_table(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the terms of log L, by name."""
+    return loss_terms(*(table[name].to_numpy(float) for name in PARTITION[:4]))
+
+
+def spread_table(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the terms of the logarithm of the spread of log L, by name."""
+    return spread_terms(*(table[name].to_numpy(float) for name in ("n", "H", "d")))
+
+
 def loss_features(table: pd.DataFrame) -> np.ndarray:
-    """Features of log L, in the order of `LOSS`."""
-    return terms_of_loss(*(table[name].to_numpy(float) for name in PARTITION[:4]))
+    """Return the terms of log L as columns."""
+    return term_matrix(loss_table(table))
 
 
 def spread_features(table: pd.DataFrame) -> np.ndarray:
-    """Features of the logarithm of the spread of log L, in the order of `SPREAD`."""
-    return terms_of_spread(*(table[name].to_numpy(float) for name in ("n", "H", "d")))
+    """Return the terms of the logarithm of the spread of log L as columns."""
+    return term_matrix(spread_table(table))
 
 
 def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -152,8 +151,14 @@ def tables(frame: pd.DataFrame) -> Result:
         for half in (TUNING, CONFIRMATION)
         if len(part := judged[judged["half"] == half])
     ]
-    constants = [("log L", *pair) for pair in zip(LOSS, loss, strict=True)]
-    constants += [("spread", *pair) for pair in zip(SPREAD, spread, strict=True)]
+    constants = [
+        (formula, name, constant)
+        for formula, names, values in (
+            ("log L", loss_table(table), loss),
+            ("spread", spread_table(table), spread),
+        )
+        for name, constant in zip(names, values, strict=True)
+    ]
     named = pd.DataFrame(constants, columns=["formula", "feature", "constant"])
     return Result(
         {
@@ -161,3 +166,36 @@ def tables(frame: pd.DataFrame) -> Result:
             "no-structure-fit": pd.concat(halves).reset_index("half"),
         }
     )
+
+
+def write_coefficients(table: pd.DataFrame, path: Path) -> None:
+    """Write the fitted constants into the dictionaries of a module.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The columns "formula", "feature" and "constant".
+    path : Path
+        The module, with the dictionaries ``LOG_LOSS`` and ``LOG_SPREAD``.
+    """
+    text = path.read_text(encoding="utf-8")
+    for formula, name in (("log L", "LOG_LOSS"), ("spread", "LOG_SPREAD")):
+        constants = table[table["formula"] == formula]
+        lines = [
+            f'    "{feature}": {constant:.4f},\n'
+            for feature, constant in zip(
+                constants["feature"], constants["constant"], strict=True
+            )
+        ]
+        dictionary = f"{name} = {{\n{''.join(lines)}}}"
+        text, count = re.subn(
+            rf"^{name} = \{{.*?^\}}", dictionary, text, flags=re.MULTILINE | re.DOTALL
+        )
+        if count != 1:
+            raise ValueError(f"{path} has no dictionary {name}")
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    table = pd.read_csv(Path(sys.argv[1], "no-structure-constants.csv"))
+    write_coefficients(table, Path(COEFFICIENTS_FILE))

@@ -1,10 +1,10 @@
 """Candidates: partitions of the nodes of a graph, found in different ways."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,16 +16,30 @@ from mmcnb.graph.genie import genie_at, spanning_tree
 from mmcnb.graph.layout import kmeans_in_layout, layout
 from mmcnb.graph.neighbours import NodeGraph
 
-NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
+COMMUNITY_NEIGHBOURS = 10, 15, 25  # of the graphs whose communities are candidates
 GINI_THRESHOLDS = 0.1, 0.3, 0.5, 0.7
 MARGIN = "margin"
 KNOWN = "known labels"
 LAYOUT = "layout"
 TREE = "merge tree"
 
-Maker = Callable[
-    [], Any
-]  # gives labels of the nodes, or a pair of labels and a model, or None
+
+class Proposal(NamedTuple):
+    """What a candidate finds.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (p,), int64, or None
+        Cluster of each node; None if the candidate finds no such partition.
+    model : Model or None, default=None
+        The model that labels rows by it; None is the vote of the nodes.
+    """
+
+    labels: np.ndarray | None
+    model: Any = None
+
+
+Propose = Callable[[], Proposal]
 
 
 @dataclass(frozen=True)
@@ -44,8 +58,8 @@ class Candidate:
         Time that it took.
     broken : float or None, default=None
         Share of the known labels that it breaks.
-    model : object, default=None
-        What labels rows by it; None is the vote of the nodes.
+    model : Model or None, default=None
+        The model that labels rows by it; None is the vote of the nodes.
     """
 
     name: str
@@ -55,49 +69,72 @@ class Candidate:
     broken: float | None = None
     model: Any = None
 
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.labels.max()) + 1
+
     def to_dict(self, sizes: np.ndarray) -> dict[str, Any]:
-        """A row of the report; the sizes of the nodes give those of the clusters."""
+        """Return a row of the report; ``sizes`` has the number of rows of each node."""
         shares = np.bincount(self.labels, sizes) / sizes.sum()
-        row = {
+        return {
             "candidate": self.name,
             **self.score._asdict(),
             "shares": np.sort(shares)[::-1].tolist(),
+            "broken": self.broken,
+            "seconds": self.seconds,
         }
-        return row | {"broken": self.broken, "seconds": self.seconds}
 
 
-def makers(graph: NodeGraph, n_clusters: int, seed: int) -> list[tuple[str, Maker]]:
-    """The candidates that the graph gives, each with its name."""
-    tree = cache(lambda: spanning_tree(graph.lengths()))  # made in a thread, not before
+class JudgedCandidates(NamedTuple):
+    """The candidates with the requested number of clusters, and why others have none.
 
-    def communities(n_neighbors: int) -> np.ndarray | None:
-        return communities_at(*graph.edges(n_neighbors), n_clusters, seed)
+    Attributes
+    ----------
+    candidates : list of Candidate
+        In the order of their proposals.
+    left_out : dict of str to str
+        The names of all others, with the reason.
+    """
 
-    def linkage(gini: float) -> np.ndarray | None:
-        return genie_at(tree(), graph.sizes, n_clusters, gini)
-
-    def in_layout() -> np.ndarray | None:
-        return kmeans_in_layout(
-            layout(graph.edges(15)[0], seed), graph.sizes, n_clusters, seed
-        )
-
-    found: list[tuple[str, Maker]] = [
-        *(
-            (f"communities {count}", partial(communities, count))
-            for count in NEIGHBOURS
-        ),
-        *((f"linkage {gini}", partial(linkage, gini)) for gini in GINI_THRESHOLDS),
-    ]
-    return [*found, (LAYOUT, in_layout)] if graph.is_unit else found
+    candidates: list[Candidate]
+    left_out: dict[str, str]
 
 
-def candidates(
+def graph_proposals(graph: NodeGraph, n_clusters: int, seed: int) -> dict[str, Propose]:
+    """Return the candidates that the graph gives, by name, as functions that find them."""
+    # The first thread that needs the tree makes it.
+    tree = cache(lambda: spanning_tree(graph.lengths()))
+
+    def communities(n_neighbors: int) -> Proposal:
+        weights, loops = graph.edges(n_neighbors)
+        return Proposal(communities_at(weights, loops, n_clusters, seed))
+
+    def linkage(gini: float) -> Proposal:
+        return Proposal(genie_at(tree(), graph.sizes, n_clusters, gini))
+
+    def in_layout() -> Proposal:
+        weights, _ = graph.edges(15)
+        places = layout(weights, seed)
+        return Proposal(kmeans_in_layout(places, graph.sizes, n_clusters, seed))
+
+    proposals: dict[str, Propose] = {}
+    for count in COMMUNITY_NEIGHBOURS:
+        proposals[f"communities {count}"] = partial(communities, count)
+    for gini in GINI_THRESHOLDS:
+        proposals[f"linkage {gini}"] = partial(linkage, gini)
+    if graph.is_unit:
+        proposals[LAYOUT] = in_layout
+    return proposals
+
+
+def judge_candidates(
     graph: NodeGraph,
     n_clusters: int,
-    made: Sequence[tuple[str, Maker]],
-    each: Any = map,
-) -> tuple[list[Candidate], dict[str, str]]:
-    """Judged candidates, in the order of their makers, which run side by side.
+    proposals: Mapping[str, Propose],
+    each: Callable[..., Iterable[Any]] = map,
+) -> JudgedCandidates:
+    """Run the proposals side by side, and judge what they find.
 
     Parameters
     ----------
@@ -105,84 +142,86 @@ def candidates(
         The nodes.
     n_clusters : int
         How many clusters each candidate must have.
-    made : sequence of (str, callable)
-        Names, and what makes the candidates.
+    proposals : mapping of str to callable
+        Names, and functions that return a `Proposal`.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
 
     Returns
     -------
-    candidates : list of Candidate
-        Those with so many clusters.
-    left_out : dict of str to str
-        The names of all others, with the reason.
+    JudgedCandidates
+
+    Raises
+    ------
+    InputError
+        No proposal has so many clusters.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.choice.candidates import candidates, makers
+    >>> from mmcnb.choice.candidates import graph_proposals, judge_candidates
     >>> from mmcnb.graph.neighbours import node_graph
-    >>> rows = np.random.RandomState(0).normal(size=(60, 2)) + np.repeat([0, 9], 30)[:, None]
+    >>> noise = np.random.RandomState(0).normal(size=(60, 2))
+    >>> rows = noise + np.repeat([0, 9], 30)[:, None]
     >>> graph = node_graph(rows, None, np.random.RandomState(0))
-    >>> found, left_out = candidates(graph, 2, makers(graph, 2, 0))
-    >>> len(found), left_out
+    >>> found = judge_candidates(graph, 2, graph_proposals(graph, 2, seed=0))
+    >>> len(found.candidates), found.left_out
     (7, {})
     """
-    each = (
-        each if len(made) > 1 else map
-    )  # one alone has all threads for its own passes
-    backwards = list(
-        each(partial(_judged, graph, n_clusters), made[::-1])
-    )  # the slowest comes last
-    judged = list(zip([name for name, _ in made], backwards[::-1], strict=True))
-    found = [one for _, one in judged if isinstance(one, Candidate)]
-    left_out = {name: one for name, one in judged if isinstance(one, str)}
-    if not found:
+    if len(proposals) == 1:  # a single proposal has all threads for its own passes
+        each = map
+    # The slowest proposals are named last, so they start first.
+    latest_first = list(proposals.items())[::-1]
+    results = list(each(partial(_judge_proposal, graph, n_clusters), latest_first))
+    candidates: list[Candidate] = []
+    left_out: dict[str, str] = {}
+    for name, result in zip(proposals, reversed(results), strict=True):
+        if isinstance(result, Candidate):
+            candidates.append(result)
+        else:
+            left_out[name] = result
+    if not candidates:
         reasons = ", ".join(
             f"{name}: {reason.removesuffix('.')}" for name, reason in left_out.items()
         )
         raise InputError(
             f"no candidate has {n_clusters} clusters ({reasons}); give fewer clusters."
         )
-    return found, left_out
+    return JudgedCandidates(candidates, left_out)
 
 
-def with_known(
-    graph: NodeGraph, known: KnownRows | None, n_clusters: int, found: list[Candidate]
-) -> list[Candidate]:
-    """Candidates with the share of the known labels that each breaks, and perhaps one from these labels.
-
-    Of that one, the labels of each half are compared with a partition from the other
-    half.
-    """
-    if known is None:
-        return found
-    found = [
-        replace(one, broken=known.broken(one.labels[graph.node_of])) for one in found
-    ]
-    labels = spread(graph, known, n_clusters)
-    if labels is None or np.unique(labels).size < n_clusters:
-        return found
-    broken = held_out(graph, known, n_clusters)
-    return [*found, Candidate(KNOWN, labels, judge(graph, labels), broken=broken)]
-
-
-def _judged(
-    graph: NodeGraph, n_clusters: int, made: tuple[str, Maker]
+def _judge_proposal(
+    graph: NodeGraph, n_clusters: int, item: tuple[str, Propose]
 ) -> Candidate | str:
-    """A candidate, or why there is none."""
-    name, make = made
+    """Return a candidate, or why there is none."""
+    name, propose = item
     started = time.perf_counter()
     try:
-        result = make()
-    except (
-        InputError,
-        IndexError,
-        ValueError,
-    ) as error:  # of numbers beyond its range: no end of the fit
+        labels, model = propose()
+    except (InputError, IndexError, ValueError) as error:
+        # A number of clusters beyond the range of one method does not end the fit.
         return str(error) or type(error).__name__
-    labels, model = result if isinstance(result, tuple) else (result, None)
     if labels is None or np.unique(labels).size != n_clusters:
         return f"it finds no {n_clusters} clusters."
     score = judge(graph, labels)
     return Candidate(name, labels, score, time.perf_counter() - started, model=model)
+
+
+def with_known(
+    graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
+) -> list[Candidate]:
+    """Add the share of the known labels that each candidate breaks, and a candidate from these labels.
+
+    If the labels name all clusters, they spread over the graph to one more candidate;
+    its share of broken labels is that of each half by a partition from the other half.
+    """
+    result = [
+        replace(candidate, broken=known.broken(candidate.labels[graph.node_of]))
+        for candidate in candidates
+    ]
+    labels = spread(graph, known, n_clusters)
+    if labels is not None and np.unique(labels).size == n_clusters:
+        broken = held_out(graph, known, n_clusters)
+        score = judge(graph, labels)
+        result.append(Candidate(KNOWN, labels, score, broken=broken))
+    return result

@@ -1,31 +1,37 @@
-"""Small clusters: groups among rows that are far from all nodes."""
+"""Clusters too small to be sampled: dense groups among outlying rows."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mmcnb.choice.candidates import Candidate
+from mmcnb.choice.inner_splits import real_merges
 from mmcnb.choice.judge import judge
-from mmcnb.choice.number import Number, dimension, real_merges
+from mmcnb.choice.no_structure import dimension
+from mmcnb.choice.number import ChosenNumber
 from mmcnb.graph.communities import by_first, merge_tree
 from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold
 
+USUAL_DEVIATIONS = 6.0  # robust deviations up to which a distance is usual
+
 
 def small_clusters(
-    sample: Any, graph: NodeGraph, seed: int, each: Any = map
+    sample: Any, graph: NodeGraph, seed: int, each: Callable = map
 ) -> np.ndarray:
-    """Small clusters in a sample that was drawn twice: groups of 8 nodes or more, half of them far rows.
+    """Find small clusters in a sample that was drawn twice.
 
-    A group is what remains of the merge tree without its real merges. Rows of noise,
-    whose seventh neighbour is much farther than usual, would tie groups together; so
-    they are left out.
+    They are groups of at least 8 nodes, at least half of which are far rows. A group is
+    what remains of the merge tree without its real merges. Rows of noise, whose seventh
+    neighbour is much farther than usual, would tie groups together, so they are left
+    out.
 
     Parameters
     ----------
     sample : ndarray or csr_array of shape (m, d)
-        The rows of the graph, and then those far from its nodes.
+        The rows of the graph, and then the rows far from its nodes.
     graph : NodeGraph
         The graph of the first rows.
     seed : int
@@ -36,7 +42,7 @@ def small_clusters(
     Returns
     -------
     ndarray of shape (m,), int64
-        Small cluster of each row, from 1 on; 0 for rows of none.
+        Small cluster of each row, from 1 on; 0 for all other rows.
 
     Examples
     --------
@@ -52,23 +58,21 @@ def small_clusters(
     is_far = np.arange(sample.shape[0]) >= graph.node_of.size
     whole = node_graph(sample, None, np.random.RandomState(seed), each)
     usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    most = noise_threshold(
-        usual, graph.sizes, "auto", deviations=6.0
-    )  # such a distance is still usual
+    most = noise_threshold(usual, graph.sizes, "auto", deviations=USUAL_DEVIATIONS)
     scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
     dense = np.flatnonzero((scales <= most)[whole.node_of])
     inner = whole
     if dense.size < sample.shape[0]:
         inner = node_graph(sample[dense], None, np.random.RandomState(seed), each)
     tree = merge_tree(*inner.edges())
-    groups = tree.without(real_merges(inner, tree, dimension(inner)))[inner.node_of]
-    found = np.zeros(sample.shape[0], np.int64)
-    found[dense] = far_groups(groups, is_far[dense])
-    return found
+    groups = tree.without(real_merges(inner, tree, dimension(inner)))
+    small = np.zeros(sample.shape[0], np.int64)
+    small[dense] = far_groups(groups[inner.node_of], is_far[dense])
+    return small
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray) -> np.ndarray:
-    """The groups of which at least half are far rows, numbered from 1 on, by rows; 0 for rows of others.
+    """Number the groups at least half of whose rows are far from 1 on; 0 for rows of other groups.
 
     Examples
     --------
@@ -77,52 +81,59 @@ def far_groups(groups: np.ndarray, is_far: np.ndarray) -> np.ndarray:
     >>> far_groups(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 0, 1]))
     array([0, 0, 0, 1, 1, 2])
     """
-    is_own = np.bincount(groups, is_far) >= np.bincount(groups) / 2
-    return np.where(is_own, is_own.cumsum(), 0)[groups]
+    is_far_group = np.bincount(groups, is_far) >= np.bincount(groups) / 2
+    return np.where(is_far_group, is_far_group.cumsum(), 0)[groups]
 
 
-def set_apart(graph: NodeGraph, one: Candidate, small: np.ndarray) -> Candidate:
-    """A candidate in which each small cluster is a cluster of its own.
+def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Candidate:
+    """Make each small cluster a cluster of its own.
 
     Parameters
     ----------
     graph : NodeGraph
         The nodes.
-    one : Candidate
-        Its other nodes keep their clusters, but those of a cluster that was mostly a
-        small one join that.
+    candidate : Candidate
+        Its other nodes keep their clusters, except that the rest of a cluster that was
+        mostly a small cluster joins it.
     small : ndarray of shape (p,), int64
-        Small cluster of each node, from 1 on; 0 for nodes of none.
+        Small cluster of each node, from 1 on; 0 for all other nodes.
 
     Returns
     -------
     Candidate
-        The vote labels rows by it, if that changed its labels.
+        Without a model, if its labels changed: then the vote of the nodes labels rows.
     """
-    labels = one.labels.copy()
+    labels = candidate.labels.copy()
     is_small = small > 0
-    labels[is_small] = labels.max() + small[is_small]
-    for cluster in np.unique(one.labels[is_small]):
-        inside = one.labels == cluster
-        if 2 * np.count_nonzero(rest := inside & ~is_small) < np.count_nonzero(inside):
-            labels[rest] = (
-                one.labels.max() + np.bincount(small[inside & is_small]).argmax()
-            )
+    n_clusters = candidate.n_clusters
+    labels[is_small] = n_clusters - 1 + small[is_small]
+    for cluster in np.unique(candidate.labels[is_small]):
+        inside = candidate.labels == cluster
+        rest = inside & ~is_small
+        if 2 * np.count_nonzero(rest) < np.count_nonzero(inside):
+            largest = np.bincount(small[inside & is_small]).argmax()
+            labels[rest] = n_clusters - 1 + largest
     labels = by_first(labels)
-    if np.array_equal(labels, one.labels):
-        return one
-    return replace(one, labels=labels, score=judge(graph, labels), model=None)
+    if np.array_equal(labels, candidate.labels):
+        return candidate
+    return replace(candidate, labels=labels, score=judge(graph, labels), model=None)
 
 
-def with_small(number: Number, labels: np.ndarray, small: np.ndarray) -> Number:
-    """The number of labels in which small clusters were set apart; its reason tells of them."""
-    k = int(labels.max()) + 1
-    reason = f"{k} clusters, {small.max()} of them small and far from the others; without a look for these, "
-    return replace(number, n_clusters=k, reason=f"{reason}{number.reason}")
+def with_small(
+    number: ChosenNumber, n_clusters: int, small: np.ndarray
+) -> ChosenNumber:
+    """Return the number of clusters after small ones were set apart, with a reason that says so."""
+    reason = (
+        f"{n_clusters} clusters, {small.max()} of them small and far from the others; "
+        f"without a look for these, {number.reason}"
+    )
+    return replace(number, n_clusters=n_clusters, reason=reason)
 
 
 def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
-    """How many rows each node stands for, of as many in all: one in small clusters, which are there whole.
+    """Return how many rows each node stands for, where nodes of small clusters stand for one each.
+
+    Small clusters are in the sample whole; the other nodes stand for all other rows.
 
     Examples
     --------
@@ -132,5 +143,6 @@ def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
     array([5.5, 5.5, 1. ])
     """
     is_small = small > 0
-    others = rows.sum() - np.count_nonzero(is_small)
-    return np.asarray(np.where(is_small, 1.0, rows * (others / rows[~is_small].sum())))
+    n_others = rows.sum() - np.count_nonzero(is_small)
+    scaled = rows * (n_others / rows[~is_small].sum())
+    return np.asarray(np.where(is_small, 1.0, scaled))

@@ -1,6 +1,8 @@
 """A fit whose clusters keep the numbers of an earlier model."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,42 +14,52 @@ from mmcnb.engine.session import whole_numbers
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import read_input
 from mmcnb.features.model import Model, n_clusters_of, renumbered
-from mmcnb.features.rules import LabelsPass, SizesPass
+from mmcnb.features.rules import KeptLabels, LabelsPass, SizesPass
 from mmcnb.samples import Samples, open_samples
 
+if TYPE_CHECKING:
+    from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-def read_like(
-    like: Any, X: Any, element: str | None = None
-) -> tuple[Model, list[float], Samples]:
-    """The model of a fitted estimator, the sizes of its clusters, and rows with its columns.
+MOST_COMPARED = 100_000  # rows that both models label
+
+
+class EarlierModel(NamedTuple):
+    """A fitted model, the sizes of its clusters, and rows with its columns."""
+
+    model: Model
+    sizes: list[float]
+    samples: Samples
+
+
+def read_like(like: Any, X: Any, element: str | None = None) -> EarlierModel:
+    """Read the model of a fitted estimator, and the rows with its columns.
 
     Raises
     ------
     InputError
         If it is not fitted or has counted no clusters, or the rows have other columns.
     """
-    if not getattr(like, "report_", {}).get("sizes"):
+    sizes = getattr(like, "report_", {}).get("sizes")
+    if not sizes:
         raise InputError(
-            f"like={shown(like)} is no fitted model with sizes of clusters; fit or load one."
+            f"like={shown(like)} is no fitted model with sizes of clusters; "
+            "fit or load one."
         )
-    return (
-        like.model_,
-        like.report_["sizes"],
-        read_input(like, X, reset=False, element=element),
-    )
+    samples = read_input(like, X, reset=False, element=element)
+    return EarlierModel(like.model_, sizes, samples)
 
 
 def number_like(
-    estimator: Any,
+    estimator: MaximumMarginClustering,
     samples: Samples,
-    earlier: Any,
+    earlier: EarlierModel,
     sample_weight: Any = None,
-    kept: Any = None,
+    kept: KeptLabels | None = None,
 ) -> Any:
     """Number the clusters of a fitted estimator as those of an earlier model that they match.
 
     Both models label rows drawn at random, at most 100,000. Then one pass labels all
-    rows by the new numbers, as these decide between equal scores.
+    rows by the new numbers, because these decide between equal scores.
 
     Parameters
     ----------
@@ -55,9 +67,8 @@ def number_like(
         Its model and its report are changed.
     samples : Samples
         All n rows.
-    earlier : tuple
-        The earlier model, the sizes of its clusters, and the rows with its columns, by
-        `read_like`.
+    earlier : EarlierModel
+        What `read_like` returns.
     sample_weight : ndarray of shape (n,), path or None, default=None
         Weights of the rows.
     kept : KeptLabels or None, default=None
@@ -68,44 +79,46 @@ def number_like(
     list
         What was kept of the labels.
     """
-    (old, before, theirs), model, a = earlier, estimator.model_, len(earlier[1])
-    is_weighted = sample_weight is not None
-    weights, unit = (
-        read_weights(sample_weight, samples.n_samples) if is_weighted else (None, 1.0)
-    )
+    weights = None
+    unit = 1.0
+    if sample_weight is not None:
+        weights, unit = read_weights(sample_weight, samples.n_samples)
     # Two rows and 500 numbers a node take less memory than the graph did.
     most = int(estimator.n_nodes) * (2 + 500 // samples.n_features)
-    rows = sample_rows(samples.n_samples, min(100_000, most), weights, 0)
-    own = None if weights is None else weights[rows]
-    bins: Any = (
-        np.arange(a + 1),
-        np.arange(n_clusters_of(model) + 1),
-    )  # without -1, which is noise
+    rows = sample_rows(samples.n_samples, min(MOST_COMPARED, most), weights, 0)
+    n_before = len(earlier.sizes)
+    model = estimator.model_
+    # The bins leave out -1, which is noise.
+    bins: Any = np.arange(n_before + 1), np.arange(n_clusters_of(model) + 1)
     with estimator._engine_of(samples) as engine:
-        one = _labels(engine, old, theirs, rows)
-        other = _labels(engine, model, samples, rows)
-        common = np.histogram2d(one, other, bins, weights=own)[0]
+        before = _labels(engine, earlier.model, earlier.samples, rows)
+        after = _labels(engine, model, samples, rows)
+        row_weights = None if weights is None else weights[rows]
+        common = np.histogram2d(before, after, bins, weights=row_weights)[0]
         numbers = matched(common)
-        count = max(a, int(numbers.max()) + 1)
-        new: Any = renumbered(model, numbers, count)
-        features, rule = new.labelling(samples)
-        sizes, _, found = engine.run(
-            SizesPass(weights, rule, kept=kept), features, "labels"
-        )
+        count = max(n_before, int(numbers.max()) + 1)
+        model = renumbered(model, numbers, count)
+        rule: Any
+        features, rule = model.labelling(samples)
+        sweep = SizesPass(weights, rule, kept=kept)
+        sizes, _, kept_labels = engine.run(sweep, features, "labels")
     table = np.zeros((count, count))
-    after = whole_numbers((unit * sizes).tolist())
-    table[:a, numbers] = common
-    told = changes(table, [*before, *[0] * (count - a)], after)
-    estimator.model_ = new
-    estimator.report_ |= {"sizes": after, "changes": told}
-    return found
+    table[:n_before, numbers] = common
+    sizes_before = [*earlier.sizes, *[0] * (count - n_before)]
+    sizes_after = whole_numbers((unit * sizes).tolist())
+    estimator.model_ = model
+    estimator.report_ |= {
+        "sizes": sizes_after,
+        "changes": changes(table, sizes_before, sizes_after),
+    }
+    return kept_labels
 
 
 def _labels(
-    engine: Engine, model: Any, samples: Samples, rows: np.ndarray
+    engine: Engine, model: Model, samples: Samples, rows: np.ndarray
 ) -> np.ndarray:
-    """Labels of some rows by a model."""
-    features, rule = model.labelling(
-        open_samples(draw_sample(engine, samples, rows)[0])
-    )
+    """Return the labels of some rows by a model."""
+    sample = open_samples(draw_sample(engine, samples, rows)[0])
+    rule: Any
+    features, rule = model.labelling(sample)
     return np.concatenate(engine.run(LabelsPass(rule), features))

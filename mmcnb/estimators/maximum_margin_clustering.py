@@ -12,70 +12,41 @@ from sklearn.utils.validation import check_is_fitted
 
 from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Interval, IntervalOr
-from mmcnb.choice.candidates import (
-    MARGIN,
-    TREE,
-    Candidate,
-    candidates,
-    makers,
-    with_known,
-)
-from mmcnb.choice.judge import judge
-from mmcnb.choice.number import (
-    MANY,
-    Number,
-    Structure,
-    found_number,
-    given_number,
-    layer_rows,
-)
-from mmcnb.choice.pick import REPAIRED, doubts, pick, trust
+from mmcnb.choice.candidates import Proposal
+from mmcnb.choice.number import Request
 from mmcnb.choice.read_known import read_known_rows
-from mmcnb.choice.small import set_apart, small_clusters, with_own, with_small
-from mmcnb.columns.columns import single_columns
+from mmcnb.choice.search import Nodes, search
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.run import Traffic
-from mmcnb.engine.session import FitResult, FitSession, connected, whole_numbers
+from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import AbsentError, EqualRowsError, InputError, MemoryLimitError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin
 from mmcnb.estimators.parameters import NumberOrRange, estimator, open_checkpoint
-from mmcnb.estimators.update import updated
-from mmcnb.features.directions import unit_rows
-from mmcnb.features.far_rows import FAR_SHARE, far_rows
-from mmcnb.features.model import Model, n_clusters_of
-from mmcnb.features.needs import bytes_of_rows, node_row_seconds
-from mmcnb.features.of_nodes import OutlierScores
-from mmcnb.features.rules import (
-    DecisionPass,
-    KeptLabels,
-    Scores,
-    Shares,
-    Softmax,
-    label_once,
-    without_noise,
+from mmcnb.estimators.sampled_nodes import (
+    as_directions,
+    node_needs,
+    sampled_nodes,
+    with_best_scale,
 )
+from mmcnb.estimators.update import updated
+from mmcnb.estimators.voted_labels import label_all, one_cluster_of_equal_rows
+from mmcnb.features.model import n_clusters_of
+from mmcnb.features.needs import node_row_seconds
+from mmcnb.features.of_nodes import OutlierScores
+from mmcnb.features.rules import DecisionPass, KeptLabels, Shares, Softmax
 from mmcnb.graph.communities import MergeTree
-from mmcnb.graph.neighbours import N_NODES, NodeGraph, axes_of, node_graph
-from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
-from mmcnb.graph.precomputed import given_graph
-from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
+from mmcnb.graph.neighbours import N_NODES
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import check_clusters, check_places, stack
 from mmcnb.stores import create_dense_store
 
 # Up to so many clusters the widest margin is a candidate beside those of the graph.
 # With more its J was never the largest, on 41 shapes and data sets.
 MOST_MARGIN_CLUSTERS = 2
 ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only candidate
-# Bytes of a node with its neighbours, edges and communities; and seconds of one core
-# for it.
-NODE_BYTES = 3750.0
-NODE_SECONDS = 5e-5
-GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
 
 
 @estimator
@@ -275,7 +246,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         )
         self._check_parameters()
         known = None
-        most = int(min(self._range[1], samples.n_samples))
+        most = int(min(self._request.most, samples.n_samples))
         if partial_labels is not None:
             known = read_known_rows(partial_labels, samples.n_samples, most)
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
@@ -656,396 +627,111 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         if self.metric == "cosine":
-            if session.samples.n_features == 1:
-                raise InputError(
-                    "metric='cosine' has no use for n_features=1; give metric='euclidean'."
-                )
-            session = replace(session, sample=unit_rows(session.sample))
-        each = session.engine.each
+            session = as_directions(session)
+        request = replace(self._request, known=session.known)
         seed = session.seed()
-        known = session.known
-        session = self._best_scaled(session, seed)
+        session = with_best_scale(session, request, self.metric, seed)
         try:
-            graph = self._graph(session, self._likely_clusters)
+            nodes = sampled_nodes(session, request, self.metric, seed)
         except EqualRowsError:
-            if self._range[0] > 1:
+            if request.least > 1:
                 raise
-            return equal_rows(session)
-        session, number, seen, small = self._numbered(session, graph, seed)
-        graph = seen.graph
-        k = number.n_clusters
+            return one_cluster_of_equal_rows(session)
         session.record({"stage": "graph"})
-        found, left_out = candidates(
-            graph, k, self._makers(session, seen, k, seed), each
-        )
-        found = with_known(graph, known, k, found)
-        least = self._least_weight(session.samples.n_samples, graph)
-        if least > 0:
-            found = [
-                one
-                for one in found
-                if np.bincount(one.labels, graph.sizes).min() >= least
-            ]
-            found.append(
-                Candidate("resolutions", number.labels, judge(graph, number.labels))
-            )
-        best = pick(
-            graph, found, seed, known.tolerance if known else 0.0, repairs=least == 0
-        )
-        others = [
-            one
-            for one in found
-            if one is not best and one.name != best.name.removesuffix(REPAIRED)
-        ]
-        sizes = graph.sizes * (session.samples.n_samples / graph.sizes.sum())
-        if small.any():
-            best, *others = [set_apart(graph, one, small) for one in (best, *others)]
-            number = with_small(number, best.labels, small)
-            sizes = with_own(sizes, small)
-        single = None
-        columns = session.treatment.columns
-        if columns is not None:  # of the rows that were drawn at random
-            single = single_columns(
-                columns, best.labels[graph.node_of[: len(columns.rows)]]
-            )
-        trusted = trust(best, others, single, doubts(seen, best.labels, number))
+        margin = partial(widest_margin, session, self._margin_kernel)
+        choice = search(nodes, request, seed, margin, session.engine.each)
         session.record({"stage": "choice"})
-        result = self._labelled(session, seen, best, small > 0)
-        judged = sorted([best, *others], key=lambda one: -one.score.J)
-        own: dict[str, Any] = {
-            "candidates": [one.to_dict(sizes) for one in judged],
-            "trust": trusted,
-        }
-        own |= session.treatment.report(session.samples.encoding) | {
-            "left_out": left_out
-        }
-        own["number"] = number.to_dict() if number.reason else None
-        own["layers"] = layer_rows(seen, best.labels, sizes)
-        warned = (
-            [f"the clusters may be none: {trusted['reason']}"]
-            if trusted["level"] == "low"
-            else []
-        )
-        return replace(
-            result, report=result.report | own, warnings=[*result.warnings, *warned]
-        )
-
-    def _graph(self, session: FitSession, n_clusters: int) -> NodeGraph:
-        if self.metric == "precomputed":
-            return given_graph(session.sample, session.sample_weights)
-        given = session.sample, session.sample_weights, session.random_state
-        return node_graph(*given, session.engine.each, axes_of(n_clusters))
-
-    def _numbered(
-        self, session: FitSession, graph: NodeGraph, seed: int
-    ) -> tuple[FitSession, Number, Structure, np.ndarray]:
-        """The number of clusters, the partitions of the nodes, and the small cluster of each node.
-
-        Rows of small clusters are in the sample then.
-        """
-        given = session.samples.n_samples, session.engine.each, session.known
-        (number, seen), k = self._number(graph, *given), self._likely_clusters
-        has_axes = (
-            self.metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
-        )
-        if has_axes and number.n_clusters > max(MANY, k):
-            k = number.n_clusters
-            number, seen = self._number(
-                self._graph(session, k), *given
-            )  # along more axes
-        session, graph, small = self._with_far_rows(session, seen.graph, k, seed)
-        if small.any():
-            number, seen = self._number(graph, *given)
-        return session, number, seen, small
-
-    def _with_far_rows(
-        self, session: FitSession, graph: NodeGraph, n_clusters: int, seed: int
-    ) -> tuple[FitSession, NodeGraph, np.ndarray]:
-        """The fit and its nodes with rows of small clusters, and the small cluster of each node.
-
-        They are looked for among the rows farthest from all nodes.
-        """
-        small = np.zeros(graph.n_nodes, np.int64)
-        m = session.sample.shape[0]
-        is_sought = self._seeks_small and session.has_more_rows
-        if not (is_sought and isinstance(graph.search, NodeSearch)):
-            return session, graph, small
-        rows = self._model(session, 1).scaled(session.samples)
-        far, weights = far_rows(session.engine, rows, session.weights, graph)
-        sample = stack([session.sample, far])
-        found = small_clusters(sample, graph, seed, session.engine.each)
-        if not found.any():
-            return session, graph, small
-        kept = np.flatnonzero((found > 0) | (np.arange(found.size) < m))
-        if weights is not None and session.sample_weights is not None:
-            weights = np.append(session.sample_weights, weights)[kept]
-        session = replace(session, sample=sample[kept], sample_weights=weights)
-        graph = self._graph(session, n_clusters)
-        return session, graph, graph.of_nodes(found[kept])
-
-    def _model(self, session: FitSession, n_clusters: int) -> Model:
-        """The model that labels by the vote, without its nodes."""
-        rule = Shares(np.arange(float(n_clusters)), np.zeros(n_clusters))
-        return Model(
-            rule,
-            None,
-            None,
-            session.scaling,
-            "float64",
-            is_unit=self.metric == "cosine",
-        )
-
-    def _best_scaled(self, session: FitSession, seed: int) -> FitSession:
-        """The fit with its columns as they are, if these separate far better and only their units differ.
-
-        Coordinates in metres are one unit, whatever their ranges. At most 5,000 rows
-        are compared.
-        """
-        columns = session.treatment.columns
-        each = session.engine.each
-        if self.kernel in ALONE or columns is None or not session.treatment.only_units:
-            return session
-        plain = replace(session, sample=columns.rows, scaling=None)
-        size = max(5000, 20 * self._likely_clusters)
-        rows = np.sort(
-            np.random.RandomState(seed).permutation(len(columns.rows))[:size]
-        )
-        graphs = [
-            self._graph(one.of_rows(rows), self._likely_clusters)
-            for one in (plain, session)
-        ]
-        if (
-            k := self._number(graphs[0], plain.samples.n_samples, each, plain.known)[
-                0
-            ].n_clusters
-        ) == 1:
-            return session
-        found = [
-            candidates(graph, k, makers(graph, k, seed), each)[0] for graph in graphs
-        ]
-        J, J_scaled = (max(one.score.J for one in some) for some in found)
-        if J_scaled + 1.5 > J:  # of both on other sets: `python -m benchmarks columns`
-            return session
-        return replace(plain, treatment=session.treatment.left_out(J, J_scaled))
-
-    def _makers(
-        self, session: FitSession, seen: Structure, k: int, seed: int
-    ) -> list[tuple[str, Any]]:
-        """The candidates of the fit, by name."""
-        graph = seen.graph
-
-        def of_model(make: Any) -> tuple[np.ndarray, Any]:
-            model = make()
-            given = open_samples(session.sample)
-            bare = replace(model, scaling=None, is_unit=False)
-            labels = bare.rule.label(bare.features(given).block(0, given.n_samples))
-            return graph.of_nodes(labels.astype(np.int64)), model
-
-        if k == 1:
-            return [("one cluster", lambda: np.zeros(graph.n_nodes, np.int64))]
-        nodes = _of_nodes(session, graph)
-        margin = (
-            MARGIN,
-            partial(
-                of_model, partial(margin_on_sample, nodes, k, self._function, seed)
-            ),
-        )
-        of_graph: list[tuple[str, Any]] = []
-        if self.kernel not in ALONE:
-            of_graph = [(TREE, partial(seen.tree.labels, k)), *makers(graph, k, seed)]
-        return [*of_graph, margin] if self._takes_margin(k) else of_graph
-
-    @property
-    def _function(self) -> str:
-        """The kernel function of candidates that have one."""
-        return self.kernel if self.kernel in ALONE else "rbf"
-
-    def _takes_margin(self, n_clusters: int) -> bool:
-        """Whether the widest margin is a candidate."""
-        is_possible = self.kernel == "auto" and self.metric != "precomputed"
-        return self.kernel in ALONE or (
-            is_possible and n_clusters <= MOST_MARGIN_CLUSTERS
-        )
-
-    def _number(
-        self, graph: NodeGraph, n: int, each: Any, known: Any = None
-    ) -> tuple[Number, Structure]:
-        """The number of clusters of n rows, given or chosen, and partitions at many resolutions."""
-        least, most = self._range
-        check_clusters(least, graph.node_of, n, "n_nodes")
-        check_places(graph.sizes.size, least, "n_nodes")
-        if self._number_is_given:
-            return given_number(graph, least, each)
-        if known is not None:
-            least = max(least, known.least_clusters)
-        return found_number(graph, least, most, self._least_weight(n, graph), each)
-
-    def _least_weight(self, n: float, graph: NodeGraph) -> float:
-        """The least weight of a cluster of n rows, in that of its nodes."""
-        floor = float(self.min_cluster_size or 0.0)
-        return (floor if floor < 1 else floor / n) * float(graph.sizes.sum())
-
-    def _labelled(
-        self, session: FitSession, seen: Structure, best: Candidate, is_small: Any
-    ) -> FitResult:
-        """All rows labelled by a candidate: by its model, or by the vote of the nodes."""
-        k = int(best.labels.max()) + 1
-        graph = seen.graph
-        logs = log_distances(
-            graph.distances, graph.beyond(session.sample, session.engine.each)
-        )
-        offsets = outlier_offsets(logs, best.labels, is_small)
-        nodes = vote(graph, best.labels, k, seen.tree, offsets)
-        nodes = replace(nodes, bound=noise_threshold(logs - offsets, graph.sizes, 0.01))
-        if self.noise is not None:
-            nodes = replace(
-                nodes,
-                threshold=noise_threshold(logs - offsets, graph.sizes, self.noise),
-            )
-        model = best.model or self._model(session, k)
-        model = replace(model, graph=nodes, is_unit=self.metric == "cosine")
-        rows = model.features(session.samples)
-        likely = np.unique(best.labels[graph.node_of], return_index=True)[1].argsort()
-        rule, sizes, kept = label_once(
-            session, model.rule.ordered(likely.tolist()), rows
-        )
-        session.record({"stage": "labels"})
-        kernel = (
-            "graph"
-            if isinstance(rule, Shares)
-            else getattr(model.kernel, "name", "linear")
-        )
-        attributes = {
-            "objective": best.score.J,
-            "n_clusters": k,
-            "candidate": best.name,
-            "kernel": kernel,
-        }
-        report = {"sizes": whole_numbers(sizes.tolist())}
-        made = FitResult(
-            replace(model, rule=rule), rows, attributes, report, kept_labels=kept
-        )
-        return made if self.noise is None else without_noise(session, made)
+        return label_all(session, nodes, choice, self.metric, self.noise)
 
     # -- parameters and needs ----------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.min_cluster_size is not None and self._number_is_given:
-            given = f"min_cluster_size={self.min_cluster_size!r} needs a number to find"
-            raise InputError(f"{given}, not n_clusters={self.n_clusters!r}; drop one.")
-        if self.metric == "precomputed" and (
+        if self.min_cluster_size is not None and self._request.n_clusters is not None:
+            raise InputError(
+                f"min_cluster_size={self.min_cluster_size!r} needs a number to find, "
+                f"not n_clusters={self.n_clusters!r}; drop one."
+            )
+        is_precomputed = self.metric == "precomputed"
+        if is_precomputed and (
             self.kernel in ALONE or self.scale not in (None, "auto")
         ):
-            given = f"kernel={self.kernel!r} and scale={self.scale!r}"
             raise InputError(
-                f"metric='precomputed' is at odds with {given}; give 'graph' and None."
+                f"metric='precomputed' is at odds with kernel={self.kernel!r} and "
+                f"scale={self.scale!r}; give 'graph' and None."
             )
 
     @property
-    def _range(self) -> tuple[int, float]:
-        """The fewest and the most clusters."""
+    def _request(self) -> Request:
+        """What the parameters ask of the clusters."""
+        request = Request(
+            min_cluster_size=float(self.min_cluster_size or 0.0),
+            uses_graph=self.kernel not in ALONE,
+            most_margin_clusters=self._most_margin_clusters,
+        )
         if self.n_clusters is None or isinstance(self.n_clusters, str):
-            return 1, np.inf
-        least, most = (
-            self.n_clusters if np.iterable(self.n_clusters) else (self.n_clusters,) * 2
-        )
-        return int(least), int(most)
+            return request
+        if isinstance(self.n_clusters, Integral):
+            k = int(self.n_clusters)
+            return replace(request, n_clusters=k, least=k, most=k)
+        least, most = self.n_clusters
+        return replace(request, least=int(least), most=int(most))
 
     @property
-    def _likely_clusters(self) -> int:
-        """The number of clusters, or the most that are asked for; 2 if nothing is."""
-        return int(self._range[1]) if self._range[1] < np.inf else 2
+    def _margin_kernel(self) -> str:
+        """The kernel function of the widest margin."""
+        return self.kernel if self.kernel in ALONE else "rbf"
 
     @property
-    def _seeks_small(self) -> bool:
-        """Whether small clusters are sought: nothing is asked of the clusters, and the nodes vote."""
-        return (
-            self._range == (1, np.inf)
-            and self.min_cluster_size is None
-            and self.kernel not in ALONE
-        )
-
-    @property
-    def _number_is_given(self) -> bool:
-        return isinstance(self.n_clusters, Integral)
+    def _most_margin_clusters(self) -> float:
+        """Up to how many clusters the widest margin is a candidate."""
+        if self.kernel in ALONE:
+            return np.inf
+        is_candidate = self.kernel == "auto" and self.metric != "precomputed"
+        return MOST_MARGIN_CLUSTERS if is_candidate else 0
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         """The nodes and their graph, and the candidate that needs most beside them."""
-        most = rows.n_samples if self.metric == "precomputed" else int(self.n_nodes)
-        k = self._likely_clusters
-        p = min(most, rows.n_samples)
-        of_each = (
-            NODE_BYTES if self._number_is_given else 1.4 * NODE_BYTES
-        )  # with partitions of all numbers
-        is_sought = p < rows.n_samples and self._seeks_small
-        drawn, copies, reads = (
-            (int((1 + FAR_SHARE) * p), 4.0, 4) if is_sought else (p, 2.0, 2)
-        )
-        copies += 1.5 * (
-            rows.n_features > LEADING_AXES
-        )  # rows of no more columns are nodes themselves
-        nodes = of_each * drawn + copies * bytes_of_rows(rows, drawn)
-        nodes += 16.0 * min(p, max(900, 4.5 * k)) ** 2  # links of pieces
-        nodes *= (
-            2 if self.metric == "cosine" else 1
-        )  # a layout, and nodes of all columns
-        needs = FitNeeds(
-            k, p, nodes, sweeps=0, likely_sweeps=0, reads=reads, routines=GRAPH_ROUTINES
-        )
-        if self._takes_margin(k if self._number_is_given else 2):
-            most = k if self.kernel in ALONE else MOST_MARGIN_CLUSTERS
-            own = margin_needs(rows, most, self._function, p)
-            work = own.sample_bytes + own.work_bytes + own.larger_bytes
-            routines = GRAPH_ROUTINES | own.routines
+        request = self._request
+        needs = node_needs(rows, request, self.metric, int(self.n_nodes))
+        p = needs.sample_size
+        if (request.n_clusters or 2) <= request.most_margin_clusters:
+            k = (
+                request.likely_clusters
+                if self.kernel in ALONE
+                else MOST_MARGIN_CLUSTERS
+            )
+            margin = margin_needs(rows, k, self._margin_kernel, p)
             needs = replace(
                 needs,
-                work_bytes=work,
-                search_seconds=own.search_seconds,
-                routines=routines,
+                work_bytes=margin.sample_bytes
+                + margin.work_bytes
+                + margin.larger_bytes,
+                search_seconds=needs.search_seconds + margin.search_seconds,
+                routines=needs.routines | margin.routines,
             )
-        seconds = NODE_SECONDS * drawn + needs.search_seconds
-        return replace(
-            needs, search_seconds=seconds, row_seconds=node_row_seconds(rows, p)
-        )
+        return replace(needs, row_seconds=node_row_seconds(rows, p))
 
 
-def _of_nodes(session: FitSession, graph: NodeGraph) -> FitSession:
-    """The session with one row of each node, which weighs all of them: so a weight is a repetition."""
+def widest_margin(
+    session: FitSession, kernel: str, nodes: Nodes, n_clusters: int, seed: int
+) -> Proposal:
+    """Propose the clusters with the widest margin, and the machine that labels rows.
+
+    One row of each node stands for all of them with their weight, so that a weight has
+    the effect of repetition.
+    """
+    graph = nodes.graph
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
-    sizes = graph.sizes[graph.node_of[first]]
-    return replace(
+    weights = graph.sizes[graph.node_of[first]]
+    is_weighted = np.ptp(weights) > 0
+    session = replace(session, sample=nodes.sample, sample_weights=nodes.sample_weights)
+    session = replace(
         session.of_rows(first),
-        sample_weights=sizes / sizes.mean() if np.ptp(sizes) else None,
+        sample_weights=weights / weights.mean() if is_weighted else None,
     )
-
-
-def equal_rows(session: FitSession) -> FitResult:
-    """The result of rows that are all equal: one cluster."""
-    reason = "one cluster: all rows are equal, or differ by less than rounding."
-    rule = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
-    model = Model(rule, None, None, session.scaling)
-    rows = model.features(session.samples)
-    rule, sizes, kept = label_once(session, rule, rows)
-    session.record({"stage": "labels"})
-    number = Number(1, np.zeros(1, np.int64), reason).to_dict()
-    trusted = {"level": "low", "reason": reason, "agreement": 0.0, "columns": []}
-    report = {
-        "sizes": whole_numbers(sizes.tolist()),
-        "candidates": [],
-        "trust": trusted,
-        "left_out": {},
-    }
-    attributes = {
-        "objective": 0.0,
-        "n_clusters": 1,
-        "candidate": "one cluster",
-        "kernel": "linear",
-    }
-    return FitResult(
-        model,
-        rows,
-        attributes,
-        report | {"number": number, "layers": []},
-        kept_labels=kept,
-    )
+    model = margin_on_sample(session, n_clusters, kernel, seed)
+    unscaled = replace(model, scaling=None, is_unit=False)
+    features = unscaled.features(open_samples(nodes.sample))
+    labels = unscaled.rule.label(features.block(0, features.n_samples))
+    return Proposal(graph.of_nodes(labels.astype(np.int64)), model)

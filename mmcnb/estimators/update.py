@@ -1,32 +1,44 @@
 """New rows in a fitted model: its nodes stand for earlier rows, and clusters keep their numbers."""
 
+from __future__ import annotations
+
 from copy import copy
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mmcnb.choice.candidates import Candidate
-from mmcnb.choice.judge import judge
 from mmcnb.choice.match import changes, matched
-from mmcnb.choice.number import Number, Structure, layer_rows
-from mmcnb.choice.pick import LEAST_GAIN, doubts, trust
-from mmcnb.choice.small import far_groups, set_apart
+from mmcnb.choice.number import choose_number
+from mmcnb.choice.search import Choice, Nodes, search
+from mmcnb.choice.small import far_groups
 from mmcnb.engine.passes import CombinedPass, draw_sample, sample_rows
+from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Report, whole_numbers
 from mmcnb.errors import InputError
+from mmcnb.features.model import Model
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import DecisionPass, LabelsPass, Shares
-from mmcnb.graph.communities import by_first
-from mmcnb.graph.neighbours import node_graph
-from mmcnb.graph.vote import log_distances, vote
+from mmcnb.graph.neighbours import NodeGraph, node_graph
+from mmcnb.graph.vote import Vote, log_distances, vote
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import stack
 
+if TYPE_CHECKING:
+    from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[str, Any]:
-    """The fitted attributes after new rows.
+    Seed = int | np.random.RandomState | None
+
+# Few new rows have a tenth of the nodes, of less weight each, so that groups of them
+# are seen.
+LEAST_NEW_SHARE = 0.1
+
+
+def updated(
+    estimator: MaximumMarginClustering, engine: Engine, samples: Samples, seed: Seed
+) -> dict[str, Any]:
+    """Return the fitted attributes after new rows.
 
     Parameters
     ----------
@@ -48,201 +60,258 @@ def updated(estimator: Any, engine: Any, samples: Samples, seed: Any) -> dict[st
     Raises
     ------
     InputError
-        More of them are far, and a support vector machine was asked for, or no row
-        tells its numbers.
+        More rows are far than by chance, and a support vector machine was asked for, or
+        no row is near enough to match its clusters with those of the vote.
     """
-    model = estimator.model_
     report = estimator.report_
-    found = dict[str, Any]()
-    table = np.diag(np.array(report["sizes"], np.float64))
-    labels, scores = _labelled(engine, model, samples)
-    if not _is_usual(is_far := scores > model.graph.bound):
+    attributes: dict[str, Any] = {}
+    common = np.diag(np.array(report["sizes"], np.float64))
+    rows = _labelled(engine, estimator.model_, samples)
+    is_far = rows.outlier_scores > _nodes_of(estimator.model_).bound
+    if not _is_usual(is_far):
         voting = copy(estimator)
-        is_near = ~is_far & (labels >= 0)
-        voting.model_ = _voting(estimator, engine, samples, labels, is_near)
-        voting.random_state = seed
-        found, table = _searched(voting, engine, samples, is_far)
-        labels, scores = _labelled(engine, found["model_"], samples)
-    noise, *counts = np.bincount(labels + 1, minlength=len(table) + 1).tolist()
-    after = whole_numbers((table.sum(axis=0) + counts).tolist())
-    before = [*report["sizes"], *[0] * (len(table) - len(report["sizes"]))]
-    told = {"sizes": after, "changes": changes(table, before, after)}
+        voting.model_ = _voting_model(
+            estimator, engine, samples, rows.labels, ~is_far & (rows.labels >= 0)
+        )
+        result = _search(voting, engine, samples, is_far, seed)
+        common = result.common
+        attributes = result.attributes
+        rows = _labelled(engine, attributes["model_"], samples)
+    n_noise, *counts = np.bincount(rows.labels + 1, minlength=len(common) + 1).tolist()
+    n_new_clusters = len(common) - len(report["sizes"])
+    before = [*report["sizes"], *[0] * n_new_clusters]
+    after = whole_numbers((common.sum(axis=0) + counts).tolist())
+    new_report = report | attributes.get("report_", {})
+    new_report |= {"sizes": after, "changes": changes(common, before, after)}
     if "noise" in report:
-        told["noise"] = report["noise"] + noise
-        found["outlier_score_"] = scores
-    return found | {
-        "labels_": labels,
-        "report_": Report(report | found.get("report_", {}) | told),
-    }
+        new_report["noise"] = report["noise"] + n_noise
+        attributes["outlier_score_"] = rows.outlier_scores
+    return attributes | {"labels_": rows.labels, "report_": Report(new_report)}
 
 
-def _labelled(
-    engine: Any, model: Any, samples: Samples
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and outlier scores of rows, in one pass."""
+def _nodes_of(model: Model) -> Vote:
+    """Return the nodes of a model, which has some."""
+    assert model.graph is not None
+    return model.graph
+
+
+class _LabelledRows(NamedTuple):
+    labels: np.ndarray
+    outlier_scores: np.ndarray
+
+
+def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
+    """Label rows and score how far out they are, in one pass."""
+    rule: Any
     features, rule = model.labelling(samples, of_nodes=True)
     both: Any = CombinedPass((LabelsPass(rule), DecisionPass(OutlierScores())))
-    labels, scores = map(np.concatenate, engine.run(both, features, "labels"))
-    return labels, scores
+    labels, scores = engine.run(both, features, "labels")
+    return _LabelledRows(np.concatenate(labels), np.concatenate(scores))
 
 
-def _voting(
-    estimator: Any,
-    engine: Any,
+def _voting_model(
+    estimator: MaximumMarginClustering,
+    engine: Engine,
     samples: Samples,
     labels: np.ndarray,
     is_near: np.ndarray,
-) -> Any:
-    """The model, with the vote of its nodes in place of a machine; near rows tell the numbers of both."""
+) -> Model:
+    """Let the nodes vote in place of a support vector machine of two clusters.
+
+    The rows near the nodes tell which cluster of the vote is which of the machine.
+    """
     model = estimator.model_
     if isinstance(model.rule, Shares):
         return model
     if estimator.kernel != "auto" or not is_near.any():
-        why = f"{np.count_nonzero(~is_near):,} rows are far from those of the fit, and a model of "
-        why += f"kernel={estimator.kernel_!r} takes in none"
+        n_far = np.count_nonzero(~is_near)
         raise InputError(
-            f"{why}; fit with kernel='graph', or all rows with fit(X, like=model)."
+            f"{n_far:,} rows are far from those of the fit, and a model of "
+            f"kernel={estimator.kernel_!r} takes in none; fit with kernel='graph', or "
+            "all rows with fit(X, like=model)."
         )
-    rule = Shares(np.arange(2.0), np.zeros(2))  # a machine of two clusters
+    rule: Any = Shares(np.arange(2.0), np.zeros(2))
     model = replace(model, rule=rule, kernel=None, basis=None, feature_dtype="float64")
-    voted = np.concatenate(
-        engine.run(LabelsPass(rule), model.features(samples), "labels")
-    )
+    sweep = LabelsPass(rule)
+    voted = np.concatenate(engine.run(sweep, model.features(samples), "labels"))
     is_same = np.mean((voted == labels)[is_near]) >= 0.5
     return model if is_same else replace(model, rule=rule.ordered([1, 0]))
 
 
 def _is_usual(is_far: np.ndarray) -> bool:
-    """Whether no more rows are far than by chance, if 1 % of those of the fit are."""
-    return bool(np.count_nonzero(is_far) <= 0.02 * is_far.size + 0.3 * is_far.size**0.5)
+    """Return whether no more rows are far than by chance, if 1 % of the rows of the fit are."""
+    n_usual = 0.02 * is_far.size + 0.3 * is_far.size**0.5
+    return bool(np.count_nonzero(is_far) <= n_usual)
 
 
-def _searched(
-    estimator: Any, engine: Any, samples: Samples, is_far: np.ndarray
-) -> tuple[Any, np.ndarray]:
-    """The fitted attributes after a new search, and the rows that earlier clusters and new ones share."""
-    model = estimator.model_
-    before = np.array(estimator.report_["sizes"], np.float64)
-    n = before.sum() + estimator.report_.get("noise", 0) + samples.n_samples
-    number = np.argsort(model.rule.coef)[model.graph.labels]
-    graph, earlier, weights, is_far, logs = _joined(
-        estimator, engine, samples, number, is_far, n
-    )
-    taken, seen = estimator._number(graph, n, engine.each)
-    best, *others = _ranked(
-        estimator, seen, taken, earlier, is_far, is_new=weights == 0
-    )
-    k = int(best.labels.max()) + 1
-    bins: Any = np.arange(before.size + 1), np.arange(k + 1)
-    common = np.histogram2d(earlier, best.labels, bins, weights=weights)[0]
-    common *= before[:, None] / np.maximum(
-        common.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.5
-    )
-    numbers = matched(common)
-    count = max(before.size, int(numbers.max()) + 1)
-    labels = numbers[best.labels]
-    table = np.zeros((count, count))
-    offsets = np.zeros(count)
-    table[: before.size, numbers] = common
-    offsets[number] = model.graph.offsets
-    # Of a small cluster perhaps no node was drawn.
-    table[: before.size, : before.size] += np.diag(
-        np.where(common.any(axis=1), 0.0, before)
-    )
-    for one in range(before.size, count):
-        offsets[one] = np.median(logs[labels == one])
-    nodes = vote(graph, labels, count, seen.tree, offsets[labels])
-    nodes = replace(nodes, threshold=model.graph.threshold, bound=model.graph.bound)
-    new = replace(
-        model, rule=Shares(np.arange(float(count)), np.zeros(count)), graph=nodes
-    )
-    reason = taken.reason and f"{k} clusters, {best.name}; a search: {taken.reason}"
-    taken = replace(taken, n_clusters=k, reason=reason)
-    sizes = graph.sizes * (n / graph.sizes.sum())
-    told: dict[str, Any] = {
-        "candidates": [one.to_dict(sizes) for one in (best, *others)]
-    }
-    told["trust"] = trust(best, others, None, doubts(seen, best.labels, taken))
-    told["number"] = taken.to_dict() if reason else None
-    told["layers"] = layer_rows(seen, best.labels, sizes)
-    values = {
-        "objective_": best.score.J,
-        "n_clusters_": k,
-        "candidate_": best.name,
-        "kernel_": "graph",
-    }
-    return values | {"model_": new, "report_": told}, table
+class _NewSearch(NamedTuple):
+    """Fitted attributes, and the weight that earlier and new clusters have in common."""
+
+    attributes: dict[str, Any]
+    common: np.ndarray
 
 
-def _joined(
-    estimator: Any,
-    engine: Any,
+def _search(
+    estimator: MaximumMarginClustering,
+    engine: Engine,
     samples: Samples,
-    number: np.ndarray,
+    is_far: np.ndarray,
+    seed: Seed,
+) -> _NewSearch:
+    """Search the clusters of earlier nodes and new rows, and give them the earlier numbers."""
+    model = estimator.model_
+    earlier = _nodes_of(model)
+    report = estimator.report_
+    before = np.array(report["sizes"], np.float64)
+    n = before.sum() + report.get("noise", 0) + samples.n_samples
+    number_of_node = np.argsort(model.rule.coef)[earlier.labels]
+    joined = _joined_nodes(
+        estimator, engine, samples, number_of_node, is_far, n, check_random_state(seed)
+    )
+    nodes, choice = _chosen(estimator, joined, n, engine)
+    labels = choice.best.labels
+    common = _common_weight(joined, labels, before)
+    number_of_cluster = matched(common)
+    count = max(before.size, int(number_of_cluster.max()) + 1)
+    labels = number_of_cluster[labels]
+    offsets = np.zeros(count)
+    offsets[number_of_node] = earlier.offsets
+    for number in range(before.size, count):
+        offsets[number] = np.median(joined.log_distances[labels == number])
+    graph = vote(joined.graph, labels, count, nodes.structure.tree, offsets[labels])
+    graph = replace(graph, threshold=earlier.threshold, bound=earlier.bound)
+    rule = Shares(np.arange(float(count)), np.zeros(count))
+    attributes = {
+        "objective_": choice.best.score.J,
+        "n_clusters_": choice.best.n_clusters,
+        "candidate_": choice.best.name,
+        "kernel_": "graph",
+        "model_": replace(model, rule=rule, graph=graph),
+        "report_": choice.report(nodes),
+    }
+    table = np.zeros((count, count))
+    table[: before.size, number_of_cluster] = common
+    # Of a small cluster perhaps no node was drawn.
+    unseen = np.where(common.any(axis=1), 0.0, before)
+    table[: before.size, : before.size] += np.diag(unseen)
+    return _NewSearch(attributes, table)
+
+
+@dataclass(frozen=True)
+class _JoinedNodes:
+    """A graph of earlier nodes and of new rows.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The graph.
+    earlier : ndarray of shape (p,), int64
+        Cluster of each node in the model.
+    weights : ndarray of shape (p,)
+        Weight of the earlier rows of each node; 0 for a new row.
+    is_far : ndarray of shape (p,), bool
+        Whether it is a new row far from the earlier nodes.
+    log_distances : ndarray of shape (p,)
+        Logarithm of the distance to the tenth neighbour.
+    """
+
+    graph: NodeGraph
+    earlier: np.ndarray
+    weights: np.ndarray
+    is_far: np.ndarray
+    log_distances: np.ndarray
+
+
+def _joined_nodes(
+    estimator: MaximumMarginClustering,
+    engine: Engine,
+    samples: Samples,
+    number_of_node: np.ndarray,
     is_far: np.ndarray,
     n: float,
-) -> tuple[Any, ...]:
-    """A graph of earlier nodes, with their numbers, and new rows, which stand for n rows in all.
-
-    Then, of each of its nodes: the number in the model, the weight of earlier rows,
-    whether it is a new row that is far, and the logarithm of the distance to its tenth
-    neighbour.
-    """
+    random_state: np.random.RandomState,
+) -> _JoinedNodes:
+    """Draw new rows and earlier nodes, which stand for n rows in all, and join them to one graph."""
     model = estimator.model_
-    nodes = estimator.model_.graph
+    nodes = _nodes_of(model)
     m = samples.n_samples
-    # Few new rows have a tenth of the nodes, of less weight each, so that groups of
-    # them are seen.
-    random = check_random_state(estimator.random_state)
-    share = np.clip(m / n, 0.1, 0.9)
-    new = sample_rows(m, int(np.ceil(estimator.n_nodes * share)), None, random)
-    old = sample_rows(number.size, max(1, estimator.n_nodes - new.size), None, random)
+    share = np.clip(m / n, LEAST_NEW_SHARE, 1 - LEAST_NEW_SHARE)
+    n_new = int(np.ceil(estimator.n_nodes * share))
+    new = sample_rows(m, n_new, None, random_state)
+    n_old = max(1, estimator.n_nodes - new.size)
+    old = sample_rows(number_of_node.size, n_old, None, random_state)
     sample = draw_sample(engine, model.scaled(samples), new)[0]
-    sizes = nodes.sizes[old]
     points = nodes.axes(sample)
-    beyond = nodes.axes.beyond(sample, points)
-    weights = np.append(
-        sizes, np.full(new.size, sizes.sum() * m / ((n - m) * new.size))
+    earlier_points = nodes.search.nodes[old]
+    earlier_weights = nodes.sizes[old]
+    new_weight = earlier_weights.sum() * m / ((n - m) * new.size)
+    weights = np.append(earlier_weights, np.full(new.size, new_weight))
+    graph = node_graph(
+        stack([earlier_points, points.astype(nodes.search.nodes.dtype)]),
+        weights,
+        random_state,
+        engine.each,
+        axes=nodes.axes,
     )
-    both = stack([nodes.search.nodes[old], points.astype(nodes.search.nodes.dtype)])
-    graph = node_graph(both, weights, random, engine.each, axes=nodes.axes)
     first = graph.of_nodes(np.arange(weights.size))
-    numbers = np.append(number[old], model.rule.label(nodes.block(sample, np.float64)))[
-        first
-    ]
-    is_far = np.append(np.zeros(old.size, bool), is_far[new])[first]
-    beyond = np.append(np.full(old.size, np.median(beyond)), beyond)[first]
-    weights = np.where(first < old.size, weights[first], 0.0)
-    return graph, numbers, weights, is_far, log_distances(graph.distances, beyond)
+    is_old = first < old.size
+    new_numbers = model.rule.label(nodes.block(sample, np.float64))
+    numbers = np.append(number_of_node[old], new_numbers)
+    distances_beyond = nodes.axes.beyond(sample, points)
+    usual = np.full(old.size, np.median(distances_beyond))
+    distances_beyond = np.append(usual, distances_beyond)[first]
+    return _JoinedNodes(
+        graph=graph,
+        earlier=numbers[first],
+        weights=np.where(is_old, weights[first], 0.0),
+        is_far=np.append(np.zeros(old.size, bool), is_far[new])[first],
+        log_distances=log_distances(graph.distances, distances_beyond),
+    )
 
 
-def _ranked(
-    estimator: Any,
-    seen: Structure,
-    number: Number,
-    earlier: Any,
-    is_far: Any,
-    is_new: Any,
-) -> list[Candidate]:
-    """The earlier partition and that of a new search, the one that is taken first.
+class _ChosenClusters(NamedTuple):
+    nodes: Nodes
+    choice: Choice
+
+
+def _chosen(
+    estimator: MaximumMarginClustering, joined: _JoinedNodes, n: float, engine: Engine
+) -> _ChosenClusters:
+    """Choose between the earlier clusters of the nodes and those of a new search.
 
     If nothing is asked of the clusters, groups of far rows are clusters of their own in
-    both. If few far rows are in no group, or the search finds one cluster among the
-    others, the earlier partition stays.
+    both. If few far rows are in no group, the earlier clusters stay.
     """
-    own = far_groups(seen.groups, is_far) if estimator._seeks_small else 0 * earlier
+    request = estimator._request
+    graph = joined.graph
+    numbered = choose_number(graph, request, n, engine.each)
+    groups = np.zeros(graph.n_nodes, np.int64)
+    if request.seeks_small:
+        groups = far_groups(numbered.structure.groups, joined.is_far)
+    in_no_group = (joined.weights == 0) & (groups == 0)
+    nodes = Nodes(
+        sample=None,
+        sample_weights=None,
+        n_samples=n,
+        rows_of_node=graph.sizes * (n / graph.sizes.sum()),
+        structure=numbered.structure,
+        number=numbered.number,
+        small=groups,
+    )
+    request = replace(
+        request,
+        earlier=joined.earlier,
+        keeps_earlier=_is_usual(joined.is_far[in_no_group]),
+    )
+    return _ChosenClusters(nodes, search(nodes, request, seed=0))
 
-    def candidate(name: str, labels: np.ndarray) -> Candidate:
-        labels = by_first(labels)
-        return set_apart(
-            seen.graph, Candidate(name, labels, judge(seen.graph, labels)), own
-        )
 
-    kept = candidate("as before", earlier)
-    if np.unique(number.labels[own == 0]).size < 2 or _is_usual(
-        is_far[is_new & (own == 0)]
-    ):
-        return [kept]
-    found = candidate("resolutions", number.labels)
-    is_kept = kept.labels.max() > 0 and kept.score.J >= found.score.J - LEAST_GAIN
-    return [kept, found] if is_kept else [found, kept]
+def _common_weight(
+    joined: _JoinedNodes, labels: np.ndarray, before: np.ndarray
+) -> np.ndarray:
+    """Return the rows that earlier clusters and new ones have in common, of shape (a, b)."""
+    bins: Any = np.arange(before.size + 1), np.arange(int(labels.max()) + 2)
+    common = np.histogram2d(joined.earlier, labels, bins, weights=joined.weights)[0]
+    of_earlier = common.sum(axis=1, keepdims=True)
+    least = np.finfo(float).tiny ** 0.5
+    return np.asarray(common * (before[:, None] / np.maximum(of_earlier, least)))

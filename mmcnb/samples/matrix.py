@@ -496,7 +496,7 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
 
 
 def check_clusters(
-    n_clusters: int, sample: Any, n_samples: int, size: str = "sample_size"
+    n_clusters: int, sample: Any, n_samples: float, size: str = "sample_size"
 ) -> None:
     """Refuse more clusters than rows; ``size`` is the parameter that gives the rows of the sample."""
     if n_clusters > n_samples:

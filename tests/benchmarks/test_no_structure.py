@@ -1,5 +1,8 @@
 """The study of rows without structure: shares of false alarms, and the fit of the constants."""
 
+import runpy
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,3 +84,22 @@ def test_the_fit_finds_the_formulas_that_losses_follow():
         > constants.LEAST_SPREAD
     )
     assert z[wide].std() == pytest.approx(1 / constants.SPREADS, abs=0.05)
+
+
+def test_fitted_constants_are_written_into_the_module(tmp_path):
+    path = tmp_path / "no_structure.py"
+    shutil.copy(constants.COEFFICIENTS_FILE, path)
+    names = {"log L": list(constants.loss_table(simulated(5)))}
+    names["spread"] = list(constants.spread_table(simulated(5)))
+    rows = [
+        (formula, name, number + 0.25)
+        for formula in names
+        for number, name in enumerate(names[formula])
+    ]
+    table = pd.DataFrame(rows, columns=["formula", "feature", "constant"])
+    constants.write_coefficients(table, path)
+    written = runpy.run_path(str(path))
+    before = runpy.run_path(constants.COEFFICIENTS_FILE)
+    assert list(written["LOG_LOSS"]) == list(before["LOG_LOSS"]) == names["log L"]
+    assert list(written["LOG_SPREAD"].values()) == [0.25, 1.25, 2.25, 3.25, 4.25, 5.25]
+    assert written["LOG_LINK"] == before["LOG_LINK"]

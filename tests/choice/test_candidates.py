@@ -1,4 +1,4 @@
-"""Candidates have as many clusters as are asked for, in the order of their makers; others give a reason."""
+"""Candidates have as many clusters as are asked for, in the order of their proposals; others give a reason."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from mmcnb.choice.candidates import KNOWN, candidates, makers, with_known
+from mmcnb.choice.candidates import (
+    KNOWN,
+    Proposal,
+    graph_proposals,
+    judge_candidates,
+    with_known,
+)
 from mmcnb.choice.judge import judge
 from mmcnb.choice.known import KnownRows
 from mmcnb.errors import InputError
@@ -42,7 +48,7 @@ def expected_labels(graph, k, seed):
 )
 def test_candidates_are_what_their_names_say_and_are_judged(rows, k):
     graph = graph_of(rows)
-    found, left_out = candidates(graph, k, makers(graph, k, 5))
+    found, left_out = judge_candidates(graph, k, graph_proposals(graph, k, 5))
     expected = expected_labels(graph, k, 5)
     assert [one.name for one in found] == [
         name for name in expected if name not in left_out
@@ -59,16 +65,16 @@ def test_candidates_that_fail_or_find_another_number_are_left_out_with_a_reason(
         raise InputError("this needs more rows.")
 
     labels = np.arange(30) % 3
-    made = [
-        ("refuses", refuse),
-        ("none", lambda: None),
-        ("good", lambda: labels),
-        ("two", lambda: labels % 2),
-        ("four", lambda: np.arange(30) % 4),
-        ("with a model", lambda: (labels, "a machine")),
-        ("two with a model", lambda: (labels % 2, "a machine")),
-    ]
-    found, left_out = candidates(graph_of(blobs(30)), 3, made)
+    proposals = {
+        "refuses": refuse,
+        "none": lambda: Proposal(None),
+        "good": lambda: Proposal(labels),
+        "two": lambda: Proposal(labels % 2),
+        "four": lambda: Proposal(np.arange(30) % 4),
+        "with a model": lambda: Proposal(labels, "a machine"),
+        "two with a model": lambda: Proposal(labels % 2, "a machine"),
+    }
+    found, left_out = judge_candidates(graph_of(blobs(30)), 3, proposals)
     assert [(one.name, one.model) for one in found] == [
         ("good", None),
         ("with a model", "a machine"),
@@ -83,7 +89,7 @@ def test_no_candidate_at_all_is_an_error_with_all_reasons():
     with pytest.raises(
         InputError, match=r"^no candidate has 10 clusters \(.*\); give fewer clu"
     ) as error:
-        candidates(graph, 10, makers(graph, 10, 0))
+        judge_candidates(graph, 10, graph_proposals(graph, 10, 0))
     assert str(error.value).count(": it finds no 10 clusters") == 7
 
 
@@ -94,7 +100,9 @@ def test_threads_give_the_same_candidates_to_the_bit():
             graph = graph_of(
                 directions()
             )  # whose edges are found while the candidates are
-            found, left_out = candidates(graph, 5, makers(graph, 5, 3), each)
+            found, left_out = judge_candidates(
+                graph, 5, graph_proposals(graph, 5, 3), each
+            )
             facts.append(
                 (
                     [(one.name, one.labels.tobytes(), one.score) for one in found],
@@ -127,7 +135,6 @@ def test_known_labels_of_all_clusters_give_one_more_candidate():
         candidate(1.0, truth, "right"),
         candidate(2.0, np.arange(120) % 3, "wrong"),
     ]
-    assert with_known(graph, None, 3, found) is found
     known = KnownRows(np.arange(30), rows[:30])
     right, wrong, of_known = with_known(graph, known, 3, found)
     assert (right.broken, of_known.name, of_known.broken) == (0.0, KNOWN, 0.0)

@@ -8,20 +8,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from mmcnb.choice.inner_splits import real_merges, split
 from mmcnb.choice.judge import judge
-from mmcnb.choice.number import (
-    GATE,
-    agreement,
-    best_number,
-    dimension,
-    judged,
-    layers,
-    real_merges,
-    significance,
-    split,
-    structure,
-    without_small,
-)
+from mmcnb.choice.no_structure import dimension, significance
+from mmcnb.choice.number import GATE, best_number, layers, without_small
+from mmcnb.choice.structure import agreement, find_structure, score_partition
 from mmcnb.graph.communities import by_first
 from tests.choice.graphs import blobs, graph_of, ring
 
@@ -40,19 +31,19 @@ def nested():
     y = np.arange(420) % 6
     graph = graph_of(centres[y] + np.random.default_rng(0).standard_normal((420, 2)))
     groups = graph.of_nodes(y)
-    return structure(graph), by_first(groups // 2), by_first(groups)
+    return find_structure(graph), by_first(groups // 2), by_first(groups)
 
 
 @pytest.fixture(scope="module")
 def apart():
     """Six groups far apart: their structure, and the groups."""
     graph, truth = ring(6, 420)
-    return structure(graph), by_first(truth)
+    return find_structure(graph), by_first(truth)
 
 
 @pytest.fixture(scope="module")
 def noise():
-    return structure(graph_of(without_structure("normal", 400, 3, 0)))
+    return find_structure(graph_of(without_structure("normal", 400, 3, 0)))
 
 
 # -- the number ------------------------------------------------------------------------
@@ -61,7 +52,7 @@ def noise():
 @pytest.mark.parametrize("k", [2, 4, 20])
 def test_the_number_of_groups_far_apart_is_found(k):
     graph, truth = ring(k, 40 * k)
-    found = best_number(structure(graph))
+    found = best_number(find_structure(graph))
     assert found.n_clusters == k
     assert adjusted_rand_score(truth, found.labels) == 1
     assert 0.5 < found.agreement <= 1
@@ -73,7 +64,7 @@ def test_the_number_of_groups_far_apart_is_found(k):
 def test_without_structure_there_is_one_cluster(kind):
     n_alone = 0
     for seed in range(12):
-        seen = structure(
+        seen = find_structure(
             graph_of(
                 without_structure(
                     kind, 150 + 50 * (seed % 5), [2, 3, 5, 10][seed % 4], seed
@@ -95,7 +86,7 @@ def test_without_structure_there_is_one_cluster(kind):
 
 def test_what_is_far_too_few_for_structure_is_one_cluster():
     for rows in (np.arange(2.0), np.arange(7.0) ** 2):
-        found = best_number(structure(graph_of(rows[:, None])))
+        found = best_number(find_structure(graph_of(rows[:, None])))
         assert (found.n_clusters, set(found.labels)) == (1, {0})
 
 
@@ -145,10 +136,10 @@ def test_a_weight_is_a_repetition_and_the_order_of_rows_changes_nothing():
     counts = np.arange(150) % 4 + 1
     order = np.random.default_rng(0).permutation(150)
     weighted = graph_of(X, 1.0 * counts)
-    found = best_number(structure(weighted))
+    found = best_number(find_structure(weighted))
     turned = graph_of(X[order], 1.0 * counts[order])
     for other in (graph_of(np.repeat(X, counts, axis=0)), turned):
-        again = best_number(structure(other))
+        again = best_number(find_structure(other))
         assert again.to_dict() == {
             **found.to_dict(),
             "agreement": pytest.approx(found.agreement, rel=1e-9),
@@ -171,11 +162,11 @@ def test_partitions_are_each_there_once_and_have_their_evidence(nested):
         assert 2 <= one.n_clusters == one.labels.max() + 1 <= seen.graph.n_nodes / 6
         assert one.persistence >= 1
         assert pytest.approx(judge(seen.graph, one.labels).J, rel=1e-9) == one.J
-        assert judged(seen.graph, seen.d, one.labels).score == one.score
+        assert score_partition(seen.graph, seen.d, one.labels).score == one.score
 
 
 def test_a_number_that_is_given_has_cuts_alone(nested):
-    seen = structure(nested[0].graph, 40)
+    seen = find_structure(nested[0].graph, 40)
     for one in seen.partitions:
         np.testing.assert_array_equal(one.labels, seen.tree.labels(one.n_clusters))
 
@@ -190,7 +181,7 @@ def test_names_of_clusters_do_not_matter_and_the_figures_are_those_of_the_fitted
         (pairs, (1.09860187, 1.13561745e-4, 5.79064666, 41.303026, 7.77224613)),
     ):
         for names in (np.arange(6), np.arange(labels.max(), -1, -1)):
-            one = judged(seen.graph, seen.d, names[labels])
+            one = score_partition(seen.graph, seen.d, names[labels])
             assert (one.entropy, one.loss, one.J, one.z, one.score) == pytest.approx(
                 expected, rel=1e-6
             )
@@ -245,7 +236,7 @@ def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agr
 ):
     seen, pairs, groups = nested
     labels = {"pairs": pairs, "groups": groups, "neither": np.arange(420) % 7}[which]
-    shares = seen.shares(1.0)
+    shares = seen.probabilities(1.0)
 
     def agreements(labels):
         return np.array(
@@ -358,6 +349,6 @@ def test_a_heap_of_equal_rows_is_a_cluster_of_its_own():
     X = np.random.default_rng(0).normal(size=(300, 4)) + 20 * np.repeat(
         np.eye(4)[:3], 100, axis=0
     )
-    seen = structure(graph_of(np.r_[X, np.full((80, 4), 1.0)]))
+    seen = find_structure(graph_of(np.r_[X, np.full((80, 4), 1.0)]))
     found = best_number(seen)
     assert sorted(np.bincount(found.labels, seen.graph.counts)) == [80, 100, 100, 100]

@@ -7,7 +7,14 @@ import pytest
 
 from mmcnb.choice.candidates import LAYOUT, MARGIN
 from mmcnb.choice.judge import cluster_weights, judge
-from mmcnb.choice.pick import LEAST_GAIN, MOST_REPAIRED, REPAIRED, led, pick, repaired
+from mmcnb.choice.pick import (
+    LEAST_GAIN,
+    MOST_REPAIRED,
+    REPAIRED,
+    pick,
+    repaired,
+    score_with_lead,
+)
 from mmcnb.graph.communities import communities_at
 from tests.choice.graphs import blobs, candidate, graph_of, ring
 
@@ -57,11 +64,11 @@ def test_of_candidates_that_differ_by_rounding_the_first_counts():
 def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
     labels = np.arange(n_nodes) % 2
     leader = candidate(1.0, labels, name, model="a machine")
-    assert led(leader) == 1.0 + lead
+    assert score_with_lead(leader) == 1.0 + lead
     for other, expected in ((1.0 + lead - 0.01, True), (1.0 + lead + 0.01, False)):
         found = [candidate(other, labels, "other", model="a vote"), leader]
         assert (pick(None, found, 0) is leader) == expected
-        assert led(found[0]) == other
+        assert score_with_lead(found[0]) == other
 
 
 @pytest.mark.parametrize(("tolerance", "best"), [(0.0, 0), (0.2, 1)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mmcnb.choice.judge import judge
-from mmcnb.choice.number import Number
+from mmcnb.choice.number import ChosenNumber
 from mmcnb.choice.small import set_apart, small_clusters, with_small
 from mmcnb.graph.communities import by_first
 from tests.choice.graphs import candidate, graph_of, ring
@@ -79,8 +79,10 @@ def test_each_small_cluster_becomes_a_cluster():
 
 
 def test_the_reason_tells_of_small_clusters():
-    number = Number(2, np.zeros(9, np.int64), "2 clusters: some reason.", agreement=0.9)
-    found = with_small(number, np.arange(9) % 4, np.r_[1, 2, np.zeros(7, int)])
+    number = ChosenNumber(
+        2, np.zeros(9, np.int64), "2 clusters: some reason.", agreement=0.9
+    )
+    found = with_small(number, 4, np.r_[1, 2, np.zeros(7, int)])
     assert (found.n_clusters, found.agreement) == (4, 0.9)
     assert found.reason.startswith(
         "4 clusters, 2 of them small and far from the others; "

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from mmcnb.choice.number import GATE, Number, structure
-from mmcnb.choice.pick import (
+from mmcnb.choice.number import GATE, ChosenNumber
+from mmcnb.choice.structure import find_structure
+from mmcnb.choice.trust import (
     AGREEMENT_WEIGHT,
     HIGH_AGREEMENT,
     LOW_SUM,
-    NO_STRUCTURE,
-    doubts,
+    Doubts,
+    doubts_about,
     trust,
 )
 from tests.choice.graphs import candidate, graph_of, ring
@@ -31,9 +32,9 @@ def test_trust_is_high_where_all_candidates_agree(J):
     found = trust(
         candidate(J, HALVES), [candidate(J - 1, HALVES), candidate(J - 2, 1 - HALVES)]
     )
-    assert found["level"] == "high"
-    assert found["agreement"] == pytest.approx(1)
-    assert found["reason"] == f"other candidates agree by 1.00, and J is {J:.2f}."
+    assert found.level == "high"
+    assert found.agreement == pytest.approx(1)
+    assert found.reason == f"other candidates agree by 1.00, and J is {J:.2f}."
 
 
 @pytest.mark.parametrize("labels", [STRIPES, half_right(0.5), None])
@@ -44,16 +45,16 @@ def test_without_agreement_J_decides_between_low_and_medium(labels):
     bound = LOW_SUM - AGREEMENT_WEIGHT * agreement
     for J, level in ((bound - 0.01, "low"), (bound + 0.01, "medium")):
         found = trust(candidate(J, HALVES), others)
-        assert (found["level"], found["agreement"]) == (level, pytest.approx(agreement))
-        assert ("try other columns" in found["reason"]) == (level == "low")
+        assert (found.level, found.agreement) == (level, pytest.approx(agreement))
+        assert ("try other columns" in found.reason) == (level == "low")
 
 
 def test_the_level_is_high_from_its_bound_on():
     levels = set()
     for share in np.arange(0, 1, 0.02):
         found = trust(candidate(9.0, HALVES), [candidate(0.0, half_right(share))])
-        assert (found["level"] == "high") == (found["agreement"] >= HIGH_AGREEMENT)
-        levels.add(found["level"])
+        assert (found.level == "high") == (found.agreement >= HIGH_AGREEMENT)
+        levels.add(found.level)
     assert levels == {"high", "medium"}
 
 
@@ -61,79 +62,84 @@ def test_an_agreement_counts_as_much_as_the_J_of_the_other():
     other = [candidate(5.0 - np.log(3), STRIPES), candidate(5.0, HALVES)]
     strange = adjusted_rand_score(HALVES, STRIPES)
     found = trust(candidate(5.0, HALVES), other)
-    assert found["agreement"] == pytest.approx((3 + strange) / 4)
+    assert found.agreement == pytest.approx((3 + strange) / 4)
     # A J may be far above where rows are known.
     for J, expected in ((-95.0, 1.0), (1e4, strange)):
         found = trust(candidate(5.0, HALVES), [candidate(J, STRIPES), other[1]])
-        assert found["agreement"] == pytest.approx(expected)
+        assert found.agreement == pytest.approx(expected)
 
 
 def test_one_cluster_is_no_structure():
     one = candidate(9.0, np.zeros(10, int))
     for others in ([], [one]):
-        found = trust(one, others, doubts=["one cluster: none differs"])
+        found = trust(one, others, doubts=Doubts(["one cluster: none differs"]))
         reason = "one cluster: none differs."
-        assert found == {
+        assert found.to_dict() == {
             "level": "low",
             "reason": reason,
             "agreement": 0.0,
             "columns": [],
         }
-    assert trust(one, [])["reason"] == "there is one cluster."
+    assert trust(one, []).reason == "there is one cluster."
 
 
 # -- doubts ----------------------------------------------------------------------------
 
-INSIDE = "a look into the clusters finds 2 more"
+INSIDE = Doubts(["a look into the clusters finds 2 more"])
 
 
 @pytest.mark.parametrize(
     ("doubt", "labels", "J", "level"),
     [
-        (f"{NO_STRUCTURE} (evidence)", HALVES, 9.0, "low"),
+        (Doubts(["no structure (evidence)"], no_structure=True), HALVES, 9.0, "low"),
         (INSIDE, HALVES, 9.0, "medium"),
         (INSIDE, STRIPES, 9.0, "medium"),
         (INSIDE, STRIPES, -5.0, "low"),
     ],
 )
 def test_a_doubt_keeps_the_trust_from_being_high(doubt, labels, J, level):
-    found = trust(candidate(J, HALVES), [candidate(J - 9, labels)], doubts=[doubt])
-    assert found["level"] == level
-    assert "other candidates agree by " in found["reason"]
-    assert found["reason"].startswith(doubt) == (J > 0)
-    assert found["reason"].count(". ") == 0
+    found = trust(candidate(J, HALVES), [candidate(J - 9, labels)], doubts=doubt)
+    assert found.level == level
+    assert "other candidates agree by " in found.reason
+    assert found.reason.startswith(doubt.sentences[0]) == (J > 0)
+    assert found.reason.count(". ") == 0
 
 
 def test_groups_far_apart_raise_no_doubt():
     graph, truth = ring(4, 200)
-    assert doubts(structure(graph), truth, Number(2, truth)) == []
+    assert (
+        doubts_about(find_structure(graph), truth, ChosenNumber(2, truth)).sentences
+        == []
+    )
     one = np.zeros(200, int)
-    assert doubts(structure(graph), one, Number(1, one)) == [
+    assert doubts_about(find_structure(graph), one, ChosenNumber(1, one)).sentences == [
         "one cluster contains all rows, as asked"
     ]
-    assert doubts(structure(graph), one, Number(1, one, "one cluster: why.")) == [
-        "one cluster: why"
-    ]
-    assert doubts(structure(graph), truth, Number(2, truth, agreement=0.5)) == [
-        "the expected agreement with the right partition is 0.50"
-    ]
+    assert doubts_about(
+        find_structure(graph), one, ChosenNumber(1, one, "one cluster: why.")
+    ).sentences == ["one cluster: why"]
+    assert doubts_about(
+        find_structure(graph), truth, ChosenNumber(2, truth, agreement=0.5)
+    ).sentences == ["the expected agreement with the right partition is 0.50"]
 
 
 def test_a_cluster_of_two_groups_raises_a_doubt_of_what_is_inside():
     graph, truth = ring(4, 200)
     for joined, count in (([0, 1, 2, 0], 1), ([0, 1, 1, 0], 2), ([0, 1, 0, 0], 2)):
         labels = np.array(joined)[truth]
-        assert doubts(structure(graph), labels, Number(2, labels)) == [
-            f"a look into the clusters finds {count} more"
-        ]
+        assert doubts_about(
+            find_structure(graph), labels, ChosenNumber(2, labels)
+        ).sentences == [f"a look into the clusters finds {count} more"]
 
 
 def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
     X = np.random.default_rng(0).standard_normal((400, 3))
     graph = graph_of(X)
     labels = graph.of_nodes((X[:, 0] > 0).astype(int))
-    (first, *_) = doubts(structure(graph), labels, Number(2, labels))
-    assert first.startswith(f"{NO_STRUCTURE} (evidence ")
+    doubts = doubts_about(find_structure(graph), labels, ChosenNumber(2, labels))
+    assert doubts.no_structure
+    first = doubts.sentences[0]
+    assert first.startswith("the clusters are no clearer than those of rows without ")
     assert first.endswith(f", of {GATE} needed)")
 
 
@@ -142,7 +148,10 @@ def test_halves_without_a_gap_raise_a_doubt_of_their_structure():
 )
 def test_clusters_along_a_line_are_told_as_weak(d, is_weak):
     graph, truth = ring(4, 400)
-    seen = structure(graph)
-    assert seen.judged(truth).z > 2 * GATE
-    found = doubts(replace(seen, d=d), truth, Number(4, truth, "asked."))
-    assert any("evidence for clusters is weak" in one for one in found) == is_weak
+    seen = find_structure(graph)
+    assert seen.scored(truth).z > 2 * GATE
+    found = doubts_about(replace(seen, d=d), truth, ChosenNumber(4, truth, "asked."))
+    assert (
+        any("evidence for clusters is weak" in one for one in found.sentences)
+        == is_weak
+    )

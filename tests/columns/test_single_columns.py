@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmcnb.choice.pick import trust
+from mmcnb.choice.trust import trust
 from mmcnb.columns.columns import Columns, single_columns
 from tests import reference_columns as twin
 from tests.choice.graphs import candidate
@@ -178,12 +178,12 @@ def test_such_columns_make_the_trust_low_however_well_candidates_agree():
     found = flagged(np.c_[SIZE, FLAG], FLAG, ["size", "member"])
     best = candidate(9.0, FLAG)
     others = [candidate(8.0, FLAG)]
-    assert trust(best, others)["level"] == "high"
-    assert trust(best, others)["columns"] == []
+    assert trust(best, others).level == "high"
+    assert list(trust(best, others).columns) == []
     low = trust(best, others, found)
-    assert (low["level"], low["columns"], low["reason"]) == (
+    assert (low.level, low.columns, low.reason) == (
         "low",
         ["member"],
         f"{found.sentence}.",
     )
-    assert low["agreement"] == pytest.approx(1)
+    assert low.agreement == pytest.approx(1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mmcnb.choice.number import structure
+from mmcnb.choice.structure import find_structure
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
 from mmcnb.features.rules import (
     Hyperplane,
@@ -28,7 +28,7 @@ def rows_of(n, seed=0):
 def nodes():
     X = rows_of(150)
     graph = node_graph(X, None, np.random.RandomState(0))
-    seen = structure(graph, 3)
+    seen = find_structure(graph, 3)
     labels = seen.tree.labels(3)
     offsets = outlier_offsets(log_distances(graph.distances, graph.beyond(X)), labels)
     return graph, vote(graph, labels, 3, seen.tree, offsets)

@@ -1,0 +1,107 @@
+"""Groups inside clusters: merges of the tree that join two groups, and clusters split into their groups."""
+
+import numpy as np
+
+from mmcnb.choice.no_structure import LOG_LINK, link_terms, weighted_sum
+from mmcnb.graph.communities import LEAST_LINK, MergeTree, by_first
+from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
+
+LEAST_GROUP = 8  # nodes
+LEAST_DIMENSION = 1.35  # below it the formula of links was not fitted
+DENSITY_NEIGHBOUR = 9  # the tenth, whose distance measures how sparse the rows are
+CLEAR = 2.0
+
+
+def real_merges(
+    graph: NodeGraph, tree: MergeTree, d: float, clear: float = CLEAR
+) -> np.ndarray:
+    """Find the merges of a tree that join two groups of 8 nodes or more.
+
+    The link of such a merge is far below that of rows without structure, and rows are
+    sparser between its two sides than within them.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    tree : MergeTree
+        The merge tree of its edges.
+    d : float
+        `dimension` of the nodes.
+    clear : float, default=2.0
+        How far below its expectation the link lies, as a logarithm.
+
+    Returns
+    -------
+    ndarray of shape (c - 1,), bool
+    """
+    d = max(d, LEAST_DIMENSION)
+    rows = tree.sums(graph.counts)
+    smaller, larger = np.sort(rows[tree.merges], axis=1).T
+    terms = link_terms(smaller, larger, graph.counts.sum(), d)
+    expected = weighted_sum(terms, LOG_LINK)
+    link = np.log(np.maximum(tree.links, LEAST_LINK))
+    evidence = expected - link + _valleys(graph, tree, d) / 2
+    return np.asarray((evidence > clear) & (smaller >= LEAST_GROUP))
+
+
+def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
+    """Return how much sparser rows are between the sides of each merge than within, as a power of d."""
+    last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
+    sparsity = np.log(np.maximum(graph.distances[:, last], LEAST_DISTANCE))
+    edges = graph.edges()[0].tocoo()
+    sparsity_of_edge = (sparsity[edges.row] + sparsity[edges.col]) / 2
+    start = tree.piece_of_node[edges.row]
+    end = tree.piece_of_node[edges.col]
+    crosses = start != end
+    merge = tree.merge_of_pieces(start[crosses], end[crosses])
+    n_merges = tree.links.size
+    n_edges = np.bincount(merge, minlength=n_merges)
+    sums = np.bincount(merge, sparsity_of_edge[crosses], n_merges)
+    between = sums / np.maximum(n_edges, 1)
+    means = tree.sums(sparsity) / tree.sums(np.ones(sparsity.size))
+    within = means[tree.merges].mean(axis=1)
+    depth = np.clip(d * (between - within), -1.0, 1.5)
+    return np.where(n_edges > 0, depth, 1.5)
+
+
+def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Split each cluster that consists of two or more groups.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (p,), int64
+        Group of each node: the tree without its real merges.
+    labels : ndarray of shape (p,), int64
+        Cluster of each node.
+    counts : ndarray of shape (p,)
+        Number of rows of each node.
+
+    Returns
+    -------
+    ndarray of shape (p,), int64
+        Labels numbered by first nodes. A node of many equal rows is a group, and nodes
+        in small groups stay in the largest group of their cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.inner_splits import split
+    >>> split(np.repeat([0, 1], 10), np.zeros(20, int), np.ones(20)).sum()
+    np.int64(10)
+    """
+    k = int(labels.max()) + 1
+    half_a_cluster = counts.sum() / k / 2
+    groups = groups.copy()
+    duplicates = np.flatnonzero(counts >= max(LEAST_GROUP, half_a_cluster))
+    groups[duplicates] = groups.max() + 1 + np.arange(duplicates.size)
+    result = labels.copy()
+    for cluster in range(k):
+        inside = np.flatnonzero(labels == cluster)
+        sizes = np.bincount(groups[inside], counts[inside])
+        least = max(LEAST_GROUP, min(2 * half_a_cluster, sizes.sum()) / 2)
+        is_large = sizes >= least
+        is_large[sizes.argmax()] = False
+        for group in np.flatnonzero(is_large):
+            result[inside[groups[inside] == group]] = result.max() + 1
+    return by_first(result)

@@ -1,0 +1,270 @@
+"""The search for clusters of nodes: candidates, the pick among them, and how far it can be trusted.
+
+A fit and an update both call `search`. A new kind of candidate is one function that
+proposes labels of the nodes: `graph_proposals` has those that the graph gives.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb.choice.candidates import (
+    MARGIN,
+    TREE,
+    Candidate,
+    JudgedCandidates,
+    Proposal,
+    Propose,
+    graph_proposals,
+    judge_candidates,
+    with_known,
+)
+from mmcnb.choice.judge import judge
+from mmcnb.choice.number import ChosenNumber, Request, layer_rows
+from mmcnb.choice.pick import LEAST_GAIN, REPAIRED, pick
+from mmcnb.choice.small import set_apart, with_small
+from mmcnb.choice.structure import Structure
+from mmcnb.choice.trust import Trust, doubts_about, trust
+from mmcnb.columns.columns import Columns, single_columns
+from mmcnb.graph.communities import by_first
+from mmcnb.graph.neighbours import NodeGraph
+
+RESOLUTIONS = "resolutions"
+AS_BEFORE = "as before"
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Rows of a sample as nodes, and what is known of them before candidates are made.
+
+    Parameters
+    ----------
+    sample : ndarray or csr_array of shape (m, d)
+        Rows, with their columns scaled.
+    sample_weights : ndarray of shape (m,) or None
+        Weights of the sample.
+    n_samples : float
+        Number of rows for which the nodes stand.
+    rows_of_node : ndarray of shape (p,)
+        How many of them each node stands for.
+    structure : Structure
+        The graph of the nodes, its merge tree, and partitions at many resolutions.
+    number : ChosenNumber
+        The number of clusters, and the partition that has it.
+    small : ndarray of shape (p,), int64
+        Small cluster of each node, from 1 on; 0 for all other nodes.
+    columns : Columns or None, default=None
+        The columns of the first rows of the sample, before they were scaled.
+    """
+
+    sample: Any
+    sample_weights: np.ndarray | None
+    n_samples: float
+    rows_of_node: np.ndarray
+    structure: Structure
+    number: ChosenNumber
+    small: np.ndarray
+    columns: Columns | None = None
+
+    @property
+    def graph(self) -> NodeGraph:
+        """The graph of the nodes."""
+        return self.structure.graph
+
+
+WidestMargin = Callable[[Nodes, int, int], Proposal]
+"""Proposes the widest margin between clusters of nodes; takes their number and a seed."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The clusters of the nodes that were chosen.
+
+    Parameters
+    ----------
+    best : Candidate
+        The labels of the nodes, their score, and the model that labels rows by them;
+        without a model the nodes vote.
+    others : list of Candidate
+        All other candidates.
+    left_out : dict of str to str
+        Why other proposals are no candidates.
+    number : ChosenNumber
+        The number of clusters, and its reason.
+    trust : Trust
+        How far the clusters can be trusted.
+    """
+
+    best: Candidate
+    others: list[Candidate]
+    left_out: dict[str, str]
+    number: ChosenNumber
+    trust: Trust
+
+    def report(self, nodes: Nodes) -> dict[str, Any]:
+        """Return the entries of a report."""
+        sizes = nodes.rows_of_node
+        candidates = sorted([self.best, *self.others], key=_falling_J)
+        return {
+            "candidates": [candidate.to_dict(sizes) for candidate in candidates],
+            "trust": self.trust.to_dict(),
+            "number": self.number.to_dict() if self.number.reason else None,
+            "layers": layer_rows(nodes.structure, self.best.labels, sizes),
+        }
+
+
+def search(
+    nodes: Nodes,
+    request: Request,
+    seed: int,
+    widest_margin: WidestMargin | None = None,
+    each: Callable = map,
+) -> Choice:
+    """Search the clusters of nodes.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        The nodes, with the number of clusters.
+    request : Request
+        What is asked of the clusters.
+    seed : int
+        Seed of the candidates.
+    widest_margin : callable or None, default=None
+        Proposes a candidate up to `Request.most_margin_clusters`.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    Choice
+    """
+    if request.earlier is None:
+        ranking = _ranked(nodes, request, seed, widest_margin, each)
+    else:
+        ranking = _earlier_or_new(nodes, request.earlier, request.keeps_earlier)
+    best, others, left_out, number = ranking
+    single = None
+    if nodes.columns is not None:
+        n_drawn = len(nodes.columns.rows)
+        labels_of_rows = best.labels[nodes.graph.node_of[:n_drawn]]
+        single = single_columns(nodes.columns, labels_of_rows)
+    doubts = doubts_about(nodes.structure, best.labels, number)
+    return Choice(best, others, left_out, number, trust(best, others, single, doubts))
+
+
+def _falling_J(candidate: Candidate) -> float:
+    return -candidate.score.J
+
+
+class _Ranking(NamedTuple):
+    best: Candidate
+    others: list[Candidate]
+    left_out: dict[str, str]
+    number: ChosenNumber
+
+
+def _ranked(
+    nodes: Nodes,
+    request: Request,
+    seed: int,
+    widest_margin: WidestMargin | None,
+    each: Callable,
+) -> _Ranking:
+    """Pick the best of all candidates, and set small clusters apart in each."""
+    candidates, left_out = _candidates(nodes, request, seed, widest_margin, each)
+    best = pick(
+        nodes.graph,
+        candidates,
+        seed,
+        tolerance=request.known.tolerance if request.known else 0.0,
+        repairs=request.min_cluster_size == 0,
+    )
+    picked = best.name.removesuffix(REPAIRED)
+    others = [
+        candidate
+        for candidate in candidates
+        if candidate is not best and candidate.name != picked
+    ]
+    number = nodes.number
+    if nodes.small.any():
+        best = set_apart(nodes.graph, best, nodes.small)
+        others = [set_apart(nodes.graph, other, nodes.small) for other in others]
+        number = with_small(number, best.n_clusters, nodes.small)
+    return _Ranking(best, others, left_out, number)
+
+
+def _candidates(
+    nodes: Nodes,
+    request: Request,
+    seed: int,
+    widest_margin: WidestMargin | None,
+    each: Callable,
+) -> JudgedCandidates:
+    """Make the candidates, judge them, and leave out those with too small clusters."""
+    graph = nodes.graph
+    k = nodes.number.n_clusters
+    proposals = _proposals(nodes, request, seed, widest_margin)
+    candidates, left_out = judge_candidates(graph, k, proposals, each)
+    if request.known is not None:
+        candidates = with_known(graph, request.known, k, candidates)
+    least = request.least_weight(nodes.n_samples, graph)
+    if least > 0:
+        labels = nodes.number.labels
+        candidates = [
+            candidate
+            for candidate in candidates
+            if np.bincount(candidate.labels, graph.sizes).min() >= least
+        ]
+        candidates.append(Candidate(RESOLUTIONS, labels, judge(graph, labels)))
+    return JudgedCandidates(candidates, left_out)
+
+
+def _proposals(
+    nodes: Nodes, request: Request, seed: int, widest_margin: WidestMargin | None
+) -> dict[str, Propose]:
+    """Return the functions that propose candidates, by name."""
+    k = nodes.number.n_clusters
+    if k == 1:
+        whole = Proposal(np.zeros(nodes.graph.n_nodes, np.int64))
+        return {"one cluster": lambda: whole}
+    proposals: dict[str, Propose] = {}
+    if request.uses_graph:
+        proposals[TREE] = lambda: Proposal(nodes.structure.tree.labels(k))
+        proposals |= graph_proposals(nodes.graph, k, seed)
+    if widest_margin is not None and k <= request.most_margin_clusters:
+        proposals[MARGIN] = partial(widest_margin, nodes, k, seed)
+    return proposals
+
+
+def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _Ranking:
+    """Keep the clusters that the nodes have already, or take clearly better ones.
+
+    Small clusters are set apart in both. One cluster that is found among the other
+    nodes is no reason to give up the earlier ones.
+    """
+    number = nodes.number
+
+    def candidate(name: str, labels: np.ndarray) -> Candidate:
+        labels = by_first(labels)
+        whole = Candidate(name, labels, judge(nodes.graph, labels))
+        return set_apart(nodes.graph, whole, nodes.small)
+
+    best = candidate(AS_BEFORE, earlier)
+    others: list[Candidate] = []
+    among_others = number.labels[nodes.small == 0]
+    if not keeps_earlier and np.unique(among_others).size > 1:
+        new = candidate(RESOLUTIONS, number.labels)
+        stays = best.n_clusters > 1 and best.score.J >= new.score.J - LEAST_GAIN
+        others = [new]
+        if not stays:
+            others = [best]
+            best = new
+    reason = number.reason
+    if reason:
+        reason = f"{best.n_clusters} clusters, {best.name}; a search: {reason}"
+    number = replace(number, n_clusters=best.n_clusters, reason=reason)
+    return _Ranking(best, others, {}, number)

@@ -1,0 +1,227 @@
+"""The structure of a sample: partitions of its nodes at many resolutions, each with its evidence."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import blake2b
+
+import numpy as np
+
+from mmcnb._agreement import adjusted_rand_index
+from mmcnb.choice.inner_splits import real_merges
+from mmcnb.choice.judge import (
+    INFORMATION_WEIGHT,
+    cluster_weights,
+    gap_between,
+    mutual_information,
+)
+from mmcnb.choice.no_structure import dimension, significance
+from mmcnb.graph.communities import MergeTree, communities_by, merge_tree
+from mmcnb.graph.neighbours import NodeGraph
+
+# If the last cut has more than MANY clusters, cuts go on to MOST_CLUSTERS.
+MANY = 30
+MOST_CLUSTERS = 300
+LEAST_MEAN_SIZE = 6  # nodes of a cluster, on average
+SAME_PARTITION = 0.95  # adjusted Rand index
+
+
+@dataclass(frozen=True)
+class ScoredPartition:
+    """A partition of the nodes, and the evidence for it.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (p,), int64
+        Cluster of each node, numbered by first nodes.
+    n_clusters : int
+        Number of clusters.
+    entropy, loss : float
+        Entropy of the volumes of the clusters, in nats, and the conditional entropy of
+        the labels as a fraction of it.
+    J : float
+        J of the judge.
+    z : float
+        By how many spreads the loss lies below that of rows without structure.
+    score : float
+        Comparable between numbers of clusters; the larger, the better.
+    persistence : int
+        At how many resolutions it was found.
+    """
+
+    labels: np.ndarray
+    n_clusters: int
+    entropy: float
+    loss: float
+    J: float
+    z: float
+    score: float
+    persistence: int
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Partitions of the nodes of a graph at many resolutions.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    tree : MergeTree
+        The merge tree of the graph that judges.
+    d : float
+        `dimension` of the nodes.
+    partitions : sequence of ScoredPartition
+        All different.
+    """
+
+    graph: NodeGraph
+    tree: MergeTree
+    d: float
+    partitions: Sequence[ScoredPartition]
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """Groups of nodes: the tree without the merges that join two groups."""
+        return self.tree.without(real_merges(self.graph, self.tree, self.d))
+
+    def probabilities(self, sharpness: float) -> np.ndarray:
+        """Return how likely each partition is, by its score and its persistence."""
+        scores = np.array([partition.score for partition in self.partitions])
+        persistence = [partition.persistence for partition in self.partitions]
+        likelihoods = np.exp(sharpness * (scores - scores.max())) * persistence
+        return np.asarray(likelihoods / likelihoods.sum())
+
+    def agreements(self, labels: np.ndarray) -> np.ndarray:
+        """Return the adjusted Rand index of labels with each partition, at least 0."""
+        counts = self.graph.counts
+        values = [agreement(labels, other.labels, counts) for other in self.partitions]
+        return np.maximum(np.array(values), 0.0)
+
+    def scored(self, labels: np.ndarray) -> ScoredPartition:
+        """Score labels; they persist where a nearly equal partition was found."""
+        is_same = self.agreements(labels) >= SAME_PARTITION
+        persistence = [partition.persistence for partition in self.partitions]
+        return score_partition(
+            self.graph, self.d, labels, int(np.dot(is_same, persistence))
+        )
+
+
+def find_structure(
+    graph: NodeGraph, n_clusters: int | None = None, each: Callable = map
+) -> Structure:
+    """Partition a graph at many resolutions.
+
+    Partitions have at least two clusters, which average at least six nodes.
+
+    Parameters
+    ----------
+    graph : NodeGraph
+        The nodes.
+    n_clusters : int or None, default=None
+        The requested number of clusters. If it is given, the partitions are cuts of the
+        merge tree only, and the tree has at least so many pieces.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    Structure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.structure import find_structure
+    >>> from mmcnb.graph.neighbours import node_graph
+    >>> noise = np.random.RandomState(0).normal(size=(200, 2))
+    >>> rows = noise + np.repeat([0, 9], 100)[:, None]
+    >>> found = find_structure(node_graph(rows, None, np.random.RandomState(0)))
+    >>> max(found.partitions, key=lambda partition: partition.score).n_clusters
+    2
+    """
+    neighbours = [10]
+    if n_clusters is None and graph.n_nodes >= 300:
+        neighbours.append(25)
+    edges = [graph.edges(count) for count in neighbours]
+    trees = list(each(lambda pair: merge_tree(pair[0], pair[1], n_clusters), edges))
+    labelings = [labels for tree in trees for labels in _cuts(tree)]
+    if n_clusters is None:
+        resolutions = np.geomspace(3.14, 0.02, 13)
+        for weights, loops in edges:
+            labelings += each(partial(communities_by, weights, loops), resolutions)
+    distinct: dict[bytes, np.ndarray] = {}
+    persistence: dict[bytes, int] = {}
+    for labels in labelings:
+        if 2 <= labels.max() + 1 <= graph.n_nodes / LEAST_MEAN_SIZE:
+            key = blake2b(labels.tobytes(), digest_size=16).digest()
+            distinct[key] = labels
+            persistence[key] = persistence.get(key, 0) + 1
+    d = dimension(graph)
+    partitions = each(
+        lambda key: score_partition(graph, d, distinct[key], persistence[key]),
+        distinct,
+    )
+    return Structure(graph, trees[0], d, list(partitions))
+
+
+def _cuts(tree: MergeTree) -> list[np.ndarray]:
+    """Return the cuts of a tree at links in equal ratios."""
+    links = np.geomspace(0.01, 4.0, 22)
+    numbers = [tree.n_at(link) for link in links]
+    link = links[-1]
+    ratio = links[1] / links[0]
+    while MANY < numbers[-1] <= min(MOST_CLUSTERS, tree.n_pieces - 1):
+        link *= ratio
+        numbers.append(tree.n_at(link))
+    cuts = {k: tree.labels(k) for k in set(numbers)}
+    return [cuts[k] for k in numbers]
+
+
+def score_partition(
+    graph: NodeGraph, d: float, labels: np.ndarray, persistence: int = 1
+) -> ScoredPartition:
+    """Score a partition and weigh the evidence for it.
+
+    Its score is 4 MI / log(k + 1) + gap - 0.06 log(n / 100) log k + 1.4 / d log(1 + z).
+    """
+    n = graph.n_nodes
+    k = int(labels.max()) + 1
+    table = cluster_weights(graph, labels, k)
+    volumes = table.sum(axis=1) / table.sum()
+    information = mutual_information(table)
+    gap = gap_between(graph, labels)
+    entropy = float(-(volumes * np.log(volumes)).sum())
+    loss = float(np.clip(1 - information / max(entropy, 1e-9), 1e-4, 1.0))
+    z = float(significance(n, k, loss, entropy, d))
+    penalty = 0.06 * max(0.0, np.log(n / 100)) * np.log(k)
+    bonus = 1.4 / d * np.log1p(max(z, 0.0))
+    rest = gap - penalty + bonus
+    score = INFORMATION_WEIGHT * information / np.log(k + 1) + rest
+    J = INFORMATION_WEIGHT * information / (np.log(k) or 1.0) + gap
+    return ScoredPartition(
+        labels=labels,
+        n_clusters=k,
+        entropy=entropy,
+        loss=loss,
+        J=float(J),
+        z=z,
+        score=float(score),
+        persistence=persistence,
+    )
+
+
+def agreement(
+    first: np.ndarray, second: np.ndarray, counts: np.ndarray | None = None
+) -> float:
+    """Return the adjusted Rand index of two labelings of nodes of several rows each.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (p,), int64
+        Labels from 0.
+    counts : ndarray of shape (p,) or None, default=None
+        Number of rows of each node; None is one.
+    """
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    pairs = np.bincount(first * shape[1] + second, counts, shape[0] * shape[1])
+    return adjusted_rand_index(pairs.astype(np.int64).reshape(shape))

@@ -1,0 +1,157 @@
+"""How far a partition can be trusted: what speaks against it, and a level with its reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mmcnb.choice.candidates import Candidate
+from mmcnb.choice.inner_splits import split
+from mmcnb.choice.number import GATE, ChosenNumber
+from mmcnb.choice.structure import Structure, agreement
+from mmcnb.columns.columns import SingleColumns
+
+# Fitted on other data sets; `python -m benchmarks choice` prints how often each level
+# is right.
+HIGH_AGREEMENT = 0.8
+LIKELY_NUMBER = 0.9
+LOW_SUM = 3.5  # of J + 1.5 agreement
+AGREEMENT_WEIGHT = 1.5
+LINE_DIMENSION = 1.1  # gaps between rows along a line look like clusters
+REMEDY = "try other columns, another scale or another n_clusters"
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """What speaks against a partition.
+
+    Parameters
+    ----------
+    sentences : sequence of str, default=()
+        The gravest first: evidence, clusters that split further, their number.
+    no_structure : bool, default=False
+        Whether the clusters are no clearer than those of rows without structure.
+    """
+
+    sentences: Sequence[str] = ()
+    no_structure: bool = False
+
+
+def doubts_about(
+    structure: Structure, labels: np.ndarray, number: ChosenNumber
+) -> Doubts:
+    """Find what speaks against a partition.
+
+    Parameters
+    ----------
+    structure : Structure
+        Partitions of the nodes.
+    labels : ndarray of shape (p,), int64
+        The partition taken.
+    number : ChosenNumber
+        Its number of clusters.
+
+    Returns
+    -------
+    Doubts
+    """
+    if labels.max() == 0:
+        reason = number.reason.removesuffix(".")
+        return Doubts([reason or "one cluster contains all rows, as asked"])
+    z = structure.scored(labels).z
+    divided = split(structure.groups, labels, structure.graph.counts)
+    n_more = int(divided.max() - labels.max())
+    sentences = []
+    if z <= GATE:
+        sentences.append(
+            "the clusters are no clearer than those of rows without structure "
+            f"(evidence {z:.1f}, of {GATE} needed)"
+        )
+    elif z < 2 * GATE or structure.d < LINE_DIMENSION:
+        sentences.append(f"the evidence for clusters is weak ({z:.1f})")
+    if n_more > 0:
+        sentences.append(f"a look into the clusters finds {n_more} more")
+    if number.agreement < LIKELY_NUMBER:
+        sentences.append(
+            f"the expected agreement with the right partition is {number.agreement:.2f}"
+        )
+    return Doubts(sentences, no_structure=z <= GATE)
+
+
+class Trust(NamedTuple):
+    """How far a partition can be trusted.
+
+    Attributes
+    ----------
+    level : {"low", "medium", "high"}
+        The level.
+    reason : str
+        One sentence.
+    agreement : float
+        Mean adjusted Rand index with the other candidates, each weighted by the
+        exponential of its J minus that of the partition.
+    columns : list of str or int
+        Columns that make the clusters alone.
+    """
+
+    level: str
+    reason: str
+    agreement: float = 0.0
+    columns: Sequence[Any] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry of a report."""
+        return self._asdict() | {"columns": list(self.columns)}
+
+
+def trust(
+    best: Candidate,
+    others: Sequence[Candidate],
+    single: SingleColumns | None = None,
+    doubts: Doubts = Doubts(),  # noqa: B008  an immutable value
+) -> Trust:
+    """Judge how far a partition can be trusted.
+
+    Parameters
+    ----------
+    best : Candidate
+        The partition that was taken.
+    others : sequence of Candidate
+        All others.
+    single : SingleColumns or None, default=None
+        Columns that make the clusters alone.
+    doubts : Doubts, default=Doubts()
+        What speaks against it.
+
+    Returns
+    -------
+    Trust
+    """
+    if best.n_clusters == 1:
+        reasons = [*doubts.sentences, "there is one cluster"]
+        return Trust("low", f"{reasons[0]}.")
+    mean = _mean_agreement(best, others)
+    figures = "there is no other candidate"
+    if others:
+        figures = f"other candidates agree by {mean:.2f}"
+    figures += f", and J is {best.score.J:.2f}"
+    if single is not None:
+        return Trust("low", f"{single.sentence}.", mean, single.names)
+    if doubts.no_structure:
+        return Trust("low", f"{doubts.sentences[0]}; {figures}.", mean)
+    if others and mean >= HIGH_AGREEMENT and not doubts.sentences:
+        return Trust("high", f"{figures}.", mean)
+    if best.score.J + AGREEMENT_WEIGHT * mean < LOW_SUM:
+        return Trust("low", f"{figures}; {REMEDY}.", mean)
+    return Trust("medium", f"{'; '.join([*doubts.sentences, figures])}.", mean)
+
+
+def _mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
+    """Return the mean agreement with the others, weighted by their J."""
+    if not others:
+        return 0.0
+    differences = [min(other.score.J - best.score.J, 50.0) for other in others]
+    weights = np.exp(differences)
+    agreements = [agreement(best.labels, other.labels) for other in others]
+    return float(weights @ np.array(agreements) / weights.sum())

@@ -1,0 +1,229 @@
+"""The first stage of the default estimator: nodes of a sample, and the number of their clusters."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mmcnb.choice.candidates import graph_proposals, judge_candidates
+from mmcnb.choice.number import NumberedStructure, Request, choose_number
+from mmcnb.choice.search import Nodes
+from mmcnb.choice.small import small_clusters, with_own
+from mmcnb.choice.structure import MANY
+from mmcnb.engine.plan import FitNeeds, RowShape
+from mmcnb.engine.session import FitSession
+from mmcnb.errors import InputError
+from mmcnb.features.directions import unit_rows
+from mmcnb.features.far_rows import FAR_SHARE, far_rows
+from mmcnb.features.model import Model
+from mmcnb.features.needs import bytes_of_rows
+from mmcnb.features.rules import Shares
+from mmcnb.graph.neighbours import NodeGraph, axes_of, node_graph
+from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
+from mmcnb.graph.precomputed import given_graph
+from mmcnb.samples.matrix import stack
+
+# Bytes of a node with its neighbours, edges and communities, and one core's seconds.
+NODE_BYTES = 3750.0
+NODE_SECONDS = 5e-5
+RESOLUTIONS_FACTOR = 1.4  # of the bytes, with partitions of all numbers
+GRAPH_ROUTINES = {"nearest_nodes_into": 18.0}  # with the loops of the candidates
+COMPARED_ROWS = 5000  # for the choice between scaled columns and columns as they are
+# By how much J is larger for columns that are better left as they are:
+# `python -m benchmarks columns`.
+SCALING_GAIN = 1.5
+
+
+def as_directions(session: FitSession) -> FitSession:
+    """Divide the rows of the sample by their lengths."""
+    if session.samples.n_features == 1:
+        raise InputError(
+            "metric='cosine' has no use for n_features=1; give metric='euclidean'."
+        )
+    return replace(session, sample=unit_rows(session.sample))
+
+
+def with_best_scale(
+    session: FitSession, request: Request, metric: str, seed: int
+) -> FitSession:
+    """Leave the columns as they are, if these separate far better and only their units differ.
+
+    Coordinates in metres share one unit, whatever their ranges. At most 5,000 rows are
+    compared.
+    """
+    treatment = session.treatment
+    columns = treatment.columns
+    if columns is None or not (request.uses_graph and treatment.only_units):
+        return session
+    unscaled = replace(session, sample=columns.rows, scaling=None)
+    n_rows = max(COMPARED_ROWS, 20 * request.likely_clusters)
+    order = np.random.RandomState(seed).permutation(len(columns.rows))
+    rows = np.sort(order[:n_rows])
+    graph = _graph(unscaled.of_rows(rows), request.likely_clusters, metric)
+    scaled_graph = _graph(session.of_rows(rows), request.likely_clusters, metric)
+    each = session.engine.each
+    n_samples = session.samples.n_samples
+    k = choose_number(graph, request, n_samples, each).number.n_clusters
+    if k == 1:
+        return session
+
+    def largest_J(graph: NodeGraph) -> float:
+        proposals = graph_proposals(graph, k, seed)
+        candidates = judge_candidates(graph, k, proposals, each).candidates
+        return max(candidate.score.J for candidate in candidates)
+
+    J = largest_J(graph)
+    J_scaled = largest_J(scaled_graph)
+    if J_scaled + SCALING_GAIN > J:
+        return session
+    return replace(unscaled, treatment=treatment.left_out(J, J_scaled))
+
+
+def sampled_nodes(
+    session: FitSession, request: Request, metric: str, seed: int
+) -> Nodes:
+    """Build the graph of a sample, choose the number of clusters, and add rows of small clusters.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit, with its sample.
+    request : Request
+        What is asked of the clusters.
+    metric : {"euclidean", "cosine", "precomputed"}
+        How rows are compared.
+    seed : int
+        Seed of the search for small clusters.
+
+    Returns
+    -------
+    Nodes
+
+    Raises
+    ------
+    EqualRowsError
+        All rows are equal.
+    InputError
+        The rows are fewer than the clusters.
+    """
+    each = session.engine.each
+    n_samples = session.samples.n_samples
+
+    def number_of(graph: NodeGraph) -> NumberedStructure:
+        return choose_number(graph, request, n_samples, each)
+
+    n_clusters = request.likely_clusters
+    numbered = number_of(_graph(session, n_clusters, metric))
+    found = numbered.number.n_clusters
+    has_axes = metric != "precomputed" and session.sample.shape[1] > LEADING_AXES
+    if has_axes and found > max(MANY, n_clusters):
+        n_clusters = found  # which are compared along more axes
+        numbered = number_of(_graph(session, n_clusters, metric))
+    drawn = _with_far_rows(session, request, numbered.structure.graph, metric, seed)
+    session = drawn.session
+    small = np.zeros(numbered.structure.graph.n_nodes, np.int64)
+    if drawn.small.any():
+        graph = _graph(session, n_clusters, metric)
+        small = graph.of_nodes(drawn.small)
+        numbered = number_of(graph)
+    sizes = numbered.structure.graph.sizes
+    rows_of_node = sizes * (n_samples / sizes.sum())
+    if small.any():
+        rows_of_node = with_own(rows_of_node, small)
+    return Nodes(
+        sample=session.sample,
+        sample_weights=session.sample_weights,
+        n_samples=n_samples,
+        rows_of_node=rows_of_node,
+        structure=numbered.structure,
+        number=numbered.number,
+        small=small,
+        columns=session.treatment.columns,
+    )
+
+
+def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
+    """Build the graph of the sample."""
+    if metric == "precomputed":
+        return given_graph(session.sample, session.sample_weights)
+    return node_graph(
+        session.sample,
+        session.sample_weights,
+        session.random_state,
+        session.engine.each,
+        axes_of(n_clusters),
+    )
+
+
+class _DrawnTwice(NamedTuple):
+    """A fit whose sample has the rows of small clusters, and the small cluster of each row."""
+
+    session: FitSession
+    small: np.ndarray
+
+
+def _with_far_rows(
+    session: FitSession, request: Request, graph: NodeGraph, metric: str, seed: int
+) -> _DrawnTwice:
+    """Look for small clusters among the rows farthest from all nodes."""
+    m = session.sample.shape[0]
+    nothing = _DrawnTwice(session, np.zeros(m, np.int64))
+    is_sought = request.seeks_small and session.has_more_rows
+    if not (is_sought and isinstance(graph.search, NodeSearch)):
+        return nothing
+    rows = voting_model(session, 1, metric).scaled(session.samples)
+    far, weights = far_rows(session.engine, rows, session.weights, graph)
+    sample = stack([session.sample, far])
+    small = small_clusters(sample, graph, seed, session.engine.each)
+    if not small.any():
+        return nothing
+    kept = np.flatnonzero((small > 0) | (np.arange(small.size) < m))
+    if weights is not None and session.sample_weights is not None:
+        weights = np.append(session.sample_weights, weights)[kept]
+    session = replace(session, sample=sample[kept], sample_weights=weights)
+    return _DrawnTwice(session, small[kept])
+
+
+def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
+    """Return the model that labels rows by the vote of the nodes, without its nodes."""
+    return Model(
+        rule=Shares(np.arange(float(n_clusters)), np.zeros(n_clusters)),
+        scaling=session.scaling,
+        feature_dtype="float64",
+        is_unit=metric == "cosine",
+    )
+
+
+def node_needs(rows: RowShape, request: Request, metric: str, n_nodes: int) -> FitNeeds:
+    """Return the needs of the nodes, their graph and the candidates that it gives."""
+    most = rows.n_samples if metric == "precomputed" else n_nodes
+    p = min(most, rows.n_samples)
+    draws_twice = p < rows.n_samples and request.seeks_small
+    drawn = p
+    copies = 2.0
+    reads = 2
+    if draws_twice:
+        drawn = int((1 + FAR_SHARE) * p)
+        copies = 4.0
+        reads = 4
+    if rows.n_features > LEADING_AXES:  # otherwise the rows are nodes themselves
+        copies += 1.5
+    node_bytes = NODE_BYTES
+    if request.n_clusters is None:
+        node_bytes *= RESOLUTIONS_FACTOR
+    k = request.likely_clusters
+    n_pieces = min(p, max(900, 4.5 * k))
+    held = node_bytes * drawn + copies * bytes_of_rows(rows, drawn)
+    held += 16.0 * n_pieces**2  # links of pieces
+    if metric == "cosine":  # a layout, and nodes of all columns
+        held *= 2
+    return FitNeeds(
+        n_landmarks=k,
+        sample_size=p,
+        sample_bytes=held,
+        sweeps=0,
+        likely_sweeps=0,
+        reads=reads,
+        search_seconds=NODE_SECONDS * drawn,
+        routines=GRAPH_ROUTINES,
+    )

@@ -1,0 +1,127 @@
+"""The last stage of the default estimator: labels of all rows by the clusters of the nodes."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmcnb.choice.number import ChosenNumber
+from mmcnb.choice.search import Choice, Nodes
+from mmcnb.choice.trust import Trust
+from mmcnb.engine.session import FitResult, FitSession, whole_numbers
+from mmcnb.estimators.sampled_nodes import voting_model
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Scores, Shares, label_once, without_noise
+from mmcnb.graph.vote import Vote, log_distances, noise_threshold, outlier_offsets, vote
+
+USUAL_SHARE = 0.01  # of the rows of the fit are far, by the bound that an update uses
+
+
+def label_all(
+    session: FitSession,
+    nodes: Nodes,
+    choice: Choice,
+    metric: str,
+    noise: str | float | None,
+) -> FitResult:
+    """Label all rows in one pass: by the model of the choice, or by the vote of the nodes.
+
+    Parameters
+    ----------
+    session : FitSession
+        The fit.
+    nodes : Nodes
+        Its nodes.
+    choice : Choice
+        Their clusters.
+    metric : {"euclidean", "cosine", "precomputed"}
+        How rows are compared.
+    noise : None, "auto" or float
+        Which rows get the label -1.
+
+    Returns
+    -------
+    FitResult
+    """
+    best = choice.best
+    graph = _voting_nodes(session, nodes, choice, noise)
+    model = best.model or voting_model(session, best.n_clusters, metric)
+    model = replace(model, graph=graph, is_unit=metric == "cosine")
+    features = model.features(session.samples)
+    # Likely the order of the first rows, by which clusters are numbered.
+    _, first = np.unique(best.labels[nodes.graph.node_of], return_index=True)
+    likely_order = first.argsort().tolist()
+    rule = model.rule.ordered(likely_order)
+    rule, sizes, kept_labels = label_once(session, rule, features)
+    session.record({"stage": "labels"})
+    kernel = getattr(model.kernel, "name", "linear")
+    if isinstance(rule, Shares):
+        kernel = "graph"
+    warnings = []
+    if choice.trust.level == "low":
+        warnings.append(f"the clusters may be none: {choice.trust.reason}")
+    result = FitResult(
+        model=replace(model, rule=rule),
+        features=features,
+        attributes={
+            "objective": best.score.J,
+            "n_clusters": best.n_clusters,
+            "candidate": best.name,
+            "kernel": kernel,
+        },
+        report={"sizes": whole_numbers(sizes.tolist())},
+        warnings=warnings,
+        kept_labels=kept_labels,
+    )
+    if noise is not None:
+        result = without_noise(session, result)
+    report = result.report | choice.report(nodes)
+    report |= session.treatment.report(session.samples.encoding)
+    return replace(result, report=report | {"left_out": choice.left_out})
+
+
+def _voting_nodes(
+    session: FitSession, nodes: Nodes, choice: Choice, noise: str | float | None
+) -> Vote:
+    """Return the nodes with their clusters, outlier offsets and thresholds."""
+    graph = nodes.graph
+    labels = choice.best.labels
+    distances_beyond = graph.beyond(nodes.sample, session.engine.each)
+    logs = log_distances(graph.distances, distances_beyond)
+    offsets = outlier_offsets(logs, labels, nodes.small > 0)
+    n_clusters = choice.best.n_clusters
+    voting = vote(graph, labels, n_clusters, nodes.structure.tree, offsets)
+    bound = noise_threshold(logs - offsets, graph.sizes, USUAL_SHARE)
+    if noise is None:
+        return replace(voting, bound=bound)
+    threshold = noise_threshold(logs - offsets, graph.sizes, noise)
+    return replace(voting, bound=bound, threshold=threshold)
+
+
+def one_cluster_of_equal_rows(session: FitSession) -> FitResult:
+    """Return the result for rows that are all equal."""
+    reason = "one cluster: all rows are equal, or differ by less than rounding."
+    rule: Any = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
+    model = Model(rule, scaling=session.scaling)
+    features = model.features(session.samples)
+    rule, sizes, kept_labels = label_once(session, rule, features)
+    session.record({"stage": "labels"})
+    return FitResult(
+        model=model,
+        features=features,
+        attributes={
+            "objective": 0.0,
+            "n_clusters": 1,
+            "candidate": "one cluster",
+            "kernel": "linear",
+        },
+        report={
+            "sizes": whole_numbers(sizes.tolist()),
+            "candidates": [],
+            "trust": Trust("low", reason).to_dict(),
+            "left_out": {},
+            "number": ChosenNumber(1, np.zeros(1, np.int64), reason).to_dict(),
+            "layers": [],
+        },
+        kept_labels=kept_labels,
+    )
