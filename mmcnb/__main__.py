@@ -1,11 +1,14 @@
-"""``mmcnb``, or ``python -m mmcnb``: the command line, stopped in order even while it is imported."""
+"""``mmcnb``, or ``python -m mmcnb``: the command line.
+
+A signal stops it in order, even while it is imported.
+"""
 
 import signal
 import sys
 
 
 def run() -> int:
-    """Run the command of the process; its exit code."""
+    """Run the command of the process and return its exit code."""
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, signal.default_int_handler)

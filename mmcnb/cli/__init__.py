@@ -1,8 +1,8 @@
 """The command line.
 
-One file a verb, each with `add_arguments`, `run`, which returns a report, and `lines`,
-which words it. Nothing heavy is imported before a verb runs, so that ``mmcnb --help``
-is quick.
+Each verb has a file with `add_arguments`, `run`, which returns a report, and `lines`,
+which words the report. The file is imported when its verb is called, so that
+``mmcnb --help`` and each verb import only what they need.
 """
 
 import argparse
@@ -12,63 +12,68 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 import mmcnb
 from mmcnb._progress import lines_elsewhere
-from mmcnb.cli import (
-    convert,
-    demo,
-    doctor,
-    explain,
-    fit,
-    info,
-    plan,
-    predict,
-    report,
-    score,
-    update,
-    verify,
-)
 from mmcnb.cli._signals import StopSignals
 from mmcnb.errors import is_interrupt, one_line, plain
 
-VERBS: dict[str, Any] = {
-    verb.__name__.rpartition(".")[2]: verb
-    for verb in (
-        convert,
-        info,
-        verify,
-        plan,
-        fit,
-        predict,
-        update,
-        explain,
-        report,
-        score,
-        demo,
-        doctor,
-    )
+# What each verb does, in the words of ``--help``.
+VERBS = {
+    "convert": "Write a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or "
+    "another store as a checked Zarr store.",
+    "info": "Describe a store: shape, density, layout, codec, class counts, digest; "
+    "or the columns of a table.",
+    "verify": "Read a store back in full and compare it with its checksums.",
+    "plan": "State the reads, memory and files of a fit, before any work.",
+    "fit": "Cluster the rows of a store and write the model, and the labels if wanted.",
+    "predict": "Label the rows of a store with a model that was written before.",
+    "update": "Take the rows of a store into a model that was written before; "
+    "clusters keep their numbers.",
+    "explain": "Tell what sets clusters apart: columns, typical rows, and a sentence "
+    "for each cluster.",
+    "report": "Write a page about clusters: trust, sentences, columns, a map, "
+    "candidates and settings.",
+    "score": "Compare the clusters of a store with known classes, and tell how well "
+    "they separate the rows.",
+    "demo": "Show maximum margin clustering beside k-means: ten digits, and rings "
+    "larger than the memory given.",
+    "doctor": "Check this installation; compile ahead; find and remove leftovers of "
+    "killed commands.",
 }
-WRITERS = (
-    "convert",
-    "fit",
-    "predict",
-    "update",
-    "report",
-)  # their outputs are in place when they report
+# Verbs whose outputs are in place before the report is printed.
+WRITERS = ("convert", "fit", "predict", "update", "report")
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one sentence."""
+    """A parser whose error message is one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(
-            BAD_INPUT, f'{self.prog}: {_sentence(message)}; see "{self.prog} --help".\n'
-        )
+        sentence = f'{_sentence(message)}; see "{self.prog} --help".'
+        self.exit(BAD_INPUT, f"{self.prog}: {sentence}\n")
+
+
+class _VerbParser(_Parser):
+    """The parser of a verb, which imports the verb when it is first used."""
+
+    verb = ""
+
+    def parse_known_args(self, *arguments: Any) -> Any:  # type: ignore[override]
+        if self.get_default("run") is None:
+            module = import_module(f"mmcnb.cli.{self.verb}")
+            module.add_arguments(self)
+            self.add_argument(
+                "--json",
+                action="store_true",
+                help="print one JSON object instead of sentences",
+            )
+            self.set_defaults(parser=self, run=module.run, lines=module.lines)
+        return super().parse_known_args(*arguments)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -77,8 +82,8 @@ def build_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
-        Its namespace has ``verb``, one of `VERBS`, its ``parser`` and the verb's own
-        arguments.
+        Its namespace has ``verb``, one of `VERBS`, the verb's ``parser``, ``run`` and
+        ``lines``, and the verb's own arguments.
     """
     parser = _Parser(
         prog="mmcnb",
@@ -87,19 +92,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"mmcnb {mmcnb.__version__}"
     )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, verb in VERBS.items():
-        summary = verb.__doc__.partition("\n")[0]
-        sub = verbs.add_parser(
-            name, help=summary[:-1], description=summary, conflict_handler="resolve"
-        )
-        verb.add_arguments(sub)
-        sub.add_argument(
-            "--json",
-            action="store_true",
-            help="print one JSON object instead of sentences",
-        )
-        sub.set_defaults(parser=sub)
+    verbs = parser.add_subparsers(
+        dest="verb", metavar="VERB", required=True, parser_class=_VerbParser
+    )
+    for verb, summary in VERBS.items():
+        verbs.add_parser(
+            verb, help=summary[:-1], description=summary, conflict_handler="resolve"
+        ).verb = verb
     return parser
 
 
@@ -109,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the program's name; those of the process when left out.
+        The arguments after the program's name; by default the arguments of the process.
 
     Returns
     -------
@@ -122,93 +121,95 @@ def main(argv: Sequence[str] | None = None) -> int:
             _silence(name)
     try:
         with StopSignals(for_good=argv is None) as signals:
-            _, unknown = build_parser().parse_known_args(argv, arguments)
-            if unknown:
-                options = [
-                    option
-                    for option in arguments.parser._option_string_actions
-                    if option[1] == "-"
-                ]
-                fault = f"unrecognized arguments: {' '.join(unknown)}"
-                arguments.parser.error(f"{fault}; its options are {', '.join(options)}")
-            verb = VERBS[arguments.verb]
+            _parse(argv, arguments)
             with lines_elsewhere(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
-                report = verb.run(arguments)
+                report = arguments.run(arguments)
             signals.done()
-            as_json = (
-                (json.dumps(report, indent=2, default=_plain),)
-                if arguments.json
-                else ()
-            )
-            told = as_json or map(plain, verb.lines(report))
-            return _printed(*told, is_all=arguments.verb not in WRITERS)
+            if arguments.json:
+                text = json.dumps(report, indent=2, default=_plain)
+            else:
+                text = "\n".join(map(plain, arguments.lines(report)))
+            is_printed = _print(text)
+            return 0 if is_printed or arguments.verb in WRITERS else 1
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
         code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
         if code == INTERRUPTED and argv is None:
             # As the process ends, Zarr's event loop would complain of its unfinished
-            # work.
+            # work, and so would a loop that was only half made.
             warnings.simplefilter("ignore")
             logging.getLogger("asyncio").disabled = True
-            sys.unraisablehook = lambda unraisable: (
-                None
-            )  # of a loop that was only half made
-        _printed(f"mmcnb: {_sentence(sentence)}", file="stderr")
+            sys.unraisablehook = lambda unraisable: None
+        _print(f"mmcnb: {_sentence(sentence)}", file="stderr")
         return code
 
 
-def _printed(*lines: str, is_all: bool = True, file: str = "stdout") -> int:
-    """Print some lines; 1 if they are all that a command gives and cannot be printed, otherwise 0."""
+def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
+    """Read the arguments into a namespace, or exit with the options that exist."""
+    _, unknown = build_parser().parse_known_args(argv, arguments)
+    if unknown:
+        parser = arguments.parser
+        options = [
+            option for option in parser._option_string_actions if option[1] == "-"
+        ]
+        parser.error(
+            f"unrecognized arguments: {' '.join(unknown)}; "
+            f"its options are {', '.join(options)}"
+        )
+
+
+def _print(text: str, file: str = "stdout") -> bool:
+    """Print a text to a standard stream, and return whether that was possible."""
     try:
-        print(*lines, sep="\n", file=getattr(sys, file), flush=True)
+        print(text, file=getattr(sys, file), flush=True)
     except OSError:  # its reader went away, or the disk is full
         _silence(file)  # otherwise Python complains again as it ends
-        return int(is_all)
-    return 0
+        return False
+    return True
 
 
 def _silence(file: str) -> None:
-    """Let a standard stream lead nowhere."""
+    """Redirect a standard stream to the null device."""
     setattr(sys, file, Path(os.devnull).open("w"))  # noqa: SIM115  it stays open
 
 
 def _sentence(text: object) -> str:
-    """A message on one line that no terminal obeys."""
+    """Return a message on one line, without terminal control characters."""
     return plain(" ".join(str(text).split()))
 
 
 def _ending(error: BaseException, checkpoint: str | None) -> tuple[int, str]:
-    """The exit code of a command that an error ended, and the sentence that says why."""
+    """Return the exit code of a command that an error ended, and the reason."""
     if is_interrupt(error):
-        again = "nothing half-written was left behind"
+        advice = "nothing half-written was left behind"
         if checkpoint is not None and Path(checkpoint).is_dir():
-            again = f"run the same command again to go on from {checkpoint}"
-        return INTERRUPTED, f"stopped by the user; {again}."
+            advice = f"run the same command again to go on from {checkpoint}"
+        return INTERRUPTED, f"stopped by the user; {advice}."
     if isinstance(error, SystemError):
         raise error
+    return BAD_INPUT, _reason(error)
+
+
+def _reason(error: BaseException) -> str:
+    """Say why input could not be used, and what to do."""
     if isinstance(error, MemoryError):
-        return (
-            BAD_INPUT,
-            f"memory ran out ({one_line(error)}); give a smaller --memory-limit.",
-        )
+        return f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
     if not isinstance(error, OSError):
-        return BAD_INPUT, str(error)
+        return str(error)
     from mmcnb.stores.atomic import DISK_FULL
 
     if error.errno in DISK_FULL:
         place = f" while writing {error.filename}" if error.filename else ""
         return (
-            BAD_INPUT,
-            f"the disk is full{place}; free some space or choose a folder on another disk.",
+            f"the disk is full{place}; "
+            "free some space or choose a folder on another disk."
         )
-    fault = (
-        f"{error.filename or 'a file could not be read or written'}: {one_line(error)}"
-    )
-    return BAD_INPUT, f"{fault}; check the path, its permissions and its disk."
+    place = error.filename or "a file could not be read or written"
+    return f"{place}: {one_line(error)}; check the path, its permissions and its disk."
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    _printed(f"mmcnb: warning: {_sentence(message)}", file="stderr")
+    _print(f"mmcnb: warning: {_sentence(message)}", file="stderr")
 
 
 def _plain(value: Any) -> Any:

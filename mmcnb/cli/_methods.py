@@ -1,4 +1,7 @@
-"""The methods of a fit: the parameters of the default one are options, and ``--set`` takes those of any."""
+"""The methods of a fit.
+
+Parameters of the default method are options; ``--set`` takes those of any method.
+"""
 
 import argparse
 import ast
@@ -35,7 +38,7 @@ OPTIONS = (
 
 
 def value_of(text: str) -> Any:
-    """Read a value as Python writes it; other text stays text, or becomes a list if it has commas.
+    """Read a Python literal; other text is a list if it has commas, otherwise text.
 
     Examples
     --------
@@ -46,11 +49,9 @@ def value_of(text: str) -> Any:
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return (
-            [value_of(part.strip()) for part in text.split(",")]
-            if "," in text
-            else text
-        )
+        if "," not in text:
+            return text
+        return [value_of(part.strip()) for part in text.split(",")]
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -68,15 +69,13 @@ class MethodHelp(argparse.Action):
     """Print the help of a verb, then the parameters of the method named before it."""
 
     def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: Any
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object
     ) -> NoReturn:
-        parameters = (inspect.getdoc(estimator_class(namespace.method)) or "").split(
-            "----------\n"
-        )[1]
-        shown = parameters.partition("\nmemory_limit :")[0].partition("\n\n")[0]
-        print(
-            f"{parser.format_help()}\nparameters of {namespace.method}, for --set:\n\n{shown}"
-        )
+        docstring = inspect.getdoc(estimator_class(namespace.method)) or ""
+        parameters = docstring.split("----------\n")[1].partition("\n\n")[0]
+        parameters = parameters.partition("\nmemory_limit :")[0]
+        print(parser.format_help())
+        print(f"parameters of {namespace.method}, for --set:\n\n{parameters}")
         parser.exit()
 
 
@@ -85,29 +84,46 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-h", "--help", action=MethodHelp, nargs=0, help="show this message, and stop"
     )
-    help_ = f'how rows are clustered (default: {DEFAULT}); "--method M --help" lists the parameters of M'
-    parser.add_argument("--method", choices=METHODS, default=DEFAULT, help=help_)
-    help_ = "a parameter of the method: n_init=3, gamma=median, cluster_sizes=0.5,0.3,0.2; repeatable"
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default=DEFAULT,
+        help=f"how rows are clustered (default: {DEFAULT}); "
+        '"--method M --help" lists the parameters of M',
+    )
     parser.add_argument(
         "--set",
         action="append",
         type=setting,
         default=[],
         metavar="NAME=VALUE",
-        help=help_,
+        help="a parameter of the method: n_init=3, gamma=median, "
+        "cluster_sizes=0.5,0.3,0.2; repeatable",
     )
-    of_default = parser.add_argument_group("parameters with an option of their own")
-    shared: dict[str, Any] = {
-        "type": value_of,
-        "metavar": "VALUE",
-        "default": argparse.SUPPRESS,
-    }
+    group = parser.add_argument_group("parameters with an option of their own")
     for name in OPTIONS:
-        of_default.add_argument(f"--{name.replace('_', '-')}", **shared)
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=value_of,
+            metavar="VALUE",
+            default=argparse.SUPPRESS,
+        )
 
 
-def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
-    """Make the estimator that the arguments of `add_method` ask for, with further parameters.
+def make_estimator(arguments: argparse.Namespace, **runtime: Any) -> Any:
+    """Make the estimator that the arguments of `add_method` ask for.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        The arguments of the command.
+    **runtime
+        Further parameters, which say how the fit runs.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
 
     Raises
     ------
@@ -115,44 +131,42 @@ def make_estimator(arguments: argparse.Namespace, **others: Any) -> Any:
         If the method has no such parameter.
     """
     method = arguments.method
-    named = vars(arguments)
-    given = {name: named[name] for name in OPTIONS if name in named} | dict(
-        arguments.set
-    )
     known = parameters_of(method)
-    if given.get("n_clusters") == 2 and "n_clusters" not in known:
-        del given["n_clusters"]  # it finds two, and has no such parameter
-    for name in given.keys() - known:
-        able = [other for other in METHODS if name in parameters_of(other)][:4]
-        remedy = (
-            f"--method {' or '.join(able)}"
-            if able
-            else f"one of {', '.join(sorted(known))}"
-        )
+    options = vars(arguments)
+    parameters = {name: options[name] for name in OPTIONS if name in options}
+    parameters |= dict(arguments.set)
+    if parameters.get("n_clusters") == 2 and "n_clusters" not in known:
+        del parameters["n_clusters"]  # it finds two, and has no such parameter
+    for name in parameters.keys() - known:
+        methods = [other for other in METHODS if name in parameters_of(other)]
+        if methods:
+            remedy = f"--method {' or '.join(methods[:4])}"
+        else:
+            remedy = f"one of {', '.join(sorted(known))}"
         raise InputError(
             f"{method} has no parameter {name}; leave it out, or choose {remedy}."
         )
-    return estimator_class(method)(**given, **runtime_of(arguments), **others)
+    return estimator_class(method)(**parameters, **runtime_of(arguments), **runtime)
 
 
 def estimator_class(method: str) -> Any:
-    """The class of a method."""
+    """Return the class of a method."""
     return getattr(mmcnb, METHODS[method])
 
 
 def parameters_of(method: str) -> set[str]:
-    """Names of the parameters that ``--set`` takes: all but those that say how a fit runs."""
+    """Return the names of the parameters of a method that do not say how a fit runs."""
     from mmcnb.estimators.parameters import RUNTIME_NAMES
 
-    return set(inspect.signature(estimator_class(method)).parameters).difference(
-        RUNTIME_NAMES
-    )
+    names = inspect.signature(estimator_class(method)).parameters
+    return set(names).difference(RUNTIME_NAMES)
 
 
 def runtime_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters that say how a fit runs, as far as they are given."""
-    given = {
-        name: getattr(arguments, name, None)
-        for name in ("memory_limit", "n_jobs", "engine")
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    """Return the options that say how a fit runs, without those that are not given."""
+    runtime = {}
+    for name in ("memory_limit", "n_jobs", "engine"):
+        value = getattr(arguments, name, None)
+        if value is not None:
+            runtime[name] = value
+    return runtime

@@ -11,17 +11,19 @@ Lines = Iterable[str]  # the report in words
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "element": {
-        "help": 'element of the store that has the rows, such as "layers/counts" (default: X)'
+        "help": 'element of the store that has the rows, such as "layers/counts" '
+        "(default: X)",
     },
     "labels": {
         "metavar": "OUT",
-        "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster and margin, or a "
-        "Zarr array of one integer a row, from 0",
+        "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster "
+        "and margin, or a Zarr array of one integer a row, from 0",
     },
     "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
     "memory-limit": {
         "metavar": "SIZE",
-        "help": 'resident memory of the process, such as "512MiB" (default: a share of the free memory)',
+        "help": 'resident memory of the process, such as "512MiB" '
+        "(default: a share of the free memory)",
     },
     "checkpoint": {
         "metavar": "FOLDER",
@@ -36,8 +38,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "dask": {
         "dest": "engine",
         "metavar": "ADDRESS",
-        "help": 'Dask scheduler, such as "tcp://host:8786", or "local:4" for four processes on this '
-        "machine (default: threads of this process)",
+        "help": 'Dask scheduler, such as "tcp://host:8786", or "local:4" for four '
+        "processes on this machine (default: threads of this process)",
     },
 }
 
@@ -45,40 +47,47 @@ OPTIONS: dict[str, dict[str, Any]] = {
 OF_TABLES: dict[str, dict[str, Any]] = {
     "columns": {
         "action": "append",
-        "help": "features to take, by name or number from 0, between commas or by several such options; a "
-        "name with a comma in it stands alone (default: all but texts of many values and numbers of rows, "
-        "which 'all' takes too)",
+        "metavar": "NAME",
+        "help": "features to take, by name or number from 0, between commas or by "
+        "several such options; a name with a comma in it stands alone (default: all "
+        "but texts of many values and numbers of rows, which 'all' takes too)",
     },
     "drop": {
         "action": "append",
+        "metavar": "MARK",
         "help": "columns to leave out, given as those of --columns",
     },
-    "label_column": {"help": "column of classes"},
-    "index_column": {"help": "column of the names of rows"},
+    "label_column": {"metavar": "NAME", "help": "column of classes"},
+    "index_column": {"metavar": "NAME", "help": "column of the names of rows"},
     "header": {
         "choices": ["yes", "no"],
         "help": "whether the first line of text names the columns",
     },
     "na_values": {
         "action": "append",
+        "metavar": "MARK",
         "help": "mark of missing values beside NA, ? and -; '' is none",
     },
-    "thousands": {"help": "mark between thousands in text"},
+    "thousands": {"metavar": "MARK", "help": "mark between thousands in text"},
     "decimal": {"choices": [".", ","], "help": "decimal point of text (default: .)"},
     "delimiter": {
-        "help": "mark between cells of text (default: that of the first lines)"
+        "metavar": "MARK",
+        "help": "mark between cells of text (default: that of the first lines)",
     },
     "missing": {
         "choices": ["median", "mean", "drop", "refuse"],
-        "help": "missing cells: the median of the column (default) or its mean, rows left out, or an error",
+        "help": "missing cells: the median of the column (default) or its mean, rows "
+        "left out, or an error",
     },
     "categories": {
         "choices": ["auto", "one-hot", "refuse"],
-        "help": "a column of text becomes a 0/1 column for each text, by default if these are few",
+        "help": "a column of text becomes a 0/1 column for each text, by default if "
+        "these are few",
     },
     "dates": {
         "choices": ["epoch", "drop", "refuse"],
-        "help": "dates become seconds since 1970 (default), are left out, or are an error",
+        "help": "dates become seconds since 1970 (default), are left out, or are an "
+        "error",
     },
 }
 
@@ -97,14 +106,21 @@ def add_store(parser: Parser, **options: Any) -> None:
     add_options(parser, "element")
 
 
-def add_table(parser: Parser, *without: str) -> None:
-    """Add the options of CSV, Parquet and Arrow files, but for some."""
+def add_model(parser: Parser) -> None:
+    """Add the argument MODEL."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
+    )
+
+
+def add_table(parser: Parser, without: str = "") -> None:
+    """Add the options of CSV, Parquet and Arrow files, perhaps without one of them."""
     group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
-        metavar: Any = (
-            {}
-            if "choices" in options
-            else {"metavar": "NAME" if "column" in name else "MARK"}
-        )
-        if name not in without:
-            group.add_argument(f"--{name.replace('_', '-')}", **metavar, **options)
+        if name != without:
+            group.add_argument(f"--{name.replace('_', '-')}", **options)
+
+
+def attributes(owner: object, *names: str) -> Report:
+    """Return some attributes by name."""
+    return {name: getattr(owner, name) for name in names}

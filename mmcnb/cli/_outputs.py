@@ -10,31 +10,33 @@ from mmcnb.errors import InputError
 
 @contextmanager
 def whole_outputs(
-    outputs: Sequence[str],
     sources: Sequence[str],
     overwrite: bool,
+    output: str | None = None,
     labels: str | None = None,
-    old: str = "",
-) -> Iterator[list[str]]:
-    """Give paths to write to beside the outputs; at the end all move to their places, or none does.
+    replaced: str | None = None,
+) -> Iterator[tuple[str | None, str | None]]:
+    """Give paths to write to beside the outputs, which move to their places together.
+
+    If the block raises, no output appears.
 
     Parameters
     ----------
-    outputs : sequence of str
-        Paths that will be written.
     sources : sequence of str
         Paths that are read, which no output may touch.
     overwrite : bool
         Whether a file or Zarr store that is there may be replaced.
+    output : str or None, default=None
+        Path of the model or the page that will be written.
     labels : str or None, default=None
-        Path of one more output, the labels.
-    old : str, default=""
+        Path of the labels that will be written.
+    replaced : str or None, default=None
         An output that is replaced whatever ``overwrite`` says.
 
     Yields
     ------
-    list of str
-        A path on the same disk for each output.
+    output, labels : str or None
+        A path on the same disk for each; None if it is not written.
 
     Raises
     ------
@@ -48,11 +50,16 @@ def whole_outputs(
         from mmcnb.stores.label_table import is_table
 
         is_table(labels)  # refuses other endings
-        outputs = [*outputs, labels]
-    check_paths(outputs, sources)
-    written = [AtomicOutput(output, overwrite or output == old) for output in outputs]
-    with together(written):
-        yield [str(output.path) for output in written]
+    paths = [path for path in (output, labels) if path is not None]
+    check_paths(paths, sources)
+    written = {
+        path: AtomicOutput(path, overwrite or path == replaced) for path in paths
+    }
+    with together(list(written.values())):
+        asides: dict[str | None, str] = {
+            path: str(file.path) for path, file in written.items()
+        }
+        yield asides.get(output), asides.get(labels)
 
 
 def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
@@ -69,9 +76,11 @@ def check_paths(outputs: Sequence[str], sources: Sequence[str]) -> None:
         If an output overlaps another path.
     """
     for number, output in enumerate(outputs):
+        written = Path(os.path.realpath(output))
         for other in (*sources, *outputs[:number]):
-            one, two = (Path(os.path.realpath(path)) for path in (output, other))
-            if one == two or one in two.parents or two in one.parents:
+            path = Path(os.path.realpath(other))
+            if written == path or written in path.parents or path in written.parents:
                 raise InputError(
-                    f"{output}: this output overlaps {other}; choose another path for it."
+                    f"{output}: this output overlaps {other}; "
+                    "choose another path for it."
                 )

@@ -1,4 +1,7 @@
-"""SIGINT and SIGTERM end a command in order, a second one at once, and neither when its work is done."""
+"""SIGINT and SIGTERM end a command in order.
+
+A second signal ends it at once; when its work is done, neither does.
+"""
 
 import math
 import os
@@ -9,22 +12,25 @@ import time
 from typing import Any, Self
 
 SAME_PRESS_SECONDS = 0.5
-AT_ONCE = b"mmcnb: stopped at once; the next command that writes here removes what was half-written.\n"
+AT_ONCE = (
+    b"mmcnb: stopped at once; "
+    b"the next command that writes here removes what was half-written.\n"
+)
 
 
 class StopSignals:
-    """SIGTERM interrupts the work as Ctrl-C does, in the ``with`` block.
+    """Let SIGTERM interrupt the work as Ctrl-C does, in the ``with`` block.
 
-    Signals that follow the first within half a second are not heard: a key bounces, and
-    a supervisor sends both. A later one means that it takes too long to clear away what
-    was half-written.
+    Signals that follow the first within half a second are ignored, because Ctrl-C often
+    arrives twice, and a supervisor sends both. A later signal means that it takes too
+    long to clear away what was half-written.
 
     Parameters
     ----------
     for_good : bool
-        Whether the process has nothing left to do after the block but to end. Then it
-        hears neither signal there, and a later signal in the block ends it, with exit
-        code 130. Otherwise that one interrupts too.
+        Whether the process ends after the block. Then it ignores both signals there,
+        and a later signal in the block ends it with exit code 130. Otherwise a later
+        signal interrupts too.
     """
 
     def __init__(self, for_good: bool) -> None:
@@ -34,8 +40,8 @@ class StopSignals:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        # Only the main thread hears signals; those that a shell ignores in the
-        # background stay ignored.
+        # Only the main thread receives signals. A shell ignores SIGINT for commands in
+        # the background, and they stay ignored.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:
@@ -45,13 +51,13 @@ class StopSignals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, old in self._before.items():
-            signal.signal(
-                number, signal.SIG_IGN if self.for_good else old or signal.SIG_DFL
-            )
+        for number, handler in self._before.items():
+            if self.for_good:
+                handler = signal.SIG_IGN
+            signal.signal(number, handler or signal.SIG_DFL)
 
     def done(self) -> None:
-        """The outputs are in their places, so that nothing is left to stop but the report."""
+        """Note that the outputs are in place, so that nothing is left to interrupt."""
         self._is_done = True
 
     def _interrupt(self, *_: object) -> None:
@@ -63,14 +69,14 @@ class StopSignals:
             raise KeyboardInterrupt
 
     def _listen(self) -> None:
-        """Let a thread hear signals, also while compiled code keeps the main thread from it."""
+        """Wait for signals in a thread, as the main thread may run compiled code."""
         waiting, woken = socket.socketpair()
         woken.setblocking(False)
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
 
-        def listen(
-            woken: socket.socket = woken,
-        ) -> None:  # which would be closed if nobody held it
+        # The default value keeps a reference to the socket, which would be closed
+        # otherwise.
+        def listen(woken: socket.socket = woken) -> None:
             first = math.inf
             while waiting.recv(1):
                 first = min(first, time.monotonic())

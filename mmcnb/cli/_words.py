@@ -10,16 +10,14 @@ def listed(listing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Word rows of one kind as a table with a header."""
     if not listing:
         return
-    rows = [["column", *list(listing[0])[1:]]]
-    rows += [
-        ["" if cell is None else plain(words(cell)) for cell in row.values()]
-        for row in listing
-    ]
+    rows = [["column", *list(listing[0])[1:]], *map(_cells, listing)]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
-        yield "  ".join(
-            f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
+
+
+def _cells(entry: Mapping[str, Any]) -> list[str]:
+    return ["" if cell is None else plain(words(cell)) for cell in entry.values()]
 
 
 def table(rows: Mapping[str, Any]) -> Iterator[str]:
@@ -37,14 +35,14 @@ def table(rows: Mapping[str, Any]) -> Iterator[str]:
     """
     from mmcnb._config import format_bytes
 
-    shown = {name: value for name, value in rows.items() if value is not None}
-    width = max(map(len, shown), default=0)
-    for name, value in shown.items():
+    present = {name: value for name, value in rows.items() if value is not None}
+    width = max(map(len, present), default=0)
+    for name, value in present.items():
         text = format_bytes(value) if "bytes" in name.split("_") else words(value)
         yield f"{name.replace('_', ' '):<{width}}  {text}"
 
 
-def words(value: Any) -> str:
+def words(value: object) -> str:
     """Word one value for people.
 
     Parameters

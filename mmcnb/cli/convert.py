@@ -1,4 +1,4 @@
-"""Write a table (CSV, Parquet, Arrow), LIBSVM text, .npy, .npz or another store as a checked Zarr store."""
+"""Write a table, a text, an array or another store as a checked Zarr store."""
 
 import sys
 from contextlib import suppress
@@ -11,6 +11,7 @@ from mmcnb.cli._options import (
     Report,
     add_options,
     add_table,
+    attributes,
 )
 from mmcnb.cli._words import listed, table
 from mmcnb.errors import InputError, plain
@@ -18,8 +19,12 @@ from mmcnb.errors import InputError, plain
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb convert``."""
-    source = "CSV or LIBSVM text (plain, .gz, .bz2, .xz, .zst), Parquet, Arrow, .npy, .npz, Zarr"
-    parser.add_argument("source", metavar="IN", help=source)
+    parser.add_argument(
+        "source",
+        metavar="IN",
+        help="CSV or LIBSVM text (plain, .gz, .bz2, .xz, .zst), Parquet, Arrow, .npy, "
+        ".npz, Zarr",
+    )
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
     parser.add_argument(
         "--layout",
@@ -33,9 +38,12 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="LIBSVM columns are numbered from 0, not 1",
     )
-    number = "number of features, if IN may not show all"
     parser.add_argument(
-        "--features", dest="n_features", type=int, metavar="N", help=number
+        "--features",
+        dest="n_features",
+        type=int,
+        metavar="N",
+        help="number of features, if IN may not show all",
     )
     parser.add_argument(
         "--dtype",
@@ -50,7 +58,8 @@ def run(arguments: Arguments) -> Report:
     from mmcnb._config import parse_bytes
     from mmcnb.stores import convert, describe_store
 
-    names = [
+    options = attributes(
+        arguments,
         "layout",
         "element",
         "overwrite",
@@ -58,35 +67,27 @@ def run(arguments: Arguments) -> Report:
         "n_features",
         "dtype",
         *OF_TABLES,
-    ]
-    given = {name: getattr(arguments, name) for name in names}
-    if arguments.memory_limit is not None:
-        given["memory_limit"] = parse_bytes(arguments.memory_limit)
-    taken = convert(
-        arguments.source, arguments.out, show_columns=_show_columns, **given
     )
-    with suppress(
-        InputError, OSError
-    ):  # the store is written, even if it cannot be read back at once
-        taken |= describe_store(arguments.out)
-    return taken
+    if arguments.memory_limit is not None:
+        options["memory_limit"] = parse_bytes(arguments.memory_limit)
+    report = convert(
+        arguments.source, arguments.out, show_columns=_show_columns, **options
+    )
+    # The store is written, even if it cannot be read back at once.
+    with suppress(InputError, OSError):
+        report |= describe_store(arguments.out)
+    return report
 
 
 def _show_columns(listing: list[Report]) -> None:
-    print(
-        "of the first rows:",
-        *map(plain, listed(listing)),
-        sep="\n",
-        file=sys.stderr,
-        flush=True,
-    )
+    columns = map(plain, listed(listing))
+    print("of the first rows:", *columns, sep="\n", file=sys.stderr, flush=True)
 
 
 def lines(report: Report) -> Lines:
     """Word the treatment of each column, and the store."""
     yield from listed(report.get("columns") or [])
-    shown = {name: value for name, value in report.items() if name != "columns"}
-    yield from table(
-        shown
-        | {name: shown.get(name) or None for name in ("rows_dropped", "cells_filled")}
-    )
+    store = report | {"columns": None}
+    for name in ("rows_dropped", "cells_filled"):
+        store[name] = store.get(name) or None  # 0 is not worth a line
+    yield from table(store)

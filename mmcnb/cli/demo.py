@@ -1,14 +1,15 @@
-"""Show maximum margin clustering beside k-means: ten digits, and rings larger than the memory given."""
+"""Compare maximum margin clustering with k-means on digits and on rings."""
 
 from pathlib import Path
 from typing import Any
 
 from mmcnb._machine import peak_memory
-from mmcnb.cli._options import Arguments, Lines, Parser, Report
+from mmcnb.cli._options import Arguments, Lines, Parser, Report, attributes
 from mmcnb.cli._words import table
 
-# below the size of the store of rings, and with room to compile the first fit
+# Below the size of the store of rings, and with room to compile the first fit.
 LIMIT = "750MiB"
+BLOCK = 2**15  # rows of a prediction by k-means
 
 
 def add_arguments(parser: Parser) -> None:
@@ -54,39 +55,42 @@ def run(arguments: Arguments) -> Report:
 
 def lines(report: Report) -> Lines:
     """Word the measures."""
-    for name, part in report.items():
-        yield from (f"{name:<8}{line}" for line in table(part))
-    yield "the errors are mean error rates of the classes, which neither method has seen"
+    for name, measures in report.items():
+        for line in table(measures):
+            yield f"{name:<8}{line}"
+    yield (
+        "the errors are mean error rates of the classes, which neither method has seen"
+    )
     yield f"\n{report['digits']['page']}: open it in a browser"
 
 
 def _compare(store: Path, folder: Path, **parameters: Any) -> Report:
-    """Errors of both methods, and a page about the clusters of mmcnb."""
+    """Return the errors of both methods, and write a page about our clusters."""
     import numpy as np
     from sklearn.cluster import KMeans
 
     from mmcnb import MaximumMarginClustering, metrics, open_samples, stores
 
     samples = open_samples(store)
-    y = np.asarray(stores.open_class_labels(store))
+    classes = np.asarray(stores.open_class_labels(store))
     n = samples.n_samples
-    size = 2**15
     page = folder / f"{store.stem}.html"
-    model = MaximumMarginClustering(**parameters, random_state=0, verbose=1).fit(
-        samples
-    )
+    model = MaximumMarginClustering(**parameters, random_state=0, verbose=1)
+    model.fit(samples)
     memory = peak_memory()  # Python and its libraries included
     model.set_params(verbose=0).write_report(samples, page)
-    peer = KMeans(model.n_clusters, n_init=10, random_state=0).fit(
-        samples.block(0, min(n, size))
-    )
-    blocks = (samples.block(start, min(n, start + size)) for start in range(0, n, size))
+    peer = KMeans(model.n_clusters, n_init=10, random_state=0)
+    peer.fit(samples.block(0, min(n, BLOCK)))
+    labels = [
+        peer.predict(samples.block(start, min(n, start + BLOCK)))
+        for start in range(0, n, BLOCK)
+    ]
     return {
         "k_means_error": metrics.balanced_clustering_error(
-            y, np.concatenate([*map(peer.predict, blocks)])
+            classes, np.concatenate(labels)
         ),
-        "mmcnb_error": metrics.balanced_clustering_error(y, model.labels_),
-        **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
+        "mmcnb_error": metrics.balanced_clustering_error(classes, model.labels_),
+        **attributes(samples, "n_samples", "n_features"),
         "bytes_on_disk": stores.describe_store(store)["bytes_on_disk"],
         "memory_limit": model.memory_limit,
         "peak_memory_bytes": memory if model.memory_limit else None,

@@ -1,4 +1,4 @@
-"""Check this installation; compile ahead; find and remove leftovers of killed commands."""
+"""Check this installation; compile ahead; remove leftovers of killed commands."""
 
 import os
 import platform
@@ -11,7 +11,20 @@ from mmcnb.cli._options import Arguments, Lines, Parser, Report
 from mmcnb.cli._words import table
 from mmcnb.errors import InputError
 
-LIBRARIES = "numpy scipy numba llvmlite zarr pandas scikit-learn dask distributed fsspec anndata matplotlib"
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "zarr",
+    "pandas",
+    "scikit-learn",
+    "dask",
+    "distributed",
+    "fsspec",
+    "anndata",
+    "matplotlib",
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -39,11 +52,11 @@ def run(arguments: Arguments) -> Report:
         raise InputError(
             f"{folder} is no folder: give doctor the folder of your outputs."
         )
-    left = {"leftovers": _leftovers(folder, arguments.clean)}
+    leftovers = {"leftovers": _leftovers(folder, arguments.clean)}
     if arguments.warm:
         mmcnb.warmup()
     elif arguments.folder is not None or arguments.clean:
-        return left
+        return leftovers
     import scipy.linalg  # noqa: F401  its pool is one of those that are reported
     from threadpoolctl import threadpool_info
 
@@ -51,44 +64,52 @@ def run(arguments: Arguments) -> Report:
         "versions": _versions(),
         "machine": _machine(),
         "thread_pools": threadpool_info(),
-    } | left
+        **leftovers,
+    }
 
 
 def lines(report: Report) -> Lines:
     """Word the findings."""
-    for name, found in report.items():
+    for name, findings in report.items():
         yield f"{name.replace('_', ' ')}:"
-        for entry in found if isinstance(found, list) else [found]:
-            yield from (f"  {line}" for line in table(entry))
-        if not found:
+        for finding in findings if isinstance(findings, list) else [findings]:
+            for line in table(finding):
+                yield f"  {line}"
+        if not findings:
             yield "  none"
 
 
 def _leftovers(folder: Path, clean: bool) -> list[Report]:
-    """Outputs that are being written in a folder or were left there, each with its remedy."""
+    """Return the unfinished outputs in a folder, each with its remedy."""
     from mmcnb.stores import atomic
 
     remedies = {atomic.GONE: f"mmcnb doctor --clean {folder}", atomic.ALIVE: None}
     by_hand = "move it back or remove it by hand once nothing writes there"
-    left = atomic.leftovers(folder, clean)
-    return [
-        {**one, "remedy": None if one["done"] else remedies.get(one["owner"], by_hand)}
-        for one in left
-    ]
+    leftovers = atomic.leftovers(folder, clean)
+    for leftover in leftovers:
+        remedy = remedies.get(leftover["owner"], by_hand)
+        leftover["remedy"] = None if leftover["done"] else remedy
+    return leftovers
 
 
 def _versions() -> dict[str, str]:
-    found = {one.name.lower(): one.version for one in distributions()}
-    here = {"mmcnb": mmcnb.__version__, "python": platform.python_version()}
-    return here | {name: found.get(name, "not installed") for name in LIBRARIES.split()}
+    installed = {package.name.lower(): package.version for package in distributions()}
+    versions = {"mmcnb": mmcnb.__version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        versions[name] = installed.get(name, "not installed")
+    return versions
 
 
 def _machine() -> Report:
     from mmcnb import kernels
 
-    system = {"system": platform.platform(), "processor": platform.machine()}
-    threads = {"cores": os.cpu_count(), "threads": n_threads(None)}
     cache = kernels.unchecked.squared_norms.stats.cache_path
     if cache is None or not os.access(cache, os.W_OK):
         cache = "none: set NUMBA_CACHE_DIR to a folder that can be written"
-    return system | threads | {"compile_cache": cache}
+    return {
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": n_threads(None),
+        "compile_cache": cache,
+    }

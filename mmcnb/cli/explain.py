@@ -1,17 +1,27 @@
-"""Tell what sets clusters apart: columns, typical rows, and a sentence for each cluster."""
+"""Tell what sets clusters apart: columns, typical rows, a sentence for each cluster."""
 
 from mmcnb.cli._methods import runtime_of
-from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, add_store
+from mmcnb.cli._options import (
+    Arguments,
+    Lines,
+    Parser,
+    Report,
+    add_model,
+    add_options,
+    add_store,
+)
 
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb explain``."""
-    parser.add_argument(
-        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
-    )
+    add_model(parser)
     add_store(parser)
-    labels = "labels of the rows that fit or predict wrote (default: the model labels the rows)"
-    parser.add_argument("--labels", metavar="FILE", help=labels)
+    parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="labels of the rows that fit or predict wrote "
+        "(default: the model labels the rows)",
+    )
     add_options(parser, "memory-limit", "jobs", "dask")
 
 
@@ -20,11 +30,13 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
-    return estimator.explain(
+    explanation = estimator.explain(
         arguments.store, arguments.labels, element=arguments.element
-    ).to_dict()
+    )
+    return explanation.to_dict()
 
 
 def lines(report: Report) -> Lines:
     """Word the explanation: a sentence for each cluster."""
-    yield from (cluster["sentence"] for cluster in report["clusters"])
+    for cluster in report["clusters"]:
+        yield cluster["sentence"]

@@ -19,6 +19,7 @@ from mmcnb.cli._options import (
     add_options,
     add_store,
     add_table,
+    attributes,
 )
 from mmcnb.cli._outputs import check_paths, whole_outputs
 from mmcnb.cli._words import listed, words
@@ -57,15 +58,19 @@ def add_arguments(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument("--model", help="path of the model")
     add_options(parser, "labels")
-    of_layers = "write one more column of labels for each layer: the rows in more or fewer clusters"
-    parser.add_argument("--layers", action="store_true", help=of_layers)
+    parser.add_argument(
+        "--layers",
+        action="store_true",
+        help="write one more column of labels for each layer: the rows in more or "
+        "fewer clusters",
+    )
     parser.add_argument(
         "--like",
         metavar="MODEL",
         help="number the clusters as those of this model file",
     )
     add_method(parser)
-    add_table(parser, "label_column")
+    add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
     parser.add_argument(
         "--verbose", action="store_true", help="log each step of the fit"
@@ -85,9 +90,17 @@ def run(arguments: Arguments) -> Report:
         sources.append(arguments.checkpoint)
         # The outputs that are there are those of the command that is given again.
         overwrite = overwrite or is_finished(arguments.checkpoint)
-    sources += [arguments.like] if arguments.like else []
-    outputs = [] if arguments.model is None else [arguments.model]
-    if not outputs and arguments.labels is None:
+    if arguments.like:
+        sources.append(arguments.like)
+    _check_outputs(arguments)
+    outputs = whole_outputs(sources, overwrite, arguments.model, arguments.labels)
+    with outputs as (model, labels):
+        return _fit(arguments, model, labels)
+
+
+def _check_outputs(arguments: Arguments) -> None:
+    """Refuse a fit that writes nothing, and options that its outputs cannot have."""
+    if arguments.model is None and arguments.labels is None:
         raise InputError(
             "nothing would be written; give --labels OUT.csv, or --model FILE, or both."
         )
@@ -96,86 +109,49 @@ def run(arguments: Arguments) -> Report:
             raise InputError(
                 f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out."
             )
-    if arguments.layers and not str(arguments.labels).lower().endswith(
-        (".csv", ".parquet")
-    ):
+    is_table = str(arguments.labels).lower().endswith((".csv", ".parquet"))
+    if arguments.layers and not is_table:
         raise InputError(
             "--layers writes columns of a table; give --labels OUT.csv or OUT.parquet."
         )
-    with whole_outputs(outputs, sources, overwrite, arguments.labels) as asides:
-        return _fit(arguments, *asides if outputs else (None, *asides))
 
 
-def _rows(arguments: Arguments) -> Any:
-    """The rows, of a table by its options."""
-    from mmcnb import open_samples
-    from mmcnb.samples.text import table_format
-    from mmcnb.tables.columns import TableOptions
-
-    given = {
-        name: value
-        for name in OF_TABLES
-        if (value := getattr(arguments, name, None)) is not None
-    }
-    if given and table_format(Path(arguments.store)) is None:
-        option = next(iter(given)).replace("_", "-")
-        fault = f"--{option} is of CSV, Parquet and Arrow files, but {arguments.store} is none"
-        raise InputError(f"{fault}; leave it out.")
-    return open_samples(
-        arguments.store,
-        arguments.element,
-        options=TableOptions(**given) if given else None,
-    )
-
-
-def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> Report:
-    from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
-
+def _fit(arguments: Arguments, model: str | None, labels: str | None) -> Report:
+    """Fit and write the outputs to some paths; return what `lines` words."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
-    from mmcnb.errors import ClusterWarning
     from mmcnb.estimators.like import number_like, read_like
     from mmcnb.stores.report import unchecked
 
-    for category in (
-        ClusterWarning,
-        ConvergenceWarning,
-        EfficiencyWarning,
-    ):  # the verdict says it
-        warnings.simplefilter("ignore", category)
+    _silence_fit()
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples = _rows(arguments)
-    is_later = arguments.layers or arguments.like
-    earlier = (
-        read_like(load(arguments.like), arguments.store, arguments.element)
-        if arguments.like
-        else None
-    )
+    earlier = None
+    if arguments.like:
+        earlier = read_like(load(arguments.like), arguments.store, arguments.element)
     if not samples.checksummed:
         warnings.warn(unchecked(samples.name), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock that stands still while something is compiled
-    estimator.fit_model(samples, out=None if is_later else labels)
-    if earlier is not None:
-        number_like(estimator, samples, earlier)
-    if is_later and labels is not None:
-        estimator.predict(
-            samples, out=labels, **{"layer": "all"} if arguments.layers else {}
-        )
-    estimator.set_params(
-        verbose=0
-    )  # the progress belongs to this command and not to the model
+    if arguments.layers or earlier is not None:
+        estimator.fit_model(samples)
+        if earlier is not None:
+            number_like(estimator, samples, earlier)
+        if labels is not None:
+            layer = {"layer": "all"} if arguments.layers else {}
+            estimator.predict(samples, out=labels, **layer)
+    else:
+        estimator.fit_model(samples, out=labels)
+    estimator.set_params(verbose=0)  # the model does not show progress
     if model is not None:
         estimator.save(model)
     seconds = times()[0] - started
     report = dict.fromkeys(OF_SOME_METHODS) | estimator.report_
+    report |= attributes(arguments, "store", "method", "model", "labels", "checkpoint")
+    report |= attributes(samples, "n_samples", "n_features")
+    for name in OF_ALL:
+        report[name] = getattr(estimator, f"{name}_", None)
     return report | {
-        **{
-            name: getattr(arguments, name)
-            for name in ("store", "method", "model", "labels", "checkpoint")
-        },
-        **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
-        **{name: getattr(estimator, f"{name}_", None) for name in OF_ALL},
         "passes": int((estimator.history_["stage"] == "all rows").sum()),
         "fit_seconds": seconds - (report["labels_seconds"] or 0.0),
         "rows_per_second": samples.n_samples / seconds,
@@ -185,69 +161,109 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None = None) -> 
     }
 
 
+def _silence_fit() -> None:
+    """Ignore the warnings of a fit, because its report has them."""
+    from sklearn.exceptions import ConvergenceWarning, EfficiencyWarning
+
+    from mmcnb.errors import ClusterWarning
+
+    for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):
+        warnings.simplefilter("ignore", category)
+
+
+def _rows(arguments: Arguments) -> Any:
+    """Open the rows, of a table by its options."""
+    from mmcnb import open_samples
+    from mmcnb.samples.text import table_format
+    from mmcnb.tables.columns import TableOptions
+
+    store = arguments.store
+    options = {}
+    for name in OF_TABLES:
+        value = getattr(arguments, name, None)
+        if value is not None:
+            options[name] = value
+    if not options:
+        return open_samples(store, arguments.element)
+    if table_format(Path(store)) is None:
+        option = next(iter(options)).replace("_", "-")
+        raise InputError(
+            f"--{option} is of CSV, Parquet and Arrow files, but {store} is none; "
+            "leave it out."
+        )
+    return open_samples(store, arguments.element, options=TableOptions(**options))
+
+
 def lines(report: Report) -> Lines:
     """Word the verdict."""
-    yield f"{report['n_samples']:,} rows x {report['n_features']:,} features of {report['store']}"
+    n_samples = f"{report['n_samples']:,} rows"
+    yield f"{n_samples} x {report['n_features']:,} features of {report['store']}"
     if report["is_table"]:
         yield from listed(report["columns"])
-    yield from (f"{name:<17}{text}" for name, text in _entries(report) if text)
+    for name, text in _entries(report):
+        if text:
+            yield f"{name:<17}{text}"
 
 
 def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
-    """Names and texts of the lines; those without text are left out."""
+    """Yield names and texts of the lines; lines without a text are left out."""
     yield "columns", report["scaling"]
     yield "cluster sizes", _sizes(report)
     yield "candidate", report["candidate"]
-    yield "noise", report["noise"] and f"{words(report['noise'])} rows, labelled -1"
-    yield "number", report["number"] and report["number"]["reason"]
-    for one in report["layers"] or ():
-        found = (
-            f"{one['n_clusters']} clusters, found at {one['persistence']} resolutions"
-        )
-        yield (
-            "layer",
-            f"{found}, the smallest of about {one['smallest']:,} rows{', taken' * one['taken']}",
-        )
-    for one in report["changes"] or ():
-        rows = f"{words(one['before'])} rows before and {words(one['after'])} now"
-        yield "cluster", f"{one['number']}: {one['change']}, {rows}"
-    yield (
-        "trust",
-        report["trust"] and f"{report['trust']['level']}: {report['trust']['reason']}",
-    )
-    yield "gamma", report["gamma"] and words(report["gamma"])
+    if report["noise"]:
+        yield "noise", f"{words(report['noise'])} rows, labelled -1"
+    if report["number"]:
+        yield "number", report["number"]["reason"]
+    yield from _partitions(report)
+    if report["trust"]:
+        yield "trust", f"{report['trust']['level']}: {report['trust']['reason']}"
+    if report["gamma"]:
+        yield "gamma", words(report["gamma"])
     for number, name in enumerate(report["kernel_names"] or ()):
         yield "kernel weight", f"{report['kernel_weights'][number]:.3f}  {name}"
     yield "objective", words(report["objective"])
     if report["w_norm"] is not None:
-        yield (
-            "|w|",
-            f"{words(report['w_norm'])}; random labels give {words(report['w_norm_random'])}",
-        )
-    yield from (("warning", warning) for warning in report["warnings"])
-    of_labels = (
-        f", {report['labels_seconds']:.1f} to label all rows"
-        if report["labels_seconds"]
-        else ""
-    )
-    yield "seconds", f"{report['fit_seconds']:.1f} to fit{of_labels}"
-    if report["compile_seconds"] >= 0.1:
-        yield (
-            "compiling",
-            f"{report['compile_seconds']:.1f} s, once; the next fit needs none",
-        )
+        random = words(report["w_norm_random"])
+        yield "|w|", f"{words(report['w_norm'])}; random labels give {random}"
+    for warning in report["warnings"]:
+        yield "warning", warning
+    yield from _resources(report)
+    yield "model", report["model"]
+    yield "labels", report["labels"]
+
+
+def _resources(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the lines about time and memory."""
+    seconds = f"{report['fit_seconds']:.1f} to fit"
+    if report["labels_seconds"]:
+        seconds += f", {report['labels_seconds']:.1f} to label all rows"
+    yield "seconds", seconds
+    compiling = report["compile_seconds"]
+    if compiling >= 0.1:
+        yield "compiling", f"{compiling:.1f} s, once; the next fit needs none"
     yield "speed", f"{report['rows_per_second']:,.0f} rows/s"
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
-    if report["checkpoint"]:
+    folder = report["checkpoint"]
+    if folder:
+        yield "checkpoint", f"{folder}; {report['resumed']} passes were taken from it"
+
+
+def _partitions(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the layers, and of what became of earlier clusters."""
+    for layer in report["layers"] or ():
         yield (
-            "checkpoint",
-            f"{report['checkpoint']}; {report['resumed']} passes were taken from it",
+            "layer",
+            f"{layer['n_clusters']} clusters, found at {layer['persistence']} "
+            f"resolutions, the smallest of about {layer['smallest']:,} rows"
+            f"{', taken' if layer['taken'] else ''}",
         )
-    yield from ((name, report[name]) for name in ("model", "labels"))
+    for change in report["changes"] or ():
+        rows = f"{words(change['before'])} rows before and {words(change['after'])} now"
+        yield "cluster", f"{change['number']}: {change['change']}, {rows}"
 
 
 def _sizes(report: Report) -> str:
-    """The sizes of all rows, or of the sample if the fit has seen no others."""
+    """Word the sizes of all rows, or of the sample if the fit has seen no others."""
     sizes = report["sizes"] or report["sample_sizes"]
     shares = ", ".join(f"{size:,} ({size / sum(sizes):.1%})" for size in sizes)
     return shares if report["sizes"] else f"{shares} of a sample of {sum(sizes):,} rows"

@@ -1,4 +1,4 @@
-"""Describe a store: shape, density, layout, codec, class counts, digest; or the columns of a table."""
+"""Describe a store or the columns of a table."""
 
 from pathlib import Path
 
@@ -14,12 +14,10 @@ def run(arguments: Arguments) -> Report:
     from mmcnb.samples.text import table_format
     from mmcnb.stores import describe_store
 
-    if (
-        "://" not in arguments.store
-        and table_format(Path(arguments.store))
-        and not arguments.element
-    ):
+    store = arguments.store
+    is_local = "://" not in store
+    if is_local and table_format(Path(store)) and not arguments.element:
         from mmcnb.tables.rows import describe_table
 
-        return describe_table(arguments.store)
-    return describe_store(arguments.store, arguments.element)
+        return describe_table(store)
+    return describe_store(store, arguments.element)

@@ -24,15 +24,18 @@ def run(arguments: Arguments) -> Report:
     from mmcnb.engine.plan import RowShape
 
     rows = arguments.store
-    sizes = {name: getattr(arguments, name) for name in ("rows", "features")}
-    if sum(size is not None for size in sizes.values()) != (2 if rows is None else 0):
+    sizes = (arguments.rows, arguments.features)
+    n_given = 2 - sizes.count(None)
+    if n_given != (2 if rows is None else 0):
         raise InputError("plan takes either STORE or both --rows and --features.")
     if rows is None:
-        for name, size in sizes.items():
-            Interval(1, integer=True).check(name, size)
-        rows = RowShape(*sizes.values())
+        size = Interval(1, integer=True)
+        size.check("rows", arguments.rows)
+        size.check("features", arguments.features)
+        rows = RowShape(*sizes)
     plan = make_estimator(arguments).plan(rows, element=arguments.element)
-    return {"method": arguments.method, **plan.to_dict(), "lines": plan.lines()}
+    report = {"method": arguments.method} | plan.to_dict()
+    return report | {"lines": plan.lines()}
 
 
 def lines(report: Report) -> Lines:

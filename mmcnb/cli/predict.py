@@ -3,7 +3,15 @@
 import time
 
 from mmcnb.cli._methods import runtime_of
-from mmcnb.cli._options import Arguments, Parser, Report, add_options, add_store
+from mmcnb.cli._options import (
+    Arguments,
+    Parser,
+    Report,
+    add_model,
+    add_options,
+    add_store,
+    attributes,
+)
 from mmcnb.cli._outputs import whole_outputs
 from mmcnb.cli._words import table
 
@@ -12,9 +20,7 @@ lines = table
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb predict``."""
-    parser.add_argument(
-        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
-    )
+    add_model(parser)
     add_store(parser)
     add_options(parser, "labels", required=True)
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
@@ -25,8 +31,12 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load, open_samples
     from mmcnb.tables.columns import options_of_fit
 
-    inputs = [arguments.store, arguments.model]
-    with whole_outputs([], inputs, arguments.overwrite, arguments.labels) as (labels,):
+    outputs = whole_outputs(
+        [arguments.store, arguments.model],
+        arguments.overwrite,
+        labels=arguments.labels,
+    )
+    with outputs as (_, labels):
         estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
         started = time.perf_counter()
         samples = open_samples(
@@ -35,7 +45,7 @@ def run(arguments: Arguments) -> Report:
         estimator.predict(samples, out=labels)
         seconds = time.perf_counter() - started
     return {
-        **{name: getattr(arguments, name) for name in ("store", "model", "labels")},
+        **attributes(arguments, "store", "model", "labels"),
         "n_samples": samples.n_samples,
         "seconds": seconds,
         "rows_per_second": samples.n_samples / seconds,

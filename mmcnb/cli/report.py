@@ -1,4 +1,4 @@
-"""Write a page about clusters: trust, sentences, columns, a map, candidates and settings."""
+"""Write a page about clusters: trust, sentences, columns, a map, candidates."""
 
 from mmcnb.cli import explain
 from mmcnb.cli._methods import runtime_of
@@ -22,14 +22,13 @@ def run(arguments: Arguments) -> Report:
     """Write the page."""
     from mmcnb import config, load
 
-    sources = [
-        arguments.model,
-        arguments.store,
-        *([arguments.labels] if arguments.labels else []),
-    ]
-    outputs = whole_outputs([arguments.out], sources, arguments.overwrite)
-    # By settings of the process, as the page shows the parameters of the fit alone.
-    with outputs as (page,), config(**runtime_of(arguments)):
+    sources = [arguments.model, arguments.store]
+    if arguments.labels:
+        sources.append(arguments.labels)
+    outputs = whole_outputs(sources, arguments.overwrite, arguments.out)
+    # Settings of the process, because the page shows the parameters of the estimator,
+    # which should be those of the fit.
+    with outputs as (page, _), config(**runtime_of(arguments)):
         load(arguments.model).write_report(
             arguments.store, page, arguments.labels, element=arguments.element
         )

@@ -1,7 +1,17 @@
-"""Compare the clusters of a store with known classes, and tell how well they separate the rows."""
+"""Compare clusters with known classes, and tell how well they separate the rows."""
 
-from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_store
+import numpy as np
+
+from mmcnb.cli._options import (
+    Arguments,
+    Lines,
+    Parser,
+    Report,
+    add_store,
+    attributes,
+)
 from mmcnb.errors import InputError
+from mmcnb.samples import Samples
 
 MEASURES = {
     "balanced_error": (
@@ -24,12 +34,23 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "labels", metavar="LABELS", help="labels that fit or predict wrote"
     )
-    classes = "known classes: CSV, Parquet or a Zarr array, one a row (default: those that STORE keeps)"
-    parser.add_argument("--classes", metavar="FILE", help=classes)
-    column = "column of the classes, of FILE or otherwise of LABELS"
-    parser.add_argument("--label-column", metavar="NAME", help=column)
-    scale = "model of the fit: J is of columns as it scales them (default: as these rows ask for)"
-    parser.add_argument("--model", metavar="MODEL", help=scale)
+    parser.add_argument(
+        "--classes",
+        metavar="FILE",
+        help="known classes: CSV, Parquet or a Zarr array, one a row "
+        "(default: those that STORE keeps)",
+    )
+    parser.add_argument(
+        "--label-column",
+        metavar="NAME",
+        help="column of the classes, of FILE or otherwise of LABELS",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="model of the fit: J is of columns as it scales them "
+        "(default: as these rows ask for)",
+    )
     parser.add_argument(
         "--random-state",
         type=int,
@@ -41,79 +62,103 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Arguments) -> Report:
     """Score the clusters."""
-    import numpy as np
-    from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
+    from mmcnb.stores.label_table import labels_of_rows
 
-    from mmcnb import load, metrics, open_samples, partition_score
+    samples, rows = _rows(arguments)
+    labels = labels_of_rows(arguments.labels, None, samples)
+    classes = _classes(arguments, samples)
+    clusters, counts = np.unique(labels, return_counts=True)
+    report = attributes(arguments, "store", "labels")
+    report |= attributes(samples, "n_samples", "n_features")
+    report["sizes"] = dict(
+        zip(map(str, clusters.tolist()), counts.tolist(), strict=True)
+    )
+    if classes is not None:
+        report |= _agreement(classes, labels)
+    return report | _separation(arguments, rows, labels)
+
+
+def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
+    """Open the rows, and scale their columns as the model does, if there is one."""
+    from mmcnb import load, open_samples
     from mmcnb.estimators.base import read_input
+
+    if not arguments.model:
+        samples = open_samples(arguments.store, arguments.element)
+        return samples, samples
+    estimator = load(arguments.model)
+    samples = read_input(
+        estimator, arguments.store, reset=False, element=arguments.element
+    )
+    return samples, estimator.model_.scaled(samples)
+
+
+def _classes(arguments: Arguments, samples: Samples) -> np.ndarray | None:
+    """Read the known classes of the rows, if there are any."""
     from mmcnb.stores.label_table import labels_of_rows
     from mmcnb.stores.labels import stored_classes
 
-    if arguments.model:
-        estimator = load(arguments.model)
-        samples = read_input(
-            estimator, arguments.store, reset=False, element=arguments.element
-        )
-        rows = estimator.model_.scaled(samples)
-        scale = None
-    else:
-        rows = samples = open_samples(arguments.store, arguments.element)
-        scale = "auto"
-    labels = labels_of_rows(arguments.labels, None, samples)
-    source = arguments.classes or arguments.labels
-    is_given = arguments.classes or arguments.label_column
-    classes = (
-        labels_of_rows(source, arguments.label_column, samples)
-        if is_given
-        else stored_classes(samples)
-    )
-    clusters, counts = np.unique(labels, return_counts=True)
-    report = {
-        **{name: getattr(arguments, name) for name in ("store", "labels")},
-        **{name: getattr(samples, name) for name in ("n_samples", "n_features")},
-        "sizes": dict(zip(map(str, clusters.tolist()), counts.tolist(), strict=True)),
+    if arguments.classes or arguments.label_column:
+        source = arguments.classes or arguments.labels
+        return labels_of_rows(source, arguments.label_column, samples)
+    return stored_classes(samples)
+
+
+def _agreement(classes: np.ndarray, labels: np.ndarray) -> Report:
+    """Compare the clusters with the classes."""
+    from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
+
+    from mmcnb import metrics
+
+    class_codes = np.unique(classes, return_inverse=True)[1]
+    label_codes = np.unique(labels, return_inverse=True)[1]
+    common = metrics.matched_confusion(classes, labels)
+    class_sizes = common.sum(axis=1).to_numpy()
+    cluster_sizes = common.sum(axis=0).to_numpy()
+    # |A and B| / |A or B| of each class A and cluster B
+    jaccard = common / (np.add.outer(class_sizes, cluster_sizes) - common)
+    return {
+        "balanced_error": metrics.balanced_clustering_error(classes, labels),
+        "adjusted_rand_index": metrics.adjusted_rand_index(classes, labels),
+        "adjusted_mutual_information": adjusted_mutual_info_score(
+            class_codes, label_codes
+        ),
+        "normalized_mutual_information": normalized_mutual_info_score(
+            class_codes, label_codes
+        ),
+        "confusion": {
+            "counts": common.to_numpy(),
+            "classes": common.index,
+            "clusters": common.columns,
+        },
+        "by_class": {
+            "best": jaccard.idxmax(axis=1),
+            "Jaccard": jaccard.max(axis=1),
+        },
     }
-    if classes is not None:
-        codes = [
-            np.unique(values, return_inverse=True)[1] for values in (classes, labels)
-        ]
-        table = metrics.matched_confusion(classes, labels)
-        either = (
-            np.add.outer(table.sum(axis=1).to_numpy(), table.sum(axis=0).to_numpy())
-            - table
-        )
-        jaccard = table / either
-        report |= {
-            "balanced_error": metrics.balanced_clustering_error(classes, labels),
-            "adjusted_rand_index": metrics.adjusted_rand_index(classes, labels),
-            "adjusted_mutual_information": adjusted_mutual_info_score(*codes),
-            "normalized_mutual_information": normalized_mutual_info_score(*codes),
-            "confusion": {
-                "counts": table.to_numpy(),
-                "classes": table.index,
-                "clusters": table.columns,
-            },
-            "by_class": {
-                "best": jaccard.idxmax(axis=1),
-                "Jaccard": jaccard.max(axis=1),
-            },
-        }
+
+
+def _separation(arguments: Arguments, rows: Samples, labels: np.ndarray) -> Report:
+    """Compute J, or say why it cannot be computed."""
+    from mmcnb import partition_score
+
+    scale = None if arguments.model else "auto"
     try:
         score = partition_score(
             rows, labels, scale=scale, random_state=arguments.random_state
         )
-        return report | {"J": score.J}
     except InputError as error:
-        return report | {"J": None, "no_J": str(error)}
+        return {"J": None, "no_J": str(error)}
+    return {"J": score.J}
 
 
 def lines(report: Report) -> Lines:
     """Word the scores."""
     n = report["n_samples"]
     yield f"{n:,} rows x {report['n_features']:,} features of {report['store']}"
-    shares = (
+    shares = [
         f"{name}: {size:,} ({size / n:.1%})" for name, size in report["sizes"].items()
-    )
+    ]
     yield f"cluster sizes  {', '.join(shares)}"
     for name, (form, meaning) in MEASURES.items():
         if report.get(name) is not None:
@@ -126,9 +171,8 @@ def lines(report: Report) -> Lines:
         return
     import pandas as pd
 
-    table = pd.DataFrame(*report["confusion"].values())
-    both = pd.concat(
-        [table.map("{:,}".format), pd.DataFrame(report["by_class"]).round(2)], axis=1
-    )
+    confusion = pd.DataFrame(*report["confusion"].values()).map("{:,}".format)
+    by_class = pd.DataFrame(report["by_class"]).round(2)
+    both = pd.concat([confusion, by_class], axis=1)
     both = both.rename_axis(index=None, columns="class / cluster")
     yield both.to_string(max_rows=20, max_cols=20)  # --json has them all

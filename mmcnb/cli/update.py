@@ -1,7 +1,15 @@
-"""Take the rows of a store into a model that was written before; clusters keep their numbers."""
+"""Take the rows of a store into an existing model; clusters keep their numbers."""
 
 from mmcnb.cli._methods import runtime_of
-from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, add_store
+from mmcnb.cli._options import (
+    Arguments,
+    Lines,
+    Parser,
+    Report,
+    add_model,
+    add_options,
+    add_store,
+)
 from mmcnb.cli._outputs import whole_outputs
 from mmcnb.cli._words import table
 from mmcnb.errors import InputError
@@ -9,9 +17,7 @@ from mmcnb.errors import InputError
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb update``."""
-    parser.add_argument(
-        "model", metavar="MODEL", help="model file that mmcnb fit --model wrote"
-    )
+    add_model(parser)
     add_store(parser)
     add_options(parser, "labels")
     parser.add_argument(
@@ -27,34 +33,39 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     old = arguments.model
-    out = arguments.out or arguments.model
+    new = arguments.out or old
     store = arguments.store
-    given = (
-        [out],
-        [store, old][: 1 + (out != old)],
+    outputs = whole_outputs(
+        [store] if new == old else [store, old],
         arguments.overwrite,
+        new,
         arguments.labels,
+        replaced=old,
     )
-    with whole_outputs(*given, old) as (model, *labels):
+    with outputs as (model, labels):
         estimator = load(old)
         if not hasattr(estimator, "update"):
-            fault = f"{old} has a {type(estimator).__name__}, which takes no new rows"
-            raise InputError(f"{fault}; fit all rows.")
+            raise InputError(
+                f"{old} has a {type(estimator).__name__}, which takes no new rows; "
+                "fit all rows."
+            )
         estimator.set_params(
             **runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1
         )
         estimator.update(store, element=arguments.element)
-        for path in labels:
-            estimator.predict(store, path, element=arguments.element)
+        if labels is not None:
+            estimator.predict(store, labels, element=arguments.element)
         estimator.save(model)
-    told = {name: estimator.report_.get(name) for name in ("sizes", "noise", "changes")}
-    return {"store": store, "model": out, "labels": arguments.labels} | told
+    report = {"store": store, "model": new, "labels": arguments.labels}
+    for name in ("sizes", "noise", "changes"):
+        report[name] = estimator.report_.get(name)
+    return report
 
 
 def lines(report: Report) -> Lines:
     """Word what became of each number."""
-    changes = {
-        f"cluster {(rest := dict(one)).pop('number')}": rest
-        for one in report["changes"]
-    }
-    return table(report | {"changes": None} | changes)
+    entries = report | {"changes": None}
+    for change in report["changes"]:
+        outcome = dict(change)
+        entries[f"cluster {outcome.pop('number')}"] = outcome
+    return table(entries)
