@@ -27,6 +27,7 @@ MODULES = (
     "mmcnb.kernels.moves",
     "mmcnb.kernels.neighbours",
     "mmcnb.kernels.pairwise",
+    "mmcnb.kernels.planes",
     "mmcnb.kernels.runner_up",
     "mmcnb.kernels.sizes",
 )
@@ -44,7 +45,13 @@ def dispatchers(module):
 
 
 def spelled(kind):
-    """Return a type of numba as an expression of the names in numba.types, or None if it has none."""
+    """Return a type of numba as an expression of names, or None if it has none.
+
+    The names are those of numba.types and of the module of the routine.
+    """
+    if hasattr(kind, "instance_class"):
+        values = ", ".join(map(str, map(spelled, kind)))
+        return f"NamedTuple([{values}], {kind.instance_class.__name__})"
     if hasattr(kind, "ndim") and kind.mutable:
         step = {"C": "::1", "F": "::1", "A": ":"}[kind.layout]
         steps = [":"] * (kind.ndim - 1)
@@ -86,11 +93,11 @@ def compile_modules(modules):
     names = {**vars(types), "bool": types.boolean}
     for row in listed():
         if row["module"] in modules:
-            routine = getattr(import_module(row["module"]), row["routine"], None)
-            if routine is not None:
-                routine.compile(
-                    tuple(eval(kind, names) for kind in row["types"].split("; "))
-                )
+            module = vars(import_module(row["module"]))
+            if row["routine"] in module:
+                kinds = row["types"].split("; ")
+                signature = tuple(eval(kind, module | names) for kind in kinds)
+                module[row["routine"]].compile(signature)
 
 
 def shared_out():

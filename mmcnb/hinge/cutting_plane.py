@@ -389,46 +389,40 @@ class SampleWorkingSet(WorkingSet):
                 plane[:p] = hyperplane.coef
                 plane[p] = hyperplane.offset
                 plane[p + 1] = rho
-        F = np.ascontiguousarray(own.features.block(0, n))
-        shares = row_shares(n, own.weights)
-        rows = F, labels.block(None, 0, n), shares, own.mean, own.inverses[0]
-        limits = (
-            float(C),
-            float(eta),
-            DEGENERATE * objective.total_variance,
-            self.max_planes,
+        rows = kernels.SampleRows(
+            np.ascontiguousarray(own.features.block(0, n)),
+            labels.block(None, 0, n),
+            row_shares(n, own.weights),
+            own.mean,
+            own.inverses[0],
         )
-        found = kernels.sample_subproblem(
-            *rows, self.planes, self.members, self.signs, *limits
-        )
-        self.planes, self.members, self.signs, multipliers, w, sweeps, status = found
+        start = kernels.SamplePlanes(self.planes, self.members, self.signs)
+        least_norm2 = DEGENERATE * objective.total_variance
+        limits = kernels.Limits(float(C), float(eta), least_norm2, self.max_planes)
+        found = kernels.sample_subproblem(rows, start, limits)
+        self.planes, self.members, self.signs = found.state
         self.generators = [
             (Hyperplane(one[:p], float(one[p])), float(one[p + 1]))
             for one in self.planes
         ]
-        if STATUS[status] == "unsolved":
+        status = STATUS[found.status]
+        if status == "unsolved":
             raise PlaneQPError(NO_SOLUTION)
-        hyperplane = Hyperplane(w[:-1], float(w[-1]))
-        for (
-            planes,
-            rho,
-            xi,
-            norm2,
-            _,
-            active,
-            signed,
-            violation,
-            above,
-            changed,
-            hinge,
-        ) in sweeps.tolist():
-            moved = changed * own.total_weight
+        hyperplane = Hyperplane(found.hyperplane[:-1], float(found.hyperplane[-1]))
+        for sweep in map(kernels.Sweep._make, found.history.tolist()):
             statistics = ConstraintStatistics(
-                active, signed, violation, above, moved, hinge
+                sweep.active,
+                sweep.signed,
+                sweep.violation,
+                sweep.above,
+                sweep.changed * own.total_weight,
+                sweep.hinge,
             )
-            quadratic = PlaneSolution(multipliers, rho, xi, 0.0, norm2)
+            quadratic = PlaneSolution(
+                found.multipliers, sweep.rho, sweep.xi, 0.0, sweep.norm2
+            )
             solution = SubproblemResult(
-                hyperplane, quadratic, C, "adaptive", statistics, STATUS[status]
+                hyperplane, quadratic, C, "adaptive", statistics, status
             )
-            record(self._row(solution, int(planes)))
+            record(self._row(solution, int(sweep.planes)))
         return solution

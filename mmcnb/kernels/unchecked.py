@@ -9,36 +9,53 @@ used.
 from importlib import import_module
 from typing import Any
 
-
-def _module_of(**modules: str) -> dict[str, str]:
-    return {name: module for module, names in modules.items() for name in names.split()}
-
-
-# By their names, the modules of those that `mmcnb.kernels` has, and of all.
-PUBLIC = _module_of(
-    cutting_plane="decision_values most_violated_constraint plane_qp plane_sums",
-    evolution="evolve_labels",
-    moves="cluster_row_sums shake steepest_moves stochastic_moves",
-    neighbours="nearest_nodes_into node_shares_into",
-    pairwise="polynomial_kernel_block_into rbf_kernel_block_into",
-    runner_up="cluster_scores most_violated_runner_ups",
-    sizes="size_multipliers",
+# The module of each routine that `mmcnb.kernels` has.
+PUBLIC = {
+    "cluster_row_sums": "moves",
+    "cluster_scores": "runner_up",
+    "decision_values": "cutting_plane",
+    "evolve_labels": "evolution",
+    "most_violated_constraint": "cutting_plane",
+    "most_violated_runner_ups": "runner_up",
+    "nearest_nodes_into": "neighbours",
+    "node_shares_into": "neighbours",
+    "plane_qp": "cutting_plane",
+    "plane_sums": "planes",
+    "polynomial_kernel_block_into": "pairwise",
+    "rbf_kernel_block_into": "pairwise",
+    "shake": "moves",
+    "size_multipliers": "sizes",
+    "steepest_moves": "moves",
+    "stochastic_moves": "moves",
+}
+ROUTINES = PUBLIC | {
+    "calibrated_weights": "neighbours",
+    "column_tiles": "pairwise",
+    "count_idle": "cutting_plane",
+    "decision_values_csr": "cutting_plane",
+    "most_violated_constraint_csr": "cutting_plane",
+    "nearest_centres_into": "neighbours",
+    "plane_sums_csr": "planes",
+    "polynomial_kernel_block_csr_into": "pairwise",
+    "rbf_kernel_block_csr_into": "pairwise",
+    "sample_subproblem": "cutting_plane",
+    "squared_norms": "pairwise",
+    "stalls": "cutting_plane",
+}
+# Named tuples that routines take and return.
+RECORDS = dict.fromkeys(
+    ("Limits", "SamplePlanes", "SampleRows", "Sweep"), "cutting_plane"
 )
-_MODULE_OF = PUBLIC | _module_of(
-    cutting_plane="count_idle decision_values_csr most_violated_constraint_csr plane_sums_csr "
-    "sample_subproblem stalls",
-    neighbours="calibrated_weights nearest_centres_into",
-    pairwise="column_tiles polynomial_kernel_block_csr_into rbf_kernel_block_csr_into squared_norms",
-)
 
-__all__ = sorted(_MODULE_OF)
+__all__ = sorted(ROUTINES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    module = (ROUTINES | RECORDS).get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"mmcnb.kernels.{_MODULE_OF[name]}")
-    return globals().setdefault(name, getattr(module, name))
+    value = getattr(import_module(f"mmcnb.kernels.{module}"), name)
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:

@@ -38,6 +38,14 @@ def routine_of(name):
     return getattr(kernels if name in kernels.__all__ else unchecked, name)
 
 
+def no_planes(rows, p):
+    """Return the state of a working set whose planes have no labels yet."""
+    planes = np.zeros((1, 3 * p + 3))
+    planes[0, p + 1] = np.inf
+    members = np.zeros((1, rows), np.int8)
+    return unchecked.SamplePlanes(planes, members, np.zeros(rows, np.int8))
+
+
 def good_arguments(name, seed=0, dtype="float64", sparse=False):
     """Arguments by name, of random sizes; the rows in CSR form on demand."""
     rng = np.random.default_rng(seed)
@@ -54,8 +62,6 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
     even = rows + rows % 2
     flag = bool(seed % 2)
     features = rng.standard_normal((even, 3))
-    first = np.zeros((1, 3 * d + 3))  # a state without cutting planes
-    first[0, d + 1] = np.inf
     counts = (
         "rounds",
         "most",
@@ -68,7 +74,7 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         "degree",
     )
     numbers = dict(zip(counts, rng.integers(2, 6, len(counts)).tolist(), strict=True))
-    names = ("gamma", "coef0", "offset", "rho", "eta", "norm2", "amplitude", "decay")
+    names = ("gamma", "coef0", "offset", "rho", "amplitude", "decay")
     numbers |= dict(zip(names, (rng.random(len(names)) + 0.1).tolist(), strict=True))
     every = numbers | {
         **{
@@ -83,7 +89,6 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         **{
             "y": signs,
             "weights": weights,
-            "shares": shares,
             "adaptive": flag,
             "matrix": flag,
         },
@@ -110,14 +115,6 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
         "probes": np.array([rng.permutation(r)[:2] for _ in range(rows)]),
         "numbers": rng.integers(0, p, (rows, r)),
         "distances": np.sort(rng.random((rows, r)), axis=1),
-        "mean": shares @ X.astype(float),
-        "inverse": np.eye(d) + np.ones((d, d)),
-        **{
-            "planes": first,
-            "members": np.zeros((1, rows), np.int8),
-            "signs": np.zeros(rows, np.int8),
-        },
-        "most_planes": 1000,
         "idle": rng.integers(0, 4, planes),
         "multipliers": rng.choice([0.0, 1e-12, 0.5], planes),
         "lowers": (1 - 2 * flag)
@@ -134,11 +131,22 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
             "labels": rng.integers(k, size=p),
             "out": np.zeros((rows, k), dtype),
         },
-        "sample_subproblem": {"eta": 1e-7, "norm2": 0.0},
+        "sample_subproblem": {
+            "rows": unchecked.SampleRows(
+                F=X,
+                y=signs,
+                shares=shares,
+                mean=shares @ X.astype(float),
+                inverse=np.eye(d) + np.ones((d, d)),
+            ),
+            "start": no_planes(rows, d),
+            "limits": unchecked.Limits(C=2.0, eta=1e-7, norm2=0.0, most_planes=1000),
+        },
         "size_multipliers": {"weights": np.ones(rows)},
     }
     taken = inspect.signature(routine_of(name)).parameters
-    given = {argument: (every | own.get(name, {}))[argument] for argument in taken}
+    values = every | own.get(name, {})
+    given = {argument: values[argument] for argument in taken}
     if sparse:
         given[next(iter(given))] = CSRBlock(*sparse_rows(rows, d, dtype, seed), d)
         given |= {"B": B.astype(float)} if "B" in given else {}  # as fits pass it
@@ -177,8 +185,8 @@ TWINS = {
         *a[:-1]
     ),
     "rbf_kernel_block_into": lambda *a: reference.rbf_kernel_block(*a[:-1]),
-    "sample_subproblem": lambda F, y, shares, mean, inverse, planes, members, signs, C, *_: (
-        reference.n_slack_norm2(F.astype(float) @ inverse @ F.T, y, C, shares)
+    "sample_subproblem": lambda rows, start, limits: reference.n_slack_norm2(
+        rows.F.astype(float) @ rows.inverse @ rows.F.T, rows.y, limits.C, rows.shares
     ),
     "size_multipliers": lambda scores, low, high, *_: reference.best_sizes_partition(
         scores, low, high

@@ -1,4 +1,4 @@
-"""The program of the cutting planes, and the compiled loop over rows in memory that solves it."""
+"""The program of the cutting planes, and the compiled loop over rows in memory."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,16 @@ import pytest
 from mmcnb.kernels import unchecked as kernels
 from tests import reference
 from tests.hinge.problems import two_groups
+from tests.kernels.arguments import no_planes
 
 CONVERGED = 0
 DEGENERATE = 2
 UNSOLVED = 3
-LIMITS = {"eta": 0.01, "norm2": 1e-6, "most_planes": 1000}
+LIMITS = kernels.Limits(C=2.0, eta=0.01, norm2=1e-6, most_planes=1000)
 
 
 def sample(seed=0, weighted=False, dtype=np.float64):
-    """Rows on landmarks, labels that are partly wrong, and no planes yet: arguments of the kernel."""
+    """Return rows on landmarks, with labels that are partly wrong, and no planes yet."""
     rng = np.random.default_rng(seed)
     n = 80
     p = 20
@@ -24,16 +25,15 @@ def sample(seed=0, weighted=False, dtype=np.float64):
     shares = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
     shares /= shares.sum()
     gram = reference.rbf_kernel_block(landmarks, landmarks, 0.25)
-    planes = np.zeros((1, 3 * p + 3))
-    planes[0, p + 1] = np.inf
     labels = np.where(rng.random(n) < 0.04, -y, y).astype(np.int8)
-    rows = {"F": F, "y": labels, "shares": shares, "mean": shares @ F.astype(float)}
-    rows |= {"inverse": np.linalg.inv(gram + 1e-9 * np.eye(p)), **LIMITS, "C": 2.0}
-    return rows | {
-        "planes": planes,
-        "members": np.zeros((1, n), np.int8),
-        "signs": np.zeros(n, np.int8),
-    }
+    rows = kernels.SampleRows(
+        F=F,
+        y=labels,
+        shares=shares,
+        mean=shares @ F.astype(float),
+        inverse=np.linalg.inv(gram + 1e-9 * np.eye(p)),
+    )
+    return rows, no_planes(n, p)
 
 
 def programs(seed):
@@ -94,52 +94,51 @@ def test_programs_of_any_scale_are_solved_as_by_another_solver(seed):
 def test_the_loop_ends_at_the_optimum_and_planes_that_were_found_need_no_more(
     dtype, weighted, C
 ):
-    given = sample(1, weighted, dtype) | {"C": C, "eta": 1e-6}
-    F = given["F"].astype(float)
-    y = given["y"]
-    shares = given["shares"]
-    planes, members, signs, _, w, history, status = kernels.sample_subproblem(**given)
-    _, rho, xi, norm2, lower, *sums = history[-1]
-    assert status == CONVERGED
-    assert norm2 == pytest.approx(
-        reference.n_slack_norm2(F @ given["inverse"] @ F.T, y, C, shares), rel=1e-3
+    rows, start = sample(1, weighted, dtype)
+    limits = LIMITS._replace(C=C, eta=1e-6)
+    F = rows.F.astype(float)
+    found = kernels.sample_subproblem(rows, start, limits)
+    w = found.hyperplane
+    last = kernels.Sweep(*found.history[-1])
+    assert found.status == CONVERGED
+    assert last.norm2 == pytest.approx(
+        reference.n_slack_norm2(F @ rows.inverse @ F.T, rows.y, C, rows.shares),
+        rel=1e-3,
     )
-    assert lower == pytest.approx(norm2 / 2 - rho + C * max(0, xi))
-    assert (np.diff(history[:, 4]) >= -1e-7 * abs(lower)).all()
-    assert sums[2] <= max(xi, 0) + 1e-6 * rho
-    np.testing.assert_allclose(
-        sums,
-        reference.most_violated_constraint(F, y, shares, w[:-1], w[-1], rho)[2][:6],
-        atol=1e-9,
+    assert last.lower == pytest.approx(last.norm2 / 2 - last.rho + C * max(0, last.xi))
+    assert (np.diff(found.history[:, 4]) >= -1e-7 * abs(last.lower)).all()
+    assert last.violation <= max(last.xi, 0) + 1e-6 * last.rho
+    _, _, sums = reference.most_violated_constraint(
+        F, rows.y, rows.shares, w[:-1], w[-1], last.rho
     )
-    state = {"planes": planes, "members": members, "signs": signs}
-    *_, again, status = kernels.sample_subproblem(**given | state)
-    assert (len(again), status) == (1, CONVERGED)
-    np.testing.assert_allclose(again[0, 1:4], history[-1, 1:4], rtol=1e-6)
+    np.testing.assert_allclose(last[5:], sums[:6], atol=1e-9)
+    again = kernels.sample_subproblem(rows, found.state, limits)
+    assert (len(again.history), again.status) == (1, CONVERGED)
+    np.testing.assert_allclose(again.history[0, 1:4], last[1:4], rtol=1e-6)
 
 
 def test_planes_that_follow_the_labels_are_those_built_anew():
-    given = sample(weighted=True)
+    rows, state = sample(weighted=True)
     p = 20
     for _ in range(3):
-        planes, members, signs, _, w, _, _ = kernels.sample_subproblem(**given)
-        labels = np.where(given["F"] @ w[:-1] + w[-1] >= 0, 1, -1).astype(np.int8)
-        given |= {"planes": planes, "members": members, "signs": signs, "y": labels}
-    given["y"] = np.r_[-labels[:30], labels[30:]]
-    given["eta"] = 1e99  # no more planes
-    anew = np.zeros_like(planes)
-    anew[:, : p + 2] = planes[:, : p + 2]
-    fresh = {
-        "planes": anew,
-        "members": np.zeros_like(members),
-        "signs": np.zeros_like(signs),
-    }
-    followed = kernels.sample_subproblem(**given)
-    built = kernels.sample_subproblem(**given | fresh)
-    assert len(planes) > 3
-    np.testing.assert_array_equal(followed[1], built[1])
+        found = kernels.sample_subproblem(rows, state, LIMITS)
+        w = found.hyperplane
+        labels = np.where(rows.F @ w[:-1] + w[-1] >= 0, 1, -1).astype(np.int8)
+        state = found.state
+        rows = rows._replace(y=labels)
+    rows = rows._replace(y=np.r_[-labels[:30], labels[30:]])
+    no_more = LIMITS._replace(eta=1e99)
+    anew = np.zeros_like(state.planes)
+    anew[:, : p + 2] = state.planes[:, : p + 2]
+    fresh = kernels.SamplePlanes(
+        anew, np.zeros_like(state.members), np.zeros_like(state.signs)
+    )
+    followed = kernels.sample_subproblem(rows, state, no_more).state
+    built = kernels.sample_subproblem(rows, fresh, no_more).state
+    assert len(state.planes) > 3
+    np.testing.assert_array_equal(followed.members, built.members)
     np.testing.assert_allclose(
-        followed[0], built[0], atol=1e-9 * np.abs(planes[1:]).max()
+        followed.planes, built.planes, atol=1e-9 * np.abs(state.planes[1:]).max()
     )
 
 
@@ -150,5 +149,5 @@ def test_planes_that_follow_the_labels_are_those_built_anew():
 def test_labels_without_margin_and_programs_without_a_solution_are_told(
     limits, status, sweeps
 ):
-    *_, history, found = kernels.sample_subproblem(**sample() | limits)
-    assert (found, len(history)) == (status, sweeps)
+    found = kernels.sample_subproblem(*sample(), LIMITS._replace(**limits))
+    assert (found.status, len(found.history)) == (status, sweeps)

@@ -48,6 +48,7 @@ TESTS = {
     "mmcnb.kernels.runner_up": f"tests/kernels/test_runner_up.py {TWINS}",
     "mmcnb.kernels.sizes": f"tests/kernels/test_sizes.py {TWINS}",
     "mmcnb.kernels.cutting_plane": f"tests/kernels/test_sweeps.py tests/kernels/test_subproblem.py {TWINS}",
+    "mmcnb.kernels.planes": f"tests/kernels/test_sweeps.py {TWINS}",
     "mmcnb.hinge.cutting_plane": "tests/hinge/test_cutting_plane.py tests/hinge/test_cccp.py "
     "tests/hinge/test_own_basis.py",
     "mmcnb.hinge.qp": "tests/hinge/test_qp.py tests/hinge/test_socp.py",
