@@ -1,1 +1,1 @@
-"""Which partition of the nodes of a graph is taken: candidates, their judge, the pick and its trust."""
+"""Which partition of the nodes is taken: candidates, judge, pick and trust."""

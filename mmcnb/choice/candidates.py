@@ -102,7 +102,7 @@ class JudgedCandidates(NamedTuple):
 
 
 def graph_proposals(graph: NodeGraph, n_clusters: int, seed: int) -> dict[str, Propose]:
-    """Return the candidates that the graph gives, by name, as functions that find them."""
+    """Return the functions that find the candidates of the graph, by name."""
     # The first thread that needs the tree makes it.
     tree = cache(lambda: spanning_tree(graph.lengths()))
 
@@ -210,7 +210,7 @@ def _judge_proposal(
 def with_known(
     graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
 ) -> list[Candidate]:
-    """Add the share of the known labels that each candidate breaks, and a candidate from these labels.
+    """Count the known labels that candidates break, and add a candidate from them.
 
     If the labels name all clusters, they spread over the graph to one more candidate;
     its share of broken labels is that of each half by a partition from the other half.

@@ -1,4 +1,4 @@
-"""Groups inside clusters: merges of the tree that join two groups, and clusters split into their groups."""
+"""Groups inside clusters: merges that join two groups, clusters split into groups."""
 
 import numpy as np
 
@@ -46,7 +46,10 @@ def real_merges(
 
 
 def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
-    """Return how much sparser rows are between the sides of each merge than within, as a power of d."""
+    """Return how much sparser rows are between the sides of a merge than within them.
+
+    The ratio of the densities is a power of the dimension; the result is its logarithm.
+    """
     last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
     sparsity = np.log(np.maximum(graph.distances[:, last], LEAST_DISTANCE))
     edges = graph.edges()[0].tocoo()

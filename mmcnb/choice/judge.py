@@ -1,7 +1,7 @@
-"""The judge of partitions: what labels say of the neighbour graph, and the gap between clusters."""
+"""The judge of partitions: information about the graph, and gaps between clusters."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,15 +60,16 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
     >>> import numpy as np
     >>> from mmcnb.choice.judge import judge
     >>> from mmcnb.graph.neighbours import node_graph
-    >>> rows = np.random.RandomState(0).normal(size=(200, 2)) + np.repeat([0, 9], 100)[:, None]
+    >>> noise = np.random.RandomState(0).normal(size=(200, 2))
+    >>> rows = noise + np.repeat([0, 9], 100)[:, None]
     >>> graph = node_graph(rows, None, np.random.RandomState(0))
-    >>> apart, mixed = (judge(graph, part) for part in (graph.search.nodes[:, 0] > 0, np.arange(200) % 2))
-    >>> apart.J > mixed.J
+    >>> apart = judge(graph, graph.search.nodes[:, 0] > 0)
+    >>> apart.J > judge(graph, np.arange(200) % 2).J
     True
     """
     labels = np.unique(labels, return_inverse=True)[1].ravel()
     k = int(labels.max()) + 1
-    scale = math.log(n_classes or k) or 1.0  # one cluster says nothing of the graph
+    scale = math.log(n_classes or k) or 1.0  # one cluster has no information
     information = mutual_information(cluster_weights(graph, labels, k)) / scale
     gap = gap_between(graph, labels)
     return Score(INFORMATION_WEIGHT * information + gap, information, gap)
@@ -77,22 +78,20 @@ def judge(graph: NodeGraph, labels: np.ndarray, n_classes: int | None = None) ->
 def cluster_weights(
     graph: NodeGraph, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
-    """Weight of the edges between each two clusters, of shape (k, k), symmetric."""
+    """Return the weight of the edges between each two clusters, of shape (k, k)."""
     weights, loops = graph.edges()
-    ends = (
-        np.repeat(labels, np.diff(weights.indptr)) * n_clusters
-        + labels[weights.indices]
-    )
-    counted: Any = np.bincount(ends, weights.data, n_clusters**2).reshape(
-        n_clusters, n_clusters
-    )
-    table = (counted + counted.T) / 2
+    start = np.repeat(labels, np.diff(weights.indptr))
+    end = labels[weights.indices]
+    pair = start * n_clusters + end
+    sums = np.bincount(pair, weights.data, n_clusters**2)
+    directed = sums.reshape(n_clusters, n_clusters)
+    table = (directed + directed.T) / 2
     table[np.diag_indices(n_clusters)] += np.bincount(labels, loops, n_clusters)
     return np.asarray(table)
 
 
 def mutual_information(table: np.ndarray) -> float:
-    """Mutual information, in nats, of the clusters at the two ends of an edge.
+    """Return the mutual information, in nats, of the clusters at both ends of an edge.
 
     Examples
     --------
@@ -101,15 +100,16 @@ def mutual_information(table: np.ndarray) -> float:
     >>> round(mutual_information(np.eye(2)), 6), mutual_information(np.ones((2, 2)))
     (0.693147, 0.0)
     """
-    shares = table / table.sum()
-    of_one = shares.sum(axis=1)
-    expected = np.multiply.outer(of_one, of_one)
-    there = shares > 0
-    return float((shares[there] * np.log(shares[there] / expected[there])).sum())
+    joint = table / table.sum()
+    marginal = joint.sum(axis=1)
+    independent = np.multiply.outer(marginal, marginal)
+    is_linked = joint > 0
+    joint = joint[is_linked]
+    return float((joint * np.log(joint / independent[is_linked])).sum())
 
 
 def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
-    """Logarithm of a short distance between clusters over a long one within them."""
+    """Return the logarithm of a short distance across over a long one within."""
     distances, weights, order = graph.by_distance
     across = (labels[graph.numbers] != labels[:, None]).ravel()[order]
     if across.all():
@@ -118,13 +118,12 @@ def gap_between(graph: NodeGraph, labels: np.ndarray) -> float:
         between = 2.0 * distances[~across][-1]
     else:
         between = weighted_quantile(distances, weights * across, ACROSS_QUANTILE)
-    return math.log(
-        between / weighted_quantile(distances, weights * ~across, WITHIN_QUANTILE)
-    )
+    within = weighted_quantile(distances, weights * ~across, WITHIN_QUANTILE)
+    return math.log(between / within)
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """The smallest of rising values up to which lies at least a share of the weight.
+    """Return the smallest of rising values that reaches a share of the weight.
 
     Examples
     --------

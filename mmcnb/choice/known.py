@@ -1,4 +1,4 @@
-"""Known labels of some rows: how many of them a partition breaks, and the partition that they give."""
+"""Known labels of some rows: how many a partition breaks, and a partition from them."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ import numpy as np
 from mmcnb.graph.neighbours import NodeGraph
 
 CHANCE = 0.05  # of the labels, from trials with 1 % of them
-MOST_SPREADS = 200  # rounds, in each of which labels reach the next nodes
+MOST_ROUNDS = 200  # in each of which labels reach the next nodes
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class KnownRows:
     labels: np.ndarray
 
     def among(self, rows: np.ndarray) -> "KnownRows":
-        """The same, its rows numbered by their places among some, which hold all of them."""
+        """Return the labels with rows numbered by their places among some rows."""
         return replace(self, rows=np.searchsorted(rows, self.rows))
 
     def broken(self, labels: np.ndarray) -> float:
-        """Share of the known labels that a partition breaks.
+        """Return the share of the known labels that a partition breaks.
 
         Parameters
         ----------
@@ -48,33 +48,34 @@ class KnownRows:
         Returns
         -------
         float
-            0 where all hold. A label holds where its row lies in the cluster matched
-            with its class.
+            0 if no label is broken. A label is broken if its row lies outside the
+            cluster that is matched with its class.
         """
         return _mismatched(self.labels, labels[self.rows]) / self.rows.size
 
     @property
     def tolerance(self) -> float:
-        """What may be chance between two broken shares: one label, and a twentieth of all."""
+        """How far two shares differ by chance: one label, and a twentieth of all."""
         return 1 / self.rows.size + CHANCE
 
     @property
     def least_clusters(self) -> int:
-        """The fewest clusters, at least two, that there are labels for."""
+        """The number of classes among the labels, at least two."""
         return max(2, int(self.labels.max()) + 1)
 
 
-def _mismatched(labels: np.ndarray, found: np.ndarray) -> int:
-    """Rows outside the cluster that is matched with their label, under the best matching."""
+def _mismatched(known: np.ndarray, clusters: np.ndarray) -> int:
+    """Count the rows outside the cluster that is matched with their label."""
     from scipy.optimize import linear_sum_assignment
 
-    k = int(max(labels.max(initial=0), found.max(initial=0))) + 1
-    counts = np.bincount(labels * k + found, minlength=k * k).reshape(k, k)
-    return int(labels.size - counts[linear_sum_assignment(counts, maximize=True)].sum())
+    k = int(max(known.max(initial=0), clusters.max(initial=0))) + 1
+    counts = np.bincount(known * k + clusters, minlength=k * k).reshape(k, k)
+    matching = linear_sum_assignment(counts, maximize=True)
+    return int(known.size - counts[matching].sum())
 
 
 def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | None:
-    """Labels of all nodes from the known ones, by votes of their neighbours until none changes.
+    """Spread the known labels to all nodes, by votes of neighbours until none changes.
 
     Parameters
     ----------
@@ -88,41 +89,40 @@ def spread(graph: NodeGraph, known: KnownRows, n_clusters: int) -> np.ndarray | 
     Returns
     -------
     ndarray of shape (p,), int64, or None
-        Labels; None if no row of some cluster has one.
+        Labels; None if a cluster has no known row.
     """
     nodes, first = np.unique(graph.node_of[known.rows], return_index=True)
     fixed = known.labels[first]
     if np.unique(fixed).size != n_clusters:
         return None
-    weights = graph.edges()[0]
+    weights, _ = graph.edges()
     shares = np.zeros((graph.n_nodes, n_clusters))
     shares[nodes, fixed] = 1.0
     labels = np.full(graph.n_nodes, -1)
-    for _ in range(MOST_SPREADS):
+    for _ in range(MOST_ROUNDS):
         votes = weights @ shares
-        found = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
-        found[nodes] = fixed
-        if (found == labels).all():
+        voted = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
+        voted[nodes] = fixed
+        if (voted == labels).all():
             break
-        labels = found
+        labels = voted
         shares[:] = labels[:, None] == np.arange(n_clusters)
     return np.maximum(labels, 0)
 
 
 def held_out(graph: NodeGraph, known: KnownRows, n_clusters: int) -> float:
-    """Share of the known labels of each half that are broken by a partition from those of the other."""
-    half = np.zeros(known.rows.size, bool)
-    wrong = 0
-    for one in range(n_clusters):
-        half[np.flatnonzero(known.labels == one)[::2]] = True
-    for out, kept in ((half, ~half), (~half, half)):
-        found = spread(
-            graph, KnownRows(known.rows[kept], known.labels[kept]), n_clusters
-        )
-        if found is None:
-            wrong += int(out.sum())
+    """Return the share of known labels broken by a partition from the other half."""
+    in_half = np.zeros(known.rows.size, bool)
+    for label in range(n_clusters):
+        in_half[np.flatnonzero(known.labels == label)[::2]] = True
+    n_broken = 0
+    for is_out in (in_half, ~in_half):
+        labels = known.labels[is_out]
+        rest = KnownRows(known.rows[~is_out], known.labels[~is_out])
+        of_nodes = spread(graph, rest, n_clusters)
+        if of_nodes is None:
+            n_broken += labels.size
         else:
-            wrong += _mismatched(
-                known.labels[out], found[graph.node_of][known.rows[out]]
-            )
-    return wrong / known.rows.size
+            clusters = of_nodes[graph.node_of[known.rows[is_out]]]
+            n_broken += _mismatched(labels, clusters)
+    return n_broken / known.rows.size

@@ -1,4 +1,4 @@
-"""Clusters matched to those of an earlier partition, so that they keep their numbers."""
+"""Clusters matched to those of an earlier partition, so they keep their numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> np.ndarray:
-    """Numbers of new clusters: those of earlier ones, so that the common weight is the largest.
+    """Give new clusters the numbers of earlier ones with the largest common weight.
 
     Two clusters match if they have at least half of the weight of one of them in
     common.
@@ -21,7 +21,7 @@ def matched(table: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (b,), int64
-        Each once; a new cluster without a match has a number from a on.
+        Numbers, each once; a new cluster without a match has a number from a on.
 
     Examples
     --------
@@ -32,17 +32,19 @@ def matched(table: np.ndarray) -> np.ndarray:
     """
     a, b = table.shape
     lighter = np.minimum(table.sum(axis=1, keepdims=True), table.sum(axis=0))
-    alike = np.where(2 * table >= lighter, table, 0)
-    numbers, (one, other) = np.full(b, -1), linear_sum_assignment(alike, maximize=True)
-    numbers[other] = np.where(alike[one, other] > 0, one, -1)
-    numbers[numbers < 0] = a + np.arange(np.count_nonzero(numbers < 0))
+    matching = np.where(2 * table >= lighter, table, 0)
+    earlier, new = linear_sum_assignment(matching, maximize=True)
+    numbers = np.full(b, -1)
+    numbers[new] = np.where(matching[earlier, new] > 0, earlier, -1)
+    is_new = numbers < 0
+    numbers[is_new] = a + np.arange(np.count_nonzero(is_new))
     return numbers
 
 
 def changes(
     table: np.ndarray, before: Sequence[float], after: Sequence[float]
 ) -> list[dict[str, Any]]:
-    """What became of each number that has rows before or after.
+    """Return what became of each number that has rows before or after.
 
     Parameters
     ----------
@@ -66,15 +68,20 @@ def changes(
     >>> [one["change"] for one in changes(table, [100, 9, 0], [60, 9, 40])]
     ['split', 'kept', 'new']
     """
-    others = table * (1 - np.eye(len(table)))
-    is_split = (2 * others > table.sum(axis=0)).any(axis=1)
-    is_merged = (2 * others > table.sum(axis=1, keepdims=True)).any(axis=0)
-    cases = [np.equal(after, 0), np.equal(before, 0), is_split, is_merged]
-    kinds = np.select(cases, ["gone", "new", "split", "merged"], "kept").tolist()
-    return [
-        {"number": number, "change": kind, "before": old, "after": new}
-        for number, (kind, old, new) in enumerate(
-            zip(kinds, before, after, strict=True)
-        )
-        if old or new
-    ]
+    moved = table * (1 - np.eye(len(table)))
+    of_earlier = table.sum(axis=1, keepdims=True)
+    is_split = (2 * moved > table.sum(axis=0)).any(axis=1)
+    is_merged = (2 * moved > of_earlier).any(axis=0)
+    is_gone = np.equal(after, 0)
+    is_new = np.equal(before, 0)
+    kinds = np.select(
+        [is_gone, is_new, is_split, is_merged],
+        ["gone", "new", "split", "merged"],
+        "kept",
+    ).tolist()
+    rows = []
+    for number, kind in enumerate(kinds):
+        sizes = {"before": before[number], "after": after[number]}
+        if any(sizes.values()):
+            rows.append({"number": number, "change": kind} | sizes)
+    return rows

@@ -1,4 +1,4 @@
-"""What partitions of rows without structure look like: formulas fitted to simulated data.
+"""What partitions of rows without structure look like: fitted formulas.
 
 For data without structure, the conditional entropy of the labels, as a fraction of
 their entropy (the loss L of a partition), follows a closed formula in the number of

@@ -1,4 +1,4 @@
-"""The number of clusters: the partition that agrees most with all likely partitions, and the layers around it."""
+"""The number of clusters: the partition that agrees most with all likely partitions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Request:
         return is_open and self.min_cluster_size == 0 and self.uses_graph
 
     def least_weight(self, n_samples: float, graph: NodeGraph) -> float:
-        """Return the least weight of a cluster of n rows, in the weight of the nodes."""
+        """Return the least weight of a cluster, in the weight of the nodes."""
         share = self.min_cluster_size
         if share >= 1:
             share /= n_samples
@@ -221,7 +221,10 @@ def best_number(
     ]
     others = np.flatnonzero(is_other)
     following = int(others[ranks[others].argmax()]) if others.size else None
-    reason = f"{k} clusters: their expected agreement with the right partition is {expected[best]:.2f}"
+    reason = (
+        f"{k} clusters: their expected agreement with the right partition is "
+        f"{expected[best]:.2f}"
+    )
     if k > whole.n_clusters:
         reason += f", after {whole.n_clusters} were split at gaps inside"
     next_best = None
@@ -251,7 +254,7 @@ def _expected_agreements(
 
 
 def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndarray:
-    """Merge each cluster of less than a weight into the one that it is linked to most."""
+    """Merge clusters of less than a weight into those they are linked to most."""
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
         table = cluster_weights(graph, labels, weights.size)
@@ -330,7 +333,7 @@ def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, ScoredPartit
 def layer_rows(
     structure: Structure, labels: np.ndarray, sizes: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Return the figures of the layers; ``sizes`` has the number of rows of each node."""
+    """Return the figures of the layers; ``sizes`` has the rows of each node."""
     rows = []
     for layer in layers(structure, labels):
         smallest = np.bincount(layer.labels, sizes).min()

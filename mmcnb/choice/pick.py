@@ -89,7 +89,7 @@ def margin_lead(n_nodes: int) -> float:
 
 
 def score_with_lead(candidate: Candidate) -> float:
-    """Return J plus the lead of a candidate that does not search for the largest information."""
+    """Return J, with the lead of a candidate that does not maximise the information."""
     J = candidate.score.J
     if candidate.name == MARGIN:
         J += margin_lead(candidate.labels.size)
@@ -102,7 +102,7 @@ def score_with_lead(candidate: Candidate) -> float:
 
 
 class _Scored(NamedTuple):
-    """Labels and their score, which is compared without the bits in which processors differ."""
+    """Labels and their score, compared without the bits in which processors differ."""
 
     score: float
     labels: np.ndarray
@@ -112,7 +112,7 @@ class _Scored(NamedTuple):
 
 
 class _Halves:
-    """The two communities of some nodes, which are kept because most clusters recur in each round."""
+    """The two communities of some nodes, kept because most clusters recur."""
 
     def __init__(self, graph: NodeGraph, seed: int) -> None:
         self.graph = graph
@@ -120,7 +120,7 @@ class _Halves:
         self._second: dict[bytes, np.ndarray | None] = {}
 
     def second(self, nodes: np.ndarray) -> np.ndarray | None:
-        """Return which of some nodes are in the second half; None if there are no two."""
+        """Return which nodes are in the second half; None if there are no two."""
         if nodes.size < 2:
             return None
         key = nodes.tobytes()
@@ -133,7 +133,7 @@ class _Halves:
 
 
 def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Repair labels in up to six rounds, in each of which two clusters merge and another one is halved.
+    """Repair labels: in up to six rounds, two clusters merge and another one is halved.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def repaired(graph: NodeGraph, labels: np.ndarray, seed: int) -> np.ndarray:
 def _merges_and_halvings(
     graph: NodeGraph, labels: np.ndarray, halves: _Halves
 ) -> Iterator[_Scored]:
-    """Yield the partitions after a merge and a halving, with their mutual information."""
+    """Yield partitions after a merge and a halving, with their information."""
     k = int(labels.max()) + 1
     half = 2 * labels
     for cluster in range(k):

@@ -15,7 +15,7 @@ MOST_ROWS = 2000  # that are used; more do not change which partition is picked
 def read_known_rows(
     partial_labels: Any, n_samples: int, n_clusters: int
 ) -> KnownRows | None:
-    """Known labels of some rows; None where there are none.
+    """Read the known labels of some rows; None if there are none.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def read_known_rows(
     Raises
     ------
     InputError
-        If a row or a label is no whole number or out of range, or rows and labels
-        differ in number.
+        If a row or a label is not an integer or out of range, or rows and labels differ
+        in number.
 
     Examples
     --------
@@ -44,20 +44,23 @@ def read_known_rows(
     ([3, 7], [0, 1])
     """
     if isinstance(partial_labels, Mapping):
-        rows = _whole(list(partial_labels))
-        labels = _whole(list(partial_labels.values()))
+        rows = _integers(list(partial_labels))
+        labels = _integers(list(partial_labels.values()))
     else:
         rows = np.arange(n_samples)
-        labels = _whole(partial_labels)
+        labels = _integers(partial_labels)
     if not rows.shape == labels.shape == (rows.size,):
-        fault = f"partial_labels has the shape {labels.shape} for {rows.size} rows; give one label a row"
         raise InputError(
-            f"{fault}, -1 where there is none, or a dict of row numbers and labels."
+            f"partial_labels has the shape {labels.shape} for {rows.size} rows; give "
+            "one label a row, -1 where there is none, or a dict of row numbers and "
+            "labels."
         )
     bad = (rows < 0) | (rows >= n_samples)
     if bad.any():
-        fault = f"partial_labels names row {rows[bad][0]}"
-        raise InputError(f"{fault}; give row numbers from 0 to {n_samples - 1}.")
+        raise InputError(
+            f"partial_labels names row {rows[bad][0]}; "
+            f"give row numbers from 0 to {n_samples - 1}."
+        )
     rows = rows[labels != -1]
     labels = labels[labels != -1]
     order = np.argsort(rows)
@@ -65,9 +68,9 @@ def read_known_rows(
     labels = labels[order]
     bad = (labels < 0) | (labels >= n_clusters)
     if bad.any():
-        fault = f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}"
         raise InputError(
-            f"{fault}; give labels from 0 to {n_clusters - 1}, and -1 where there is none."
+            f"partial_labels of row {rows[bad][0]} is {labels[bad][0]}; give labels "
+            f"from 0 to {n_clusters - 1}, and -1 where there is none."
         )
     if not rows.size:
         return None
@@ -75,14 +78,16 @@ def read_known_rows(
     return KnownRows(rows[::step], labels[::step])
 
 
-def _whole(given: Any) -> np.ndarray:
-    """Whole numbers, of any numeric type."""
-    values = plain_values(given, "partial_labels")
-    numeric = values.dtype.kind in "iuf" and bool(
-        (np.abs(values.astype(np.float64)) < 2**63).all()
+def _integers(numbers: Any) -> np.ndarray:
+    """Return integers of any numeric type as int64."""
+    values = plain_values(numbers, "partial_labels")
+    if values.dtype.kind in "iuf":
+        is_in_range = np.abs(values.astype(np.float64)) < 2**63
+        if is_in_range.all():
+            integers = values.astype(np.int64)
+            if (integers == values).all():
+                return integers
+    raise InputError(
+        "partial_labels holds what is no whole number; "
+        "give row numbers and labels as integers."
     )
-    whole = values.astype(np.int64) if numeric else np.zeros(values.shape, np.int64)
-    if not numeric or not (whole == values).all():
-        fault = "partial_labels holds what is no whole number"
-        raise InputError(f"{fault}; give row numbers and labels as integers.")
-    return whole

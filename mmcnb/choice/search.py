@@ -1,4 +1,4 @@
-"""The search for clusters of nodes: candidates, the pick among them, and how far it can be trusted.
+"""The search for clusters of nodes: candidates, the pick among them, and its trust.
 
 A fit and an update both call `search`. A new kind of candidate is one function that
 proposes labels of the nodes: `graph_proposals` has those that the graph gives.
@@ -76,7 +76,7 @@ class Nodes:
 
 
 WidestMargin = Callable[[Nodes, int, int], Proposal]
-"""Proposes the widest margin between clusters of nodes; takes their number and a seed."""
+"""Proposes the widest margin; takes nodes, the number of clusters and a seed."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def small_clusters(
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray) -> np.ndarray:
-    """Number the groups at least half of whose rows are far from 1 on; 0 for rows of other groups.
+    """Number the groups of which at least half are far rows, from 1 on; others are 0.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def set_apart(graph: NodeGraph, candidate: Candidate, small: np.ndarray) -> Cand
 def with_small(
     number: ChosenNumber, n_clusters: int, small: np.ndarray
 ) -> ChosenNumber:
-    """Return the number of clusters after small ones were set apart, with a reason that says so."""
+    """Return the number of clusters with small ones, which its reason names."""
     reason = (
         f"{n_clusters} clusters, {small.max()} of them small and far from the others; "
         f"without a look for these, {number.reason}"
@@ -131,7 +131,7 @@ def with_small(
 
 
 def with_own(rows: np.ndarray, small: np.ndarray) -> np.ndarray:
-    """Return how many rows each node stands for, where nodes of small clusters stand for one each.
+    """Return how many rows each node stands for; nodes of small clusters stand for one.
 
     Small clusters are in the sample whole; the other nodes stand for all other rows.
 

@@ -1,4 +1,4 @@
-"""The structure of a sample: partitions of its nodes at many resolutions, each with its evidence."""
+"""The structure of a sample: partitions at many resolutions, with their evidence."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How far a partition can be trusted: what speaks against it, and a level with its reason."""
+"""How far a partition can be trusted: what speaks against it, and a level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def trust(
     best: Candidate,
     others: Sequence[Candidate],
     single: SingleColumns | None = None,
-    doubts: Doubts = Doubts(),  # noqa: B008  an immutable value
+    doubts: Doubts = Doubts(),
 ) -> Trust:
     """Judge how far a partition can be trusted.
 

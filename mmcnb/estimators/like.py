@@ -56,7 +56,7 @@ def number_like(
     sample_weight: Any = None,
     kept: KeptLabels | None = None,
 ) -> Any:
-    """Number the clusters of a fitted estimator as those of an earlier model that they match.
+    """Number the clusters of a fitted estimator as the clusters of an earlier model.
 
     Both models label rows drawn at random, at most 100,000. Then one pass labels all
     rows by the new numbers, because these decide between equal scores.

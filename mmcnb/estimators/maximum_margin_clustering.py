@@ -1,4 +1,4 @@
-"""Maximum margin clustering: the partition with the widest gap between its clusters, of a few candidates."""
+"""The default estimator: of a few candidates, the partition with the widest gap."""
 
 import os
 from copy import copy
@@ -51,7 +51,7 @@ ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only c
 
 @estimator
 class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
-    """The partition with the widest gap between its clusters, of a few candidates of different kinds.
+    """Of candidates of different kinds, the partition with the widest gap.
 
     The rows of a sample, or all of few, are nodes of a graph of their nearest
     neighbours. Communities of this graph, a linkage along its shortest edges and the
@@ -233,10 +233,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         >>> from mmcnb.datasets import make_shape
         >>> X, y = make_shape("two-moons", 400, random_state=0)
         >>> known = {0: y[0], 1: y[1], 2: y[2]}
-        >>> model = mmcnb.MaximumMarginClustering(random_state=0).fit(X, partial_labels=known)
-        >>> model.report_["candidates"][0]["broken"]
+        >>> model = mmcnb.MaximumMarginClustering(random_state=0)
+        >>> model.fit(X, partial_labels=known).report_["candidates"][0]["broken"]
         0.0
-        >>> again = mmcnb.MaximumMarginClustering(random_state=1).fit(X[::-1], like=model)
+        >>> again = mmcnb.MaximumMarginClustering(random_state=1)
+        >>> again = again.fit(X[::-1], like=model)
         >>> bool((again.labels_ == model.labels_[::-1]).all())
         True
         """
@@ -246,25 +247,27 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         )
         self._check_parameters()
         known = None
-        most = int(min(self._request.most, samples.n_samples))
         if partial_labels is not None:
-            known = read_known_rows(partial_labels, samples.n_samples, most)
+            most_clusters = int(min(self._request.most, samples.n_samples))
+            known = read_known_rows(partial_labels, samples.n_samples, most_clusters)
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
-        with connected(self.engine):  # one cluster for the fit and its labels
+        with connected(self.engine):  # one Dask cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
             if earlier is not None:
-                found = number_like(self, samples, earlier, sample_weight, KeptLabels())
-                self.labels_ = np.concatenate(found)
-            if (
-                self.noise is not None and self.model_.graph is None
-            ):  # all rows are equal
-                self.outlier_score_ = np.zeros(samples.n_samples, np.float32)
-            elif self.noise is not None:
-                features, _ = self.model_.labelling(samples, of_nodes=True)
-                self.outlier_score_ = self._run(
-                    DecisionPass(OutlierScores()), features, "outlier scores"
+                labels = number_like(
+                    self, samples, earlier, sample_weight, KeptLabels()
                 )
+                self.labels_ = np.concatenate(labels)
+            if self.noise is not None:
+                self.outlier_score_ = self._outlier_scores(samples)
         return self
+
+    def _outlier_scores(self, samples: Samples) -> np.ndarray:
+        """Return the outlier scores of the rows of the fit; 0 if they are all equal."""
+        if self.model_.graph is None:
+            return np.zeros(samples.n_samples, np.float32)
+        features, _ = self.model_.labelling(samples, of_nodes=True)
+        return self._run(DecisionPass(OutlierScores()), features, "outlier scores")
 
     def update(self, X: Any, *, element: str | None = None) -> Self:
         """Take in new rows; clusters keep their numbers, and earlier rows are not read.
@@ -307,15 +310,16 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         >>> import mmcnb
         >>> from mmcnb.datasets import make_shape
         >>> X, _ = make_shape("three-rings", random_state=0)
-        >>> model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(X[::2])
-        >>> before = model.predict(X)
+        >>> model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0)
+        >>> before = model.fit(X[::2]).predict(X)
         >>> bool((model.update(X[1::2]).labels_ == before[1::2]).all())
         True
         """
         check_is_fitted(self, "model_")
         if self.model_.graph is None or self.metric == "precomputed":
             raise InputError(
-                "an update needs nodes that are rows; fit all rows with fit(X, like=model)."
+                "an update needs nodes that are rows; fit all rows with "
+                "fit(X, like=model)."
             )
         samples = read_input(self, X, reset=False, element=element)
         others = {"the model": list(self.model_.arrays().values())}
@@ -340,7 +344,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         exact: bool = False,
         element: str | None = None,
     ) -> np.ndarray | None:
-        """Probability of each cluster for each row, the largest for the cluster that `predict` gives.
+        """Return the probability of each cluster for each row.
+
+        The probability is largest for the cluster that `predict` returns.
 
         With the vote of the graph it is the share of each cluster among the nearest
         nodes. With a support vector machine it is the softmax of the scores, in units
@@ -386,15 +392,19 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         if exact and graph is not None:
             source.model_ = replace(self.model_, graph=replace(graph, is_deep=None))
         features, rule = source._features(X, element)
-        sweep = DecisionPass(
-            rule if isinstance(self.model_.rule, Shares) else Softmax(rule)
-        )
+        if not isinstance(self.model_.rule, Shares):
+            rule = Softmax(rule)
         return self._streamed(
-            sweep, features, out, n_clusters_of(self.model_), "probabilities", "float64"
+            DecisionPass(rule),
+            features,
+            out,
+            self._n_features_out,
+            "probabilities",
+            "float64",
         )
 
     def transform(self, X: Any, *, element: str | None = None) -> Any:
-        """Rows as what `predict_proba` gives: their shares of the votes, or the softmax of their scores.
+        """Return what `predict_proba` returns, as a transformer does.
 
         Parameters
         ----------
@@ -413,8 +423,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         --------
         >>> import mmcnb
         >>> X = [[0.0], [0.1], [0.2], [2.0], [2.1], [2.2]]
-        >>> model = mmcnb.MaximumMarginClustering(2, random_state=0).set_output(transform="pandas")
-        >>> model.fit_transform(X).columns.tolist()
+        >>> model = mmcnb.MaximumMarginClustering(2, random_state=0)
+        >>> model.set_output(transform="pandas").fit_transform(X).columns.tolist()
         ['maximummarginclustering0', 'maximummarginclustering1']
         """
         return self.predict_proba(X, element=element)
@@ -437,8 +447,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         limit = resolve_memory_limit(self.memory_limit)
         if out is None and size > limit:
             raise MemoryLimitError(
-                f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, of "
-                f"{format_bytes(limit)} allowed; give out, a path, to write them to a store."
+                f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, "
+                f"of {format_bytes(limit)} allowed; give out, a path, to write them to a "
+                "store."
             )
         if out is None:
             return self._run(sweep, features, name)
@@ -533,13 +544,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         >>> bool(len(set(model.predict(X, layer=1))) == model.layers_["n_clusters"][1])
         True
         """
-        if (
-            isinstance(layer, str)
-            and layer == "all"
-            and not str(out).endswith((".csv", ".parquet"))
-        ):
+        is_table = str(out).endswith((".csv", ".parquet"))
+        if isinstance(layer, str) and layer == "all" and not is_table:
             raise InputError(
-                "layer='all' is for a table; give out, a path that ends with .csv or .parquet."
+                "layer='all' is for a table; give out, a path that ends with .csv or "
+                ".parquet."
             )
         return self._labels(X, out, element, **self._layer(layer))
 
@@ -567,32 +576,23 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Clusters numbered from the largest on.
         """
         Interval(1, self._tree.n_pieces, integer=True).check("n_clusters", n_clusters)
-        return np.asarray(
-            self._labels(
-                X, None, element, layer=self._tree.cluster_of_piece(int(n_clusters))
-            )
-        )
+        layer = self._tree.cluster_of_piece(int(n_clusters))
+        return np.asarray(self._labels(X, None, element, layer=layer))
 
     def _layer(self, layer: Any) -> dict[str, Any]:
-        """What labels rows by a layer, for the model."""
+        """Return the arguments of `Model.labelling` that label rows by a layer."""
         if layer is None:
             return {}
         tree = self._tree
-        numbers = self.layers_["n_clusters"]
+        layers = self.layers_
         if isinstance(layer, str) and layer == "all":
-            others = np.flatnonzero(~self.layers_["taken"])
-            return {
-                "layers": [
-                    (f"layer_{numbers[i]}", tree.cluster_of_piece(numbers[i]))
-                    for i in others
-                ]
-            }
-        Interval(0, len(numbers) - 1, integer=True).check("layer", layer)
-        return (
-            {}
-            if self.layers_["taken"][layer]
-            else {"layer": tree.cluster_of_piece(numbers[layer])}
-        )
+            numbers = layers["n_clusters"][~layers["taken"]]
+            columns = [(f"layer_{k}", tree.cluster_of_piece(k)) for k in numbers]
+            return {"layers": columns}
+        Interval(0, len(layers) - 1, integer=True).check("layer", layer)
+        if layers["taken"][layer]:
+            return {}
+        return {"layer": tree.cluster_of_piece(layers["n_clusters"][layer])}
 
     @property
     def _tree(self) -> MergeTree:
@@ -601,7 +601,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         nodes = self.model_.graph
         if nodes is None:
             raise AbsentError(
-                "this model has no merge tree: its rows are equal; give rows that differ."
+                "this model has no merge tree: its rows are equal; give rows that "
+                "differ."
             )
         return nodes.tree
 

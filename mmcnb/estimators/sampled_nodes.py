@@ -1,4 +1,4 @@
-"""The first stage of the default estimator: nodes of a sample, and the number of their clusters."""
+"""The first stage of the default fit: nodes of a sample, and the number of clusters."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -46,10 +46,10 @@ def as_directions(session: FitSession) -> FitSession:
 def with_best_scale(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> FitSession:
-    """Leave the columns as they are, if these separate far better and only their units differ.
+    """Leave the columns as they are, if these separate far better than scaled columns.
 
-    Coordinates in metres share one unit, whatever their ranges. At most 5,000 rows are
-    compared.
+    Only columns that differ by their units alone are compared: coordinates in metres
+    share one unit, whatever their ranges. At most 5,000 rows are compared.
     """
     treatment = session.treatment
     columns = treatment.columns
@@ -82,7 +82,9 @@ def with_best_scale(
 def sampled_nodes(
     session: FitSession, request: Request, metric: str, seed: int
 ) -> Nodes:
-    """Build the graph of a sample, choose the number of clusters, and add rows of small clusters.
+    """Build the graph of a sample, and choose the number of clusters.
+
+    Rows of small clusters, which are too few to be sampled, are added to the nodes.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def _graph(session: FitSession, n_clusters: int, metric: str) -> NodeGraph:
 
 
 class _DrawnTwice(NamedTuple):
-    """A fit whose sample has the rows of small clusters, and the small cluster of each row."""
+    """A fit with rows of small clusters in its sample, and these clusters."""
 
     session: FitSession
     small: np.ndarray

@@ -1,4 +1,4 @@
-"""New rows in a fitted model: its nodes stand for earlier rows, and clusters keep their numbers."""
+"""New rows in a fitted model, whose nodes stand for the earlier rows."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ def _voting_model(
 
 
 def _is_usual(is_far: np.ndarray) -> bool:
-    """Return whether no more rows are far than by chance, if 1 % of the rows of the fit are."""
+    """Return whether no more rows are far than by chance, if 1 % are in the fit."""
     n_usual = 0.02 * is_far.size + 0.3 * is_far.size**0.5
     return bool(np.count_nonzero(is_far) <= n_usual)
 
 
 class _NewSearch(NamedTuple):
-    """Fitted attributes, and the weight that earlier and new clusters have in common."""
+    """Fitted attributes, and the common weight of earlier and new clusters."""
 
     attributes: dict[str, Any]
     common: np.ndarray
@@ -158,7 +158,7 @@ def _search(
     is_far: np.ndarray,
     seed: Seed,
 ) -> _NewSearch:
-    """Search the clusters of earlier nodes and new rows, and give them the earlier numbers."""
+    """Search the clusters of earlier nodes and new rows; they keep earlier numbers."""
     model = estimator.model_
     earlier = _nodes_of(model)
     report = estimator.report_
@@ -231,7 +231,7 @@ def _joined_nodes(
     n: float,
     random_state: np.random.RandomState,
 ) -> _JoinedNodes:
-    """Draw new rows and earlier nodes, which stand for n rows in all, and join them to one graph."""
+    """Draw new rows and earlier nodes, and join them to a graph for n rows in all."""
     model = estimator.model_
     nodes = _nodes_of(model)
     m = samples.n_samples
@@ -309,7 +309,7 @@ def _chosen(
 def _common_weight(
     joined: _JoinedNodes, labels: np.ndarray, before: np.ndarray
 ) -> np.ndarray:
-    """Return the rows that earlier clusters and new ones have in common, of shape (a, b)."""
+    """Return the common rows of earlier clusters and new ones, of shape (a, b)."""
     bins: Any = np.arange(before.size + 1), np.arange(int(labels.max()) + 2)
     common = np.histogram2d(joined.earlier, labels, bins, weights=joined.weights)[0]
     of_earlier = common.sum(axis=1, keepdims=True)

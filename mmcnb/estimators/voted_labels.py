@@ -1,4 +1,4 @@
-"""The last stage of the default estimator: labels of all rows by the clusters of the nodes."""
+"""The last stage of the default fit: labels of all rows by the clusters of nodes."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def label_all(
     metric: str,
     noise: str | float | None,
 ) -> FitResult:
-    """Label all rows in one pass: by the model of the choice, or by the vote of the nodes.
+    """Label all rows in one pass, by the model of the choice or the vote of the nodes.
 
     Parameters
     ----------
