@@ -17,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.columns.columns import centred, treat
 from mmcnb.engine import session as fits
 from mmcnb.engine.checkpoint import CheckpointEngine
@@ -64,6 +65,7 @@ class FittedAttributes:
     scale: Any  # a parameter of every class
 
 
+@fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(FittedAttributes, BaseEstimator):
     """Base of all estimators: parameters are fields, and parameters that all classes share are here.
@@ -179,15 +181,13 @@ class Estimator(FittedAttributes, BaseEstimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit.
         out : path or None, default=None
             Path of a new file, written block by block. A path that ends with ``.csv``
             or ``.parquet`` is a table with the columns of `to_frame`, each row under
             its number or its name. Others are a Zarr array.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -215,11 +215,9 @@ class Estimator(FittedAttributes, BaseEstimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -238,13 +236,11 @@ class Estimator(FittedAttributes, BaseEstimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path, Zarr node or None, of shape (n_samples, n_features)
+        X : {rows}, or None, default=None
             Rows with the columns of the fit; they are streamed. None is the rows of the
             fit: as nothing but their labels is kept, the frame has the column
             ``cluster`` alone.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -299,6 +295,7 @@ class Estimator(FittedAttributes, BaseEstimator):
         return pd.DataFrame(columns, index=names)
 
 
+@fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     """Base of the clusterers; a class adds its parameters, its needs and its fit.
@@ -337,16 +334,14 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             The rows.
         y : None
             Ignored; for compatibility with scikit-learn.
-        sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+        sample_weight : {weights}
             Weight of each row: 2 has the effect of a duplicate row, and 0 that of none.
             Only proportions count.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
         columns : {None, "auto", "all"} or list of str or int, default=None
             Columns of a frame or a table to take, by name or number. None and "auto"
             leave out texts of many values, numbers of rows and empty columns; "all"
@@ -382,13 +377,11 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             The rows.
-        sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+        sample_weight : {weights}
             Weight of each row.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
         out : path or None, default=None
             Path of a new file for the labels, written as `predict` does. Features that
             the fit has cached are not computed again for it.
@@ -423,16 +416,14 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit.
-        labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
+        labels : {labels}
             Cluster of each row, as numbers or names, with -1 for noise; a path is of
             labels that `predict` wrote. None is ``labels_`` if it has as many rows and
             the model labels the first 4,096 and the last ones likewise; otherwise it is
             what `predict` gives, which takes one more read.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -501,13 +492,11 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit.
         y : None
             Ignored; for compatibility with scikit-learn.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -553,15 +542,13 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit.
         path : path
             The HTML file; one that is there is replaced.
-        labels : array-like of shape (n_samples,), Zarr array, path or None, default=None
+        labels : {labels}
             Cluster of each row, as `explain` takes them.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Raises
         ------
@@ -591,11 +578,9 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             The rows; or a `RowShape`, the shape of rows that do not exist yet.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -774,7 +759,7 @@ def read_input(
     ----------
     estimator : Estimator
         Has the columns of the fit, or is given them.
-    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+    X : array, frame, path or other rows
         The rows.
     reset : bool
         Whether these are the rows of a fit.

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mmcnb._compiling import times
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.run import Engine
 from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
@@ -16,6 +17,7 @@ from mmcnb.stores import LabelsWriter
 from mmcnb.stores.label_table import TableWriter, is_table, names_of
 
 
+@fill_docstrings
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Clusters whose weights are reported, and columns computed from rows of any kind."""
 
@@ -31,13 +33,11 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             The rows.
         y : None
             Ignored; for compatibility with scikit-learn.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
         **options
             Further arguments of ``fit``.
 
@@ -59,7 +59,7 @@ def rows_output(
     ----------
     out : path or None
         Must not exist; None writes nothing.
-    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+    X : array, frame, path or other rows
         The rows as they were given; a table has their names.
     rows : Samples
         The same, opened.

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from mmcnb._config import check_verbose, generator, n_threads, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
@@ -160,7 +161,7 @@ def estimator(cls: type[Class]) -> type[Class]:
     given = signature(made.__init__)
     ordered = sorted(given.parameters.values(), key=lambda one: names.index(one.name))
     made.__init__.__signature__ = given.replace(parameters=ordered)
-    return made
+    return fill_docstrings(made)
 
 
 def check_parameters(estimator: Any) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from mmcnb._config import generator
 from mmcnb._constraints import Choice, Interval
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.choice.judge import judge
 from mmcnb.columns.columns import treat
 from mmcnb.engine.passes import sample_rows, scaling_of
@@ -43,6 +44,7 @@ class PartitionScore(NamedTuple):
     left_out: float
 
 
+@fill_docstrings
 def partition_score(
     X: Any,
     labels: ArrayLike,
@@ -60,11 +62,11 @@ def partition_score(
 
     Parameters
     ----------
-    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+    X : {rows}
         The rows; a sample of ``n_nodes`` is read.
     labels : array-like of shape (n_samples,)
         Cluster of each row; -1 is none.
-    sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+    sample_weight : {weights}
         Weight of each row: 2 has the effect of a duplicate row.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" divides rows by their lengths.
@@ -75,9 +77,7 @@ def partition_score(
         Rows of the sample; all of fewer.
     random_state : int, RandomState or None, default=None
         Seed of the sample.
-    element : str or None, default=None
-        Element of an AnnData object, a group or a file, such as "layers/counts"; None
-        is "X".
+    {element}
 
     Returns
     -------

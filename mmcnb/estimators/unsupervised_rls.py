@@ -161,11 +161,9 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from mmcnb._config import generator
 from mmcnb._constraints import Interval
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.checkpoint import (
     Checkpoint,
     CheckpointEngine,
@@ -99,6 +100,7 @@ class ProjectionPass(SumPass):
         return [self.weights_of(start, stop) @ self.kernel(_precise(rows), self.basis)]
 
 
+@fill_docstrings
 def estimate_basis(
     X: Any,
     coefficients: ArrayLike,
@@ -120,7 +122,7 @@ def estimate_basis(
 
     Parameters
     ----------
-    X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+    X : {rows}
         The rows x_i.
     coefficients : array-like of shape (n_samples,)
         z: such as y of a cutting plane's rows, and 0 elsewhere.
@@ -143,9 +145,7 @@ def estimate_basis(
     checkpoint : path or None, default=None
         Folder that records passes; with the same arguments an interrupted call goes on
         there.
-    element : str or None, default=None
-        Element of an AnnData object, a group or a file, such as "layers/counts"; None
-        is "X".
+    {element}
 
     Returns
     -------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
 from mmcnb.features.nystroem import (
@@ -73,6 +74,7 @@ class ClusterMapDisplay:
     n_samples: int
 
     @classmethod
+    @fill_docstrings
     def from_estimator(
         cls,
         estimator: Any,
@@ -90,7 +92,7 @@ class ClusterMapDisplay:
         ----------
         estimator : object
             Fitted estimator of mmcnb.
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit; only the sample is read.
         labels : array-like of shape (n_samples,) or None, default=None
             Cluster of each row of X, as numbers or names, with -1 for noise; None is

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mmcnb._docstrings import fill_docstrings
 from mmcnb.plotting._rows import drawn_rows, two_columns
 from mmcnb.plotting._style import label_text, new_axes, scatter_clusters
 from mmcnb.samples import open_samples
@@ -62,6 +63,7 @@ class ClusterDisplay:
         self.names = names
 
     @classmethod
+    @fill_docstrings
     def from_estimator(
         cls,
         estimator: Any,
@@ -79,7 +81,7 @@ class ClusterDisplay:
         ----------
         estimator : object
             Fitted estimator with ``predict``.
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows to label and draw.
         features : tuple of two int or None, default=None
             Columns drawn against each other; None is the two that separate the clusters
@@ -115,6 +117,7 @@ class ClusterDisplay:
         return cls(points, labels, names).plot(ax=ax, **scatter)
 
     @classmethod
+    @fill_docstrings
     def from_predictions(
         cls,
         X: Any,
@@ -128,7 +131,7 @@ class ClusterDisplay:
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows to draw.
         labels : array-like of shape (n_samples,)
             Cluster of each row, as numbers or names; -1 is noise.
