@@ -26,7 +26,7 @@ from benchmarks.support_cluster_machine.shrinking import (
 )
 from mmcnb import KernelKMeans
 from mmcnb._constraints import Choice, Interval
-from mmcnb.columns.columns import treat
+from mmcnb.columns.treatment import treat
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import connected, tag

@@ -28,7 +28,8 @@ from mmcnb.choice.pick import LEAST_GAIN, REPAIRED, pick
 from mmcnb.choice.small import set_apart, with_small
 from mmcnb.choice.structure import Structure
 from mmcnb.choice.trust import Trust, doubts_about, trust
-from mmcnb.columns.columns import Columns, single_columns
+from mmcnb.columns.kinds import SampleColumns
+from mmcnb.columns.single import single_columns
 from mmcnb.graph.communities import by_first
 from mmcnb.graph.neighbours import NodeGraph
 
@@ -56,7 +57,7 @@ class Nodes:
         The number of clusters, and the partition that has it.
     small : ndarray of shape (p,), int64
         Small cluster of each node, from 1 on; 0 for all other nodes.
-    columns : Columns or None, default=None
+    columns : SampleColumns or None, default=None
         The columns of the first rows of the sample, before they were scaled.
     """
 
@@ -67,7 +68,7 @@ class Nodes:
     structure: Structure
     number: ChosenNumber
     small: np.ndarray
-    columns: Columns | None = None
+    columns: SampleColumns | None = None
 
     @property
     def graph(self) -> NodeGraph:

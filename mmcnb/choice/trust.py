@@ -10,7 +10,7 @@ from mmcnb.choice.candidates import Candidate
 from mmcnb.choice.inner_splits import split
 from mmcnb.choice.number import GATE, ChosenNumber
 from mmcnb.choice.structure import Structure, agreement
-from mmcnb.columns.columns import SingleColumns
+from mmcnb.columns.single import SingleColumns
 
 # Fitted on other data sets; `python -m benchmarks choice` prints how often each level
 # is right.

@@ -1,1 +1,1 @@
-"""Columns of raw tables: how they are made comparable, and whether a single one makes the clusters."""
+"""Columns of a sample: kinds, scaling, and columns that make the clusters alone."""

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
-from mmcnb.columns.columns import centred, treat
+from mmcnb.columns.treatment import centred, treat
 from mmcnb.engine import session as fits
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows

@@ -9,7 +9,7 @@ from mmcnb._config import generator
 from mmcnb._constraints import Choice, Interval
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.choice.judge import judge
-from mmcnb.columns.columns import treat
+from mmcnb.columns.treatment import treat
 from mmcnb.engine.passes import sample_rows, scaling_of
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.errors import InputError

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mmcnb.choice.trust import trust
-from mmcnb.columns.columns import Columns, single_columns
+from mmcnb.columns.kinds import SampleColumns
+from mmcnb.columns.single import single_columns
 from tests import reference_columns as twin
 from tests.choice.graphs import candidate
 
@@ -19,7 +20,8 @@ TEXT = np.eye(5, dtype=int)[CODES]
 def flagged(columns, labels, names=None, weights=None):
     weights = np.ones(len(columns)) if weights is None else weights
     return single_columns(
-        Columns(np.asarray(columns, np.float64), weights, names), np.asarray(labels)
+        SampleColumns(np.asarray(columns, np.float64), weights, names),
+        np.asarray(labels),
     )
 
 

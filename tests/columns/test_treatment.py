@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from mmcnb.columns.columns import Columns, sentinels, treat
+from mmcnb.columns.kinds import SampleColumns, sentinels
+from mmcnb.columns.treatment import treat
 from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from tests import reference_columns as twin
@@ -92,7 +93,7 @@ def test_columns_are_scaled_or_taken_as_they_are_for_one_reason(rows, reason):
         assert found.sentence.endswith("; scale=None takes them as they are.")
     else:
         assert found.sentence == f"Columns were taken as they are: {reason}."
-        assert {row["treatment"] for row in found.listing} <= {"as it is"}
+        assert {row.treatment for row in found.listing} <= {"as it is"}
 
 
 def test_means_of_a_sample_may_be_three_deviations_off():
@@ -148,7 +149,7 @@ def test_each_kind_of_column_is_treated_in_its_way():
         np.triu_indices(4, 1)
     ]
     np.testing.assert_allclose(apart, 0.35, rtol=1e-6)
-    assert [(row["name"], row["kind"], row["treatment"]) for row in found.listing] == [
+    assert [(row.name, row.kind, row.treatment) for row in found.listing] == [
         ("income", "number", "logarithm"),
         ("age", "number", "deviation"),
         ("member", "few values", "step"),
@@ -156,7 +157,7 @@ def test_each_kind_of_column_is_treated_in_its_way():
         ("country", "constant", "as it is"),
         ("plan", "text", "category"),
     ]
-    assert found.listing[-1]["why"] == "4 categories"
+    assert found.listing[-1].why == "4 categories"
     assert "texts ('plan') to steps" in found.sentence
     assert "('income' by the logarithm)" in found.sentence
 
@@ -256,7 +257,7 @@ def test_the_rule_is_that_of_its_twin(mix):
         columns = twin.columns_of(rows.tolist(), sources)
         for column, row in zip(columns, found.listing, strict=True):
             treatment, center, divisor, unit = twin.treated(column, weights.tolist())
-            assert (row["name"], row["treatment"]) == (column.name, treatment), seed
+            assert (row.name, row.treatment) == (column.name, treatment), seed
             for place in column.places:
                 numbers = (
                     found.scaling.mean[place],
@@ -305,7 +306,7 @@ def test_a_wish_is_fulfilled_and_other_columns_are_as_by_auto(
     place = 2 if name == "member" else 0
     found = auto(rows, {name: wish}, sources=sources)
     other = auto(rows, sources=sources)
-    assert found.listing[place]["treatment"] == treatment
+    assert found.listing[place].treatment == treatment
     assert spread(scaled(found, rows)[:, place]) == pytest.approx(expected, rel=1e-6)
     others = np.delete(np.arange(3), place)
     assert [found.listing[i] for i in others] == [other.listing[i] for i in others]
@@ -319,7 +320,7 @@ def test_a_wish_is_fulfilled_and_other_columns_are_as_by_auto(
 def test_wishes_by_number_survive_as_text_and_may_be_for_all_columns():
     rows = TABLE[:, :2]
     assert auto(rows, {1: "standard"}).listing == auto(rows, {"1": "standard"}).listing
-    assert auto(rows, {1: 0.5}, sources=["0", "1"]).listing[1]["treatment"] == "step"
+    assert auto(rows, {1: 0.5}, sources=["0", "1"]).listing[1].treatment == "step"
     found = auto(rows, {0: None, 1: None})
     assert "as they are asked for: none;" in found.sentence
     np.testing.assert_array_equal(scaled(found, rows), rows)
@@ -382,7 +383,7 @@ def with_marks(values, mark, share):
     values = values.copy()
     values[: round(share * values.size)] = mark
     return sentinels(
-        Columns(np.c_[THREE, values], np.ones(values.size), ["kids", "age"])
+        SampleColumns(np.c_[THREE, values], np.ones(values.size), ["kids", "age"])
     )
 
 
@@ -418,6 +419,6 @@ def test_values_that_are_seldom_or_within_the_range_are_no_marks(values, mark, s
 
 def test_categories_and_very_many_columns_have_no_marks():
     marked = np.where(rng.random((N, 101)) < 0.1, -999, rng.normal(size=(N, 101)))
-    assert len(sentinels(Columns(marked[:, :100], np.ones(N)))) == 100
-    assert sentinels(Columns(marked, np.ones(N))) == []
-    assert sentinels(Columns(-999 * TEXT, np.ones(N), ["plan"] * 4)) == []
+    assert len(sentinels(SampleColumns(marked[:, :100], np.ones(N)))) == 100
+    assert sentinels(SampleColumns(marked, np.ones(N))) == []
+    assert sentinels(SampleColumns(-999 * TEXT, np.ones(N), ["plan"] * 4)) == []

@@ -83,7 +83,9 @@ TESTS = {
     "mmcnb.stores._write": f"{WRITING} tests/samples/test_convert.py tests/samples/test_raw_tables.py",
     "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
     "mmcnb.stores.atomic": f"tests/samples/test_atomic.py tests/samples/test_exchanged.py {WRITING}",
-    "mmcnb.columns.columns": "tests/columns",
+    "mmcnb.columns.kinds": "tests/columns",
+    "mmcnb.columns.treatment": "tests/columns",
+    "mmcnb.columns.single": "tests/columns",
     "mmcnb.least_squares.all_rows": "tests/least_squares "
     "tests/estimators/test_unsupervised_rls.py tests/estimators/test_sample_weights.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,

@@ -1,0 +1,197 @@
+"""Kinds of columns in a sample: numbers, few values, texts, constants; and sentinels.
+
+A column of the table is one column of the sample, or several if it is a text.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+FEW = 5  # a column of at most so many values has steps and is not a number
+MOST_COUNTED = 10  # a column of more values has many
+MOST_MIXED = 100  # columns; of more, few-valued ones are small counts, not another kind
+ColumnName = str | int
+
+
+@dataclass(frozen=True)
+class SampleColumns:
+    """The columns of a dense sample, grouped by the columns of the table.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d)
+        The sample, not scaled.
+    weights : ndarray of shape (m,)
+        Weights of its rows.
+    sources : sequence of d str or None
+        Name of the table's column behind each column. A text has one column of 0 and 1
+        for each category.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    sources: Sequence[str] | None = None
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """First column of the sample for each column of the table."""
+        if self.sources is None:
+            return np.arange(self.rows.shape[1])
+        sources = np.array(self.sources, object)
+        return np.flatnonzero(np.r_[True, sources[1:] != sources[:-1]])
+
+    @cached_property
+    def widths(self) -> np.ndarray:
+        """Number of columns of the sample for each column of the table."""
+        return np.diff(self.first, append=self.rows.shape[1])
+
+    @cached_property
+    def names(self) -> list[ColumnName]:
+        """Name of each column of the table; its number if it has none."""
+        if self.sources is None:
+            return self.first.tolist()
+        return [self.sources[k] for k in self.first]
+
+    @cached_property
+    def is_text(self) -> np.ndarray:
+        """Which columns of the table are texts of two or more categories."""
+        return self.widths > 1
+
+    @cached_property
+    def n_values(self) -> np.ndarray:
+        """Number of values of each, counted up to 11; of a text, its categories."""
+        head = np.sort(self.rows[:200], axis=0)
+        counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
+        # A few rows mostly show that a column has many values.
+        for n_rows in (2000, len(self.rows)):
+            for column in np.flatnonzero(counts <= MOST_COUNTED):
+                counts[column] = np.unique(self.rows[:n_rows, column]).size
+        of_numbers = np.minimum(counts[self.first], MOST_COUNTED + 1)
+        return np.where(self.is_text, self.widths, of_numbers)
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Minimum and maximum of each column of the sample, of shape (2, d)."""
+        return np.array([self.rows.min(axis=0), self.rows.max(axis=0)], np.float64)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """Weighted mean and deviation of each column of the sample, of shape (2, d)."""
+        moments = np.empty((2, self.rows.shape[1]))
+        for k, values in enumerate(self.rows.T):
+            moments[:, k] = weighted_moments(values.astype(np.float64), self.weights)
+        return moments
+
+    def numbers(self, which: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield number and float64 values of the columns that are not texts."""
+        for k in np.flatnonzero(which & ~self.is_text).tolist():
+            yield k, self.rows[:, self.first[k]].astype(np.float64)
+
+    def codes(self, k: int) -> np.ndarray:
+        """Return whole numbers from 0 for the values of a column of the table."""
+        first = self.first[k]
+        values = self.rows[:, first : first + self.widths[k]]
+        if self.is_text[k]:
+            return np.where(values.any(axis=1), values.argmax(axis=1) + 1, 0)
+        return np.unique(values[:, 0], return_inverse=True)[1]
+
+
+def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted mean and deviation of numbers of any size.
+
+    Squares are computed in units of the largest number, so that they do not overflow.
+    """
+    unit = np.abs(values).max() or 1.0
+    shares = weights / weights.sum()
+    mean = shares @ (values / unit)
+    return unit * np.array([mean, np.sqrt(shares @ (values / unit - mean) ** 2)])
+
+
+def label_of(name: ColumnName) -> str:
+    """Return the name of a column as messages show it.
+
+    Examples
+    --------
+    >>> from mmcnb.columns.kinds import label_of
+    >>> label_of("plan"), label_of(3)
+    ("'plan'", 'column 3')
+    """
+    if isinstance(name, str):
+        return repr(name)
+    return f"column {name}"
+
+
+def listed(names: Sequence[ColumnName]) -> str:
+    """Name up to five columns, and count the others."""
+    text = ", ".join(map(label_of, names[:5]))
+    if len(names) > 5:
+        text += f" and {len(names) - 5} more"
+    return text
+
+
+class Sentinel(NamedTuple):
+    """A value far outside the range of all others, which may mark missing values."""
+
+    name: ColumnName
+    value: float
+    n_equal: int
+    n_rows: int
+    low: float
+    high: float
+
+    def sentence(self) -> str:
+        """Return the value, the range of the others, and the remedy."""
+        return (
+            f"{label_of(self.name)} has the value {self.value:g} in {self.n_equal:,} of "
+            f"{self.n_rows:,} rows looked at, and {self.low:g} to {self.high:g} in "
+            "all others; if it marks missing values, make it a gap "
+            f"(--na-values {self.value:g})."
+        )
+
+
+def sentinels(columns: SampleColumns) -> list[str]:
+    """Describe constant columns, and values that may mark missing ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.columns.kinds import SampleColumns, sentinels
+    >>> age = np.r_[np.arange(20.0, 60.0), -999, -999]
+    >>> sentinels(SampleColumns(age[:, None], np.ones(42)))[0][:45]
+    'column 0 has the value -999 in 2 of 42 rows l'
+    """
+    if len(columns.names) > MOST_MIXED:
+        return []
+    sentences: list[str] = []
+    rows = columns.rows
+    constant = [columns.names[k] for k in np.flatnonzero(columns.n_values == 1)]
+    is_of_table = columns.sources is not None
+    if constant and is_of_table and len(rows) > 1:
+        sentences.append(
+            f"{listed(constant)} has one value, so it tells no rows apart; "
+            "leave it out."
+        )
+    share_at_ends = np.maximum(
+        (rows == rows.min(axis=0)).mean(axis=0),
+        (rows == rows.max(axis=0)).mean(axis=0),
+    )
+    may_have = (columns.n_values > FEW) & (share_at_ends[columns.first] >= 0.01)
+    for k, values in columns.numbers(may_have):
+        for sentinel in _sentinels_of(columns.names[k], values):
+            sentences.append(sentinel.sentence())
+    return sentences
+
+
+def _sentinels_of(name: ColumnName, values: np.ndarray) -> Iterator[Sentinel]:
+    """Yield the minimum and the maximum, if they are far from all other values."""
+    distinct, counts = np.unique(values, return_counts=True)
+    for end, others in ((0, distinct[1:]), (-1, distinct[:-1])):
+        value = distinct[end]
+        low = others[0]
+        high = others[-1]
+        is_far = max(low - value, value - high) > high - low > 0
+        if is_far and counts[end] >= 0.01 * values.size:
+            yield Sentinel(name, value, counts[end], values.size, low, high)
