@@ -354,7 +354,7 @@ def fit_on_landmarks(
         renamed = {"J" if name == "objective" else name: row[name] for name in row}
         session.record(renamed | {"stage": LEAST_SQUARES})
 
-    least_squares = replace(session, record=record_j)
+    least_squares = replace(session, record=record_j, kept_labels=None)
     labelled = label_all_rows(
         least_squares, partition, sample, features, best.labels, PASSES
     )

@@ -23,6 +23,7 @@ from mmcnb.features.nystroem import (
     total_variance_of,
 )
 from mmcnb.features.rules import GivenLabels
+from mmcnb.graph.communities import by_first
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes
@@ -33,7 +34,6 @@ from mmcnb.least_squares.all_rows import relative_weights
 from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import (
     PartitionConfig,
-    canonical_labels,
     partition_sample,
     random_labels,
 )
@@ -244,9 +244,7 @@ def search_clusters(
     partitions = partition_sample(
         session.engine, R, features, partition, session.random_state
     )
-    distinct = {
-        canonical_labels(one.labels).tobytes(): one.labels for one in partitions
-    }
+    distinct = {by_first(one.labels).tobytes(): one.labels for one in partitions}
     starts = list(enumerate(distinct.values()))[: config.n_init]
     candidate = sample.candidate(session.engine, partition.floor(features.total))
     objective = config.objective(candidate)

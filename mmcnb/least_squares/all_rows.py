@@ -1,4 +1,4 @@
-"""Least squares clustering of all rows: label steps that keep k (p + 1) numbers a pass, nothing of size n.
+"""Least squares clustering of all rows: label steps that keep k (p + 1) numbers a pass.
 
 Landmark features are brought to coordinates z(x) = κ(x) M - c in which the ridge is the
 identity, so that R = ZZ'/n and J = Σ n_h |C_h|² / n for the means C_h of the clusters.
@@ -7,8 +7,8 @@ means, and with them the next scores, follow from the sums.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,26 +28,28 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples
+from mmcnb.samples.matrix import Weights
 
-MATRICES = (
-    2  # of the size of the sample squared: distances and kernel, or kernel and smoother
-)
+# Matrices of the size of the sample squared: distances and kernel, or kernel and
+# smoother.
+MATRICES = 2
 MOST_STEPS = 30  # of labels on a larger sample
 SMALLER_SAMPLE = "a smaller sample_size needs less"
 
 
 def rows_of_sample(n_clusters: int) -> int:
-    """Rows of the sample that so many clusters are found on."""
-    return max(SAMPLE_ROWS, 100 * n_clusters)  # measured by `python -m benchmarks rls`
+    """Return the rows of the sample on which clusters are found."""
+    # Measured by `python -m benchmarks rls`.
+    return max(SAMPLE_ROWS, 100 * n_clusters)
 
 
 def matrix_bytes(rows: int) -> float:
-    """What clustering a sample holds beside its columns."""
+    """Return the bytes that clustering a sample needs beside its columns."""
     return MATRICES * 8.0 * rows**2
 
 
-def relative_weights(weights: np.ndarray | None) -> np.ndarray | None:
-    """Weights of mean 1, so that they count as rows do; None where all are equal."""
+def relative_weights(weights: Weights) -> Weights:
+    """Scale weights to mean 1, so that they count as rows do; None if all are equal."""
     if weights is None or weights.min() == weights.max():
         return None
     return weights * (weights.shape[0] / weights.sum())
@@ -82,14 +84,14 @@ class LandmarkSample:
     features: PrincipalFeatures
 
     def ridge_map(self, alpha: float) -> RidgeMap:
-        """The coordinates in which a ridge, given per row, is the identity."""
+        """Return the coordinates in which a ridge, given per row, is the identity."""
         axes = self.features.axes / np.sqrt(self.features.variances + alpha)
         return RidgeMap(
             np.ascontiguousarray(self.normalization @ axes), self.features.mean @ axes
         )
 
     def model(self, session: FitSession, alpha: float) -> Model:
-        """The model of these landmarks, still without a rule."""
+        """Return the model of these landmarks, still without a rule."""
         empty = Scores(np.empty((0, 0)), np.empty(0))
         return Model(
             empty, self.kernel, self.basis, session.scaling, ridge=self.ridge_map(alpha)
@@ -101,7 +103,7 @@ class LandmarkSample:
 
 @dataclass(frozen=True)
 class LabelSumsPass(ClustersPass):
-    """Sum the features of rows by cluster; further sums are the sizes, and the weight of changed labels.
+    """Sum features by cluster, sizes, and the weight of the rows whose label changes.
 
     Parameters
     ----------
@@ -114,16 +116,14 @@ class LabelSumsPass(ClustersPass):
     before: Scores | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+        """Return the sums of one block."""
         labels = self.rule.label(rows)
         weights = self.weights_of(start, stop)
         sums, sizes = kernels.cluster_row_sums(rows, labels, self.n_clusters, weights)
-        changed = (
-            weights
-            if self.before is None
-            else weights[self.before.label(rows) != labels]
-        )
-        return self.total_of(labels, start, sums, sizes, float(changed.sum()))
+        moved = weights
+        if self.before is not None:
+            moved = weights[self.before.label(rows) != labels]
+        return self.total_of(labels, start, sums, sizes, float(moved.sum()))
 
 
 @dataclass(frozen=True)
@@ -172,23 +172,27 @@ class LabelledRows:
         )
 
 
-def label_step(
-    session: FitSession,
-    config: PartitionConfig,
-    sample: LandmarkSample,
-    mapped: RidgeMap,
-    before: LabelledRows,
-    rows: Samples,
-    weights: np.ndarray | None,
-    stage: str,
-    number: int,
-    kept: KeptLabels | None = None,
-    once: bool = False,
-) -> LabelledRows:
-    """Label some rows by the means so far, and renew the means by them.
+class Stage(NamedTuple):
+    """Rows that label steps go over.
 
-    Clusters are numbered by their first rows at each step: where scores are equal but
-    for rounding, a later change of their order could change labels.
+    Parameters
+    ----------
+    name : str
+        What the history calls them.
+    rows : Samples
+        The rows, in features.
+    weights : ndarray of shape (n,) or None
+        Their weights.
+    """
+
+    name: str
+    rows: Samples
+    weights: Weights
+
+
+@dataclass(frozen=True)
+class LabelSteps:
+    """Steps that label rows by the means so far, and renew the means by the rows.
 
     Parameters
     ----------
@@ -198,64 +202,111 @@ def label_step(
         How the sample was partitioned.
     sample : LandmarkSample
         The sample.
-    mapped : RidgeMap
-        Coordinates in which the ridge is the identity.
-    before : LabelledRows
-        The step before.
-    rows : Samples
-        The rows, in features.
-    weights : ndarray of shape (n,) or None
-        Their weights.
-    stage : str
-        What the history calls them.
-    number : int
-        How many steps have labelled these rows.
-    kept : KeptLabels or None, default=None
-        Where the labels are kept.
-    once : bool, default=False
-        Whether this is the only step on these rows: its clusters take the order that is
-        likely, and its labels are compared with none.
-
-    Returns
-    -------
-    LabelledRows
-        The rows.
     """
-    low, high = before.bounds
-    # Sums in place of means need sizes that are equal: of others the larger would win
-    # the rows between.
-    by_sum = not config.sizes_are_free and np.ptp(low) == 0
-    rule = mapped.scores(
-        before.means, before.sizes / before.sizes.sum() if by_sum else None
-    )
-    given = low, high, sample.features.weights, before.multipliers
-    multipliers = kernels.size_multipliers(rule.decide(sample.values), *given)
-    rule = rule.shifted(multipliers)
-    if once:
-        order = likely_order(rule, rows, sample.values)
-        rule = rule.ordered(order)
-        multipliers = multipliers[order]
-        low = low[order]
-        high = high[order]
-    compared = None if once else before.rule
-    sweep = LabelSumsPass(weights, rule, compared, kept=kept)
-    sums, sizes, changed, first, labels = session.engine.run(sweep, rows, stage)
-    # The share is measured by `python -m benchmarks rls`, section "large".
-    settled = compared is not None and changed <= 0.01 * float(sizes.sum())
-    order = np.argsort(first, kind="stable")
-    bounds = (low[order], high[order])
-    means = mapped.means(sums[order], sizes[order])
-    rule = rule.ordered(order)
-    multipliers = multipliers[order]
-    in_order = kept_labels(session, labels, order)
-    found = LabelledRows(
-        rule, bounds, means, sizes[order], multipliers, settled, in_order
-    )
-    objective = found.mean_objective
-    session.record(
-        {"stage": stage, "round": number, "objective": objective, "changed": changed}
-    )
-    return found
+
+    session: FitSession
+    config: PartitionConfig
+    sample: LandmarkSample
+
+    @cached_property
+    def mapped(self) -> RidgeMap:
+        """Coordinates in which the ridge is the identity."""
+        return self.sample.ridge_map(self.config.alpha)
+
+    def start(self, labels: np.ndarray) -> LabelledRows:
+        """Return the clusters of the sample."""
+        k = self.config.n_clusters
+        weights = self.sample.features.weights
+        sums, sizes = kernels.cluster_row_sums(self.sample.values, labels, k, weights)
+        return LabelledRows(
+            rule=None,
+            bounds=self.config.bounds_by_size(sizes),
+            means=self.mapped.means(sums, sizes),
+            sizes=sizes,
+            multipliers=np.zeros(k),
+        )
+
+    def step(
+        self,
+        before: LabelledRows,
+        stage: Stage,
+        number: int,
+        kept: KeptLabels | None = None,
+        once: bool = False,
+    ) -> LabelledRows:
+        """Label some rows, and renew the means by them.
+
+        Clusters are numbered by their first rows at each step: where scores are equal
+        but for rounding, a later change of their order could change labels.
+
+        Parameters
+        ----------
+        before : LabelledRows
+            The step before.
+        stage : Stage
+            The rows.
+        number : int
+            How many steps have labelled these rows.
+        kept : KeptLabels or None, default=None
+            Where the labels are kept.
+        once : bool, default=False
+            Whether this is the only step on these rows. Then its clusters take their
+            likely order, and its labels are not compared with those of the step before.
+
+        Returns
+        -------
+        LabelledRows
+            The rows.
+        """
+        low, high = before.bounds
+        rule, multipliers = self._next_rule(before)
+        if once:
+            order = likely_order(rule, stage.rows, self.sample.values)
+            rule = rule.ordered(order)
+            multipliers = multipliers[order]
+            low = low[order]
+            high = high[order]
+        compared = None if once else before.rule
+        sweep = LabelSumsPass(stage.weights, rule, compared, kept=kept)
+        sums, sizes, changed, first, labels = self.session.engine.run(
+            sweep, stage.rows, stage.name
+        )
+        # The share is measured by `python -m benchmarks rls`, section "large".
+        settled = compared is not None and changed <= 0.01 * float(sizes.sum())
+        order = np.argsort(first, kind="stable")
+        labelled = LabelledRows(
+            rule=rule.ordered(order),
+            bounds=(low[order], high[order]),
+            means=self.mapped.means(sums[order], sizes[order]),
+            sizes=sizes[order],
+            multipliers=multipliers[order],
+            settled=settled,
+            kept=kept_labels(self.session, labels, order),
+        )
+        self.session.record(
+            {
+                "stage": stage.name,
+                "round": number,
+                "objective": labelled.mean_objective,
+                "changed": changed,
+            }
+        )
+        return labelled
+
+    def _next_rule(self, before: LabelledRows) -> tuple[Scores, np.ndarray]:
+        """Return the rule of some means, and the multipliers that it contains."""
+        low, high = before.bounds
+        # Sums in place of means need sizes that are equal: otherwise larger clusters
+        # would attract the rows in between.
+        by_sum = not self.config.sizes_are_free and np.ptp(low) == 0
+        shares = before.sizes / before.sizes.sum() if by_sum else None
+        rule = self.mapped.scores(before.means, shares)
+        scores = rule.decide(self.sample.values)
+        weights = self.sample.features.weights
+        multipliers = kernels.size_multipliers(
+            scores, low, high, weights, before.multipliers
+        )
+        return rule.shifted(multipliers), multipliers
 
 
 def label_all_rows(
@@ -265,7 +316,6 @@ def label_all_rows(
     rows: Samples,
     labels: np.ndarray,
     passes: int,
-    kept: KeptLabels | None = None,
     larger: Samples | None = None,
 ) -> LabelledRows:
     """Label all rows and renew the model pass by pass, from the labels of the sample.
@@ -275,25 +325,20 @@ def label_all_rows(
     is given, steps on it come first; once its labels have settled, one pass over all
     rows is enough.
     """
-    weights = sample.features.weights
-    mapped = sample.ridge_map(config.alpha)
-    step = partial(label_step, session, config, sample, mapped)
-    sums, sizes = kernels.cluster_row_sums(
-        sample.values, labels, config.n_clusters, weights
-    )
-    bounds = config.bounds_by_size(sizes)
-    zeros = np.zeros(config.n_clusters)
-    found = LabelledRows(None, bounds, mapped.means(sums, sizes), sizes, zeros)
+    steps = LabelSteps(session, config, sample)
+    labelled = steps.start(labels)
     if larger is not None:
+        stage = Stage("larger sample", larger, session.sample_weights)
         for number in range(MOST_STEPS):
-            found = step(found, larger, session.sample_weights, "larger sample", number)
-            if found.settled:
+            labelled = steps.step(labelled, stage, number)
+            if labelled.settled:
                 break
-    has_settled = found.settled
-    once = passes == 1 or has_settled
+    sample_settled = labelled.settled
+    once = passes == 1 or sample_settled
+    stage = Stage("all rows", rows, session.weights)
     for number in range(1 if once else passes):
-        keep = kept if number > 0 or once else None
-        found = step(found, rows, session.weights, "all rows", number, keep, once)
-        if found.settled:
+        kept = session.kept_labels if number > 0 or once else None
+        labelled = steps.step(labelled, stage, number, kept, once)
+        if labelled.settled:
             break
-    return replace(found, settled=found.settled or has_settled)
+    return replace(labelled, settled=labelled.settled or sample_settled)

@@ -14,9 +14,8 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import smoother
 from mmcnb.samples.matrix import Weights, row_shares
 
-SAME_FITNESS = (
-    1e-9  # smaller differences are rounding, which is not the same on every processor
-)
+# Smaller differences are rounding, which is not the same on every processor.
+SAME_FITNESS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Evolved:
 def balanced_labels(
     n_samples: int, limit: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """A coin flip for each row, then random rows of the larger side turned until abs(sum) is at most limit.
+    """Flip a coin for each row, then turn random rows until abs(sum) <= limit.
 
     Examples
     --------
@@ -63,9 +62,8 @@ def balanced_labels(
 
 
 def evolve(
-    M: np.ndarray,
+    fitness: "Fitness",
     *,
-    matrix: bool,
     balance: float = 0.1,
     n_parents: int = 10,
     n_offspring: int = 10,
@@ -73,14 +71,12 @@ def evolve(
     patience: int | None = None,
     random_state: np.random.RandomState,
 ) -> Evolved:
-    """Two clusters by a (mu + nu) evolution of label vectors, from a random population.
+    """Find two clusters by a (mu + nu) evolution from a random population.
 
     Parameters
     ----------
-    M : ndarray of shape (n, n) or (n, r), float64
-        R itself (EvoMMC), or features Z with R = ZZ' (FastEvoMMC); C-ordered.
-    matrix : bool
-        Whether M is R itself.
+    fitness : MatrixFitness or FeatureFitness
+        The fitness of labels: EvoMMC or FastEvoMMC.
     balance : float, default=0.1
         l/n: the bound on abs(sum(y))/n.
     n_parents, n_offspring : int, default=10
@@ -101,24 +97,32 @@ def evolve(
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.least_squares.evolution import evolve
-    >>> from mmcnb.least_squares.objective import smoother
+    >>> from mmcnb.least_squares.evolution import MatrixFitness, evolve
     >>> x = np.r_[np.zeros(5), np.ones(5)][:, None]
-    >>> R = smoother(x * x.T, 0.1)
-    >>> evolve(R, matrix=True, random_state=np.random.RandomState(0)).y.tolist()
+    >>> fitness = MatrixFitness(x * x.T, 0.01)
+    >>> evolve(fitness, random_state=np.random.RandomState(0)).y.tolist()
     [1, 1, 1, 1, 1, -1, -1, -1, -1, -1]
     """
-    n = M.shape[0]
+    n = fitness.M.shape[0]
     limit = max(int(balance * n + 1e-9), n % 2)  # .29 of 100 rows are 29
-    patience = -(-10 * n // n_offspring) if patience is None else patience
+    if patience is None:
+        patience = -(-10 * n // n_offspring)
     population = np.array(
         [balanced_labels(n, limit, random_state) for _ in range(n_parents)]
     )
-    seed = random_state.randint(2**31 - 1)
-    limits = limit, n_offspring, max_generations, patience
-    last, fitness, best = kernels.evolve_labels(M, matrix, population, *limits, seed)
-    winner = int(np.rint(fitness / SAME_FITNESS).argmin())
-    return Evolved(last[winner] * last[winner, 0], float(fitness[winner]), best)
+    parents, values, best = kernels.evolve_labels(
+        fitness.M,
+        fitness.matrix,
+        population,
+        limit,
+        n_offspring,
+        max_generations,
+        patience,
+        random_state.randint(2**31 - 1),
+    )
+    winner = int(np.rint(values / SAME_FITNESS).argmin())
+    y = parents[winner]
+    return Evolved(y * y[0], float(values[winner]), best)
 
 
 def run_evolutions(
@@ -128,7 +132,7 @@ def run_evolutions(
     record: Record,
     **settings: Any,
 ) -> list[Evolved]:
-    """Evolutions from several seeds, the lowest F first.
+    """Evolve labels from several seeds; the lowest F comes first.
 
     Parameters
     ----------
@@ -152,17 +156,21 @@ def run_evolutions(
     def run_start(start: tuple[int, int], record: Record) -> Evolved:
         number, seed = start
         random_state = np.random.RandomState(seed)
-        found = evolve(
-            fitness.M, matrix=fitness.matrix, random_state=random_state, **settings
-        )
-        last = len(found.best)
-        for generation in sorted({*(2**k for k in range(last.bit_length())), last}):
-            row = {"stage": "sample", "start": number, "generation": generation}
-            record(row | {"objective": float(found.best[generation - 1])})
-        return replace(found, start=number)
+        evolved = evolve(fitness, random_state=random_state, **settings)
+        last = len(evolved.best)
+        for generation in sorted({last, *(2**k for k in range(last.bit_length()))}):
+            record(
+                {
+                    "stage": "sample",
+                    "start": number,
+                    "generation": generation,
+                    "objective": float(evolved.best[generation - 1]),
+                }
+            )
+        return replace(evolved, start=number)
 
-    found = run_starts(engine, run_start, list(enumerate(seeds)), record)
-    return sorted(found, key=lambda one: round(one.fitness / SAME_FITNESS))
+    ends = run_starts(engine, run_start, list(enumerate(seeds)), record)
+    return sorted(ends, key=lambda end: round(end.fitness / SAME_FITNESS))
 
 
 class MatrixFitness:
@@ -210,7 +218,7 @@ class MatrixFitness:
         self, K: np.ndarray, alpha: float, weights: Weights = None, centre: bool = True
     ) -> None:
         m = K.shape[0]
-        shares = row_shares(K.shape[0], weights)
+        shares = row_shares(m, weights)
         self.shares = shares
         self.ridge = alpha * m
         self.means = shares @ K if centre else None
@@ -227,15 +235,15 @@ class MatrixFitness:
             self.M *= roots[:, None]
 
     def value(self, y: np.ndarray) -> float:
-        """F of labels -1 and +1, worked out from scratch."""
+        """Compute F of labels -1 and +1 from scratch."""
         return float(1 - y @ (self.M @ y) / y.shape[0])
 
     def decide(self, y: np.ndarray) -> np.ndarray:
-        """f of the rows themselves."""
+        """Return f of the rows themselves."""
         return self.M @ y / (self.shares * y.shape[0])
 
     def hyperplane(self, y: np.ndarray) -> Hyperplane:
-        """f on kernel values against all rows."""
+        """Return f on kernel values against all rows."""
         duals = (self.shares * y.shape[0] * y - self.M @ y) / self.ridge
         if self.means is None:
             return Hyperplane(duals, 0.0)
@@ -290,31 +298,31 @@ class FeatureFitness:
         centre: bool = True,
     ) -> None:
         m = features.shape[0]
-        shares = row_shares(features.shape[0], weights)
+        shares = row_shares(m, weights)
         z = np.asarray(features, np.float64) @ normalization
         mean = shares @ z if centre else np.zeros(z.shape[1])
         z -= mean
         variances, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
-        kept = variances > SMALLEST_VARIANCE * max(variances[-1], np.finfo(float).tiny)
-        axes = axes[:, kept] / np.sqrt(
-            m * (variances[kept] + alpha)
-        )  # the ridge is diagonal along them
+        largest = max(variances[-1], np.finfo(float).tiny)
+        is_large = variances > SMALLEST_VARIANCE * largest
+        # The ridge is diagonal along the axes.
+        axes = axes[:, is_large] / np.sqrt(m * (variances[is_large] + alpha))
         self.M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
         self.shares = shares
         self.axes = normalization @ axes
         self.centre = mean @ axes
 
     def value(self, y: np.ndarray) -> float:
-        """F of labels -1 and +1, worked out from scratch."""
+        """Compute F of labels -1 and +1 from scratch."""
         product = y @ self.M
         return float(1 - product @ product / y.shape[0])
 
     def decide(self, y: np.ndarray) -> np.ndarray:
-        """f of the rows themselves."""
+        """Return f of the rows themselves."""
         return self.M @ (y @ self.M) / (self.shares * y.shape[0])
 
     def hyperplane(self, y: np.ndarray) -> Hyperplane:
-        """f on kernel values against the landmarks."""
+        """Return f on kernel values against the landmarks."""
         product = y @ self.M
         return Hyperplane(self.axes @ product, -float(self.centre @ product))
 

@@ -18,7 +18,7 @@ from mmcnb.least_squares.all_rows import LabelSumsPass
 
 @dataclass(frozen=True)
 class MeanSumsPass(LabelSumsPass):
-    """Label rows by the nearest mean and sum their features by cluster, in the first pass also Σ|z|².
+    """Label rows by the nearest mean, and sum their features by cluster, and Σ|z|².
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class MeanSumsPass(LabelSumsPass):
     total_variance_of: RidgeMap | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+        """Return the sums of one block."""
         sums, sizes, _, *rest = super().block(rows, start, stop)
         total_variance = 0.0
         if self.total_variance_of is not None:
@@ -78,7 +78,7 @@ def lloyd(
     max_iter: int,
     tol: float,
 ) -> Iterator[Means]:
-    """Passes of k-means, after each of which the means are renewed.
+    """Run passes of k-means, after each of which the means are renewed.
 
     Clusters are numbered by their first rows. One that loses all its rows keeps its
     mean.
@@ -107,20 +107,29 @@ def lloyd(
     total_variance = 0.0
     before = np.inf
     for number in range(max_iter):
+        # Σ|z|² is the same in every pass.
+        total_variance_of = mapped if number == 0 else None
         sweep = MeanSumsPass(
-            weights, mapped.scores(means), None, None if number else mapped
+            weights, mapped.scores(means), total_variance_of=total_variance_of
         )
-        row_sums, sizes, found, first, _ = run(sweep)
+        row_sums, sizes, squares, first, _ = run(sweep)
         order = np.argsort(first, kind="stable")
         rule = sweep.rule.ordered(order)
         row_sums = row_sums[order]
         sizes = sizes[order]
         means = means[order]
         renewed = np.where(sizes[:, None] > 0, mapped.means(row_sums, sizes), means)
-        total_variance += found
+        total_variance += squares
         inertia = max(0.0, total_variance - float(sizes @ (renewed**2).sum(axis=1)))
         still = bool((renewed == means).all()) or before - inertia < tol * inertia
-        yield Means(rule, renewed, sizes, inertia, number + 1, still)
+        yield Means(
+            rule=rule,
+            means=renewed,
+            sizes=sizes,
+            inertia=inertia,
+            n_iter=number + 1,
+            converged=still,
+        )
         if still:
             return
         means = renewed
@@ -143,6 +152,6 @@ class Distances:
     mapped: RidgeMap
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Distances of a block of features, of shape (rows, k)."""
+        """Return distances of a block of features, of shape (rows, k)."""
         norms = (self.mapped.decide(rows) ** 2).sum(axis=1)
         return np.sqrt(np.maximum(0.0, norms[:, None] - 2 * self.rule.decide(rows)))

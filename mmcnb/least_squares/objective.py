@@ -1,4 +1,4 @@
-"""Regularised least squares clustering of rows in memory: the smoother, the objectives, the sizes.
+"""Regularised least squares clustering in memory: smoother, objectives, sizes.
 
 R = K (K + λI)^-1 = ZZ' and S_h = Σ_{i in h} z_i unite the family (e_h is the indicator
 of cluster h, n the number of rows): Q = kn - 4 Σ|S_h|² + (4 - k)|Σ_h S_h|² of Pahikkala
@@ -44,7 +44,7 @@ class Partition:
 def smoother(
     K: np.ndarray, ridge: float, centre: bool = True, overwrite: bool = False
 ) -> np.ndarray:
-    """The matrix that maps labels to the fitted values of kernel ridge regression.
+    """Return the matrix that maps labels to fitted values of kernel ridge regression.
 
     Parameters
     ----------
@@ -76,9 +76,10 @@ def smoother(
     """
     if not ridge > 0:
         raise InputError(f"The ridge must be positive, not {ridge}.")
-    A = np.array(
-        K.T if overwrite else K, np.float64, order="F", copy=None if overwrite else True
-    )
+    if overwrite:
+        A = np.asarray(K.T, np.float64, order="F")
+    else:
+        A = np.array(K, np.float64, order="F")
     if centre:
         means = A.mean(axis=0)
         A -= means
@@ -89,7 +90,8 @@ def smoother(
         A, failed = dpotri(A, lower=True, overwrite_c=True)
     if failed or not np.isfinite(A.diagonal()).all():
         raise InputError(
-            "The kernel matrix is not positive definite: scale columns, or take a larger alpha."
+            "The kernel matrix is not positive definite: scale columns, or take a "
+            "larger alpha."
         )
     R = A.T  # C-ordered: its upper triangle holds the inverse
     R *= -ridge
@@ -100,13 +102,14 @@ def smoother(
 
 
 def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
-    """J = Σ|S_h|²/n_h; clusters without rows count for nothing.
+    """Return J = Σ|S_h|²/n_h; clusters without rows add nothing.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.objective import mean_objective
-    >>> mean_objective(np.kron(np.eye(2), np.full((2, 2), 0.5)), np.array([0, 0, 1, 1]), 2)
+    >>> R = np.kron(np.eye(2), np.full((2, 2), 0.5))
+    >>> mean_objective(R, np.array([0, 0, 1, 1]), 2)
     2.0
     """
     row_sums, counts = kernels.cluster_row_sums(
@@ -117,7 +120,7 @@ def mean_objective(R: np.ndarray, labels: np.ndarray, n_clusters: int) -> float:
 
 
 def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
-    """Target proportions of the clusters; None, "auto" and "equal" are equal ones.
+    """Return target proportions of clusters; None, "auto" and "equal" are equal ones.
 
     Examples
     --------
@@ -127,28 +130,32 @@ def target_shares(cluster_sizes: ClusterSizes, n_clusters: int) -> np.ndarray:
     """
     if cluster_sizes is None or isinstance(cluster_sizes, str):
         if cluster_sizes not in (None, "auto", "equal"):
-            fault = f"cluster_sizes={shown(cluster_sizes)} is unknown"
-            raise InputError(f'{fault}; give "auto", "equal", None or shares.')
+            raise InputError(
+                f"cluster_sizes={shown(cluster_sizes)} is unknown; "
+                'give "auto", "equal", None or shares.'
+            )
         return np.full(n_clusters, 1 / n_clusters)
     shares = plain_values(cluster_sizes, "cluster_sizes").astype(np.float64)
     if shares.shape != (n_clusters,):
-        fault = (
-            f"cluster_sizes must hold one share for each of the {n_clusters} clusters"
+        raise InputError(
+            f"cluster_sizes must hold one share for each of the {n_clusters} clusters, "
+            f"not {shares.size}."
         )
-        raise InputError(f"{fault}, not {shares.size}.")
     if not (shares > 0).all():
         raise InputError(
-            f"cluster_sizes must be positive, and {shares.min():g} is not; give shares above 0."
+            f"cluster_sizes must be positive, and {shares.min():g} is not; "
+            "give shares above 0."
         )
     if not abs(shares.sum() - 1) <= 1e-6:
         raise InputError(
-            f"cluster_sizes must sum to 1, not to {shares.sum():g}; divide them by their sum."
+            f"cluster_sizes must sum to 1, not to {shares.sum():g}; "
+            "divide them by their sum."
         )
     return shares / shares.sum()
 
 
 def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
-    """Size constraints: least and most rows (or weight) of each cluster, whole numbers within the tolerance.
+    """Return the least and most rows, or weight, of each cluster: whole numbers.
 
     Examples
     --------
@@ -158,22 +165,20 @@ def size_bounds(total: float, shares: np.ndarray, tolerance: float) -> Bounds:
     [[45, 45], [55, 55]]
     """
     slack = 1e-9 * total  # 55.000000000000007 rows are 55
-    low = np.maximum(1, np.floor(total * shares * (1 - tolerance) + slack)).astype(
-        np.int64
-    )
-    high = np.maximum(low, np.ceil(total * shares * (1 + tolerance) - slack)).astype(
-        np.int64
-    )
+    least = np.floor(total * shares * (1 - tolerance) + slack)
+    most = np.ceil(total * shares * (1 + tolerance) - slack)
+    low = np.maximum(1, least).astype(np.int64)
+    high = np.maximum(low, most).astype(np.int64)
     if low.sum() > total + slack:
-        fault = f"{low.size} clusters of these sizes need more than {total:g} rows"
         raise InputError(
-            f"{fault}; give other cluster_sizes, fewer clusters, or more rows."
+            f"{low.size} clusters of these sizes need more than {total:g} rows; "
+            "give other cluster_sizes, fewer clusters, or more rows."
         )
     return low, high
 
 
 def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
-    """Size constraints with a minimum alone: no cluster below ``min_share / k`` of the rows.
+    """Return bounds of sizes with no cluster below ``min_share / k`` of the rows.
 
     Examples
     --------
@@ -184,8 +189,9 @@ def floor_bounds(total: float, n_clusters: int, min_share: float) -> Bounds:
     whole = int(total * (1 + 1e-9))
     least = max(1, int(min_share * total / n_clusters))
     if least * n_clusters > whole:
-        fault = f"{n_clusters} clusters of {least} rows need more than {total:g} rows"
-        raise InputError(f"{fault}; give fewer clusters.")
-    return np.full(n_clusters, least), np.full(
-        n_clusters, whole - least * (n_clusters - 1)
-    )
+        raise InputError(
+            f"{n_clusters} clusters of {least} rows need more than {total:g} rows; "
+            "give fewer clusters."
+        )
+    most = whole - least * (n_clusters - 1)
+    return np.full(n_clusters, least), np.full(n_clusters, most)

@@ -1,40 +1,46 @@
-"""A sample clustered by regularised least squares: local search and regularisation paths, compared by J.
+"""A sample clustered by regularised least squares, by local search and ridge paths.
 
-The local search from several starts is that of Pahikkala et al., who call their Alg. 3
-shaking. Paths lead through features that are centred and rotated to their principal
-axes, of variances e_j, where the ridge is diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for
-the ridge λ = lt n, and R = Z'Z''. At an infinite ridge the labels climb Σ|S_h|² over
-plain features, one smooth hill reached from a coin flip; as the ridge falls they follow
-it.
+The partition of largest J is the best. The local search from several starts is that of
+Pahikkala et al., who call their Alg. 3 shaking. Paths lead through features that are
+centred and rotated to their principal axes, of variances e_j, where the ridge is
+diagonal: z'_j = z_j / sqrt(n (e_j + lt)) for the ridge λ = lt n, and R = Z'Z''. At an
+infinite ridge the labels climb Σ|S_h|² over plain features, one smooth hill reached
+from a coin flip; as the ridge falls they follow it.
 """
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.nystroem import PrincipalFeatures
+from mmcnb.graph.communities import by_first
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares import objective
-from mmcnb.least_squares.objective import Bounds, Partition, mean_objective
+from mmcnb.least_squares.objective import (
+    Bounds,
+    ClusterSizes,
+    Partition,
+    mean_objective,
+)
 
 DEFAULT_ALPHA = 1e-3  # ridge a row, measured by `python -m benchmarks selection`
-SCANNING_STARTS = (
-    2  # starts that try every proportion; each costs as much as five others
-)
+# Starts that try every proportion; each costs as much as five others.
+SCANNING_STARTS = 2
 # a row, in refinement and in steepest descent; `python -m benchmarks rls` counts them
 MOST_MOVES = 20
 TIE = 1e-6  # of J: smaller differences are rounding
-# Measured by `python -m benchmarks rls`, section "defaults".
+# Measured by `python -m benchmarks rls`, section "defaults", as are the proportions.
 PATH_STARTS = 4
 REGULARIZATION_PATH = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3)  # λ/n
 REFINED = 2  # partitions that the hinge form refines: `python -m benchmarks peers`
 LEADING = 50  # principal axes that k-means sees
 PARTITION_ROUTINES = {"size_multipliers": 5.0, "steepest_moves": 3.5}
+PROPORTIONS = (0.5, 0.6, 0.7, 0.8, 0.9)  # of the larger of two clusters
 Refine = Callable[[Partition, Record], np.ndarray | None]
 
 
@@ -69,10 +75,10 @@ class PartitionConfig:
 
     n_clusters: int
     alpha: float = DEFAULT_ALPHA
-    search: Any = "shaking"
-    schedule: Any = "mixed"
+    search: Literal["shaking", "steepest", "stochastic"] = "shaking"
+    schedule: Literal["mixed", "paper"] = "mixed"
     n_init: int = 8
-    cluster_sizes: Any = "auto"
+    cluster_sizes: ClusterSizes = "auto"
     size_tolerance: float = 0.1
     min_share: float | None = None
 
@@ -83,7 +89,7 @@ class PartitionConfig:
         return self.cluster_sizes is None or (auto and self.n_clusters == 2)
 
     def search_alpha(self, rows: int) -> float:
-        """Ridge a row while the sample is clustered.
+        """Return the ridge a row while the sample is clustered.
 
         With two clusters a large sample needs a smaller ridge than the model. At the
         model's, partitions that have nothing to do with the classes fit as well as
@@ -95,51 +101,53 @@ class PartitionConfig:
         return self.alpha * min(1.0, max(0.1, 400 / rows))
 
     def smoother(self, K: np.ndarray, overwrite: bool = False) -> np.ndarray:
-        """Smoother of a kernel matrix at the ridge of the search; it may take the place of the matrix."""
-        return objective.smoother(
-            K, self.search_alpha(K.shape[0]) * K.shape[0], overwrite=overwrite
-        )
+        """Return the smoother of a kernel matrix at the ridge of the search.
+
+        It may take the place of the matrix.
+        """
+        ridge = self.search_alpha(K.shape[0]) * K.shape[0]
+        return objective.smoother(K, ridge, overwrite=overwrite)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether schedules are mixed and regularisation paths followed, instead of what is published."""
-        return bool(self.search == "shaking" and self.schedule == "mixed")
+        """Whether schedules are mixed and paths followed, unlike what is published."""
+        return self.search == "shaking" and self.schedule == "mixed"
 
     def bounds(self, total: float) -> Bounds:
-        """Least and most rows of each cluster."""
+        """Return the least and most rows of each cluster."""
         if self.sizes_are_free:
             return self.floor(total)
         return objective.size_bounds(total, self.shares, self.size_tolerance)
 
     def floor(self, total: float) -> Bounds:
-        """Size constraints with a minimum only."""
-        least = (
-            0.5 if self.min_share is None else self.min_share
-        )  # measured by `python -m benchmarks rls`
+        """Return size constraints with a minimum only."""
+        # The default is measured by `python -m benchmarks rls`.
+        least = 0.5 if self.min_share is None else self.min_share
         return objective.floor_bounds(total, self.n_clusters, least)
 
     def bounds_by_size(self, sizes: np.ndarray) -> Bounds:
-        """Least and most rows of clusters of some sizes: the largest cluster has the largest proportion."""
+        """Return the bounds of clusters; the largest one has the largest proportion."""
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         low, high = self.bounds(sizes.sum())
         return np.sort(low)[rank], np.sort(high)[rank]
 
     @property
     def shares(self) -> np.ndarray:
-        """Target proportions, rising: in local search small clusters claim rows first."""
+        """Target proportions, rising: in local search small clusters claim first."""
         return np.sort(objective.target_shares(self.cluster_sizes, self.n_clusters))
 
 
 def random_labels(
     n_samples: int, shares: np.ndarray, random_state: np.random.RandomState
 ) -> np.ndarray:
-    """Random labels in the given proportions, no cluster empty.
+    """Draw random labels in the given proportions, no cluster empty.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.partition import random_labels
-    >>> sorted(random_labels(4, np.array([0.75, 0.25]), np.random.RandomState(0)).tolist())
+    >>> shares = np.array([0.75, 0.25])
+    >>> sorted(random_labels(4, shares, np.random.RandomState(0)).tolist())
     [0, 0, 0, 1]
     """
     clusters = np.arange(shares.shape[0])
@@ -155,91 +163,95 @@ def partition_starts(
     n_samples: int,
     shares: np.ndarray,
     random_state: np.random.RandomState,
-    points: Any = None,
+    points: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
-    """Starting labels: k-means of the points (where given) and random ones by turns.
+    """Yield starting labels: of k-means of points, if given, and random by turns.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.partition import partition_starts
-    >>> len(list(partition_starts(3, 5, np.full(2, 0.5), np.random.RandomState(0), np.arange(5.0)[:, None])))
+    >>> shares, points = np.full(2, 0.5), np.arange(5.0)[:, None]
+    >>> starts = partition_starts(3, 5, shares, np.random.RandomState(0), points)
+    >>> len(list(starts))
     3
     """
     for number in range(n_init):
         seed = random_state.randint(2**31 - 1)
-        if (
-            points is not None and points.shape[1] > 0 and number % 2 == 0
-        ):  # equal rows have no columns
+        # Points without columns are rows that are all equal.
+        if points is not None and points.shape[1] > 0 and number % 2 == 0:
             from sklearn.cluster import KMeans
             from sklearn.exceptions import ConvergenceWarning
 
             # Few rows: more threads would wait for one another longer than they work.
             with single_threaded(), warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", ConvergenceWarning
-                )  # fewer different rows than clusters
-                fitted = KMeans(shares.shape[0], n_init=1, random_state=seed).fit(
-                    points
-                )
-            yield fitted.labels_.astype(np.int64)
+                # There may be fewer different rows than clusters.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                kmeans = KMeans(shares.shape[0], n_init=1, random_state=seed)
+                labels = kmeans.fit_predict(points)
+            yield labels.astype(np.int64)
         else:
             yield random_labels(n_samples, shares, np.random.RandomState(seed))
 
 
-def schedule_of(schedule: str, number: int) -> tuple[float, float, int]:
-    """Amplitude, decay and rounds of a start; twelve in a row, of both kinds of `partition_starts`, differ.
+class Schedule(NamedTuple):
+    """How a start is shaken: Pahikkala et al., eq. (11)."""
+
+    amplitude: float
+    decay: float
+    rounds: int
+
+
+def schedule_of(schedule: Literal["mixed", "paper"], number: int) -> Schedule:
+    """Return the schedule of a start.
+
+    Twelve in a row, of both kinds of `partition_starts`, differ.
 
     Examples
     --------
     >>> from mmcnb.least_squares.partition import schedule_of
-    >>> schedule_of("paper", 7), schedule_of("mixed", 1)
-    ((1.0, 0.5, 21), (0.5, 0.5, 21))
+    >>> schedule_of("paper", 7)
+    Schedule(amplitude=1.0, decay=0.5, rounds=21)
+    >>> schedule_of("mixed", 1)
+    Schedule(amplitude=0.5, decay=0.5, rounds=21)
     """
     if schedule == "paper":
-        # Amplitude, decay and rounds: Pahikkala et al., eq. (11) with s = 20.
-        return 1.0, 0.5, 21
+        return Schedule(1.0, 0.5, rounds=21)  # s = 20
     # Measured by `python -m benchmarks rls`.
-    amplitude, (decay, rounds) = (
-        (1.0, 0.5, 0.25)[number % 3],
-        ((0.5, 21), (0.8, 41))[number // 2 % 2],
-    )
-    return amplitude, decay, rounds
+    amplitude = (1.0, 0.5, 0.25)[number % 3]
+    if number // 2 % 2 == 0:
+        return Schedule(amplitude, 0.5, rounds=21)
+    return Schedule(amplitude, 0.8, rounds=41)
 
 
 def best_partition(partitions: Iterable[Partition]) -> Partition:
-    """The partition of largest J; the earlier one where they are equal but for rounding.
+    """Return the partition of largest J; of equal ones, but for rounding, the first.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.objective import Partition
     >>> from mmcnb.least_squares.partition import best_partition
-    >>> best_partition(Partition(np.zeros(2), objective) for objective in (1.0, 2.0, 2.0 + 1e-9)).objective
+    >>> objectives = 1.0, 2.0, 2.0 + 1e-9
+    >>> best_partition(Partition(np.zeros(2), J) for J in objectives).objective
     2.0
     """
     return max(partitions, key=lambda partition: round(partition.objective / TIE))
 
 
-def canonical_labels(labels: np.ndarray) -> np.ndarray:
-    """Clusters numbered by the first row that falls in each.
+class Start(NamedTuple):
+    """A start of the local search: its number, its labels, and the order of visits."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.least_squares.partition import canonical_labels
-    >>> canonical_labels(np.array([2, 2, 0, 1])).tolist()
-    [0, 0, 1, 2]
-    """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+    number: int
+    labels: np.ndarray
+    order: np.ndarray
 
 
 def local_search(
     R: np.ndarray,
     config: PartitionConfig,
     random_state: np.random.RandomState,
-    points: Any = None,
+    points: np.ndarray | None = None,
     engine: Engine | None = None,
 ) -> list[Partition]:
     """Cluster the rows of a sample by local search from several starts.
@@ -252,7 +264,7 @@ def local_search(
         Number of clusters, search and sizes.
     random_state : RandomState
         Source of randomness.
-    points : ndarray or CSR of shape (m, d) or None, default=None
+    points : ndarray of shape (m, d) or None, default=None
         Rows for k-means, where every second start is one.
     engine : Engine or None, default=None
         Its threads share the starts; None takes one after the other.
@@ -266,60 +278,69 @@ def local_search(
     m = R.shape[0]
     k = config.n_clusters
     paper = config.schedule == "paper"
-    shares = config.shares
     bounds = (np.ones(k, np.int64), np.full(k, m)) if paper else config.bounds(m)
     scan = config.sizes_are_free and k == 2 and not paper
-    # Proportions of the larger of two clusters, measured by `python -m benchmarks rls`.
-    targets = (
-        [np.array([p, 1 - p]) for p in (0.5, 0.6, 0.7, 0.8, 0.9)] if scan else [shares]
-    )
-    given = points if config.search == "shaking" else None
+    targets = [config.shares]
+    if scan:
+        targets = [np.array([share, 1 - share]) for share in PROPORTIONS]
+    if config.search != "shaking":
+        points = None
     labelings = list(
-        enumerate(partition_starts(config.n_init, m, shares, random_state, given))
+        partition_starts(config.n_init, m, config.shares, random_state, points)
     )
-    starts = [
-        (*one, np.arange(m) if paper else random_state.permutation(m))
-        for one in labelings
-    ]
+    starts = []
+    for number, labels in enumerate(labelings):
+        order = np.arange(m) if paper else random_state.permutation(m)
+        starts.append(Start(number, labels, order))
 
-    def attempt(start: tuple[int, np.ndarray, np.ndarray]) -> Partition:
+    def attempt(start: Start) -> Partition:
         ends = _ends(R, config, start, targets, bounds)
         return best_partition(
-            Partition(end, mean_objective(R, end, k), start[0]) for end in ends
+            Partition(labels, mean_objective(R, labels, k), start.number)
+            for labels in ends
         )
 
     each = engine.each if engine else map
-    found = list(each(attempt, starts[:SCANNING_STARTS]))
-    if scan:  # the other starts keep to the proportion that the first ones found best
-        larger = max(np.bincount(best_partition(found).labels)) / m
+    partitions = list(each(attempt, starts[:SCANNING_STARTS]))
+    # The other starts keep to the proportion that the first ones found best.
+    if scan:
+        larger = max(np.bincount(best_partition(partitions).labels)) / m
         targets = [min(targets, key=lambda target: abs(target[0] - larger))]
-    found += each(attempt, starts[SCANNING_STARTS:])
-    found.sort(key=lambda partition: -round(partition.objective / TIE))
+    partitions += each(attempt, starts[SCANNING_STARTS:])
+    partitions.sort(key=lambda partition: -round(partition.objective / TIE))
     return [
-        Partition(canonical_labels(one.labels), one.objective, one.start)
-        for one in found
+        replace(partition, labels=by_first(partition.labels))
+        for partition in partitions
     ]
 
 
 def _ends(
     R: np.ndarray,
     config: PartitionConfig,
-    start: tuple[int, Any, Any],
-    targets: Any,
-    bounds: Any,
+    start: Start,
+    targets: list[np.ndarray],
+    bounds: Bounds,
 ) -> list[np.ndarray]:
-    """Labels that the search of one start ends with, for each target proportion."""
-    (number, labels, order), most = start, MOST_MOVES * R.shape[0]
+    """Return the labels at the end of one start, for each target proportion."""
+    low, high = bounds
+    most = MOST_MOVES * R.shape[0]
+
+    def descend(labels: np.ndarray, by_mean: bool) -> np.ndarray:
+        return kernels.steepest_moves(R, labels, low, high, most, by_mean)[0]
+
     if config.search == "steepest":
-        return [kernels.steepest_moves(R, labels, *bounds, most, False)[0]]
+        return [descend(start.labels, by_mean=False)]
     if config.search == "stochastic":
         # The sweeps end long before 1,000.
-        return [kernels.stochastic_moves(R, labels, *bounds, order, 1000)[0]]
-    schedule = schedule_of(config.schedule, number)
-    ends = [kernels.shake(R, labels, target, *schedule)[0] for target in targets]
+        labels, _ = kernels.stochastic_moves(
+            R, start.labels, low, high, start.order, 1000
+        )
+        return [labels]
+    schedule = schedule_of(config.schedule, start.number)
+    ends = [kernels.shake(R, start.labels, target, *schedule)[0] for target in targets]
     if config.schedule == "paper":
         return ends
-    return [kernels.steepest_moves(R, end, *bounds, most, True)[0] for end in ends]
+    return [descend(labels, by_mean=True) for labels in ends]
 
 
 # -- the whole search ------------------------------------------------------------------
@@ -368,52 +389,51 @@ def partition_sample(
     bounds = config.bounds(features.total)
     alpha = config.search_alpha(m)
     flips = [random_labels(m, config.shares, random_state) for _ in range(PATH_STARTS)]
-    path = (*(ridge for ridge in REGULARIZATION_PATH if ridge > alpha), alpha)
+    path = [ridge for ridge in REGULARIZATION_PATH if ridge > alpha] + [alpha]
 
     def scored(labels: np.ndarray, start: int) -> Partition:
-        """A partition at the end of steepest descent, where there is a matrix to descend on."""
+        """Return a partition after steepest descent, if there is a matrix for it."""
         if R is None:
             return Partition(labels, features.objective(labels, k, alpha), start)
-        sizes = config.bounds_by_size(np.bincount(labels, minlength=k))
-        labels = kernels.steepest_moves(R, labels, *sizes, MOST_MOVES * m, True)[0]
+        low, high = config.bounds_by_size(np.bincount(labels, minlength=k))
+        labels, _ = kernels.steepest_moves(R, labels, low, high, MOST_MOVES * m, True)
         return Partition(labels, mean_objective(R, labels, k), start)
 
-    def run_start(start: int, record: Record) -> Partition:
-        return scored(
-            regularization_path(features, flips[start - first_path], bounds, path),
-            start,
-        )
+    def run_path(number: int, record: Record) -> Partition:
+        labels = regularization_path(features, flips[number], bounds, path)
+        return scored(labels, first_path + number)
 
-    paths = (
-        range(first_path, first_path + PATH_STARTS)
-        if config.is_mixed or R is None
-        else []
+    follows_paths = config.is_mixed or R is None
+    partitions = run_starts(
+        engine, run_path, range(PATH_STARTS if follows_paths else 0)
     )
-    found = run_starts(engine, run_start, paths)
     if R is not None:
-        found = (
-            local_search(R, config, random_state, features.z[:, :LEADING], engine)
-            + found
-        )
+        leading = features.z[:, :LEADING]
+        searched = local_search(R, config, random_state, leading, engine)
+        partitions = searched + partitions
     if refine is not None:
-        chosen = sorted(sorted(found, key=_rank)[:REFINED], key=lambda one: one.start)
-        for one, labels in zip(
-            chosen, run_starts(engine, refine, chosen, record), strict=True
-        ):
-            refined = one if labels is None else scored(labels, one.start)
+        best = sorted(partitions, key=_rank)[:REFINED]
+        best.sort(key=lambda partition: partition.start)
+        refinements = run_starts(engine, refine, best, record)
+        for partition, labels in zip(best, refinements, strict=True):
+            if labels is None:
+                continue
+            refined = scored(labels, partition.start)
             # A smaller gain of J does not replace labels of the local search.
-            gain = 0.0 if one.start >= first_path else 0.01
-            found += [refined] if refined.objective > one.objective + gain else []
-    return sorted(found, key=_rank)
+            least_gain = 0.0 if partition.start >= first_path else 0.01
+            if refined.objective > partition.objective + least_gain:
+                partitions.append(refined)
+    return sorted(partitions, key=_rank)
 
 
 def _rank(partition: Partition) -> float:
-    """The largest J comes first; of equal ones the earlier."""
+    """Rank partitions so that the largest J comes first, of equal ones the earlier."""
     return -partition.objective
 
 
 def partition_seconds(rows: int, n_clusters: int) -> float:
-    """Seconds of one core for the search on a sample, from fits to 1,500 x 30 and 20,000 x 50 rows."""
+    """Return the seconds that the search on a sample takes one core."""
+    # From fits to 1,500 x 30 and 20,000 x 50 rows.
     return 0.5 * (rows / 2000) ** 2 * (1 + 0.1 * (n_clusters - 2))
 
 
@@ -427,17 +447,19 @@ def size_constrained_step(
     bounds: Bounds,
     start: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One label step under size constraints: argmax over h of z'·S'_h - b_h, and the multipliers b.
+    """Label rows by argmax over h of z'·S'_h - b_h, with b for the size constraints.
 
-    The search for the multipliers begins at ``start``.
+    The search for the multipliers b, which are returned too, begins at ``start``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.least_squares.partition import size_constrained_step
     >>> from mmcnb.features.nystroem import principal_features
-    >>> rows, two = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]])), np.array([2, 2])
-    >>> size_constrained_step(rows, np.array([0, 1, 1, 1]), 0.1, (two, two), np.zeros(2))[0].tolist()
+    >>> rows = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]]))
+    >>> labels, two = np.array([0, 1, 1, 1]), np.array([2, 2])
+    >>> labels, b = size_constrained_step(rows, labels, 0.1, (two, two), np.zeros(2))
+    >>> labels.tolist()
     [0, 0, 1, 1]
     """
     S, _ = features.sums(labels, start.shape[0])
@@ -452,7 +474,7 @@ def regularization_path(
     bounds: Bounds,
     path: Sequence[float] = REGULARIZATION_PATH,
 ) -> np.ndarray:
-    """Labels followed from a large ridge to a small one.
+    """Follow labels from a large ridge to a small one.
 
     Parameters
     ----------
@@ -475,7 +497,8 @@ def regularization_path(
     >>> import numpy as np
     >>> from mmcnb.features.nystroem import principal_features
     >>> from mmcnb.least_squares.partition import regularization_path
-    >>> rows, two = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]])), np.array([2, 2])
+    >>> rows = principal_features(np.array([[0.0], [1.0], [5.0], [6.0]]))
+    >>> two = np.array([2, 2])
     >>> regularization_path(rows, np.array([0, 1, 1, 1]), (two, two)).tolist()
     [0, 0, 1, 1]
     """

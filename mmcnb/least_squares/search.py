@@ -1,4 +1,4 @@
-"""Clusters of a sample by least squares, and the labels of all rows that follow from them."""
+"""Clusters of a sample by least squares, and the labels of all rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
@@ -25,13 +26,13 @@ LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks r
 
 
 def landmark_sample(
-    sample: Any,
+    sample: np.ndarray | csr_array,
     weights: Weights,
     kernel: Kernel,
     n_landmarks: int,
     n_clusters: int,
     random_state: np.random.RandomState,
-    given: np.ndarray | None = None,
+    basis: np.ndarray | None = None,
 ) -> LandmarkSample:
     """Choose landmarks of a sample, or take those given, and map it.
 
@@ -41,18 +42,26 @@ def landmark_sample(
         If fewer of its rows differ, or fewer landmarks are wanted, than there are
         clusters.
     """
-    n_landmarks = n_landmarks if given is None else len(given)
+    if basis is not None:
+        n_landmarks = len(basis)
     if n_landmarks < n_clusters:
-        fault = f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}"
-        raise InputError(f"{fault}; give more landmarks.")
-    if given is None:
-        given = nystroem.choose_landmarks(
+        raise InputError(
+            f"n_landmarks={n_landmarks} is smaller than n_clusters={n_clusters}; "
+            "give more landmarks."
+        )
+    if basis is None:
+        basis = nystroem.choose_landmarks(
             sample, n_landmarks, random_state, weights, may_be_sparse=True
         )
-        check_places(given.shape[0], n_clusters)
-    values, normalization = nystroem.landmark_values(sample, kernel, given)
-    features = nystroem.principal_features(values @ normalization, weights)
-    return LandmarkSample(kernel, given, values, normalization, features)
+        check_places(basis.shape[0], n_clusters)
+    values, normalization = nystroem.landmark_values(sample, kernel, basis)
+    return LandmarkSample(
+        kernel=kernel,
+        basis=basis,
+        values=values,
+        normalization=normalization,
+        features=nystroem.principal_features(values @ normalization, weights),
+    )
 
 
 @dataclass(frozen=True)
@@ -90,33 +99,34 @@ class SearchSettings:
     sample_size: int | None = None
 
     def searched_rows(self, n_samples: int) -> int:
-        """Rows of the sample that is searched."""
-        return min(
-            self.sample_size or all_rows.rows_of_sample(self.partition.n_clusters),
-            n_samples,
-        )
+        """Return how many rows of the sample are searched."""
+        default = all_rows.rows_of_sample(self.partition.n_clusters)
+        return min(self.sample_size or default, n_samples)
 
 
 def search_needs(
     rows: RowShape, settings: SearchSettings, max_passes: int = 3
 ) -> FitNeeds:
-    """Bytes and work of a fit that draws the rows that it searches, and no more."""
-    k = settings.partition.n_clusters
-    own = settings.landmarks
+    """Return bytes and work of a fit that draws only the rows that it searches."""
+    landmarks = settings.landmarks
     searched = settings.searched_rows(rows.n_samples)
-    n_landmarks = min(searched, settings.n_landmarks) if own is None else len(own)
+    n_landmarks = min(searched, settings.n_landmarks)
     needs = landmark_needs(
-        rows, n_landmarks, searched, candidates=2, stays_sparse=own is None
+        rows,
+        n_landmarks if landmarks is None else len(landmarks),
+        searched,
+        candidates=2,
+        stays_sparse=landmarks is None,
     )
-    routines = {**needs.routines, **partition.PARTITION_ROUTINES}
-    needs = replace(
+    n_clusters = settings.partition.n_clusters
+    return replace(
         needs,
-        search_seconds=partition.partition_seconds(searched, k),
-        routines=routines,
+        search_seconds=partition.partition_seconds(searched, n_clusters),
+        routines=needs.routines | partition.PARTITION_ROUTINES,
+        work_bytes=needs.work_bytes + all_rows.matrix_bytes(searched),
+        sweeps=max_passes,
+        likely_sweeps=max_passes - 1,  # the last pass labels, too
     )
-    work = needs.work_bytes + all_rows.matrix_bytes(searched)
-    likely = max_passes - 1  # the last pass labels, too
-    return replace(needs, work_bytes=work, sweeps=max_passes, likely_sweeps=likely)
 
 
 def search(
@@ -140,7 +150,7 @@ def search(
     -------
     sample : LandmarkSample
         The sample in its features.
-    found : list of Partition
+    partitions : list of Partition
         Its partitions, the best first.
 
     Raises
@@ -150,43 +160,46 @@ def search(
     """
     config = settings.partition
     rows = session.sample
-    random_state = session.random_state
     weights = all_rows.relative_weights(session.sample_weights)
     check_clusters(config.n_clusters, rows, session.samples.n_samples)
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
     kernel = Kernel(settings.kernel, gamma, settings.degree, settings.coef0)
-    own = settings.landmarks
-    if own is not None:
-        own = nystroem.scaled_landmarks(own, rows, session.scaling)
-    size = min(rows.shape[0], settings.n_landmarks)
+    landmarks = settings.landmarks
+    if landmarks is not None:
+        landmarks = nystroem.scaled_landmarks(landmarks, rows, session.scaling)
 
     def smoother() -> np.ndarray | None:
-        return (
-            None
-            if weights is not None
-            else config.smoother(kernel_matrix(rows, kernel), overwrite=True)
-        )
+        if weights is not None:
+            return None
+        return config.smoother(kernel_matrix(rows, kernel), overwrite=True)
 
-    landmarks = partial(
+    map_sample = partial(
         landmark_sample,
         rows,
         weights,
         kernel,
-        size,
+        min(rows.shape[0], settings.n_landmarks),
         config.n_clusters,
-        random_state,
-        own,
+        session.random_state,
+        landmarks,
     )
-    R, sample = session.engine.each(lambda make: make(), [smoother, landmarks])
-    given = session.engine, R, sample.features, config, random_state
-    tried = None if refine is None else refine(sample)
-    return sample, partition.partition_sample(*given, tried, session.record)
+    R, sample = session.engine.each(lambda make: make(), [smoother, map_sample])
+    partitions = partition.partition_sample(
+        session.engine,
+        R,
+        sample.features,
+        config,
+        session.random_state,
+        None if refine is None else refine(sample),
+        session.record,
+    )
+    return sample, partitions
 
 
 def fit_least_squares(
     session: FitSession, settings: SearchSettings, max_passes: int = 3
 ) -> FitResult:
-    """Cluster a sample, label all rows by its clusters, and renew the model pass by pass.
+    """Cluster a sample, label all rows, and renew the model pass by pass.
 
     Parameters
     ----------
@@ -203,48 +216,49 @@ def fit_least_squares(
     FitResult
         The fit by least squares.
     """
-    sample, found = search(
-        session.of_size(settings.searched_rows(session.samples.n_samples)), settings
-    )
+    searched = settings.searched_rows(session.samples.n_samples)
+    sample, partitions = search(session.of_size(searched), settings)
     config = settings.partition
-    best = found[0]
-    for one in found:
+    best = partitions[0]
+    for found in partitions:
         session.record(
-            {"stage": "sample", "start": one.start, "objective": one.objective}
+            {"stage": "sample", "start": found.start, "objective": found.objective}
         )
     model = sample.model(session, config.alpha)
     rows = session.cached(model.features(session.samples))
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:
         larger = replace(model, scaling=None).features(open_samples(session.sample))
-    given = session, config, sample, rows, best.labels, max_passes
-    labelled = all_rows.label_all_rows(*given, session.kept_labels, larger)
+    labelled = all_rows.label_all_rows(
+        session, config, sample, rows, best.labels, max_passes, larger
+    )
     gamma = sample.kernel.gamma
-    sizes = whole_numbers(labelled.sizes.tolist())
-    attributes = {
-        "objective": labelled.mean_objective,
-        "gamma": gamma,
-        "alpha": config.alpha,
-    }
-    attributes |= {"converged": labelled.settled}
-    report = {
-        "sizes": sizes,
-        "one_against_all_objective": labelled.one_against_all_objective,
-    }
-    report |= {"sample_objective": float(best.objective), "gamma": gamma}
-    empty = int((labelled.sizes == 0).sum())
-    remedy = (
-        "lower min_share"
-        if config.sizes_are_free
-        else "give fewer clusters, or other cluster_sizes"
-    )
-    warnings = (
-        [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."]
-        if empty
-        else []
-    )
-    model = replace(model, rule=labelled.rule)
-    kept_labels = labelled.kept
     return FitResult(
-        model, rows, attributes, report, warnings=warnings, kept_labels=kept_labels
+        replace(model, rule=labelled.rule),
+        rows,
+        attributes={
+            "objective": labelled.mean_objective,
+            "gamma": gamma,
+            "alpha": config.alpha,
+            "converged": labelled.settled,
+        },
+        report={
+            "sizes": whole_numbers(labelled.sizes.tolist()),
+            "one_against_all_objective": labelled.one_against_all_objective,
+            "sample_objective": float(best.objective),
+            "gamma": gamma,
+        },
+        warnings=_warnings(labelled.sizes, config),
+        kept_labels=labelled.kept,
     )
+
+
+def _warnings(sizes: np.ndarray, config: PartitionConfig) -> list[str]:
+    """Return a warning if clusters are empty."""
+    empty = int((sizes == 0).sum())
+    if empty == 0:
+        return []
+    remedy = "give fewer clusters, or other cluster_sizes"
+    if config.sizes_are_free:
+        remedy = "lower min_share"
+    return [f"{empty} of the {config.n_clusters} clusters contain no row; {remedy}."]
