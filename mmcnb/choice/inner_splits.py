@@ -36,13 +36,14 @@ def real_merges(
     ndarray of shape (c - 1,), bool
     """
     d = max(d, LEAST_DIMENSION)
-    rows = tree.sums(graph.counts)
-    smaller, larger = np.sort(rows[tree.merges], axis=1).T
+    n_rows = tree.sums(graph.counts)
+    smaller, larger = np.sort(n_rows[tree.merges], axis=1).T
     terms = link_terms(smaller, larger, graph.counts.sum(), d)
-    expected = weighted_sum(terms, LOG_LINK)
-    link = np.log(np.maximum(tree.links, LEAST_LINK))
-    evidence = expected - link + _valleys(graph, tree, d) / 2
-    return np.asarray((evidence > clear) & (smaller >= LEAST_GROUP))
+    links = np.maximum(tree.links, LEAST_LINK)
+    evidence = weighted_sum(terms, LOG_LINK) - np.log(links)
+    evidence += _valleys(graph, tree, d) / 2
+    is_clear = evidence > clear
+    return np.asarray(is_clear & (smaller >= LEAST_GROUP))
 
 
 def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
@@ -51,19 +52,19 @@ def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     The ratio of the densities is a power of the dimension; the result is its logarithm.
     """
     last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
-    sparsity = np.log(np.maximum(graph.distances[:, last], LEAST_DISTANCE))
+    radius = np.maximum(graph.distances[:, last], LEAST_DISTANCE)
+    sparsity = np.log(radius)
+    means = tree.sums(sparsity) / tree.sums(np.ones_like(sparsity))
+    within = means[tree.merges].mean(axis=1)
     edges = graph.edges()[0].tocoo()
-    sparsity_of_edge = (sparsity[edges.row] + sparsity[edges.col]) / 2
     start = tree.piece_of_node[edges.row]
     end = tree.piece_of_node[edges.col]
     crosses = start != end
     merge = tree.merge_of_pieces(start[crosses], end[crosses])
-    n_merges = tree.links.size
-    n_edges = np.bincount(merge, minlength=n_merges)
-    sums = np.bincount(merge, sparsity_of_edge[crosses], n_merges)
+    sparsity_of_edge = (sparsity[edges.row] + sparsity[edges.col]) / 2
+    n_edges = np.bincount(merge, minlength=within.size)
+    sums = np.bincount(merge, sparsity_of_edge[crosses], within.size)
     between = sums / np.maximum(n_edges, 1)
-    means = tree.sums(sparsity) / tree.sums(np.ones(sparsity.size))
-    within = means[tree.merges].mean(axis=1)
     depth = np.clip(d * (between - within), -1.0, 1.5)
     return np.where(n_edges > 0, depth, 1.5)
 

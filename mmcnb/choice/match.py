@@ -31,11 +31,13 @@ def matched(table: np.ndarray) -> np.ndarray:
     array([1, 0, 2])
     """
     a, b = table.shape
-    lighter = np.minimum(table.sum(axis=1, keepdims=True), table.sum(axis=0))
-    matching = np.where(2 * table >= lighter, table, 0)
-    earlier, new = linear_sum_assignment(matching, maximize=True)
+    of_earlier = table.sum(axis=1, keepdims=True)
+    lighter = np.minimum(of_earlier, table.sum(axis=0))
+    weight = np.where(2 * table >= lighter, table, 0)
+    earlier, new = linear_sum_assignment(weight, maximize=True)
+    is_match = weight[earlier, new] > 0
     numbers = np.full(b, -1)
-    numbers[new] = np.where(matching[earlier, new] > 0, earlier, -1)
+    numbers[new[is_match]] = earlier[is_match]
     is_new = numbers < 0
     numbers[is_new] = a + np.arange(np.count_nonzero(is_new))
     return numbers

@@ -257,11 +257,12 @@ def without_small(graph: NodeGraph, labels: np.ndarray, least: float) -> np.ndar
     """Merge clusters of less than a weight into those they are linked to most."""
     weights = np.bincount(labels, graph.sizes)
     while weights.min() < least and weights.size > 1:
-        table = cluster_weights(graph, labels, weights.size)
         smallest = int(weights.argmin())
+        table = cluster_weights(graph, labels, weights.size)
         link = table[smallest] / table.sum(axis=1)
         link[smallest] = -1.0
-        labels = by_first(np.where(labels == smallest, link.argmax(), labels))
+        merged = np.where(labels == smallest, link.argmax(), labels)
+        labels = by_first(merged)
         weights = np.bincount(labels, graph.sizes)
     return labels
 

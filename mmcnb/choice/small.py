@@ -55,20 +55,29 @@ def small_clusters(
     >>> np.bincount(small_clusters(np.vstack([near, far]), graph, seed=0))
     array([500,  12])
     """
-    is_far = np.arange(sample.shape[0]) >= graph.node_of.size
-    whole = node_graph(sample, None, np.random.RandomState(seed), each)
-    usual = log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    most = noise_threshold(usual, graph.sizes, "auto", deviations=USUAL_DEVIATIONS)
-    scales = log_distances(whole.distances[:, :SCALE_NEIGHBOUR], 0.0)
-    dense = np.flatnonzero((scales <= most)[whole.node_of])
-    inner = whole
-    if dense.size < sample.shape[0]:
-        inner = node_graph(sample[dense], None, np.random.RandomState(seed), each)
+
+    def graph_of(rows: Any) -> NodeGraph:
+        return node_graph(rows, None, np.random.RandomState(seed), each)
+
+    m = sample.shape[0]
+    whole = graph_of(sample)
+    most = noise_threshold(
+        _log_scales(graph), graph.sizes, "auto", deviations=USUAL_DEVIATIONS
+    )
+    is_dense = _log_scales(whole) <= most
+    dense = np.flatnonzero(is_dense[whole.node_of])
+    inner = graph_of(sample[dense]) if dense.size < m else whole
     tree = merge_tree(*inner.edges())
-    groups = tree.without(real_merges(inner, tree, dimension(inner)))
-    small = np.zeros(sample.shape[0], np.int64)
-    small[dense] = far_groups(groups[inner.node_of], is_far[dense])
+    is_real = real_merges(inner, tree, dimension(inner))
+    groups = tree.without(is_real)[inner.node_of]
+    small = np.zeros(m, np.int64)
+    small[dense] = far_groups(groups, dense >= graph.node_of.size)
     return small
+
+
+def _log_scales(graph: NodeGraph) -> np.ndarray:
+    """Return the logarithm of the distance of each node to its seventh neighbour."""
+    return log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
 
 
 def far_groups(groups: np.ndarray, is_far: np.ndarray) -> np.ndarray:

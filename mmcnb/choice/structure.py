@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from hashlib import blake2b
 
 import numpy as np
@@ -170,11 +170,12 @@ def _cuts(tree: MergeTree) -> list[np.ndarray]:
     numbers = [tree.n_at(link) for link in links]
     link = links[-1]
     ratio = links[1] / links[0]
-    while MANY < numbers[-1] <= min(MOST_CLUSTERS, tree.n_pieces - 1):
+    most = min(MOST_CLUSTERS, tree.n_pieces - 1)
+    while MANY < numbers[-1] <= most:
         link *= ratio
         numbers.append(tree.n_at(link))
-    cuts = {k: tree.labels(k) for k in set(numbers)}
-    return [cuts[k] for k in numbers]
+    labels_at = cache(tree.labels)
+    return [labels_at(k) for k in numbers]
 
 
 def score_partition(

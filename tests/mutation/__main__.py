@@ -74,6 +74,7 @@ TESTS = {
     "mmcnb.choice.pick": "tests/choice/test_pick.py",
     "mmcnb.choice.trust": "tests/choice/test_trust.py",
     "mmcnb.choice.read_known": "tests/estimators/test_known_rows.py",
+    "mmcnb.choice.search": "tests/choice/test_search.py",
     "mmcnb.choice.small": "tests/choice/test_small.py",
     "mmcnb.stores._convert": f"tests/samples/test_convert.py {WRITING}",
     "mmcnb.stores.label_table": "tests/estimators/test_outputs.py tests/cli/test_score.py "
