@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+
+RESTORE = "restore it from a copy or convert the data again"
 
 
 class InputError(ValueError):
@@ -94,6 +96,25 @@ def worded(
         ):
             raise
         raise kind(f"{fault} ({one_line(error)}): {remedy}.") from error
+
+
+def damage(fault: str, *causes: type[Exception]) -> AbstractContextManager[None]:
+    """Turn an error of another library into one sentence about a damaged store.
+
+    No causes are all errors.
+    """
+    return worded(fault, RESTORE, *causes, kind=DamagedStoreError)
+
+
+def damaged_chunks(
+    name: str, keys: list[str], what: str, remedy: str = RESTORE
+) -> DamagedStoreError:
+    """One sentence about missing or damaged chunks."""
+    listed = ", ".join(keys[:3]) + (
+        f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    )
+    verb = "chunks {} are" if len(keys) > 1 else "chunk {} is"
+    return DamagedStoreError(f"{name}: {verb.format(listed)} {what}: {remedy}.")
 
 
 def shown(value: object) -> str:

@@ -23,7 +23,7 @@ from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.sample_search import INITS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
-from mmcnb.samples.inventory import checked_path
+from mmcnb.samples.paths import checked_path
 
 BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damage, worded
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.elements import Element, open_element
 from mmcnb.samples.files import check_file, file_identity
-from mmcnb.samples.inventory import REMEDY, damage
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
 COPY = "no file opens others; copy them into one, for example with h5repack"
@@ -87,7 +86,7 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
 
     if n_links > 16:  # that lead from one to the next
         raise DamagedStoreError(
-            f"{node.file.filename}: links to {path} lead in a circle: {REMEDY}."
+            f"{node.file.filename}: links to {path} lead in a circle: {RESTORE}."
         )
     for part in path.strip("/").split("/"):
         link = node.get(part, getlink=True) if hasattr(node, "keys") else None

@@ -17,10 +17,11 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from mmcnb._machine import available_memory
-from mmcnb.errors import InputError
-from mmcnb.samples import inventory as _inventory
+from mmcnb.errors import InputError, damage, damaged_chunks
 from mmcnb.samples._remote import METADATA_BYTES, RemoteStore
-from mmcnb.samples.files import read_document
+from mmcnb.samples.codecs import chunk_codec, codec_name, codec_setting, start_of
+from mmcnb.samples.files import check_chunk_file, read_document
+from mmcnb.samples.paths import ZARR_MARKS
 
 CODECS = {  # of numcodecs, for Zarr 2
     *(
@@ -56,7 +57,7 @@ CODECS = {  # of numcodecs, for Zarr 2
         "zstd",
     ),
 }
-DOCUMENTS = {*_inventory.ZARR_MARKS, ".zattrs", ".zmetadata"}
+DOCUMENTS = {*ZARR_MARKS, ".zattrs", ".zmetadata"}
 
 
 def check_chunk_bytes(n_bytes: int, name: str) -> None:
@@ -146,11 +147,9 @@ class LimitedStore(WrapperStore[Store]):
             if array.shards
             else 0
         )
-        self._is_decoded_here = (
-            not array.shards and _inventory.chunk_codec(array) is not None
-        )
+        self._is_decoded_here = not array.shards and chunk_codec(array) is not None
         self._codec, self._n_texts = (
-            _inventory.codec_name(array),
+            codec_name(array),
             0 if fixed else int(np.prod(array.chunks)),
         )
 
@@ -170,10 +169,10 @@ class LimitedStore(WrapperStore[Store]):
         most_decoded = self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
             with (
-                _inventory.damage(f"{self._name}: chunk {key} is damaged"),
+                damage(f"{self._name}: chunk {key} is damaged"),
                 suppress(FileNotFoundError),
             ):
-                _inventory.check_chunk_file(self._store.root / key, most)
+                check_chunk_file(self._store.root / key, most)
         packed = (
             self._store._zf.NameToInfo.get(key)
             if isinstance(self._store, ZipStore)
@@ -189,7 +188,7 @@ class LimitedStore(WrapperStore[Store]):
             raise self._too_long(key, most)
         frames = self._frames(value, byte_range) if self._inner else [value]
         for frame in () if self._is_decoded_here else frames:
-            content = _inventory.start_of(self._codec, frame.to_bytes(), most_decoded)
+            content = start_of(self._codec, frame.to_bytes(), most_decoded)
             fault = (
                 f"{self._n_texts:,} texts"
                 if self._n_texts
@@ -200,11 +199,11 @@ class LimitedStore(WrapperStore[Store]):
                 or int.from_bytes(content[:4], "little") > self._n_texts > 0
             ):
                 fault = f"it is cut, or claims to have more than {fault}"
-                raise _inventory.damaged_chunks(self._name, [key], f"damaged ({fault})")
+                raise damaged_chunks(self._name, [key], f"damaged ({fault})")
         return value
 
     def _too_long(self, key: str, most: int) -> InputError:
-        return _inventory.damaged_chunks(
+        return damaged_chunks(
             self._name, [key], f"damaged (it is longer than {most:,} bytes)"
         )
 
@@ -216,7 +215,7 @@ class LimitedStore(WrapperStore[Store]):
         # its checksum
         length = 16 * self._inner
         extra = 4 * (len(codec.index_codecs) > 1)
-        at_end = _inventory.codec_setting(codec, "index_location") != "start"
+        at_end = codec_setting(codec, "index_location") != "start"
         if byte_range is not None:
             is_first = not at_end and getattr(byte_range, "start", 1) == 0
             yield from (

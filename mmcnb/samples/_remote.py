@@ -15,7 +15,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, WrapperStore
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples.inventory import read_key
+from mmcnb.samples.paths import read_key
 
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 30.0  # for an answer, and more for each byte that came

@@ -11,13 +11,10 @@ import numpy as np
 import zarr
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec
 
-from mmcnb.samples.inventory import (
-    check_chunk_file,
-    codec_setting,
-    damaged_chunks,
-    join,
-    most_bytes,
-)
+from mmcnb.errors import damaged_chunks
+from mmcnb.samples.codecs import codec_setting, most_bytes
+from mmcnb.samples.files import check_chunk_file
+from mmcnb.samples.paths import join
 
 MISSING = 2**64 - 1  # place and length of a chunk that was never written
 CHECKSUM_BYTES = 4

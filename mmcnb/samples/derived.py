@@ -16,8 +16,8 @@ import numpy as np
 from mmcnb.errors import InputError, worded
 from mmcnb.samples import matrix
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
-from mmcnb.samples.inventory import PathLike
 from mmcnb.samples.open import open_samples
+from mmcnb.samples.paths import PathLike
 
 
 class DerivedSamples(Samples):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import RESTORE, DamagedStoreError, InputError
 from mmcnb.samples import matrix
 from mmcnb.samples.arrays import check_feature_names
 from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, edge_bytes
 from mmcnb.samples.files import files_below
-from mmcnb.samples.inventory import REMEDY, join
+from mmcnb.samples.paths import join
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
 
@@ -179,7 +179,7 @@ class FrameElement(Element):
         lengths = [array.shape[0] for array in arrays] or [0]
         if len(set(lengths)) > 1:
             raise DamagedStoreError(
-                f"{name}: its columns have different lengths: {REMEDY}."
+                f"{name}: its columns have different lengths: {RESTORE}."
             )
         dtype = matrix.block_dtype(*(array.dtype for array in arrays))
         self._set(storage, group, (lengths[0], len(arrays)), dtype, arrays)
@@ -322,7 +322,7 @@ def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
         array = storage.member(array, "values")
     if len(getattr(array, "shape", ())) != 1:
         raise DamagedStoreError(
-            f"{samples.name}: {path} names no 1-D array of its own as _index: {REMEDY}."
+            f"{samples.name}: {path} names no 1-D array of its own as _index: {RESTORE}."
         )
     return storage.rows(array)
 

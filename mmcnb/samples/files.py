@@ -1,5 +1,6 @@
 """The one way to read a local file: regular files only, and documents only up to a bound."""
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mmcnb.errors import InputError, worded
+from mmcnb.samples.paths import PathLike
 
 DOCUMENT_BYTES = 64 * 2**20  # of a document that describes a store or a fit
 
 
-def check_file(path: str | os.PathLike[str]) -> os.stat_result:
+def check_file(path: PathLike) -> os.stat_result:
     """Refuse a path that leads to no regular file; reading a pipe or a device may never end.
 
     Returns
@@ -41,7 +43,7 @@ def check_file(path: str | os.PathLike[str]) -> os.stat_result:
     return found
 
 
-def open_file(path: str | os.PathLike[str]) -> BufferedReader:
+def open_file(path: PathLike) -> BufferedReader:
     """Open a regular file to read its bytes.
 
     Parameters
@@ -62,7 +64,7 @@ def open_file(path: str | os.PathLike[str]) -> BufferedReader:
         return Path(path).open("rb")
 
 
-def read_document(path: str | os.PathLike[str]) -> bytes:
+def read_document(path: PathLike) -> bytes:
     """All bytes of a small regular file.
 
     Raises
@@ -90,8 +92,27 @@ def files_below(place: Path) -> set[tuple[str, int, int]]:
     return found
 
 
-def file_identity(path: str | os.PathLike[str], *known: Any) -> str:
+def file_identity(path: PathLike, *known: Any) -> str:
     """A hash of size and time of a file, and of other facts of its rows."""
     status = check_file(path)
     facts = (*known, status.st_size, status.st_mtime_ns)
     return blake2b(repr(facts).encode(), digest_size=16).hexdigest()
+
+
+def check_chunk_file(path: Path, most: int) -> None:
+    """Refuse a file of a chunk that is longer than it can be, and a pipe, device or broken link in its place.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none.
+    OSError
+        It is not to be read.
+    """
+    status = (
+        path.stat() if path.exists() else path.lstat()
+    )  # of a link that leads nowhere
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    if status.st_size > most:
+        raise OSError(errno.EFBIG, f"it is longer than {most:,} bytes")

@@ -16,11 +16,10 @@ import scipy.sparse
 
 from mmcnb._config import format_bytes
 from mmcnb._machine import available_memory
-from mmcnb.errors import DamagedStoreError, InputError, worded
+from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damage, worded
 from mmcnb.samples import matrix
 from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
 from mmcnb.samples.files import file_identity, open_file
-from mmcnb.samples.inventory import REMEDY, damage
 from mmcnb.samples.matrix import CSRBlock
 from mmcnb.samples.stored import SlicedRows
 
@@ -119,7 +118,7 @@ class RawArray(NamedTuple):
                 first = column * n_rows + start if self.by_columns else start * width
                 file.seek(self.offset + first * self.dtype.itemsize)
                 if file.readinto(place.view(np.uint8).data) < place.nbytes:
-                    raise DamagedStoreError(f"{self.path} ends early: {REMEDY}.")
+                    raise DamagedStoreError(f"{self.path} ends early: {RESTORE}.")
         return out.T if self.by_columns else out.reshape(-1, *self.shape[1:])
 
 
@@ -135,7 +134,7 @@ class NpySamples(ChunkedSamples):
             < array.offset + math.prod(array.shape) * array.dtype.itemsize
         ):
             raise DamagedStoreError(
-                f"{array.path} is shorter than its header says: {REMEDY}."
+                f"{array.path} is shorter than its header says: {RESTORE}."
             )
         self._array = array
         self.path = array.path

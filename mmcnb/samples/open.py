@@ -11,7 +11,7 @@ import zarr
 
 from mmcnb.errors import InputError
 from mmcnb.samples.base import Samples, in_memory
-from mmcnb.samples.inventory import checked_path, is_store_folder
+from mmcnb.samples.paths import checked_path, is_store_folder
 from mmcnb.samples.text import table_format
 
 

@@ -20,12 +20,15 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore
 
-from mmcnb.samples import inventory as _inventory
+from mmcnb.errors import damage, damaged_chunks
 from mmcnb.samples import matrix
 from mmcnb.samples._limits import check_chunk_bytes, limited
 from mmcnb.samples._shards import chunks_in_shards, has_plain_shards
 from mmcnb.samples.base import EDGE_BYTES
+from mmcnb.samples.codecs import chunk_codec, most_bytes
+from mmcnb.samples.files import check_chunk_file
 from mmcnb.samples.inventory import Inventory
+from mmcnb.samples.paths import read_keys
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
 
@@ -253,7 +256,7 @@ class StoredArray(SlicedRows):
         )
         is_local = isinstance(array.store, LocalStore)
         is_own = not array.shards or (is_local and has_plain_shards(array))
-        self._codec = _inventory.chunk_codec(array) if is_own else None
+        self._codec = chunk_codec(array) if is_own else None
         if (
             chunk_bytes := self.row_bytes * self.chunk_length
         ) > 2**30:  # so many on any machine
@@ -303,10 +306,10 @@ class StoredArray(SlicedRows):
         )
         for place, (key, frame) in zip(places, found, strict=True):
             if isinstance(frame, Exception):
-                with _inventory.damage(f"{self._name}: chunk {key} is damaged"):
+                with damage(f"{self._name}: chunk {key} is damaged"):
                     raise frame  # as it is, if the store could not be reached
             if frame is None and self._inventory is not None:
-                raise _inventory.damaged_chunks(self._name, [key], "missing")
+                raise damaged_chunks(self._name, [key], "missing")
             yield place, key, frame
 
     def _in_files(self, places: list[tuple[int, ...]]) -> Iterator[tuple[str, Any]]:
@@ -314,19 +317,19 @@ class StoredArray(SlicedRows):
         store = self._array.store
         chunks = self._array.chunks
         step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
-        most = _inventory.most_bytes(self._array)
+        most = most_bytes(self._array)
         for begin in range(0, len(places), step):
             numbers = np.floor_divide(places[begin : begin + step], chunks).tolist()
             keys = [self.chunk_key(*place) for place in numbers]
             files = [Path(store.root, key) for key in keys] if step == 1 else []
-            found = [
-                read_chunk_file(file, most) for file in files
-            ] or _inventory.read_keys(store, keys)
+            found = [read_chunk_file(file, most) for file in files] or read_keys(
+                store, keys
+            )
             yield from zip(keys, found, strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         # Each codec and each store has its own exceptions.
-        with _inventory.damage(f"{self._name}: {start} to {stop} cannot be read"):
+        with damage(f"{self._name}: {start} to {stop} cannot be read"):
             values = np.asarray(self._array[start:stop])
         if self._inventory is not None:
             for (first, *_), key, frame in self._frames(start, stop):
@@ -346,7 +349,7 @@ class StoredArray(SlicedRows):
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
     """Bytes of a chunk of at most so many; None if it is missing, and the error if it cannot be read."""
     try:
-        _inventory.check_chunk_file(path, most)
+        check_chunk_file(path, most)
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -21,9 +21,9 @@ from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.files import check_file, open_file
-from mmcnb.samples.inventory import is_store_folder
 from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
+from mmcnb.samples.paths import is_store_folder
 
 PIECE_BYTES = (
     2**21

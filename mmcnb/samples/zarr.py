@@ -13,13 +13,14 @@ import zarr
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb._config import format_bytes
-from mmcnb.errors import InputError, worded
-from mmcnb.samples import inventory as _inventory
+from mmcnb.errors import InputError, damage, worded
 from mmcnb.samples._limits import FolderStore, check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples.base import Samples
 from mmcnb.samples.elements import Element, open_element
 from mmcnb.samples.files import check_file
+from mmcnb.samples.inventory import Inventory, attributes_of, find_inventory
+from mmcnb.samples.paths import checked_path, is_store_folder, join
 from mmcnb.samples.stored import EdgeChunks, StoredArray
 
 Node = zarr.Array | zarr.Group
@@ -29,7 +30,7 @@ Node = zarr.Array | zarr.Group
 class ZarrStorage:
     """A Zarr store, with the inventory that covers the rows or None."""
 
-    inventory: _inventory.Inventory | None
+    inventory: Inventory | None
 
     def place(self, node: Node) -> tuple[str, str | None]:
         """Path or address of the store, and the path of the node inside."""
@@ -37,7 +38,7 @@ class ZarrStorage:
 
     def attributes(self, node: Node) -> Mapping[str, Any]:
         """The attributes of a node."""
-        return _inventory.attributes_of(node, describe(node))
+        return attributes_of(node, describe(node))
 
     def root(self, node: Node) -> zarr.Group | None:
         """The root of the store of a node; None if it is no group."""
@@ -49,16 +50,12 @@ class ZarrStorage:
 
     def member(self, group: zarr.Group, path: str) -> Node | None:
         """The node at a path below a group; None if there is none."""
-        with _inventory.damage(
-            f"{describe(group)}: the metadata of {path} cannot be read"
-        ):
+        with damage(f"{describe(group)}: the metadata of {path} cannot be read"):
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
         """Names and nodes of the members of a group, by name; none if the store lists none."""
-        with _inventory.damage(
-            f"{describe(group)}: the metadata of a member cannot be read"
-        ):
+        with damage(f"{describe(group)}: the metadata of a member cannot be read"):
             return sorted(group.members()) if group.store.supports_listing else []
 
     def rows(
@@ -93,10 +90,8 @@ class ZarrStorage:
 def open_zarr(source: Any, element: str | None = None) -> Samples:
     """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
     node = open_node(source)
-    with _inventory.damage(
-        f"{describe(node)}: the store's metadata cannot be read", OSError
-    ):
-        inventory = _inventory.find_inventory(node, describe(node))
+    with damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
+        inventory = find_inventory(node, describe(node))
         if inventory is not None:
             inventory.check_chunks()
             node = reopen(node.store, node.path)
@@ -112,11 +107,11 @@ def open_node(source: Any) -> Node:
     """Open the node of a path or an address; an open one is returned as it is."""
     if isinstance(source, zarr.Array | zarr.Group):
         return source
-    _inventory.checked_path(source)  # of an address a Path would be another
+    checked_path(source)  # of an address a Path would be another
     path = os.fspath(source).removeprefix("file://")
     if "://" in path:
         return _open_store(*open_address(path), path)
-    root, inner = _split(_checked(_inventory.checked_path(path)))
+    root, inner = _split(_checked(checked_path(path)))
     return _open_store(
         ZipStore(root, mode="r") if root.is_file() else FolderStore(root), inner, path
     )
@@ -128,7 +123,7 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
     nothing = FileNotFoundError, zarr.errors.BaseZarrError
     with (
         # A damaged document can break anywhere in Zarr's parsers.
-        _inventory.damage(f"{name}: the store's metadata cannot be read"),
+        damage(f"{name}: the store's metadata cannot be read"),
         worded(
             f"{name} contains no Zarr array or group",
             "check the path; a table must be local",
@@ -146,7 +141,7 @@ def reopen(store: Any, path: str) -> Node:
 def stored_array(array: zarr.Array) -> StoredArray:
     """An open array to be read by slices, checked against the inventory of its store."""
     name = describe(array)
-    return StoredArray(array, _inventory.find_inventory(array, name), name)
+    return StoredArray(array, find_inventory(array, name), name)
 
 
 def _checked(path: Path) -> Path:
@@ -157,7 +152,7 @@ def _checked(path: Path) -> Path:
         raise InputError(
             f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`."
         )
-    if not _inventory.is_store_folder(path):
+    if not is_store_folder(path):
         raise InputError(
             f"{path} is a folder that contains no Zarr array or group: check the path."
         )
@@ -167,7 +162,7 @@ def _checked(path: Path) -> Path:
 def _split(path: Path) -> tuple[Path, str]:
     """Root of the store a path lies in, and the path inside: an inventory stands at the root."""
     root = path.absolute()
-    while _inventory.is_store_folder(root.parent) and root.parent != root:
+    while is_store_folder(root.parent) and root.parent != root:
         root = root.parent
     return root, "" if root == path.absolute() else path.absolute().relative_to(
         root
@@ -185,7 +180,7 @@ def _place_of(store: Any) -> str:
 
 def describe(node: Node) -> str:
     """Name of a node for messages."""
-    return _inventory.join(_place_of(node.store), "" if node.path == "X" else node.path)
+    return join(_place_of(node.store), "" if node.path == "X" else node.path)
 
 
 def chunk_advice(samples: Samples) -> str | None:

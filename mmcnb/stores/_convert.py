@@ -13,10 +13,10 @@ from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples.base import Samples
-from mmcnb.samples.inventory import PathLike, checked_path, is_store_folder
 from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
 from mmcnb.samples.npy import Blocks, Rows, read_npz, step_rows
 from mmcnb.samples.open import open_samples
+from mmcnb.samples.paths import PathLike, checked_path, is_store_folder
 from mmcnb.samples.text import looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput

@@ -11,11 +11,12 @@ import zarr
 from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError
-from mmcnb.samples import inventory as _inventory
 from mmcnb.samples import matrix
 from mmcnb.samples.arrays import check_feature_names, plain_values
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, ContentDigest
-from mmcnb.samples.inventory import PathLike
+from mmcnb.samples.codecs import CODEC, ZSTD, chunk_codec, frame_checksum
+from mmcnb.samples.inventory import ATTRIBUTE, FORMAT, metadata_digest
+from mmcnb.samples.paths import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
 PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
@@ -93,23 +94,23 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
     store: Any = array.store
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     path = Path(store.root, array.path, key)
-    if _inventory.chunk_codec(array) is None:
+    if chunk_codec(array) is None:
         first = number * array.chunks[0]
         array.resize(
             (first + len(chunk), *array.shape[1:])
         )  # Zarr clips at the end of the array
         array[first : first + len(chunk)] = chunk
-        return _inventory.frame_checksum(path.read_bytes())
+        return frame_checksum(path.read_bytes())
     if len(chunk) < array.chunks[0]:
         whole = np.full(array.chunks, array.fill_value, array.dtype)
         whole[: len(chunk)] = chunk
         chunk = whole
-    frame = _inventory.ZSTD.encode(chunk)
+    frame = ZSTD.encode(chunk)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     part.write_bytes(frame)
     part.replace(path)
-    return _inventory.frame_checksum(frame)
+    return frame_checksum(frame)
 
 
 def create_array(
@@ -124,7 +125,7 @@ def create_array(
     how |= {
         "shape": (n_rows, *chunks[1:]),
         "chunks": chunks,
-        "compressors": [_inventory.CODEC],
+        "compressors": [CODEC],
     }
     return zarr.create_array(store, name=name or None, zarr_format=3, **how)
 
@@ -146,9 +147,9 @@ def chunk_rows_for(row_bytes: int) -> int:
 
 def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
     """Put the inventory on the root of a store all of whose arrays are written."""
-    record = {"format": _inventory.FORMAT, **record}
-    record["metadata"] = _inventory.metadata_digest(root.store, "", record)
-    root.update_attributes({_inventory.ATTRIBUTE: record})
+    record = {"format": FORMAT, **record}
+    record["metadata"] = metadata_digest(root.store, "", record)
+    root.update_attributes({ATTRIBUTE: record})
 
 
 class StoreWriter(AtomicOutput):

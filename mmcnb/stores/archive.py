@@ -13,8 +13,8 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 import numpy as np
 
 from mmcnb.samples.files import open_file
-from mmcnb.samples.inventory import PathLike
 from mmcnb.samples.npy import read_member
+from mmcnb.samples.paths import PathLike
 from mmcnb.stores.atomic import atomic_write
 
 

@@ -23,7 +23,7 @@ from typing import IO, Any, Self
 from filelock import FileLock
 
 from mmcnb.errors import InputError, one_line
-from mmcnb.samples.inventory import PathLike, is_store_folder
+from mmcnb.samples.paths import PathLike, is_store_folder
 
 DISK_FULL = {
     errno.ENOSPC,

@@ -12,7 +12,7 @@ from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.base import Samples
 from mmcnb.samples.elements import observation_names, plain_text
 from mmcnb.samples.files import check_file
-from mmcnb.samples.inventory import PathLike
+from mmcnb.samples.paths import PathLike
 from mmcnb.samples.zarr import stored_array
 from mmcnb.stores.atomic import AtomicOutput
 from mmcnb.stores.labels import array_beside, open_index, read_column

@@ -11,14 +11,9 @@ from zarr.storage import LocalStore
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.base import GROUP_ROWS, ContentDigest, Samples
-from mmcnb.samples.inventory import (
-    FORMAT,
-    Inventory,
-    PathLike,
-    attributes_of,
-    find_inventory,
-)
+from mmcnb.samples.inventory import FORMAT, Inventory, attributes_of, find_inventory
 from mmcnb.samples.open import is_file_of_rows
+from mmcnb.samples.paths import PathLike
 from mmcnb.samples.stored import StoredArray
 from mmcnb.samples.zarr import (
     ZarrStorage,

@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 
 from mmcnb._progress import progress as progress_bar
-from mmcnb.errors import DamagedStoreError, InputError
+from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damaged_chunks
 from mmcnb.samples import matrix, open_samples
 from mmcnb.samples import zarr as _zarr
 from mmcnb.samples.base import ContentDigest, Samples
 from mmcnb.samples.files import files_below
-from mmcnb.samples.inventory import (
-    REMEDY,
-    Inventory,
-    PathLike,
-    damaged_chunks,
-    find_inventory,
-    join,
-)
+from mmcnb.samples.inventory import Inventory, find_inventory
+from mmcnb.samples.paths import PathLike, join
 from mmcnb.samples.stored import StoredArray
 from mmcnb.stores.labels import array_beside, class_names
 
@@ -124,7 +118,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
         raise damaged_chunks(inventory.name, damaged, "missing or damaged")
     if content.hexdigest(inventory.record["n_features"]) != inventory.record["digest"]:
         raise DamagedStoreError(
-            f"{inventory.name}: the rows are not those that were written: {REMEDY}."
+            f"{inventory.name}: the rows are not those that were written: {RESTORE}."
         )
     return {"chunks": n_chunks, "bytes": n_bytes}
 

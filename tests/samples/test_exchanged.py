@@ -194,7 +194,7 @@ def test_a_store_changed_on_purpose_is_read_without_its_attribute(store, tmp_pat
 def test_a_store_of_a_later_version_says_so(tmp_path):
     with pytest.MonkeyPatch.context() as later:
         # Internal: no released version writes a later format.
-        later.setattr("mmcnb.samples.inventory.FORMAT", 99)
+        later.setattr("mmcnb.stores._write.FORMAT", 99)
         with create_dense_store(tmp_path / "later.zarr", 2) as writer:
             writer.append(np.eye(2))
     with one_sentence(

@@ -1,0 +1,87 @@
+"""Paths of files and stores, and keys inside a store."""
+
+import asyncio
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from zarr.abc.store import Store
+from zarr.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+
+from mmcnb.errors import InputError, one_line, shown
+
+PathLike = str | os.PathLike[str]
+
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
+
+
+def checked_path(path: object, what: str = "the path") -> Path:
+    """Return a path that the system accepts, whether or not it exists.
+
+    Parameters
+    ----------
+    path : str or path-like
+    what : str, default="the path"
+        For messages.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        It is not a path, is empty or too long, or has a null character.
+    """
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise InputError(
+            f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path."
+        )
+    text = os.fspath(path)
+    if not text:
+        raise InputError(f"{what} is empty: name a file or a folder.")
+    try:
+        os.lstat(text)
+    except (OSError, ValueError) as error:
+        # That it does not exist, or may not be read, is for the caller to say.
+        number = getattr(error, "errno", errno.ENAMETOOLONG)
+        if number in (errno.ENAMETOOLONG, errno.ELOOP):
+            why = one_line(error).lower()
+            raise InputError(
+                f"{what} {text[:100]!r} cannot be used ({why}): choose another."
+            ) from error
+    return Path(text)
+
+
+def is_store_folder(path: Path) -> bool:
+    """Return whether a folder is the root of a Zarr array or group."""
+    return any((path / mark).is_file() for mark in ZARR_MARKS)
+
+
+def join(*parts: str) -> str:
+    """Join the parts of a key, leaving out empty ones."""
+    return "/".join(filter(None, parts))
+
+
+def read_key(store: Store, key: str) -> bytes | None:
+    """Return the bytes stored under a key of a Zarr store; None if it is missing."""
+    value = sync(store.get(key, prototype=default_buffer_prototype()))
+    return None if value is None else value.to_bytes()
+
+
+def read_keys(store: Store, keys: Sequence[str]) -> list[bytes | BaseException | None]:
+    """Return the bytes stored under keys, fetched concurrently.
+
+    None stands for a missing key, and the error for a key that cannot be read.
+    """
+
+    async def read(key: str) -> bytes | None:
+        value = await store.get(key, prototype=default_buffer_prototype())
+        return None if value is None else value.to_bytes()
+
+    async def read_all() -> list[bytes | BaseException | None]:
+        return await asyncio.gather(*map(read, keys), return_exceptions=True)
+
+    return sync(read_all())
