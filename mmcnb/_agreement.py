@@ -1,12 +1,15 @@
-"""How far two labelings of the same rows agree, from counts of their pairs of labels."""
+"""How far two labelings of the same rows agree, from their contingency table."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
-def adjusted_rand_index(counts: Any) -> float:
-    """The adjusted Rand index of two labelings, from the counts of their pairs of labels.
+
+def adjusted_rand_index(counts: "np.ndarray | csr_array") -> float:
+    """Compute the adjusted Rand index of two labelings, from their contingency table.
 
     Parameters
     ----------
@@ -30,15 +33,18 @@ def adjusted_rand_index(counts: Any) -> float:
     1.0
     """
 
-    def pairs(sizes: np.ndarray) -> int:
-        return sum(
-            size * (size - 1) // 2 for size in sizes[sizes > 1].tolist()
-        )  # exact, whatever the number
-
     cells = counts.ravel() if isinstance(counts, np.ndarray) else counts.data
-    both, one, other = map(pairs, (cells, counts.sum(axis=1), counts.sum(axis=0)))
-    if both == one == other:
+    in_both = _pairs(cells)
+    in_first = _pairs(counts.sum(axis=1))
+    in_second = _pairs(counts.sum(axis=0))
+    if in_both == in_first == in_second:
         return 1.0
     n = int(counts.sum())
-    expected = one * other / (n * (n - 1) // 2)
-    return (both - expected) / ((one + other) / 2 - expected)
+    expected = in_first * in_second / (n * (n - 1) // 2)
+    largest = (in_first + in_second) / 2
+    return (in_both - expected) / (largest - expected)
+
+
+def _pairs(sizes: np.ndarray) -> int:
+    """Count the pairs of rows of the same group; Python's integers are exact."""
+    return sum(size * (size - 1) // 2 for size in sizes[sizes > 1].tolist())

@@ -1,4 +1,7 @@
-"""How long this process has compiled, readable without numba; `mmcnb._numba` starts and stops the clock."""
+"""How long this process has compiled; it is read without numba.
+
+`mmcnb._numba` starts and stops the clock.
+"""
 
 import logging
 import threading
@@ -19,13 +22,12 @@ class CompileClock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # threads that compile now
-        self.running = 0
+        self.running = 0  # threads that compile now
         self._since = 0.0
         self._total = 0.0
 
     def start(self) -> None:
-        """A routine begins to be compiled; routines that it calls are compiled meanwhile."""
+        """Note that a thread starts to compile a routine, and those that it calls."""
         with self._lock:
             if self.running == 0:
                 self._since = time.perf_counter()
@@ -34,7 +36,7 @@ class CompileClock:
             self.running += 1
 
     def stop(self) -> None:
-        """A routine is compiled."""
+        """Note that a thread has compiled a routine."""
         with self._lock:
             self.running -= 1
             if self.running == 0:
@@ -52,6 +54,6 @@ CLOCK = CompileClock()
 
 
 def times() -> tuple[float, float]:
-    """A clock that stands still while this process compiles, and the seconds that it has compiled."""
+    """Return a time without the seconds that this process has compiled, and these."""
     compiled = CLOCK.seconds
     return time.perf_counter() - compiled, compiled

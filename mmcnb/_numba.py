@@ -5,14 +5,14 @@ cache where the machine allows one.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, event
+from numba.core import cgutils, event, types
 from numba.extending import intrinsic
 
 from mmcnb._compiling import CLOCK
@@ -58,22 +58,20 @@ def njit(**options: Any) -> Callable[[Callable], Callable]:
             return numba.njit(no_cpython_wrapper=True, **options)(function)
         try:
             return _taking_turns(numba.njit(cache=True, **options)(function))
-        except (
-            RuntimeError
-        ) as error:  # no folder for the cache: read-only or zipped installs
+        # There is no folder for the cache in read-only or zipped installs.
+        except RuntimeError as error:
             logger.debug("no cache for %s: %s", function.__name__, error)
-            _say_once_that_nothing_is_kept()
+            _warn_cache_is_not_writable()
             return numba.njit(**options)(function)
 
     return decorate
 
 
 @cache
-def _say_once_that_nothing_is_kept() -> None:
-    remedy = "set NUMBA_CACHE_DIR to a folder that can be written"
+def _warn_cache_is_not_writable() -> None:
     logger.warning(
-        "the compile cache cannot be written, so each process compiles anew; %s.",
-        remedy,
+        "the compile cache cannot be written, so each process compiles anew; "
+        "set NUMBA_CACHE_DIR to a folder that can be written."
     )
 
 
@@ -83,7 +81,7 @@ def _taking_turns(dispatcher: Any) -> Any:
     Where two save signatures of one function at the same moment, numba gives both the
     same file, and the index can name the code of one as that of the other.
     """
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    file = _cache_file(dispatcher)
     if file is None:
         return dispatcher
     save = file.save
@@ -92,20 +90,25 @@ def _taking_turns(dispatcher: Any) -> Any:
         from filelock import FileLock
 
         try:
-            with FileLock(
-                Path(file._cache_path) / "lock"
-            ):  # goes when its process does
+            # The lock ends with its process.
+            with FileLock(Path(file._cache_path) / "lock"):
                 save(key, data)
-        except (OSError, NotImplementedError) as error:  # a full disk, a closed folder
+        # The disk is full, or the folder is closed.
+        except (OSError, NotImplementedError) as error:
             logger.debug("not kept in %s: %s", file._cache_path, error)
-            _say_once_that_nothing_is_kept()
+            _warn_cache_is_not_writable()
 
     file.save = save_alone
     return dispatcher
 
 
+def _cache_file(dispatcher: Any) -> Any:
+    """Return numba's files of a routine, or None if it has none."""
+    return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+
+
 def is_compiled(routine: Any) -> bool:
-    """Whether this process or the cache has machine code of a routine, for whatever types.
+    """Return whether the process or the cache has machine code of a routine.
 
     Examples
     --------
@@ -118,79 +121,83 @@ def is_compiled(routine: Any) -> bool:
     """
     if routine.overloads:
         return True
-    kept = getattr(getattr(routine, "_cache", None), "_cache_file", None)
+    file = _cache_file(routine)
     try:
-        return bool(kept and kept._load_index())
+        return bool(file and file._load_index())
     except OSError:
         return False
 
 
-SIMD_LANES = (
-    16  # float32 in a register of AVX-512; narrower machines take several registers
-)
-SIMD_WIDTH = 4 * SIMD_LANES
+# float32 in a register of AVX-512; narrower machines take several registers.
+SIMD_LANES = 16
+REGISTERS = 4
+SIMD_WIDTH = REGISTERS * SIMD_LANES
 
 
 @intrinsic
 def sum_scaled_rows(
     typing_context: Any,
-    data: Any,
-    indices: Any,
-    start: Any,
-    stop: Any,
-    tables: Any,
-    t: Any,
-    out: Any,
-    i: Any,
+    data: types.Array,
+    indices: types.Array,
+    start: types.Integer,
+    stop: types.Integer,
+    tables: types.Array,
+    t: types.Integer,
+    out: types.Array,
+    i: types.Integer,
 ) -> Any:
-    """``out[i, t] = sum(data[s] * tables[t, indices[s]] for s in range(start, stop))`` in float32.
+    """Sum ``data[s] * tables[t, indices[s]]`` over s from start to stop in float32.
 
-    ``tables`` and ``out`` are C-ordered float32 of three dimensions, the last of
-    SIMD_WIDTH. The sums stay in registers over the whole row, which no loop that numba
-    vectorises does: it stores and loads them again at each term.
+    The sums are written to ``out[i, t]``. ``tables`` and ``out`` are C-ordered float32
+    of three dimensions, the last of SIMD_WIDTH. The sums stay in registers over the
+    whole row, which no loop that numba vectorises does: it stores and loads them again
+    at each term.
     """
-    index = numba.intp
-    signature = numba.void(data, indices, index, index, tables, index, out, index)
-    vector = ir.VectorType(ir.FloatType(), SIMD_LANES)
-    undefined = ir.Constant(vector, ir.Undefined)
-    first_lane = ir.Constant(ir.IntType(32), 0)
-    everywhere = ir.Constant(
-        ir.VectorType(ir.IntType(32), SIMD_LANES), [0] * SIMD_LANES
-    )
+    index = types.intp
+    signature = types.void(data, indices, index, index, tables, index, out, index)
+    int32 = ir.IntType(32)
+    register = ir.VectorType(ir.FloatType(), SIMD_LANES)
+    undefined = ir.Constant(register, ir.Undefined)
+    first_lane = ir.Constant(int32, 0)
+    # A shuffle that takes lane 0 for every lane.
+    all_lanes = ir.Constant(ir.VectorType(int32, SIMD_LANES), [0] * SIMD_LANES)
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def item(kind: Any, array: Any, *position: Any) -> Any:
+    def emit(
+        context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]
+    ) -> ir.Value:
+        def pointer(kind: types.Array, array: ir.Value, *place: ir.Value) -> ir.Value:
             view = context.make_array(kind)(context, builder, array)
             return cgutils.get_item_pointer(
-                context, builder, kind, view, position, wraparound=False
+                context, builder, kind, view, place, wraparound=False
             )
 
-        def registers(kind: Any, array: Any, *position: Any) -> list[Any]:
-            first = item(kind, array, *position, context.get_constant(index, 0))
-            first = builder.bitcast(first, vector.as_pointer())
+        def load(kind: types.Array, array: ir.Value, place: ir.Value, to: Any) -> Any:
+            value = builder.load(pointer(kind, array, place))
+            return context.cast(builder, value, kind.dtype, to)
+
+        def registers(
+            kind: types.Array, array: ir.Value, *place: ir.Value
+        ) -> list[ir.Value]:
+            first = pointer(kind, array, *place, context.get_constant(index, 0))
+            first = builder.bitcast(first, register.as_pointer())
             return [
-                builder.gep(first, [ir.Constant(ir.IntType(32), k)]) for k in range(4)
+                builder.gep(first, [ir.Constant(int32, k)]) for k in range(REGISTERS)
             ]
 
         values, columns, first, last, rows, t, sums, i = args
-        nothing = ir.Constant(vector, [0.0] * SIMD_LANES)
-        totals = [cgutils.alloca_once_value(builder, nothing) for _ in range(4)]
+        zeros = ir.Constant(register, [0.0] * SIMD_LANES)
+        totals = [cgutils.alloca_once_value(builder, zeros) for _ in range(REGISTERS)]
         with cgutils.for_range(builder, last, start=first, intp=first.type) as loop:
-            value = builder.load(item(data, values, loop.index))
-            value = context.cast(builder, value, data.dtype, numba.float32)
+            value = load(data, values, loop.index, types.float32)
             scale = builder.insert_element(undefined, value, first_lane)
-            scale = builder.shuffle_vector(scale, undefined, everywhere)
-            column = builder.load(item(indices, columns, loop.index))
-            column = context.cast(builder, column, indices.dtype, index)
-            for total, row in zip(
-                totals, registers(tables, rows, t, column), strict=True
-            ):
-                term = builder.fmul(
-                    scale, builder.load(row, align=4), flags=("contract",)
-                )
-                builder.store(
-                    builder.fadd(builder.load(total), term, flags=("contract",)), total
-                )
+            scale = builder.shuffle_vector(scale, undefined, all_lanes)
+            column = load(indices, columns, loop.index, index)
+            row = registers(tables, rows, t, column)
+            for total, part in zip(totals, row, strict=True):
+                part = builder.load(part, align=4)
+                term = builder.fmul(scale, part, flags=("contract",))
+                added = builder.fadd(builder.load(total), term, flags=("contract",))
+                builder.store(added, total)
         for total, place in zip(totals, registers(out, sums, i, t), strict=True):
             builder.store(builder.load(total), place, align=4)
         return context.get_dummy_value()

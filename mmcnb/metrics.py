@@ -1,12 +1,16 @@
 """How well clusters match known classes or separate the rows."""
 
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb import _agreement
 from mmcnb.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_array
 
 __all__ = [
     "adjusted_rand_index",
@@ -19,7 +23,7 @@ COUNTED_ROWS = 2**20  # at once
 
 
 def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Mean of the error rates of the classes, under the matching of clusters to classes that is best.
+    """Compute the mean error rate of the classes, for the best matching of clusters.
 
     Parameters
     ----------
@@ -51,13 +55,13 @@ def balanced_clustering_error(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> balanced_clustering_error([0, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0])
     0.125
     """
-    counts = _contingency(y_true, labels).toarray()
+    counts = _contingency(y_true, labels).counts.toarray()
     rates = counts / counts.sum(axis=1, keepdims=True)
     return float(1.0 - _best_matching_sum(rates) / len(rates))
 
 
 def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Share of rows that agree with their class, under the matching of clusters to classes that is best.
+    """Compute the share of rows in the cluster of their class, for the best matching.
 
     Parameters
     ----------
@@ -83,14 +87,14 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.75
     """
-    counts = _contingency(y_true, labels).toarray()
+    counts = _contingency(y_true, labels).counts.toarray()
     return float(_best_matching_sum(counts) / counts.sum())
 
 
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Agreement of all pairs of rows, adjusted for chance: as scikit-learn's, for any number of rows.
+    """Compute the agreement of all pairs of rows, adjusted for chance.
 
-    Beside the labels it takes the memory of a block of rows and a table of counts;
+    The value is scikit-learn's, for any number of rows. Beside the labels it takes the memory of a block of rows and a table of counts;
     scikit-learn's takes about 200 bytes a row.
 
     Parameters
@@ -120,11 +124,11 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> adjusted_rand_index(["a", "a", "b", "b"], [1, 1, 0, 0])
     1.0
     """
-    return _agreement.adjusted_rand_index(_contingency(y_true, labels))
+    return _agreement.adjusted_rand_index(_contingency(y_true, labels).counts)
 
 
-def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
-    """Rows of each class in each cluster, each class beside the cluster that is matched to it.
+def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
+    """Count the rows of each class in each cluster, with the matched cluster beside it.
 
     Parameters
     ----------
@@ -157,43 +161,51 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> Any:
     import pandas as pd
     from scipy.optimize import linear_sum_assignment
 
-    counts = _contingency(y_true, labels).toarray()
+    table = _contingency(y_true, labels)
+    counts = table.counts.toarray()
     _, matched = linear_sum_assignment(counts, maximize=True)
-    order = [*matched, *np.setdiff1d(np.arange(counts.shape[1]), matched)]
-    classes = pd.Index(np.unique(_one_dimensional(y_true, "y_true")), name="class")
-    clusters = pd.Index(
-        np.unique(_one_dimensional(labels, "labels"))[order], name="cluster"
-    )
+    unmatched = np.setdiff1d(np.arange(table.clusters.size), matched)
+    order = np.concatenate([matched, unmatched])
+    classes = pd.Index(table.classes, name="class")
+    clusters = pd.Index(table.clusters[order], name="cluster")
     return pd.DataFrame(counts[:, order], index=classes, columns=clusters)
 
 
-def _contingency(y_true: ArrayLike, labels: ArrayLike) -> Any:
-    """Count rows by class (axis 0) and cluster (axis 1), block by block."""
+class _Contingency(NamedTuple):
+    """Rows by class (axis 0) and cluster (axis 1)."""
+
+    counts: "csr_array"
+    classes: np.ndarray
+    clusters: np.ndarray
+
+
+def _contingency(y_true: ArrayLike, labels: ArrayLike) -> _Contingency:
+    """Count rows by class and cluster, block by block."""
     from scipy.sparse import coo_array, csr_array
 
     y_true = _one_dimensional(y_true, "y_true")
     labels = _one_dimensional(labels, "labels")
     if len(y_true) != len(labels):
-        fault = f"y_true has {len(y_true)} rows and labels has {len(labels)}"
-        raise InputError(f"{fault}; give one of each a row.")
+        raise InputError(
+            f"y_true has {len(y_true)} rows and labels has {len(labels)}; "
+            "give one of each a row."
+        )
     try:
         classes = np.unique(y_true)
         clusters = np.unique(labels)
-    except TypeError as error:  # of values without an order
+    # Values of these types have no order.
+    except TypeError as error:
         raise InputError(
             "y_true or labels mixes texts and numbers; give classes of one type."
         ) from error
     counts = csr_array((classes.size, clusters.size), dtype=np.int64)
     for start in range(0, len(y_true), COUNTED_ROWS):
         block = slice(start, start + COUNTED_ROWS)
-        places = (
-            np.searchsorted(classes, y_true[block]),
-            np.searchsorted(clusters, labels[block]),
-        )
-        counts += coo_array(
-            (np.ones(len(places[0]), np.int64), places), counts.shape
-        ).tocsr()
-    return counts
+        rows = np.searchsorted(classes, y_true[block])
+        columns = np.searchsorted(clusters, labels[block])
+        ones = np.ones(rows.size, np.int64)
+        counts += coo_array((ones, (rows, columns)), counts.shape).tocsr()
+    return _Contingency(counts, classes, clusters)
 
 
 def _best_matching_sum(table: np.ndarray) -> float:
@@ -205,10 +217,10 @@ def _best_matching_sum(table: np.ndarray) -> float:
 def _one_dimensional(values: ArrayLike, name: str) -> np.ndarray:
     from mmcnb.samples.arrays import plain_values
 
-    values = plain_values(values, name, text=True)
-    values = values.astype(np.float64) if values.dtype == np.float16 else values
-    if values.ndim != 1 or len(values) == 0:
+    array = plain_values(values, name, text=True)
+    if array.ndim != 1 or len(array) == 0:
         raise InputError(
-            f"{name} has shape {values.shape}; give one value a row, and at least one row."
+            f"{name} has shape {array.shape}; "
+            "give one value a row, and at least one row."
         )
-    return values
+    return array.astype(np.float64) if array.dtype == np.float16 else array

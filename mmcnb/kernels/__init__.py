@@ -18,34 +18,39 @@ __all__ = sorted(unchecked.PUBLIC)
 
 
 def _twin_of_csr(name: str) -> Callable | None:
-    """The twin of a routine for CSR rows, with the arguments of the routine; None if it has no twin."""
-    twin = (
-        name.replace("_into", "_csr_into") if name.endswith("_into") else f"{name}_csr"
-    )
+    """Return the twin of a routine for CSR rows, or None if it has no twin.
+
+    It takes the arguments of the routine, with three arrays in place of the rows.
+    """
+    twin = f"{name}_csr"
+    if name.endswith("_into"):
+        twin = name.replace("_into", "_csr_into")
     if twin not in unchecked.__all__:
         return None
     routine = getattr(unchecked, twin)
+    if "kernel_block" not in name:
+        return routine
 
-    def call(data: Any, indices: Any, indptr: Any, *others: Any) -> Any:
-        if "kernel_block" in name:
-            B, *others = others
-            prepared = (
-                (unchecked.squared_norms(B), unchecked.column_tiles(B))
-                if "rbf" in name
-                else ()
-            )
-            others = np.ascontiguousarray(B.T), *prepared, *others
-        return routine(data, indices, indptr, *others)
+    def call(
+        data: np.ndarray,
+        indices: np.ndarray,
+        indptr: np.ndarray,
+        B: np.ndarray,
+        *arguments: Any,
+    ) -> None:
+        basis = [np.ascontiguousarray(B.T)]
+        if "rbf" in name:
+            basis += [unchecked.squared_norms(B), unchecked.column_tiles(B)]
+        routine(data, indices, indptr, *basis, *arguments)
 
     return call
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(
-        name, checked(getattr(unchecked, name), _twin_of_csr(name))
-    )
+    routine = checked(getattr(unchecked, name), _twin_of_csr(name))
+    return globals().setdefault(name, routine)
 
 
 def __dir__() -> list[str]:

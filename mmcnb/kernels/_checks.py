@@ -1,4 +1,4 @@
-"""What the public routines take, said beside each routine, and the wrapper that checks it.
+"""What the public routines take, stated beside each routine, and its checks.
 
 A routine is decorated with ``takes(X=Array("(rows, d)", FLOATS), gamma=Number(least=0),
 ...)``. A name in a shape is a size, which the first argument that has it fixes. All
@@ -28,14 +28,13 @@ LARGEST = 2**63 - 1
 RAISES = """Raises
 ------
 InputError
-    If an array has another shape or dtype or is not C-ordered, or if a value is out of range.
+    If an array has another shape or dtype or is not C-ordered, or if a value is out of
+    range.
 
 """
 
-
-Sizes = dict[
-    str, tuple[int, str]
-]  # what a name in a shape stands for, and the argument that fixed it
+# What a name in a shape stands for, and the argument that fixed it.
+Sizes = dict[str, tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,8 @@ class Array:
     @cached_property
     def axes(self) -> list[tuple[str, int]]:
         """The name of each size, and what is added to it."""
-        return [
-            (name, int(more or 0))
-            for name, more in re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)
-        ]
+        sizes = re.findall(r"(\w+)(?: \+ (\d+))?", self.shape)
+        return [(name, int(added or 0)) for name, added in sizes]
 
     @cached_property
     def dtypes(self) -> list[np.dtype]:
@@ -85,7 +82,7 @@ class Array:
         return "" if self.least is None else f"at least {self.least}"
 
     def fit(self, name: str, value: Any, sizes: Sizes) -> Any:
-        """Compare type, dtype, order and shape; the value as the routine takes it."""
+        """Compare type, dtype, order and shape; return what the routine takes."""
         if not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value):
             kind = type(value).__name__
             raise InputError(
@@ -102,19 +99,24 @@ class Array:
             )
         flags = value.flags
         if not (flags.c_contiguous and flags.aligned):
-            made = (
-                "one made by np.empty"
-                if self.written
-                else f'np.require({name}, requirements="CA")'
+            remedy = f'np.require({name}, requirements="CA")'
+            if self.written:
+                remedy = "one made by np.empty"
+            raise InputError(
+                f"{name} is not an aligned array in C order; give {remedy}."
             )
-            raise InputError(f"{name} is not an aligned array in C order; give {made}.")
         if self.written and not flags.writeable:
-            fault = f"{name} is read-only and is to be written to"
-            raise InputError(f"{fault}; give an array that can be written.")
+            raise InputError(
+                f"{name} is read-only and is to be written to; "
+                "give an array that can be written."
+            )
         for k, size in enumerate(value.shape):
-            if remedy := _agree(name, self.axes[k], size, sizes):
-                has = f"{name} of shape {self.shape} has {size} {AXES[value.ndim][k]}"
-                raise InputError(f"{has}; {remedy}.")
+            remedy = _agree(name, self.axes[k], size, sizes)
+            if remedy:
+                raise InputError(
+                    f"{name} of shape {self.shape} has {size} {AXES[value.ndim][k]}; "
+                    f"{remedy}."
+                )
         return value
 
     def check(
@@ -128,15 +130,14 @@ class Array:
             first = max(int(given[self.between][0]), 0)
             last = int(given[self.between][-1])
             value = value[first:last]
-        below = math.inf if self.below is None else sizes[self.below][0]
         least = given[self.least] if isinstance(self.least, str) else self.least
-        inside = (value >= least) & (value < below)
+        inside = value >= least
+        needed = self.bounds
+        if self.below is not None:
+            below = sizes[self.below][0]
+            inside &= value < below
+            needed = f"{self.bounds}, with {self.below}={below}"
         if not inside.all():
-            needed = (
-                self.bounds
-                if self.below is None
-                else f"{self.bounds}, with {self.below}={below}"
-            )
             raise InputError(
                 f"{_first(name, value, ~inside, first)}; give values {needed}."
             )
@@ -150,12 +151,15 @@ class FromZero(Array):
 
 
 class Rows(Array):
-    """A block of rows: an array, or CSR rows with the attributes ``data``, ``indices`` and ``indptr``."""
+    """A block of rows: an array, or CSR rows.
+
+    CSR rows have the attributes ``data``, ``indices`` and ``indptr``.
+    """
 
     def of_csr(
         self, name: str, block: Any, sizes: Sizes
     ) -> tuple[dict[str, Array], tuple[Any, ...]]:
-        """Descriptions of the three arrays of CSR rows, and the arrays; remembers their number of columns."""
+        """Describe and return the three arrays of CSR rows; remember their columns."""
         columns, _ = self.axes[1]
         sizes[columns] = getattr(block, "n_features", 0) or block.shape[1], name
         kinds = {
@@ -182,7 +186,7 @@ class Signs(Array):
 
 
 class Starts(Array):
-    """An array of the positions where the parts of another one start, and of its end, at most ``below``."""
+    """The positions where the parts of another array start, and where the last ends."""
 
     @property
     def bounds(self) -> str:
@@ -194,7 +198,8 @@ class Starts(Array):
         size = sizes[str(self.below)][0]
         if value[0] < 0 or value[-1] > size or (value[1:] < value[:-1]).any():
             raise InputError(
-                f"{name} goes from {value[0]} to {value[-1]}; give values {self.bounds}={size}."
+                f"{name} goes from {value[0]} to {value[-1]}; "
+                f"give values {self.bounds}={size}."
             )
 
 
@@ -229,10 +234,14 @@ class Whole:
             not isinstance(value, numbers.Integral)
             or not self.least <= value <= LARGEST
         ):
-            fault = f"{name}={shown(value)} is out of range"
-            raise InputError(f"{fault}; give a whole number of at least {self.least}.")
-        if self.size and (remedy := _agree(name, (self.size, 0), int(value), sizes)):
-            raise InputError(f"{name}={shown(value)} does not fit; {remedy}.")
+            raise InputError(
+                f"{name}={shown(value)} is out of range; "
+                f"give a whole number of at least {self.least}."
+            )
+        if self.size:
+            remedy = _agree(name, (self.size, 0), int(value), sizes)
+            if remedy:
+                raise InputError(f"{name}={shown(value)} does not fit; {remedy}.")
         return int(value)
 
 
@@ -246,32 +255,33 @@ class Flag:
 
 
 def _first(name: str, value: np.ndarray, wrong: np.ndarray, skipped: int = 0) -> str:
-    """The first wrong value of an array, with its place; some before it are skipped."""
+    """Describe the first wrong value of an array, with its place."""
     place = np.argwhere(wrong)[0]
     return f"{name}[{', '.join(map(str, place + skipped))}] is {value[tuple(place)]}"
 
 
-def _agree(name: str, axis: tuple[str, int], found: int, sizes: Sizes) -> str:
-    """Compare a size with that of earlier arguments, or remember it for later ones; what to give instead."""
-    symbol, beyond = axis
+def _agree(name: str, axis: tuple[str, int], size: int, sizes: Sizes) -> str:
+    """Compare a size with that of earlier arguments, or remember it for later ones.
+
+    Return what to give instead, or nothing if the sizes agree.
+    """
+    symbol, added = axis
     if symbol.isdigit():
-        return "" if found == int(symbol) else f"give {symbol}"
+        return "" if size == int(symbol) else f"give {symbol}"
     if symbol not in sizes:
-        least = beyond + (symbol not in MAY_BE_EMPTY)
-        sizes[symbol] = found - beyond, name
-        return "" if found >= least else f"give at least {least}"
+        least = added + (symbol not in MAY_BE_EMPTY)
+        sizes[symbol] = size - added, name
+        return "" if size >= least else f"give at least {least}"
     value, source = sizes[symbol]
-    return (
-        ""
-        if found == value + beyond
-        else f"give {value + beyond}, as {symbol}={value} in {source}"
-    )
+    if size == value + added:
+        return ""
+    return f"give {value + added}, as {symbol}={value} in {source}"
 
 
 def takes(
     rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any
 ) -> Callable:
-    """Say what a routine takes: a description for each argument, and a rule that raises for the rest."""
+    """Describe each argument of a routine; a rule raises for what concerns several."""
 
     def decorate(function: Callable) -> Callable:
         function.takes = arguments
@@ -282,14 +292,14 @@ def takes(
 
 
 def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
-    """A function that checks its arguments and calls the routine, or its twin if its rows are in CSR form.
+    """Return a function that checks its arguments and calls the routine or its twin.
 
     Parameters
     ----------
     routine : callable
         Decorated with `takes`.
     of_csr : callable or None, default=None
-        Called with the three arrays of the rows and the other arguments.
+        The twin: called with the three arrays of CSR rows and the other arguments.
     """
     function = getattr(routine, "py_func", routine)
     takes = function.takes
@@ -310,10 +320,9 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
             kinds = parts | {name: takes[name] for name in others}
             args = (*arrays, *args[1:])
             call = of_csr
-        described = zip(kinds.items(), args, strict=True)
-        given = {
-            name: kind.fit(name, value, sizes) for (name, kind), value in described
-        }
+        given = {}
+        for (name, kind), value in zip(kinds.items(), args, strict=True):
+            given[name] = kind.fit(name, value, sizes)
         for name, kind in kinds.items():
             if isinstance(kind, Array):
                 kind.check(name, given[name], sizes, given)
@@ -321,9 +330,8 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
             rule(given)
         return call(*given.values())
 
-    check_and_call.__module__ = (
-        __package__  # where it is imported from, so that it can be pickled
-    )
+    # Where it is imported from, so that it can be pickled.
+    check_and_call.__module__ = __package__
     check_and_call.__doc__ = re.sub(
         r"(?=Examples\n-----)", RAISES, inspect.cleandoc(function.__doc__ or "")
     )
