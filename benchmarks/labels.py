@@ -1,8 +1,9 @@
-"""Labels and objectives of every estimator on the real data, to see how a change of the code changes them.
+"""Compare the labels and objectives of every estimator at two commits.
 
-Run from the root of the tree: ``python -m benchmarks.labels OUT.json [--quick] [--root DIR]``,
-where MMCNB_DATA_DIR names the data; then ``python -m benchmarks.labels --compare BEFORE.json
-AFTER.json``. A run that was stopped goes on where it was.
+``python -m benchmarks.labels OUT.json [--quick] [--root DIR]`` fits the real data in
+MMCNB_DATA_DIR, with the mmcnb of the tree DIR, and writes a digest of each fit.
+``python -m benchmarks.labels --compare BEFORE.json AFTER.json`` then names the fits
+that differ. A run that was stopped resumes.
 """
 
 from __future__ import annotations
@@ -169,52 +170,44 @@ class Job:
 
     @property
     def key(self) -> str:
-        shown = (f"{name}={value}" for name, value in self.parameters.items())
-        return " ".join(
-            [
-                self.estimator,
-                self.data,
-                f"{self.rows}",
-                f"seed={self.seed}",
-                *shown,
-                self.how,
-            ]
-        ).strip()
+        """The name of the fit in the file of digests."""
+        parameters = [f"{name}={value}" for name, value in self.parameters.items()]
+        words = [self.estimator, self.data, str(self.rows), f"seed={self.seed}"]
+        return " ".join([*words, *parameters, self.how]).strip()
 
 
 def plain_jobs() -> Iterator[Job]:
-    """Every estimator on every set, with the number of clusters that it has classes."""
-    for data, there in ROWS.items():
-        many = {"n_clusters": len_classes(data)}
+    """Yield fits of every estimator to every set, with as many clusters as classes."""
+    for data, n_rows in ROWS.items():
+        classes = {"n_clusters": n_classes(data)}
         for seed in (0, 1):
             for estimator, most in MOST_ROWS.items():
-                counted = many if estimator in ANY_NUMBER else {}
-                yield Job(estimator, data, min(most, there), seed, counted)
+                parameters = classes if estimator in ANY_NUMBER else {}
+                yield Job(estimator, data, min(most, n_rows), seed, parameters)
             if data in MANY_CLASSES:
-                yield Job(MANY, data, min(3000, there), seed, many)
-            if seed == 0:
-                yield Job(
-                    FRONT,
-                    data,
-                    min(MOST_ROWS[FRONT], there),
-                    seed,
-                    {"n_clusters": None},
-                )
+                yield Job(MANY, data, min(3000, n_rows), seed, classes)
+        searched = {"n_clusters": None}
+        yield Job(FRONT, data, min(MOST_ROWS[FRONT], n_rows), 0, searched)
 
 
-def len_classes(data: str) -> int:
-    return 2 if data in TWO_CLASSES else 3 if data == "iris" else 10
+def n_classes(data: str) -> int:
+    """Return the number of classes of a set."""
+    if data in TWO_CLASSES:
+        return 2
+    return 3 if data == "iris" else 10
+
+
+def default_parameters(estimator: str) -> dict[str, Any]:
+    """Return the number of clusters of estimators that take one."""
+    if estimator == MANY:
+        return {"n_clusters": 3}
+    return {"n_clusters": 2} if estimator in ANY_NUMBER else {}
 
 
 def other_jobs() -> Iterator[Job]:
+    """Yield fits with other parameters, with weights, and to rows in a store."""
     for estimator, variants in VARIANTS.items():
-        defaults = (
-            {"n_clusters": 3}
-            if estimator == MANY
-            else {"n_clusters": 2}
-            if estimator in ANY_NUMBER
-            else {}
-        )
+        defaults = default_parameters(estimator)
         for data in VARIED:
             rows = min(MOST_ROWS.get(estimator, 3000), ROWS[data])
             for variant in variants:
@@ -223,34 +216,30 @@ def other_jobs() -> Iterator[Job]:
                 yield Job(estimator, data, rows, 0, defaults, "weighted")
     for data, rows in STORED.items():
         for estimator in STREAMED:
-            many = estimator == MANY
-            counted = (
-                {"n_clusters": 3 if many else 2}
-                if many or estimator in ANY_NUMBER
-                else {}
-            )
-            yield Job(estimator, data, rows, 0, counted, "stored")
+            defaults = default_parameters(estimator)
+            yield Job(estimator, data, rows, 0, defaults, "stored")
             if estimator != MANY:
-                yield Job(
-                    estimator, data, rows, 0, {**counted, "scale": "standard"}, "stored"
-                )
+                scaled = {**defaults, "scale": "standard"}
+                yield Job(estimator, data, rows, 0, scaled, "stored")
+
+
+def is_quick(job: Job) -> bool:
+    """Return whether a fit is part of a quick run, which touches every estimator."""
+    if job.how == "stored":
+        return job.data == "adult"
+    if job.how == "weighted" or job.data == VARIED[0]:
+        return True
+    return job.data in QUICK and job.seed == 0
 
 
 def jobs(quick: bool) -> list[Job]:
-    if not quick:
-        return [*plain_jobs(), *other_jobs()]
-    chosen = [job for job in plain_jobs() if job.data in QUICK and job.seed == 0]
-    stored = [
-        job for job in other_jobs() if job.how == "stored" and job.data == "adult"
-    ]
-    varied = [
-        job for job in other_jobs() if job.how == "weighted" or job.data == VARIED[0]
-    ]
-    return chosen + varied + stored
+    """Return all fits, or those of a quick run."""
+    every = [*plain_jobs(), *other_jobs()]
+    return [job for job in every if is_quick(job)] if quick else every
 
 
 def find(name: str) -> Any:
-    """The class of that name: of the library, or a peer of the papers among the benchmarks."""
+    """Return a class of the library, or a baseline of the benchmarks, by name."""
     for home in ("mmcnb", "mmcnb.baselines", "benchmarks.baselines"):
         try:
             return getattr(import_module(home), name)
@@ -259,7 +248,8 @@ def find(name: str) -> Any:
     return None
 
 
-def made(job: Job) -> Any:
+def estimator_of(job: Job) -> Any:
+    """Return the estimator of a fit, also of commits in which it had another name."""
     settings = {
         "n_jobs": 1,
         "memory_limit": "2GiB",
@@ -268,22 +258,20 @@ def made(job: Job) -> Any:
     }
     estimator = find(job.estimator)
     if estimator is None and job.estimator == MANY:
-        estimator = find(
-            "SparseKernelMMC"
-        )  # which found any number of clusters before the two were parted
-    if settings.get("basis") == "own" and find("OwnBasisMMC"):  # likewise
+        # It found any number of clusters before the two classes were separated.
+        estimator = find("SparseKernelMMC")
+    if settings.get("basis") == "own" and find("OwnBasisMMC"):
         estimator = find("OwnBasisMMC")
         del settings["basis"]
-    known = signature(
-        estimator
-    ).parameters  # a plain baseline plans no memory and starts no threads
+    # A baseline plans no memory and starts no threads.
+    known = signature(estimator).parameters
     return estimator(
         **{name: value for name, value in settings.items() if name in known}
     )
 
 
 def digest(job: Job, folder: str) -> str:
-    """Hash of the labels as int32, and the objective with all digits; the error's name if there are none."""
+    """Return a hash of the labels and the objective, or the error of a refusal."""
     import numpy as np
 
     import data_loaders
@@ -293,22 +281,26 @@ def digest(job: Job, folder: str) -> str:
         X, _ = data_loaders.load(job.data, rows=job.rows, random_state=0)
     options = {}
     if job.how == "weighted":
-        options["sample_weight"] = np.random.RandomState(0).uniform(0.5, 2.0, job.rows)
+        random_state = np.random.RandomState(0)
+        options["sample_weight"] = random_state.uniform(0.5, 2.0, job.rows)
     try:
-        model = made(job).fit(X, **options)
+        model = estimator_of(job).fit(X, **options)
     except ValueError as error:  # an input that the estimator refuses
         return f"refused with {type(error).__name__}"
-    hashed = hashlib.sha256(np.asarray(model.labels_, dtype=np.int32).tobytes())
-    return f"{hashed.hexdigest()[:24]} {float(getattr(model, 'objective_', 0.0))!r}"
+    labels = np.asarray(model.labels_, dtype=np.int32)
+    objective = float(getattr(model, "objective_", 0.0))
+    return f"{hashlib.sha256(labels.tobytes()).hexdigest()[:24]} {objective!r}"
 
 
 def timed(job: Job, folder: str) -> tuple[str, float]:
+    """Return the digest of a fit, and its seconds."""
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     return digest(job, folder), time.perf_counter() - start
 
 
 def write_stores(names: set[str], folder: str) -> None:
+    """Write the sets that are fitted from a store."""
     import data_loaders
 
     for name in names:
@@ -318,6 +310,7 @@ def write_stores(names: set[str], folder: str) -> None:
 
 
 def run(out: Path, wanted: list[Job], processes: int) -> int:
+    """Write the digests of all fits that the file lacks; return 1 if one failed."""
     done = json.loads(out.read_text()) if out.exists() else {}
     left = [job for job in wanted if job.key not in done]
     failed = 0
@@ -331,7 +324,7 @@ def run(out: Path, wanted: list[Job], processes: int) -> int:
         futures = {pool.submit(timed, job, folder): job.key for job in left}
         for future in as_completed(futures):
             key = futures[future]
-            if future.exception():  # not kept, so that the next run tries again
+            if future.exception():  # the next run tries again
                 failed += 1
                 print(f"failed  {key}  {future.exception()!r}", flush=True)
                 continue
@@ -344,7 +337,7 @@ def run(out: Path, wanted: list[Job], processes: int) -> int:
 
 
 def compare(first: Path, second: Path) -> int:
-    """Name the keys of both files whose labels or objectives differ, and count the equal ones."""
+    """Name the fits of both files that differ, and count the equal ones."""
     before, after = (json.loads(path.read_text()) for path in (first, second))
     both = sorted(before.keys() & after.keys())
     labels = [key for key in both if before[key].split()[0] != after[key].split()[0]]
@@ -354,12 +347,12 @@ def compare(first: Path, second: Path) -> int:
     alone = sorted(before.keys() ^ after.keys())
     equal = len(both) - len(labels) - len(objectives)
     print(
-        f"{equal} equal, {len(labels)} with other labels, {len(objectives)} with another objective alone."
+        f"{equal} equal, {len(labels)} with other labels, "
+        f"{len(objectives)} with another objective alone."
     )
-    for key in labels + objectives:
-        print(
-            f"{'labels   ' if key in labels else 'objective'}  {key}  {before[key]} -> {after[key]}"
-        )
+    for kind, keys in (("labels   ", labels), ("objective", objectives)):
+        for key in keys:
+            print(f"{kind}  {key}  {before[key]} -> {after[key]}")
     print(f"{len(alone)} in one file alone.")
     return int(bool(labels or objectives))
 
