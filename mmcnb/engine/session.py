@@ -3,39 +3,45 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
 from mmcnb._progress import progress
+from mmcnb.choice.known import KnownRows
+from mmcnb.columns.columns import Treatment
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Result, ThreadEngine
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # an earlier scikit-learn than 1.9 has no callbacks
-    CallbackSupportMixin = object
+if TYPE_CHECKING:
+    from distributed import Client
 
-    def with_callbacks(method: Callable) -> Callable:
-        """Return a method unchanged."""
-        return method
+Row = dict[str, Any]  # of a history: the figures of one sweep, by name
+Record = Callable[[Row], None]
+Start = TypeVar("Start")
 
-
-Record = Callable[[dict[str, Any]], None]
-
-# Figures of a fit that count weight: proportional to the weights that were given.
-WEIGHED = ("sizes", "changed", "inertia", "sample_inertia", "one_against_all_objective")
+# Figures of a fit that are sums of sample weights, or proportional to them.
+WEIGHTED_FIGURES = (
+    "sizes",
+    "changed",
+    "inertia",
+    "sample_inertia",
+    "one_against_all_objective",
+)
 
 
 def open_engine(
-    engine: Any = None, n_jobs: int | None = None, show_progress: bool | None = False
+    engine: "str | Client | None" = None,
+    n_jobs: int | None = None,
+    show_progress: bool | None = False,
 ) -> AbstractContextManager[Engine]:
-    """The requested engine, for a ``with`` block.
+    """Return the requested engine, for a ``with`` block.
 
     Parameters
     ----------
@@ -46,7 +52,7 @@ def open_engine(
     n_jobs : int or None, default=None
         Number of threads of this process.
     show_progress : bool or None, default=False
-        None shows a bar where standard error is a terminal.
+        None shows a bar if standard error is a terminal.
 
     Returns
     -------
@@ -58,13 +64,16 @@ def open_engine(
     InputError
         If ``engine`` is none of these, Dask is not installed, or no scheduler answers.
     """
-    engine = configured("engine", engine)
-    how = n_jobs, show_progress
-    return ThreadEngine(*how) if engine is None else DaskEngine(engine, *how)
+    cluster = configured("engine", engine)
+    if cluster is None:
+        return ThreadEngine(n_jobs, show_progress)
+    return DaskEngine(cluster, n_jobs, show_progress)
 
 
-def connected(engine: Any = None) -> AbstractContextManager[Any]:
-    """Stay connected to the cluster of an engine; ``with`` blocks inside this one share its client.
+def connected(
+    engine: "str | Client | None" = None,
+) -> "AbstractContextManager[Client | None]":
+    """Stay connected to a cluster, so that the ``with`` blocks inside share a client.
 
     Parameters
     ----------
@@ -74,15 +83,15 @@ def connected(engine: Any = None) -> AbstractContextManager[Any]:
     Returns
     -------
     context manager of dask.distributed.Client or None
-        None where the engine is threads.
+        None if the engine is threads.
     """
-    engine = configured("engine", engine)
-    return nullcontext() if engine is None else connection(engine)
+    cluster = configured("engine", engine)
+    return nullcontext() if cluster is None else connection(cluster)
 
 
 @contextmanager
 def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], None]]:
-    """Show how far a fit has come, where its engine shows progress.
+    """Show the progress of a fit if its engine shows progress.
 
     Parameters
     ----------
@@ -94,105 +103,63 @@ def show_progress(engine: Engine, plan: FitPlan) -> Iterator[Callable[[str], Non
     Yields
     ------
     callable
-        To be told the name of each stage as it begins.
+        Call it with the name of each stage when the stage begins.
     """
     if engine.show_progress is False:
         yield lambda stage: None
         return
-    # The first one draws the sample, the last one labels the rows.
+    # The first read draws the sample, and the last one labels the rows.
     n_rows = plan.rows.n_samples * (plan.needs.reads + plan.needs.likely_sweeps)
-    with progress(
-        n_rows, "sample", enabled=engine.show_progress, lines=True
-    ) as engine.fit_progress:
+    bar = progress(n_rows, "sample", enabled=engine.show_progress, lines=True)
+    with bar as engine.fit_progress:
         yield engine.fit_progress.enter
 
 
-@contextmanager
-def callbacks_told(estimator: Any, samples: Samples) -> Iterator[Record]:
-    """Tell the callbacks of an estimator that its fit begins, and that it ends.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The one that fits.
-    samples : Samples
-        The rows, which callbacks may ask for.
-
-    Yields
-    ------
-    callable
-        Takes each row of the history: a task of the fit, named by its stage, with the
-        row as its metadata.
-    """
-    if not any(
-        hasattr(estimator, name) for name in ("_skl_callbacks", "_parent_callback_ctx")
-    ):
-        yield ignore
-        return
-    given = {"estimator": estimator, "X": samples}
-    fit = estimator._init_callback_context(max_subtasks=None).call_on_fit_task_begin(
-        **given
-    )
-
-    def tell(row: dict[str, Any]) -> None:
-        task = fit.subcontext(row["stage"]).call_on_fit_task_begin(**given)
-        task.call_on_fit_task_end(**given, metadata=row)
-
-    yield tell
-    fit.call_on_fit_task_end(**given, reconstruction_attributes={})
-
-
 def picklable(engine: Any) -> Any:
-    """An engine in a form for other processes: a client becomes the address of its scheduler."""
-    return (
-        engine.scheduler.address
-        if is_client(engine) and engine.scheduler is not None
-        else engine
-    )
+    """Return the address of its scheduler in place of a client."""
+    if is_client(engine) and engine.scheduler is not None:
+        return engine.scheduler.address
+    return engine
 
 
 class History:
-    """The history of a fit: a row for each sweep, with the reads and the seconds so far.
+    """The history of a fit: one row for each sweep, with its reads and seconds so far.
 
-    ``seconds`` are those without compilation, and ``compile_seconds`` those of
-    compilation in this process.
+    ``seconds`` exclude compilation; ``compile_seconds`` are those that this process
+    has compiled.
 
     Parameters
     ----------
     engine : Engine
         Counts the reads.
-    tell : callable
-        Is told each row.
+    record : callable
+        Takes each completed row.
     weight_unit : float, default=1.0
         What a sample weight of 1 was given as.
     """
 
-    def __init__(self, engine: Engine, tell: Record, weight_unit: float = 1.0) -> None:
-        self.engine, self.tell, self.weight_unit, self.started = (
-            engine,
-            tell,
-            weight_unit,
-            times(),
-        )
-        self.rows: list[dict[str, Any]] = []
+    def __init__(
+        self, engine: Engine, record: Record, weight_unit: float = 1.0
+    ) -> None:
+        self.engine = engine
+        self.weight_unit = weight_unit
+        self.rows: list[Row] = []
+        self._record_row = record
+        self._started = times()
 
-    def record(self, row: dict[str, Any]) -> None:
+    def record(self, row: Row) -> None:
         """Add a row; a row recorded in a thread has its own ``clock``."""
-        names = ("seconds", "compile_seconds")
-        clock = row.pop("clock", None) or times()
-        seconds = {
-            name: now - start
-            for name, now, start in zip(names, clock, self.started, strict=True)
-        }
-        self.rows.append(
-            rescaled(row, self.weight_unit) | self.engine.traffic.to_dict() | seconds
-        )
-        self.tell(self.rows[-1])
+        seconds, compile_seconds = row.pop("clock", None) or times()
+        completed = rescaled(row, self.weight_unit) | self.engine.traffic.to_dict()
+        completed["seconds"] = seconds - self._started[0]
+        completed["compile_seconds"] = compile_seconds - self._started[1]
+        self.rows.append(completed)
+        self._record_row(completed)
 
     @property
     def compile_seconds(self) -> float:
         """Seconds that this process has compiled since the fit began."""
-        return times()[1] - self.started[1]
+        return times()[1] - self._started[1]
 
 
 @dataclass(frozen=True)
@@ -220,14 +187,13 @@ class FitSession:
     kept_labels : KeptLabels or None, default=None
         Where a pass may keep the labels of all rows that it finds.
     sample : ndarray or csr_array of shape (m, d)
-        Rows drawn at random, with their columns scaled; None until they are drawn, as
-        are all that follow.
-    sample_weights : ndarray of shape (m,) or None
+        Rows drawn at random, with their columns scaled; None until they are drawn.
+    sample_weights : ndarray of shape (m,) or None, default=None
         Weights of the sample.
-    scaling : Scaling or None
-        The scaling of the columns; None if they are as they were.
+    scaling : Scaling or None, default=None
+        The scaling of the columns; None if they are not scaled.
     treatment : Treatment
-        The treatment of the columns, and its reason.
+        The treatment of the columns, and its reason, once the sample is drawn.
     """
 
     engine: Engine
@@ -235,14 +201,14 @@ class FitSession:
     weights: np.ndarray | None
     plan: FitPlan
     record: Record
-    random_state: Any
-    known: Any = None
+    random_state: np.random.RandomState
+    known: KnownRows | None = None
     weight_unit: float = 1.0
-    kept_labels: Any = None
-    sample: Any = None
+    kept_labels: Any = None  # its class is defined in a layer above this one
+    sample: np.ndarray | csr_array = None
     sample_weights: np.ndarray | None = None
     scaling: Scaling | None = None
-    treatment: Any = None
+    treatment: Treatment = Treatment()
 
     @property
     def has_more_rows(self) -> bool:
@@ -250,7 +216,7 @@ class FitSession:
         return bool(self.sample.shape[0] < self.samples.n_samples)
 
     def cached(self, features: Samples) -> Samples:
-        """Features of all rows, cached as the plan says."""
+        """Cache features of all rows as the plan says."""
         return self.engine.cache(features, self.plan.store, self.plan.capacity)
 
     def seed(self) -> int:
@@ -258,7 +224,10 @@ class FitSession:
         return int(self.random_state.randint(2**31 - 1))
 
     def of_rows(self, rows: np.ndarray) -> "FitSession":
-        """The same session with some rows of its sample, in rising order, and nothing known of them."""
+        """Return the session with some rows of its sample, in rising order.
+
+        No label of these rows is known.
+        """
         if rows.size == self.sample.shape[0]:
             return replace(self, known=None)
         weights = None if self.sample_weights is None else self.sample_weights[rows]
@@ -267,12 +236,11 @@ class FitSession:
         )
 
     def of_size(self, size: int) -> "FitSession":
-        """The same session with so many rows of its sample, at random."""
-        if self.sample.shape[0] <= size:
+        """Return the session with at most ``size`` rows of its sample, at random."""
+        n_rows = self.sample.shape[0]
+        if n_rows <= size:
             return self
-        return self.of_rows(
-            np.sort(self.random_state.permutation(self.sample.shape[0])[:size])
-        )
+        return self.of_rows(np.sort(self.random_state.permutation(n_rows)[:size]))
 
 
 @dataclass(frozen=True)
@@ -303,7 +271,7 @@ class FitResult:
         What was kept of the labels of all rows, by this rule.
     """
 
-    model: Any
+    model: Any  # its class is defined in a layer above this one
     features: Samples
     attributes: dict[str, Any]
     report: dict[str, Any]
@@ -326,13 +294,13 @@ class Report(dict[str, Any]):
     """
 
     def __repr__(self) -> str:
-        """One line an entry."""
+        """Show one entry a line."""
         width = max(map(len, self), default=0)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in self.items())
 
 
 def whole_numbers(sizes: Sequence[float]) -> list[float]:
-    """Sizes, with whole numbers as integers as far as floats count them."""
+    """Return sizes with whole numbers as integers, as far as floats are exact."""
     return [
         int(size) if float(size).is_integer() and size < 2**53 else float(size)
         for size in sizes
@@ -340,7 +308,7 @@ def whole_numbers(sizes: Sequence[float]) -> list[float]:
 
 
 def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
-    """Figures by name, those that count weight in the unit in which the weights were given.
+    """Return figures, with sums of weights in the unit of the given sample weights.
 
     Examples
     --------
@@ -348,32 +316,33 @@ def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
     >>> rescaled({"sizes": [3, 5], "gamma": 0.5}, 2.0)
     {'sizes': [6, 10], 'gamma': 0.5}
     """
+    scaled = dict(figures)
+    if unit == 1:
+        return scaled
+    for name in WEIGHTED_FIGURES:
+        if name in figures:
+            value = np.asarray(figures[name]) * unit
+            scaled[name] = whole_numbers(value.tolist()) if value.ndim else float(value)
+    return scaled
 
-    given = dict(figures)
-    for name in WEIGHED if unit != 1 else ():
-        if name in given:
-            value = np.asarray(given[name]) * unit
-            given[name] = whole_numbers(value.tolist()) if value.ndim else float(value)
-    return given
 
-
-def ignore(row: dict[str, Any]) -> None:
+def ignore(row: Row) -> None:
     """Record nothing."""
 
 
 def tag(record: Record, **columns: Any) -> Record:
-    """A record that adds columns to each row."""
+    """Return a record that adds columns to each row."""
     return lambda row: record(row | columns)
 
 
 def run_starts(
     engine: Engine,
-    run_start: Callable[[Any, Record], Result],
-    starts: Sequence[Any],
+    run_start: Callable[[Start, Record], Result],
+    starts: Sequence[Start],
     record: Record = ignore,
     in_threads: bool = True,
 ) -> list[Result]:
-    """Run some starts, and record their sweeps in the order of the starts.
+    """Run several starts, and record their sweeps in the order of the starts.
 
     Parameters
     ----------
@@ -402,16 +371,12 @@ def run_starts(
     [1, 4, 9]
     """
 
-    def attempt(start: Any) -> tuple[Result, list[dict[str, Any]]]:
-        rows: list[dict[str, Any]] = []
+    def run(start: Start) -> tuple[Result, list[Row]]:
+        rows: list[Row] = []
         return run_start(start, lambda row: rows.append({"clock": times()} | row)), rows
 
-    attempts = (
-        engine.each(attempt, starts)
-        if in_threads
-        else [attempt(start) for start in starts]
-    )
-    for _, rows in attempts:
+    runs = engine.each(run, starts) if in_threads else list(map(run, starts))
+    for _, rows in runs:
         for row in rows:
             record(row)
-    return [result for result, _ in attempts]
+    return [result for result, _ in runs]

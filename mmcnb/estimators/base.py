@@ -5,7 +5,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -20,6 +20,12 @@ from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.columns.treatment import centred, treat
 from mmcnb.engine import session as fits
+from mmcnb.engine.callbacks import (
+    CALLBACK_ATTRIBUTES,
+    CallbackSupportMixin,
+    callback_record,
+    with_callbacks,
+)
 from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
@@ -297,7 +303,7 @@ class Estimator(FittedAttributes, BaseEstimator):
 
 @fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
+class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     """Base of the clusterers; a class adds its parameters, its needs and its fit.
 
     Parameters
@@ -605,7 +611,7 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
     def _plan(self, rows: RowShape) -> FitPlan:
         return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
 
-    @fits.with_callbacks
+    @with_callbacks
     def _fit_samples(
         self,
         samples: Samples,
@@ -624,16 +630,19 @@ class StreamedClusterer(ClusterMixin, Estimator, fits.CallbackSupportMixin):
         )
         random_state = check_random_state(self.random_state)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
+        callbacks: AbstractContextManager[fits.Record] = nullcontext(fits.ignore)
+        if any(hasattr(self, name) for name in CALLBACK_ATTRIBUTES):
+            callbacks = callback_record(self, samples)
         with (
             self._open_engine(plan.threads) as engine,
             open_checkpoint(
                 self, samples, weights, unit, {"the known rows": known}
             ) as checkpoint,
             fits.show_progress(engine, plan) as enter,
-            fits.callbacks_told(self, samples) as tell,
+            callbacks as record_callbacks,
         ):
             engine.traffic = Traffic(samples)
-            history = fits.History(engine, tell, unit)
+            history = fits.History(engine, record_callbacks, unit)
             recorded = engine
             if checkpoint is not None:
                 recorded = CheckpointEngine(engine, checkpoint)
