@@ -1,1 +1,1 @@
-"""Passes over blocks of rows: threads, Dask, checkpoints, memory, and the session of one fit."""
+"""Passes over blocks of rows: threads, Dask, checkpoints, plans and sessions."""

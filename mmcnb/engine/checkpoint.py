@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from scipy.sparse import csr_array
 
 from mmcnb._machine import processor
-from mmcnb.engine.run import Engine, Pass, Result, Total
+from mmcnb.engine.run import Engine, Item, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt, shown
 from mmcnb.samples import Samples
 from mmcnb.samples.files import read_document
@@ -36,8 +36,8 @@ FORMAT = 3
 RUN = "run.json"
 LOCK = "lock"
 PASSES = "passes"
-# of files being written: one writer at a time, so that one name serves and is written
-# over
+# Ending of files being written. A folder has one writer at a time, so a file that a
+# killed process left is overwritten.
 PART = ".part"
 OURS = {RUN, RUN + PART, LOCK, PASSES}
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
@@ -70,7 +70,8 @@ class Checkpoint:
     def __init__(
         self, folder: str | os.PathLike[str], identity: Mapping[str, Any]
     ) -> None:
-        self.folder, self.name = Path(folder).absolute(), os.fspath(folder)
+        self.folder = Path(folder).absolute()
+        self.name = os.fspath(folder)
         self.identity = json.loads(json.dumps(identity, default=_described))
         self.seed = secrets.randbelow(2**31 - 1)
 
@@ -79,48 +80,53 @@ class Checkpoint:
         with ExitStack() as stack:
             with self._writing():
                 self.folder.mkdir(exist_ok=True)
-                # The lock goes when its process does.
-                stack.enter_context(
-                    FileLock(self.folder / LOCK).acquire(blocking=False)
-                )
+                # The system releases the lock of a process that is killed.
+                lock = FileLock(self.folder / LOCK)
+                stack.enter_context(lock.acquire(blocking=False))
             self._open()
             self._locked = stack.pop_all()
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         with self._locked:
             if error is None:
                 self._write_run(finished=True)
         if error is not None and is_interrupt(error):
-            remedy = f"fit again with checkpoint={self.name!r} to go on from there"
-            error.add_note(f"The fit was stopped; what it had found is kept: {remedy}.")
+            error.add_note(
+                "The fit was stopped; what it had found is kept: "
+                f"fit again with checkpoint={self.name!r} to go on from there."
+            )
 
     @property
     def mark(self) -> str:
-        """Which fit this is, of which rows and from which seed: passes of others may look the same."""
+        """The fit, its rows and its seed: passes of another fit may look the same."""
         return json.dumps([self.identity, self.seed], sort_keys=True)
 
     def recall(self, number: int, mark: str) -> tuple[Any] | None:
-        """The total of a pass in a tuple of one; None where it is not recorded, or damaged.
+        """Return the total of a pass in a tuple; None if it is missing or damaged.
 
         Raises
         ------
         InputError
             If another pass is recorded there.
         """
-        if not (entry := self._entry(number)).exists():
+        path = self._entry(number)
+        if not path.exists():
             return None
         try:
-            recorded, total = read_entry(entry)
+            recorded_mark, total = read_entry(path)
         except DamagedArchiveError:
             logger.warning(
                 "checkpoint %s: pass %d is damaged and is run again.", self.name, number
             )
             return None
-        if recorded != mark:
-            fault = f"checkpoint {self.name}: pass {number} of this fit is not the one kept there"
+        if recorded_mark != mark:
             raise InputError(
-                f"{fault}, so code, a library or that file has changed; {REMEDY}."
+                f"checkpoint {self.name}: pass {number} of this fit is not the one "
+                "kept there, so code, a library or that file has changed; "
+                f"{REMEDY}."
             )
         return (total,)
 
@@ -133,21 +139,20 @@ class Checkpoint:
         return self.folder / PASSES / f"{number:06d}"
 
     def _open(self) -> None:
-        """Take up the run that is there, or begin one."""
-        for part in (
-            self.folder / (RUN + PART),
-            *(self.folder / PASSES).glob(f"*{PART}"),
-        ):
+        """Resume the run that the folder has, or begin one."""
+        (self.folder / (RUN + PART)).unlink(missing_ok=True)
+        for part in (self.folder / PASSES).glob(f"*{PART}"):
             part.unlink(missing_ok=True)
         run = _read_run(self.folder)
         if run is None:
             self._write_run(finished=False)
             return
-        if differing := ", ".join(differences(run["identity"], self.identity)):
+        differing = ", ".join(differences(run["identity"], self.identity))
+        if differing:
             raise InputError(
                 f"checkpoint {self.name} is of another fit: {differing}; {REMEDY}."
             )
-        # 3 as it was written, where 3.0 is given
+        # The mark is text, so a parameter that was 3 stays 3 if it is 3.0 now.
         self.identity = run["identity"]
         self.seed = run["seed"]
         passes = recorded_passes(self.folder)
@@ -164,9 +169,8 @@ class Checkpoint:
         }
         with self._writing():
             (self.folder / PASSES).mkdir(exist_ok=True)
-            with atomic_write(
-                self.folder / RUN, part=self.folder / (RUN + PART)
-            ) as file:
+            part = self.folder / (RUN + PART)
+            with atomic_write(self.folder / RUN, part=part) as file:
                 file.write(json.dumps(run, indent=2).encode() + b"\n")
 
     @contextmanager
@@ -175,18 +179,21 @@ class Checkpoint:
         try:
             yield
         except Timeout:
-            fault = f"checkpoint {self.name} is in use by another fit"
-            raise InputError(f"{fault}; wait for it, or {REMEDY}.") from None
-        except OSError as error:
-            fault = f"checkpoint {self.name} could not be written ({error.strerror or error})"
-            remedy = "free some space or mend its permissions and fit again to go on"
             raise InputError(
-                f"{fault}; {remedy}, or give checkpoint another folder."
+                f"checkpoint {self.name} is in use by another fit; "
+                f"wait for it, or {REMEDY}."
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"checkpoint {self.name} could not be written "
+                f"({error.strerror or error}); free some space or mend its "
+                "permissions and fit again to go on, "
+                "or give checkpoint another folder."
             ) from error
 
 
 class CheckpointEngine(Engine):
-    """An engine that looks a pass up in a checkpoint before it runs it, and records what it gave.
+    """An engine that recalls recorded passes from a checkpoint, and records others.
 
     Parameters
     ----------
@@ -195,9 +202,9 @@ class CheckpointEngine(Engine):
     checkpoint : Checkpoint
         An entered one.
     least_bytes : int, default=32 MiB
-        Bytes of rows in memory from which a pass is recorded: over fewer it is run
-        again in less time. It decides how passes are numbered, so it may depend on
-        nothing but the fit.
+        Least bytes of rows in memory whose passes are recorded: running a pass over
+        fewer again takes less time. It decides the numbers of passes, so it may depend
+        only on the fit.
     """
 
     def __init__(
@@ -212,7 +219,7 @@ class CheckpointEngine(Engine):
         self._unordered = False
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """The totals of all groups of rows, in order, as the engine gives them."""
+        """Yield the totals of all groups of rows, as the engine does."""
         return self.engine.groups(pass_, samples)
 
     def cache(
@@ -222,31 +229,33 @@ class CheckpointEngine(Engine):
         return self.engine.cache(features, store, capacity)
 
     def each(
-        self, function: Callable[[Any], Result], items: Sequence[Any]
+        self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """The results for all items; their passes are short, and in no order to be recorded in."""
-        already = self._unordered
+        """Return the results for all items; their passes have no order to record."""
+        was_unordered = self._unordered
         self._unordered = True
         try:
             return self.engine.each(function, items)
         finally:
-            self._unordered = already
+            self._unordered = was_unordered
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
-        """The total of a pass: recalled where the checkpoint has it, otherwise run and recorded."""
-        if self._unordered or (
+        """Return the recorded total of a pass, or run and record it."""
+        is_small = (
             not samples.is_reopenable and _bytes_in_memory(samples) < self.least_bytes
-        ):
+        )
+        if is_small or self._unordered:
             return self.engine.run(pass_, samples, description)
         number = self.passes
-        self.passes = self.passes + 1
-        shape = (
+        self.passes += 1
+        mark = fingerprint(
+            self.checkpoint.mark,
+            pass_,
             samples.n_samples,
             samples.n_features,
             samples.dtype.str,
             samples.is_sparse,
         )
-        mark = fingerprint(self.checkpoint.mark, pass_, *shape)
         recorded = self.checkpoint.recall(number, mark)
         if recorded is not None:
             self.traffic.resumed = True
@@ -259,7 +268,7 @@ class CheckpointEngine(Engine):
 
 
 def _described(value: Any) -> Any:
-    """A parameter that JSON does not know; a large array as a digest of its numbers."""
+    """Return a parameter as JSON; a large array becomes a digest of its numbers."""
     if isinstance(value, np.ndarray) and value.ndim > 1:
         return {"digest": fingerprint(value)}
     if hasattr(value, "to_dict"):
@@ -268,13 +277,15 @@ def _described(value: Any) -> Any:
 
 
 def _bytes_in_memory(samples: Samples) -> float:
-    """Bytes of rows in memory; of derived dense rows, ``row_bytes`` tells what they are computed from."""
-    dense = samples.n_features * samples.dtype.itemsize
-    return samples.n_samples * (samples.row_bytes if samples.is_sparse else dense)
+    """Return the bytes of rows in memory."""
+    if samples.is_sparse:
+        return samples.n_samples * samples.row_bytes
+    # ``row_bytes`` of derived rows are those of the rows they are computed from.
+    return samples.n_samples * samples.n_features * samples.dtype.itemsize
 
 
 def environment() -> dict[str, str]:
-    """What the last bits of an answer depend on beside the fit: versions and the processor.
+    """Return the versions and the processor, on which the last bits of a fit depend.
 
     Examples
     --------
@@ -286,35 +297,43 @@ def environment() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """What the bits of a total depend on and workers must share with their client, by name."""
+    """Return the versions that workers must share with their client, by name."""
     from mmcnb import __version__
 
     numbers = {"mmcnb": __version__} | {name: version(name) for name in LIBRARIES}
     return {f"the version of {name}": number for name, number in numbers.items()}
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+def differences(
+    recorded: Mapping[str, Any], current: Mapping[str, Any]
+) -> Iterator[str]:
     """Say what differs between two identities.
 
     Examples
     --------
     >>> from mmcnb.engine.checkpoint import differences
-    >>> list(differences({"C": 3, "the rows": {"digest": "a"}}, {"C": 10, "the rows": {"digest": "b"}}))
+    >>> recorded = {"C": 3, "the rows": {"digest": "a"}}
+    >>> list(differences(recorded, {"C": 10, "the rows": {"digest": "b"}}))
     ['C is 3 there and 10 here', 'the rows differ']
     """
-    for name in {**there, **here}:
-        old = there.get(name)
-        new = here.get(name)
-        if old != new:
-            is_digest = any(
-                isinstance(one, dict) and "digest" in one for one in (old, new)
-            )
-            values = f"is {shown(old)} there and {shown(new)} here"
-            yield f"{' '.join(name.split())[:120]} {'differ' if is_digest else values}"
+    for name in {**recorded, **current}:
+        old = recorded.get(name)
+        new = current.get(name)
+        if old == new:
+            continue
+        text = " ".join(name.split())[:120]
+        if _is_digest(old) or _is_digest(new):
+            yield f"{text} differ"
+        else:
+            yield f"{text} is {shown(old)} there and {shown(new)} here"
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, dict) and "digest" in value
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse what can be no folder of a checkpoint.
+    """Raise InputError if a path cannot be the folder of a checkpoint.
 
     Raises
     ------
@@ -324,23 +343,30 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     path = Path(folder).absolute()
     if not path.parent.is_dir():
         raise InputError(
-            f"checkpoint {folder}: the folder {path.parent} does not exist; make it first."
+            f"checkpoint {folder}: the folder {path.parent} does not exist; "
+            "make it first."
         )
     if not os.path.lexists(path):
         return
     if not path.is_dir():
         raise InputError(f"checkpoint {folder} is a file; give checkpoint a folder.")
-    if linked := [entry.name for entry in path.iterdir() if entry.is_symlink()]:
-        fault = f"checkpoint {folder} has a link, {linked[0]!r}, by which a fit would write elsewhere"
-        raise InputError(f"{fault}; {REMEDY}.")
-    names = {entry.name for entry in path.iterdir()}
+    names = set()
+    for entry in path.iterdir():
+        if entry.is_symlink():
+            raise InputError(
+                f"checkpoint {folder} has a link, {entry.name!r}, "
+                f"by which a fit would write elsewhere; {REMEDY}."
+            )
+        names.add(entry.name)
     if RUN not in names and not names <= OURS:
-        fault = f"checkpoint {folder} is a folder that holds other things"
-        raise InputError(f"{fault}; give checkpoint a folder of its own.")
+        raise InputError(
+            f"checkpoint {folder} is a folder that holds other things; "
+            "give checkpoint a folder of its own."
+        )
 
 
 def recorded_passes(folder: str | os.PathLike[str]) -> int:
-    """Number of passes that a folder holds; 0 of a folder that is not there.
+    """Return the number of recorded passes; 0 if the folder does not exist.
 
     Examples
     --------
@@ -354,7 +380,7 @@ def recorded_passes(folder: str | os.PathLike[str]) -> int:
 
 
 def is_finished(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder is the checkpoint of a fit that has finished.
+    """Return whether a folder is the checkpoint of a fit that has finished.
 
     Examples
     --------
@@ -369,18 +395,16 @@ def is_finished(folder: str | os.PathLike[str]) -> bool:
 
 
 def _read_run(folder: Path) -> dict[str, Any] | None:
-    """What a folder says of its fit; None where it says nothing."""
+    """Return the record of the fit of a folder; None if the folder has none."""
     path = folder / RUN
-    kinds = {"format": int, "identity": dict, "seed": int, "finished": bool}
     if not path.exists():
         return None
     text = read_document(path)
+    types = {"format": int, "identity": dict, "seed": int, "finished": bool}
     try:
         run = json.loads(text)
-        is_run = (
-            all(type(run[name]) is kind for name, kind in kinds.items())
-            and 0 <= run["seed"] < 2**31
-        )
+        is_run = all(type(run[name]) is type_ for name, type_ in types.items())
+        is_run = is_run and 0 <= run["seed"] < 2**31
     except (ValueError, KeyError, TypeError, RecursionError):
         is_run = False
     if not is_run:
@@ -388,9 +412,9 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
             f"{path} is no checkpoint that this version of mmcnb can read; {REMEDY}."
         )
     if run["format"] != FORMAT:
-        fault = f"{path} is a checkpoint of format {run['format']}"
         raise InputError(
-            f"{fault}, and this version of mmcnb resumes from format {FORMAT} alone; {REMEDY}."
+            f"{path} is a checkpoint of format {run['format']}, and this version of "
+            f"mmcnb resumes from format {FORMAT} alone; {REMEDY}."
         )
     return run
 
@@ -399,7 +423,7 @@ def _read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def fingerprint(*values: Any) -> str:
-    """blake2b of passes, their parameters and whatever else says what is computed.
+    """Return the blake2b of passes, their parameters, and whatever they depend on.
 
     Parameters
     ----------
@@ -421,13 +445,17 @@ def fingerprint(*values: Any) -> str:
 
 
 def _by_names(value: Any) -> Any:
-    """A value with tuples of its names and values in place of each dataclass."""
+    """Return a value with names and values of its fields in place of each dataclass."""
     if is_dataclass(value):
-        names = [field.name for field in fields(value) if field.compare]
-        return type(value).__qualname__, [
-            (name, _by_names(getattr(value, name))) for name in names
+        named = [
+            (field.name, _by_names(getattr(value, field.name)))
+            for field in fields(value)
+            if field.compare
         ]
-    return type(value)(map(_by_names, value)) if type(value) in (list, tuple) else value
+        return type(value).__qualname__, named
+    if type(value) in (list, tuple):
+        return type(value)(map(_by_names, value))
+    return value
 
 
 def write_entry(path: Path, mark: str, total: Any) -> None:
@@ -439,8 +467,8 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
         The file; one that is there is replaced.
     mark : str
         Fingerprint of the pass.
-    total : None, bool, int, float, str, ndarray, NumPy number, CSR array, or list or tuple of these
-        What the pass gave.
+    total : None, bool, int, float, str, ndarray, NumPy number, CSR array, list or tuple
+        What the pass gave; a list or tuple has values of these types.
 
     Raises
     ------
@@ -450,12 +478,8 @@ def write_entry(path: Path, mark: str, total: Any) -> None:
     arrays: list[np.ndarray] = []
     header = {"pass": mark, "total": _encode(total, arrays)}
     _check_numbers(arrays)
-    write_archive(
-        path,
-        header,
-        {str(k): array for k, array in enumerate(arrays)},
-        Path(f"{path}{PART}"),
-    )
+    members = {str(number): array for number, array in enumerate(arrays)}
+    write_archive(path, header, members, Path(f"{path}{PART}"))
 
 
 def read_entry(path: Path) -> tuple[str, Any]:
@@ -492,7 +516,8 @@ def read_entry(path: Path) -> tuple[str, Any]:
         RecursionError,
         OverflowError,
     ) as error:
-        raise DamagedArchiveError from error  # whole, and no entry
+        # The archive is whole, but no entry.
+        raise DamagedArchiveError from error
 
 
 def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
@@ -501,12 +526,12 @@ def _check_numbers(arrays: Iterable[np.ndarray]) -> None:
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A value as JSON; its arrays are appended to a list, and stand in the JSON by their numbers."""
-    if isinstance(value, np.ndarray | np.generic):  # before float: a float64 is one
+    """Return a value as JSON, which names arrays by their numbers in a list."""
+    # Before float: a NumPy float64 is a float.
+    if isinstance(value, np.ndarray | np.generic):
+        kind = "array" if isinstance(value, np.ndarray) else "number"
         arrays.append(np.asarray(value))
-        return {
-            "array" if isinstance(value, np.ndarray) else "number": str(len(arrays) - 1)
-        }
+        return {kind: str(len(arrays) - 1)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
@@ -514,10 +539,8 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, tuple):
         return {"tuple": [_encode(part, arrays) for part in value]}
     if getattr(value, "format", None) == "csr":
-        return {
-            "csr": _encode([value.data, value.indices, value.indptr], arrays),
-            "shape": value.shape,
-        }
+        parts = _encode([value.data, value.indices, value.indptr], arrays)
+        return {"csr": parts, "shape": value.shape}
     raise TypeError(
         f"a value of type {type(value).__qualname__} cannot be kept in a journal"
     )

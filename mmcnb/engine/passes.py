@@ -1,9 +1,10 @@
-"""Passes over the rows: gather some rows, compute moments of the columns, combine several passes."""
+"""Passes over the rows: gather rows, compute column moments, combine passes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.utils.random import sample_without_replacement
 
 from mmcnb.engine.run import Engine, Pass
@@ -12,7 +13,12 @@ from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import Weights, as_matrix, column_moments, stack
 
-SAMPLE_ROWS = 2000  # of the sample by default: `python -m benchmarks peers` and `rls`
+SAMPLE_ROWS = 2000  # the default, chosen by `python -m benchmarks peers` and `rls`
+Block: TypeAlias = np.ndarray | CSRBlock
+Matrix: TypeAlias = np.ndarray | csr_array
+# Sums over the rows, numbers or arrays. A checkpoint records lists and plain tuples,
+# so the totals of passes are no named tuples.
+Sums: TypeAlias = list[Any]
 
 
 @dataclass(frozen=True)
@@ -28,27 +34,27 @@ class WeightedPass:
     weights: Weights
 
     def weights_of(self, start: int, stop: int) -> np.ndarray:
-        """Weights of the rows of a block."""
-        return (
-            np.ones(stop - start) if self.weights is None else self.weights[start:stop]
-        )
+        """Return the weights of the rows of a block."""
+        if self.weights is None:
+            return np.ones(stop - start)
+        return self.weights[start:stop]
 
 
 @dataclass(frozen=True)
 class SumPass(WeightedPass):
     """A pass whose totals are lists of sums, added entry by entry."""
 
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Sums of both."""
+    def combine(self, total: Sums, other: Sums) -> Sums:
+        """Add the sums of two ranges of rows."""
         return [a + b for a, b in zip(total, other, strict=True)]
 
 
 @dataclass(frozen=True)
 class CollectingPass:
-    """A pass whose totals are lists with one entry per block, in the order of the rows."""
+    """A pass whose totals are lists with one entry per block, in row order."""
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """The entries of both."""
+        """Join the entries of two ranges of rows."""
         return total + other
 
 
@@ -58,30 +64,29 @@ class GatherPass(CollectingPass):
 
     rows: np.ndarray
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """The rows of one block."""
+    def block(self, rows: Block, start: int, stop: int) -> list[Matrix]:
+        """Return those of the rows that are in one block."""
         first, last = np.searchsorted(self.rows, (start, stop))
         return [as_matrix(rows)[self.rows[first:last] - start]]
 
 
 @dataclass(frozen=True)
 class _MomentsPass(SumPass):
-    """The weight, and means of the columns and sums of their squares about the means."""
+    """The weight, the means of the columns, and sums of squares about the means."""
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         return column_moments(as_matrix(rows), self.weights_of(start, stop))
 
-    def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
+    def combine(self, total: Sums, other: Sums) -> Sums:
         # Chan, Golub & LeVeque (1979): sums about 0 would lose all digits of columns
         # far from it.
-        share = other[0] / (total[0] + other[0] or 1.0)
-        step = other[1] - total[1]
-        between = total[0] * share * step**2
-        return [
-            total[0] + other[0],
-            total[1] + share * step,
-            total[2] + other[2] + between,
-        ]
+        weight, mean, squares = total
+        other_weight, other_mean, other_squares = other
+        both = weight + other_weight
+        share = other_weight / (both or 1.0)
+        step = other_mean - mean
+        between = weight * share * step**2
+        return [both, mean + share * step, squares + other_squares + between]
 
 
 @dataclass(frozen=True)
@@ -96,12 +101,12 @@ class CombinedPass:
 
     passes: tuple[Pass, ...]
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Totals of one block."""
+    def block(self, rows: Block, start: int, stop: int) -> list[Any]:
+        """Return the totals of one block."""
         return [pass_.block(rows, start, stop) for pass_ in self.passes]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """Totals of both."""
+        """Combine the totals of two ranges of rows."""
         return [
             pass_.combine(a, b)
             for pass_, a, b in zip(self.passes, total, other, strict=True)
@@ -114,8 +119,8 @@ def draw_sample(
     rows: np.ndarray,
     weights: Weights = None,
     moments: bool = False,
-) -> tuple[Any, Scaling | None]:
-    """Gather some rows, and the moments of the columns, in one pass.
+) -> tuple[Matrix, Scaling | None]:
+    """Gather some rows, and compute the moments of the columns, in one pass.
 
     Parameters
     ----------
@@ -142,28 +147,30 @@ def draw_sample(
             return as_matrix(samples.gather(rows)), None
         return stack(engine.run(GatherPass(rows), samples, "sample")), None
     both = CombinedPass((GatherPass(rows), _MomentsPass(weights)))
-    parts, sums = engine.run(both, samples, "sample")
-    return stack(parts), scaling_of(*sums)
+    parts, moments_of_columns = engine.run(both, samples, "sample")
+    return stack(parts), scaling_of(moments_of_columns)
 
 
-def scaling_of(weight: float, mean: np.ndarray, squares: np.ndarray) -> Scaling:
-    """The scaling by the mean and the standard deviation of columns, from `column_moments`."""
+def scaling_of(moments: Sums) -> Scaling:
+    """Return the scaling by mean and standard deviation, from `column_moments`."""
+    weight, mean, squares = moments
     return Scaling(mean, np.sqrt(squares / weight))
 
 
 def first_rows(labels: np.ndarray, n_clusters: int, start: int = 0) -> np.ndarray:
-    """First row of each cluster among rows from ``start`` on; the largest int64 for an empty cluster.
+    """Return the first row of each cluster among the rows from ``start`` on.
 
-    Labels of -1 are of none.
+    It is the largest int64 for an empty cluster. Labels of -1 belong to no cluster.
     """
+    # The label -1 of noise is the index of a last entry, which is dropped.
     first = np.full(n_clusters + 1, np.iinfo(np.int64).max)
     present, position = np.unique(labels, return_index=True)
     first[present] = start + position
     return first[:-1]
 
 
-def row_sum(rows: Any, weights: np.ndarray) -> list[Any]:
-    """Weighted sum of the rows of a block, dense or CSR, in float64; and the sum of the weights."""
+def row_sum(rows: Block, weights: np.ndarray) -> Sums:
+    """Return the weighted sum of the rows of a block in float64, and the weight."""
     if isinstance(rows, CSRBlock):
         return [weights @ as_matrix(rows), float(weights.sum())]
     sums, _ = kernels.cluster_row_sums(
@@ -176,20 +183,23 @@ def row_sum(rows: Any, weights: np.ndarray) -> list[Any]:
 class RowSumPass(SumPass):
     """Weighted sum of the features, and the weight."""
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sum of one block."""
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
+        """Return the sums of one block."""
         return row_sum(rows, self.weights_of(start, stop))
 
 
 def sample_rows(
-    n_samples: int, size: int, weights: Weights, random_state: Any
+    n_samples: int,
+    size: int,
+    weights: Weights,
+    random_state: int | np.random.RandomState,
 ) -> np.ndarray:
-    """Uniform row numbers in rising order, of rows with a positive weight."""
+    """Draw uniform row numbers, in rising order, of rows with a positive weight."""
     n = n_samples if weights is None else int(np.count_nonzero(weights))
     if size >= n:
-        chosen = np.arange(n)
+        drawn = np.arange(n)
     else:
-        chosen = np.sort(sample_without_replacement(n, size, random_state=random_state))
-    return (
-        chosen.astype(np.int64) if weights is None else np.flatnonzero(weights)[chosen]
-    )
+        drawn = np.sort(sample_without_replacement(n, size, random_state=random_state))
+    if weights is None:
+        return drawn.astype(np.int64)
+    return np.flatnonzero(weights)[drawn]

@@ -1,40 +1,35 @@
-"""The plan of a fit: its bytes, reads and seconds, estimated before any work from what its method states."""
+"""The plan of a fit: its bytes, reads and seconds, estimated before any work."""
 
 import math
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
 
-from mmcnb import _numba, kernels
 from mmcnb._config import LIBRARIES, format_bytes, n_threads, resolve_memory_limit
+from mmcnb.engine.compilation import compile_seconds, compiler_bytes
 from mmcnb.engine.run import READ_AHEAD, TASK_BYTES, task_rows
 from mmcnb.errors import MemoryLimitError
 from mmcnb.samples import BLOCK_ROWS, Samples
 
-# Kernel columns up to this size are cached, and swept as often as the fit needs. A
-# further thread has a heap of its own, which keeps so much between blocks: 2 to 14 MiB,
-# measured with 2 to 8 threads.
+# Kernel columns up to this size are cached, and swept as often as the fit needs.
 CACHED_BYTES = 2**30
+# Each further thread has a heap of its own, which keeps this much between blocks: 2 to
+# 14 MiB, measured with 2 to 8 threads.
 HEAP_BYTES = 14 * 2**20
-# Rough rates of one core, in bytes a second: they rank plans, no more. `python -m
+# Rough rates of one core, in bytes a second, which only rank plans. `python -m
 # benchmarks engine` measures reads (435 MB a second of Zstandard chunks).
 READ_RATE = 400e6
 SWEEP_RATE = 8e9
 SCRATCH_RATE = 0.9e9
-# Of a process that compiles, beyond one with its routines in the cache: 106 to 126 MiB,
-# measured.
-COMPILER_BYTES = 104 * 2**20
-COMPILED_BYTES_A_SECOND = 1.5 * 2**20
 
 
 @dataclass(frozen=True)
 class RowShape:
-    """The shape of rows that a plan is made for, whether they are there yet or not.
+    """The shape of the rows that a plan is made for, even if they do not exist yet.
 
     Parameters
     ----------
@@ -74,27 +69,21 @@ class RowShape:
 
     @classmethod
     def of(cls, samples: Samples, n_jobs: int | None = None) -> Self:
-        """The shape of samples as the threads of ``n_jobs`` read them."""
+        """Return the shape of samples as the threads of ``n_jobs`` read them."""
         rows = task_rows(samples, n_threads(n_jobs))
-        cut = samples.is_sparse or (
+        # Chunks stay in memory if a task ends within one.
+        cuts_chunks = samples.is_sparse or (
             rows < samples.n_samples and rows % samples.chunk_rows
         )
-        shape = (
-            samples.n_samples,
-            samples.n_features,
-            samples.dtype.name,
-            samples.row_bytes,
-        )
-        chunk = min(samples.chunk_rows, samples.n_samples) * samples.row_bytes
-        known: Any = {
-            "is_reopenable": samples.is_reopenable,
-            "is_sparse": samples.is_sparse,
-        }
         return cls(
-            *shape,
-            chunk_bytes=chunk,
-            edge_bytes=samples.edge_bytes if cut else 0,
-            **known,
+            n_samples=samples.n_samples,
+            n_features=samples.n_features,
+            dtype=samples.dtype.name,
+            row_bytes=samples.row_bytes,
+            is_reopenable=samples.is_reopenable,
+            is_sparse=samples.is_sparse,
+            chunk_bytes=min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
+            edge_bytes=samples.edge_bytes if cuts_chunks else 0,
         )
 
 
@@ -188,25 +177,27 @@ class FitPlan:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of libraries, of blocks in flight, of the sample and others, in memory but for "scratch"."""
+        """Bytes by purpose; all are in memory, except "scratch"."""
         needs = self.needs
-        columns = int(self._features)
+        columns = int(self._feature_bytes)
         return {
-            "libraries": LIBRARIES + self._compiler,
+            "libraries": LIBRARIES + compiler_bytes(self.compile_seconds),
             "in_flight": int(self._in_flight),
             "sample": int(needs.sample_bytes),
             "work": int(needs.work_bytes),
             "larger": int(needs.larger_bytes),
-            "row_state": 2**20
-            if self.rows.is_reopenable
-            else 0,  # labels on their way to a file
+            # labels on their way to a file
+            "row_state": 2**20 if self.rows.is_reopenable else 0,
             "cache": columns if self.store == "memory" else 0,
             "scratch": columns if self.store == "scratch" else 0,
         }
 
     @property
     def peak(self) -> int:
-        """Expected peak of resident memory, in bytes: of the work on the sample, or of the sweeps."""
+        """Expected peak of resident memory, in bytes.
+
+        It is reached in the search on the sample, or in the sweeps over all rows.
+        """
         sizes = self.sizes
         sweeps = (
             sizes["larger"] + sizes["in_flight"] + sizes["row_state"] + sizes["cache"]
@@ -215,48 +206,42 @@ class FitPlan:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the limit leaves to a process that does nothing but sweep."""
+        """Bytes that the limit leaves to a process that only sweeps."""
         return self.memory_limit - self.sizes["libraries"] - self.sizes["in_flight"]
 
     @property
-    def _compiler(self) -> int:
-        """Bytes that compilation takes, and keeps."""
-        seconds = self.compile_seconds
-        return int(COMPILER_BYTES + seconds * COMPILED_BYTES_A_SECOND) if seconds else 0
-
-    @property
-    def _features(self) -> float:
+    def _feature_bytes(self) -> float:
         """Bytes of the features of all rows."""
         return self.rows.n_samples * (self.needs.n_landmarks * 4 or self.rows.row_bytes)
 
     @property
     def _in_flight(self) -> float:
-        """Bytes of blocks that threads work on, of totals that wait, and of chunks that threads share."""
+        """Bytes of the tasks of threads, of waiting totals, and of shared chunks."""
         rows = self.rows
+        needs = self.needs
         tasks = self.threads + READ_AHEAD
-        read = min(TASK_BYTES, rows.n_samples * rows.row_bytes)
-        read = max(read, BLOCK_ROWS * rows.row_bytes, rows.chunk_bytes)
+        read = max(
+            min(TASK_BYTES, rows.n_samples * rows.row_bytes),
+            BLOCK_ROWS * rows.row_bytes,
+            rows.chunk_bytes,
+        )
         # A thread has decoded rows, a second copy inside the decoder, and the features
         # of one block.
-        task = (
-            2 * read * rows.is_reopenable
-            + 4 * min(BLOCK_ROWS, rows.n_samples) * self.needs.n_landmarks
-        )
-        waiting = tasks * max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes)) + 3
-        totals = (
-            min(waiting, math.ceil(rows.n_samples / BLOCK_ROWS) - 1)
-            * self.needs.block_bytes
-        )
-        return tasks * task + totals + rows.edge_bytes + (self.threads - 1) * HEAP_BYTES
+        decoded = 2 * read if rows.is_reopenable else 0
+        features = 4 * min(BLOCK_ROWS, rows.n_samples) * needs.n_landmarks
+        task_blocks = max(1, int(TASK_BYTES / BLOCK_ROWS / rows.row_bytes))
+        other_blocks = math.ceil(rows.n_samples / BLOCK_ROWS) - 1
+        totals = min(tasks * task_blocks + 3, other_blocks) * needs.block_bytes
+        heaps = (self.threads - 1) * HEAP_BYTES
+        return tasks * (decoded + features) + totals + rows.edge_bytes + heaps
 
     # -- reads and seconds -------------------------------------------------------------
 
     @property
     def reads(self) -> int:
-        """Most reads of the rows: for the sample, for the features, and for sweeps that compute them anew."""
-        return self.needs.reads + (
-            self.needs.sweeps if self.store == "recompute" else 0
-        )
+        """Most reads of the rows; sweeps that recompute the features read them too."""
+        needs = self.needs
+        return needs.reads + (needs.sweeps if self.store == "recompute" else 0)
 
     @property
     def bytes(self) -> int:
@@ -265,100 +250,91 @@ class FitPlan:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of compilation, of the search on the sample, and of all reads and sweeps."""
+        """Estimated seconds of the whole fit, with compilation."""
         return self.compile_seconds + self.needs.search_seconds + self.pass_seconds
 
     @property
     def pass_seconds(self) -> float:
-        """Estimated seconds of all reads and sweeps, with the read that draws the sample."""
+        """Estimated seconds of all reads and sweeps, with the read of the sample."""
         n = self.rows.n_samples
         sweeps = self.needs.likely_sweeps
-        # Rows in memory are there ten times as fast.
-        read = (
-            n
-            * self.rows.row_bytes
-            / READ_RATE
-            * (1 if self.rows.is_reopenable else 0.1)
-        )
+        read = n * self.rows.row_bytes / READ_RATE
+        if not self.rows.is_reopenable:
+            read *= 0.1  # rows in memory are read ten times as fast
         reads = self.needs.reads * read
         features = n * self.needs.row_seconds
-        size = max(self._features, n * 8.0)
+        size = max(self._feature_bytes, n * 8.0)
         sweep = size / SWEEP_RATE
         if self.store == "recompute":
-            return (
-                reads + features + sweeps * (features + read + sweep)
-            ) / self.threads
-        scratch = size / SCRATCH_RATE if self.store == "scratch" else 0.0
-        return (reads + features + sweeps * sweep) / self.threads + (
-            1 + sweeps
-        ) * scratch
+            sweep += features + read
+        seconds = (reads + features + sweeps * sweep) / self.threads
+        if self.store == "scratch":
+            # The disk is shared by the threads: one write, and a read for each sweep.
+            seconds += (1 + sweeps) * (size / SCRATCH_RATE)
+        return seconds
 
     # -- the plan in words -------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain numbers and strings."""
-        ours = (
-            "threads",
-            "memory_limit",
-            "store",
-            "costs",
-            "reads",
-            "bytes",
-            "compile_seconds",
-            "peak",
-        )
+        """Return the plan as plain numbers and strings."""
         return {
-            **{
-                name: getattr(self.rows, name)
-                for name in ("n_samples", "n_features", "row_bytes")
-            },
-            **{name: getattr(self.needs, name) for name in ("n_landmarks", "sweeps")},
-            **{name: getattr(self, name) for name in (*ours, "seconds")},
+            "n_samples": self.rows.n_samples,
+            "n_features": self.rows.n_features,
+            "row_bytes": self.rows.row_bytes,
+            "n_landmarks": self.needs.n_landmarks,
+            "sweeps": self.needs.sweeps,
+            "threads": self.threads,
+            "memory_limit": self.memory_limit,
+            "store": self.store,
+            "costs": self.costs,
+            "reads": self.reads,
+            "bytes": self.bytes,
+            "compile_seconds": self.compile_seconds,
+            "peak": self.peak,
+            "seconds": self.seconds,
             **self.sizes,
         }
 
-    def _columns(self) -> str:
-        """Where kernel columns are cached, and the cost of each place."""
-        size = format_bytes(self._features)
+    def _places(self) -> str:
+        """Say where kernel columns are cached, and what each place costs."""
+        size = format_bytes(self._feature_bytes)
         places = {
             "memory": f"in memory ({size})",
             "scratch": f"in a scratch file ({size})",
             "recompute": "computed anew at each sweep",
         }
-        chosen = f"{places[self.store]}: {self.costs[self.store]:.3g} s"
-        others = [
-            f"{places[place]} {self.costs[place]:.3g} s"
-            for place in self.costs
-            if place != self.store
-        ]
-        return "; ".join([chosen, *others])
+        costs = [f"{places[self.store]}: {self.costs[self.store]:.3g} s"]
+        for store, seconds in self.costs.items():
+            if store != self.store:
+                costs.append(f"{places[store]} {seconds:.3g} s")
+        return "; ".join(costs)
 
     def lines(self) -> list[str]:
-        """The plan for people, one fact a line."""
+        """Return the plan for people, one fact a line."""
         rows = self.rows
-        sizes = self.sizes
-        names = {
+        needs = self.needs
+        purposes = {
             "libraries": "libraries",
             "in_flight": "blocks in flight",
             "sample": "sample",
-        }
-        names |= {
             "row_state": "labels",
             "larger": "larger sample",
             "work": "or work on the sample",
         }
+        sizes = self.sizes
         parts = [
-            f"{words} {format_bytes(sizes[name])}"
-            for name, words in names.items()
+            f"{purpose} {format_bytes(sizes[name])}"
+            for name, purpose in purposes.items()
             if sizes[name]
         ]
         facts = {
-            "rows": f"{rows.n_samples:,} x {rows.n_features:,}, {self.needs.n_landmarks} basis vectors",
-            "kernel columns": self._columns(),
+            "rows": f"{rows.n_samples:,} x {rows.n_features:,}, "
+            f"{needs.n_landmarks} basis vectors",
+            "kernel columns": self._places(),
             "reads of rows": f"at most {self.reads} ({format_bytes(self.bytes)}), "
-            f"sweeps over kernel columns at most {self.needs.sweeps}",
-            "peak memory": f"about {format_bytes(self.peak)} of {format_bytes(self.memory_limit)} allowed "
-            f"({', '.join(parts)})",
+            f"sweeps over kernel columns at most {needs.sweeps}",
+            "peak memory": f"about {format_bytes(self.peak)} of "
+            f"{format_bytes(self.memory_limit)} allowed ({', '.join(parts)})",
             "time": f"about {self.seconds:.3g} s on {self.threads} threads here, "
             f"{self.compile_seconds:.2g} s of it to compile (once)",
         }
@@ -411,19 +387,19 @@ def plan_fit(
     >>> plan_fit(RowShape(10**7, 32), needs, memory_limit="512MiB").peak <= 512 * 2**20
     True
     """
-    threads = n_threads(n_jobs)
     limit = resolve_memory_limit(memory_limit)
     least = _least_plan(rows, needs, limit)
-    each = product(_stores(least), range(1, threads + 1))
-    ways = [replace(least, store=store, threads=count) for store, count in each]
-    ways = [way for way in ways if way.peak <= limit]
+    plans = []
     costs: dict[str, float] = {}
-    for way in ways:
-        costs[way.store] = min(way.pass_seconds, costs.get(way.store, math.inf))
-    cached = [way for way in ways if way.store != "recompute"]
-    if least._features <= CACHED_BYTES:
-        ways = cached or ways
-    return replace(min(ways, key=lambda way: way.pass_seconds), costs=costs)
+    for store, threads in product(_stores(least), range(1, n_threads(n_jobs) + 1)):
+        plan = replace(least, store=store, threads=threads)
+        if plan.peak <= limit:
+            plans.append(plan)
+            costs[store] = min(plan.pass_seconds, costs.get(store, math.inf))
+    cached = [plan for plan in plans if plan.store != "recompute"]
+    is_small = least._feature_bytes <= CACHED_BYTES
+    candidates = cached if cached and is_small else plans
+    return replace(min(candidates, key=lambda plan: plan.pass_seconds), costs=costs)
 
 
 def threads_of_pass(
@@ -432,7 +408,7 @@ def threads_of_pass(
     memory_limit: str | int | None = None,
     n_jobs: int | None = None,
 ) -> int:
-    """Threads of a pass over rows: as many as a memory limit leaves room for.
+    """Return how many threads of a pass over rows fit a memory limit.
 
     Parameters
     ----------
@@ -458,59 +434,37 @@ def threads_of_pass(
     2
     """
     least = _least_plan(rows, needs, resolve_memory_limit(memory_limit))
-    ways = (replace(least, threads=count) for count in range(n_threads(n_jobs), 0, -1))
-    return next(way.threads for way in ways if way.peak <= way.memory_limit)
+    threads = n_threads(n_jobs)
+    while replace(least, threads=threads).peak > least.memory_limit:
+        threads -= 1
+    return threads
 
 
 def _least_plan(rows: RowShape, needs: FitNeeds, memory_limit: int) -> FitPlan:
-    """The plan that takes the least memory: one thread, and nothing cached."""
-    least = FitPlan(rows, needs, memory_limit, compile_seconds(needs.routines))
-    if least.peak > memory_limit:
-        limit = format_bytes(memory_limit)
-        shape = f"{rows.n_samples:,} rows of {rows.n_features:,} columns"
-        cold = f", {format_bytes(least._compiler)} of them for compilation, which mmcnb.warmup() does ahead"
-        fault = f"memory_limit={limit} is too small for {shape}{cold if least.compile_seconds else ''}"
-        remedy = "; ".join(
-            filter(None, [format_bytes(least.peak, up=True), needs.remedy])
-        )
-        raise MemoryLimitError(f"{fault}; the least that works is {remedy}.")
-    return least
-
-
-def compile_seconds(routines: Mapping[str, float]) -> float:
-    """Seconds to compile those routines for which neither this process nor the cache has machine code.
-
-    Parameters
-    ----------
-    routines : mapping of str to float
-        Seconds of each, as in `FitNeeds`.
-
-    Returns
-    -------
-    float
-        0 if all are compiled.
-
-    Examples
-    --------
-    >>> from mmcnb.engine.plan import compile_seconds
-    >>> compile_seconds({})
-    0.0
-    """
-    cold = (
-        name
-        for name in routines
-        if not _numba.is_compiled(getattr(kernels.unchecked, name))
+    """Return the plan with the least memory: one thread, and nothing cached."""
+    seconds = compile_seconds(needs.routines)
+    least = FitPlan(rows, needs, memory_limit, seconds)
+    if least.peak <= memory_limit:
+        return least
+    message = (
+        f"memory_limit={format_bytes(memory_limit)} is too small for "
+        f"{rows.n_samples:,} rows of {rows.n_features:,} columns"
     )
-    return sum((routines[name] for name in cold), 0.0)
+    if seconds:
+        size = format_bytes(compiler_bytes(seconds))
+        message += f", {size} of them for compilation, which mmcnb.warmup() does ahead"
+    message += f"; the least that works is {format_bytes(least.peak, up=True)}"
+    if needs.remedy:
+        message += f"; {needs.remedy}"
+    raise MemoryLimitError(f"{message}.")
 
 
 def _stores(plan: FitPlan) -> list[str]:
-    """Stores of the features that are possible, however much memory they take."""
-    linear = plan.needs.n_landmarks == 0
-    if (
-        linear and not plan.rows.is_reopenable
-    ):  # the rows are their own features, and in memory
-        return ["recompute"]
-    too_large = plan._features > shutil.disk_usage(tempfile.gettempdir()).free
-    scratch = [] if too_large or (linear and plan.rows.is_sparse) else ["scratch"]
-    return ["memory", *scratch, "recompute"]
+    """Return the possible stores of the features, whatever memory they take."""
+    is_linear = plan.needs.n_landmarks == 0
+    if is_linear and not plan.rows.is_reopenable:
+        return ["recompute"]  # the rows are their own features, and in memory
+    is_too_large = plan._feature_bytes > shutil.disk_usage(tempfile.gettempdir()).free
+    if is_too_large or (is_linear and plan.rows.is_sparse):
+        return ["memory", "recompute"]
+    return ["memory", "scratch", "recompute"]

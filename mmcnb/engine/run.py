@@ -21,33 +21,41 @@ from functools import lru_cache, reduce
 from itertools import chain, islice
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+
 from mmcnb._config import format_bytes, n_threads
 from mmcnb._machine import return_freed_memory
 from mmcnb._progress import Progress, progress
 from mmcnb.errors import InputError, is_interrupt
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.derived import cache_features
+from mmcnb.samples.matrix import CSRBlock
 
 logger = logging.getLogger("mmcnb")
 Total = TypeVar("Total")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
-# `python -m benchmarks engine` compares passes with a bare scan of the same store.
-TASK_BYTES = 8 * 2**20  # decoded bytes of the rows that a thread takes at once
+# Decoded bytes of the rows that a thread takes at once. `python -m benchmarks engine`
+# compares passes with a bare scan of the same store.
+TASK_BYTES = 8 * 2**20
 READ_AHEAD = 1  # tasks that wait in addition to the running ones
 
 
 class Pass(Protocol[Total]):
     """A pass over the rows: a total for each block, and how totals are combined."""
 
-    def block(self, rows: Any, start: int, stop: int) -> Total:
-        """The total of one block: pure, called from any thread or process."""
+    def block(self, rows: np.ndarray | CSRBlock, start: int, stop: int) -> Total:
+        """Return the total of one block; pure, called from any thread or process."""
 
     def combine(self, total: Total, other: Total) -> Total:
-        """The total of two neighbouring ranges of rows, in row order."""
+        """Return the total of two neighbouring ranges of rows, in row order."""
 
 
 def total_of_blocks(pass_: Pass[Total], blocks: Iterable[Total], start: int) -> Total:
-    """The total of a group of blocks, by the method ``group`` of a pass at last, if it has one."""
+    """Return the total of a group of blocks.
+
+    If a pass has a method ``group``, it completes the total of each group.
+    """
     total = reduce(pass_.combine, blocks)
     finish: Callable[[Total, int], Total] | None = getattr(pass_, "group", None)
     return total if finish is None else finish(total, start)
@@ -78,10 +86,10 @@ class Traffic:
     resumed: bool = False
 
     def __post_init__(self) -> None:
-        self._state = self._seen()
+        self._state = self._file_state()
 
-    def _seen(self) -> Any:
-        """What tells a change of the files; of our own stores their checksums do."""
+    def _file_state(self) -> object:
+        """Return the state of the files; checksums protect our own stores."""
         rows = self.watched
         return None if rows is None or rows.checksummed else rows.root.state()
 
@@ -93,12 +101,14 @@ class Traffic:
         InputError
             Another program has written them.
         """
-        if self._seen() != self._state:
-            fault = f"{samples.name} was changed by another program while it was read"
-            raise InputError(f"{fault}: run this again once nothing writes there.")
+        if self._file_state() != self._state:
+            raise InputError(
+                f"{samples.name} was changed by another program while it was read: "
+                "run this again once nothing writes there."
+            )
 
     def watches(self, samples: Samples) -> bool:
-        """Whether samples are the watched rows, in whatever features."""
+        """Return whether samples are the watched rows, or are computed from them."""
         return self.watched is not None and samples.root is self.watched.root
 
     def count(self, samples: Samples) -> None:
@@ -112,17 +122,20 @@ class Traffic:
             self.reads += 1
             self.bytes += int(samples.n_samples * self.watched.row_bytes)
 
-    def told(self, samples: Samples, seconds: float) -> str:
-        """The last pass in words: how many rows, where from, how many bytes and how long."""
+    def sentence(self, samples: Samples, seconds: float) -> str:
+        """Describe the last pass: its rows, their source, its bytes and seconds."""
         n = samples.n_samples
         if samples.cached or self.watched is None:
             return f"swept {n:,} rows, with kernel values cached, in {seconds:.2f} s."
         size = n * self.watched.row_bytes
         rate = format_bytes(size / max(seconds, 1e-9))
-        return f"read {n:,} rows of {samples.name}, {format_bytes(size)}, in {seconds:.2f} s ({rate}/s)."
+        return (
+            f"read {n:,} rows of {samples.name}, {format_bytes(size)}, "
+            f"in {seconds:.2f} s ({rate}/s)."
+        )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The counts, as columns of a history."""
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts as columns of a history."""
         return {
             "reads": self.reads,
             "sweeps": self.sweeps,
@@ -148,7 +161,7 @@ class Engine(ABC):
 
     @abstractmethod
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """The totals of all groups of rows, in order."""
+        """Yield the totals of all groups of rows, in order."""
 
     def cache(
         self, features: Samples, store: str, capacity: float = math.inf
@@ -168,9 +181,9 @@ class Engine(ABC):
         return cache_features(features, store)
 
     def each(
-        self, function: Callable[[Any], Result], items: Sequence[Any]
+        self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> list[Result]:
-        """The results of a function for all items, in order; a fit shows that time goes on."""
+        """Return the results of a function for all items, and keep progress alive."""
         results = []
         for result in self.map(function, items):
             results.append(result)
@@ -179,9 +192,9 @@ class Engine(ABC):
         return results
 
     def map(
-        self, function: Callable[[Any], Result], items: Sequence[Any]
+        self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """The results of a function for all items, in order, as they come."""
+        """Yield the results of a function for all items, in order."""
         return map(function, items)
 
     def run(self, pass_: Pass[Total], samples: Samples, description: str = "") -> Total:
@@ -206,22 +219,22 @@ class Engine(ABC):
     def stream(
         self, pass_: Pass[Total], samples: Samples, description: str = ""
     ) -> Iterator[Total]:
-        """The totals of all groups of rows in order, counted and shown as `run` does; none is kept."""
+        """Yield the totals of all groups of rows, counted and shown as `run` does."""
         self.traffic.count(samples)
         started = time.perf_counter()
-        with self._shown(samples, description) as bar:
+        with self._progress_of_pass(samples, description) as bar:
             for number, group in enumerate(self.groups(pass_, samples)):
                 yield group
                 if bar is not None:
                     bar.update(min(GROUP_ROWS, samples.n_samples - number * GROUP_ROWS))
         if self.traffic.watches(samples):
             self.traffic.check_unchanged(samples)
-            logger.info(self.traffic.told(samples, time.perf_counter() - started))
+            logger.info(self.traffic.sentence(samples, time.perf_counter() - started))
 
-    def _shown(
+    def _progress_of_pass(
         self, samples: Samples, description: str
     ) -> AbstractContextManager[Progress | None]:
-        """What the rows of a pass are reported to: the bar of the fit, or one of the pass."""
+        """Return the bar that the pass advances: that of the fit, or one of its own."""
         fit = self.fit_progress
         is_counted = self.traffic.watches(samples)
         if fit is not None:
@@ -234,7 +247,10 @@ class Engine(ABC):
 
 
 def task_rows(samples: Samples, threads: int) -> int:
-    """Rows that a thread takes at once: whole fixed blocks, and whole storage chunks where they are small."""
+    """Return the rows that a thread takes at once.
+
+    They are whole fixed blocks, and whole storage chunks if these are small.
+    """
     blocks = max(1, int(TASK_BYTES / max(samples.row_bytes, 1.0) / BLOCK_ROWS))
     share = math.ceil(samples.n_samples / BLOCK_ROWS / (4 * threads))
     rows = BLOCK_ROWS * max(1, min(blocks, share))
@@ -247,29 +263,29 @@ def task_rows(samples: Samples, threads: int) -> int:
 def map_blocks(
     pass_: Pass[Total], samples: Samples, start: int, stop: int
 ) -> Iterator[Total]:
-    """The totals of the blocks of a range of rows, which are read once."""
-    for first, rows in zip(
-        range(start, stop, BLOCK_ROWS), samples.blocks(start, stop), strict=True
-    ):
+    """Yield the totals of the blocks of a range of rows, which are read once."""
+    starts = range(start, stop, BLOCK_ROWS)
+    for first, rows in zip(starts, samples.blocks(start, stop), strict=True):
         yield pass_.block(rows, first, min(first + BLOCK_ROWS, stop))
 
 
 def total_of_group(pass_: Pass[Total], samples: Samples, start: int) -> Total:
-    """The total of the group of rows that begins with row ``start``, in one thread."""
+    """Return the total of the group that begins with row ``start``, in one thread."""
     stop = min(start + GROUP_ROWS, samples.n_samples)
     step = task_rows(samples, 1)
-    tasks = (
-        map_blocks(pass_, samples, k, min(k + step, stop))
-        for k in range(start, stop, step)
-    )
-    return total_of_blocks(pass_, chain.from_iterable(tasks), start)
+
+    def blocks() -> Iterator[Total]:
+        for first in range(start, stop, step):
+            yield from map_blocks(pass_, samples, first, min(first + step, stop))
+
+    return total_of_blocks(pass_, blocks(), start)
 
 
 def single_threaded(user_api: str | None = None) -> Any:
-    """The thread pools of BLAS and OpenMP, or of one of them, at one thread: for a ``with`` block.
+    """Limit BLAS and OpenMP, or one of them, to one thread, for a ``with`` block.
 
-    To find the pools takes milliseconds. They are sought again only if modules were
-    imported since.
+    Finding their thread pools takes milliseconds. They are searched again only if
+    modules were imported since.
     """
     return _pools(len(sys.modules)).limit(limits=1, user_api=user_api)
 
@@ -294,13 +310,16 @@ class SingleThreadedBLAS:
         self.begin()
 
     def begin(self) -> None:
-        """No engine runs, as in a forked child: the next one there lifts the parent's limit at its end."""
+        """Forget all engines, as in a forked child, where none runs.
+
+        The first engine of the child lifts the parent's limit at its end.
+        """
         self.lock = threading.Lock()
         self.users = 0
 
     def __enter__(self) -> None:
-        # Compiled kernels reach BLAS through SciPy's: loaded later, it would escape the
-        # limit.
+        # Compiled kernels call the BLAS of SciPy, which would escape the limit if it
+        # were loaded later.
         import scipy.linalg  # noqa: F401
 
         with self.lock:
@@ -358,45 +377,40 @@ class ThreadEngine(Engine):
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
         SINGLE_THREADED_BLAS.__exit__()
-        if isinstance(error, SystemError) and is_interrupt(
-            error
-        ):  # as a compiled kernel words Ctrl-C
+        # A compiled kernel raises SystemError for Ctrl-C.
+        if isinstance(error, SystemError) and is_interrupt(error):
             raise KeyboardInterrupt from None
 
     def map(
-        self, function: Callable[[Any], Result], items: Sequence[Any]
+        self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[Result]:
-        """The results for all items, in order; each item runs its passes in one thread."""
-        return (
-            super().map(function, items)
-            if self._alone
-            else self._pool.map(function, items)
-        )
+        """Yield the results for all items; each item runs its passes in one thread."""
+        if self._is_serial:
+            return super().map(function, items)
+        return self._pool.map(function, items)
 
     @property
-    def _alone(self) -> bool:
-        """Whether work stays in this thread; a thread of the pool would wait for itself."""
+    def _is_serial(self) -> bool:
+        """Whether work stays in this thread; the pool would wait for itself."""
         return self.threads == 1 or getattr(self._of_thread, "is_ours", False)
 
     def groups(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """The totals of all groups, in order; blocks are computed in the threads."""
+        """Yield the totals of all groups; threads compute the totals of blocks."""
         blocks = self._blocks(pass_, samples)
         for start in range(0, samples.n_samples, GROUP_ROWS):
-            yield total_of_blocks(
-                pass_, islice(blocks, GROUP_ROWS // BLOCK_ROWS), start
-            )
+            group = islice(blocks, GROUP_ROWS // BLOCK_ROWS)
+            yield total_of_blocks(pass_, group, start)
 
     def _blocks(self, pass_: Pass[Total], samples: Samples) -> Iterator[Total]:
-        """The totals of all blocks, in order, with a bounded number of tasks ahead."""
+        """Yield the totals of all blocks, with a bounded number of tasks ahead."""
         rows = task_rows(samples, self.threads)
         starts = range(0, samples.n_samples, rows)
 
         def task(start: int) -> list[Total]:
-            return list(
-                map_blocks(pass_, samples, start, min(start + rows, samples.n_samples))
-            )
+            stop = min(start + rows, samples.n_samples)
+            return list(map_blocks(pass_, samples, start, stop))
 
-        if self._alone or len(starts) == 1:
+        if self._is_serial or len(starts) == 1:
             yield from chain.from_iterable(map(task, starts))
             return
         waiting: deque[Future[list[Total]]] = deque()

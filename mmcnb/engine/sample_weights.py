@@ -1,4 +1,4 @@
-"""Sample weights: read and checked once, and brought to a scale of their own, as only proportions count."""
+"""Sample weights, read, checked and rescaled, because only proportions count."""
 
 import math
 import os
@@ -11,14 +11,12 @@ from mmcnb.errors import InputError
 from mmcnb.samples.arrays import is_number, plain_values
 from mmcnb.stores.labels import read_column
 
-EXACT = 2.0**53  # sums of whole numbers up to here lose nothing
-ROWS = (
-    2**16
-)  # that are scaled at a time, so that there is one copy of the weights and no more
+EXACT = 2.0**53  # sums of whole numbers up to this one are exact
+SCALED_ROWS = 2**16  # scaled at a time, so that there is only one copy of the weights
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None, float]:
-    """Check sample weights, from wherever they are, and bring them to a scale of their own.
+    """Read and check sample weights, and bring them to a scale of their own.
 
     Parameters
     ----------
@@ -37,48 +35,56 @@ def read_weights(sample_weight: Any, n_samples: int) -> tuple[np.ndarray | None,
     Raises
     ------
     InputError
-        If they are no finite numbers of at least 0, one a row, two of them positive; or
-        where their sum is beyond the range of floats.
+        If they are not finite numbers of at least 0, one a row, two of them positive;
+        or if their sum is beyond the range of floats.
     """
     if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
-    is_path = isinstance(sample_weight, str | os.PathLike | zarr.Array | zarr.Group)
-    read = read_column if is_path else plain_values
-    given = np.ascontiguousarray(read(sample_weight, "sample_weight"), np.float64)
-    if given.ndim != 1:
+    is_stored = isinstance(sample_weight, str | os.PathLike | zarr.Array | zarr.Group)
+    read = read_column if is_stored else plain_values
+    values = np.ascontiguousarray(read(sample_weight, "sample_weight"), np.float64)
+    _check_weights(values, n_samples)
+    weights, unit = scaled_weights(values)
+    total = n_samples if weights is None else float(weights.sum())
+    if not math.isfinite(unit * total):
         raise InputError(
-            f"sample_weight has shape {given.shape}; give one weight a row, or one number."
-        )
-    if (entries := given.shape[0]) != n_samples:
-        raise InputError(
-            f"sample_weight has {entries} entries for {n_samples} rows; give one weight a row."
-        )
-    bad = ~(np.isfinite(given) & (given >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"sample_weight of row {row} is {given[row]}; weights are finite, at least 0."
-        )
-    if np.count_nonzero(given) < 2:
-        raise InputError(
-            "fewer than two rows have a sample_weight above zero; give weight to at least two."
-        )
-    weights, unit = scaled_weights(given)
-    if not math.isfinite(
-        unit * (n_samples if weights is None else float(weights.sum()))
-    ):
-        raise InputError(
-            "sample_weight adds up to more than floats hold; divide the weights by a constant."
+            "sample_weight adds up to more than floats hold; "
+            "divide the weights by a constant."
         )
     return weights, unit
 
 
-def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
-    """Weights w on a scale that w and c w share, and its unit.
+def _check_weights(weights: np.ndarray, n_samples: int) -> None:
+    if weights.ndim != 1:
+        raise InputError(
+            f"sample_weight has shape {weights.shape}; "
+            "give one weight a row, or one number."
+        )
+    if weights.size != n_samples:
+        raise InputError(
+            f"sample_weight has {weights.size} entries for {n_samples} rows; "
+            "give one weight a row."
+        )
+    is_bad = ~(np.isfinite(weights) & (weights >= 0))
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        raise InputError(
+            f"sample_weight of row {row} is {weights[row]}; "
+            "weights are finite, at least 0."
+        )
+    if np.count_nonzero(weights) < 2:
+        raise InputError(
+            "fewer than two rows have a sample_weight above zero; "
+            "give weight to at least two."
+        )
 
-    Where all are whole multiples of the least above zero, to rounding, they are these
-    whole numbers: the same bits for any c > 0. Others are divided by a power of two,
-    which loses nothing.
+
+def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
+    """Return weights w on a scale that w and c w share, and the unit of the scale.
+
+    If all are whole multiples of the least above zero, to rounding, they become these
+    whole numbers: the same bits for any c > 0. Otherwise they are divided by a power of
+    two, which is exact. Equal weights become None.
 
     Examples
     --------
@@ -93,27 +99,32 @@ def scaled_weights(weights: np.ndarray) -> tuple[np.ndarray | None, float]:
     largest = float(weights.max())
     if weights.min() == largest:
         return None, least
-    whole = _whole_multiples(weights, least) if largest / least <= EXACT else None
-    if whole is not None:
-        return whole, least
-    # The least becomes a number from 1 to 2, unless the sum of all would be too large
-    # to be exact.
-    highest = math.frexp(largest)[1]
-    values = np.ldexp(weights, -highest)
-    lift = min(
-        1 - math.frexp(math.ldexp(least, -highest))[1],
-        53 - math.frexp(float(values.sum()))[1],
-    )
-    return np.ldexp(values, lift, out=values), math.ldexp(1.0, highest - lift)
+    if largest / least <= EXACT:
+        multiples = _whole_multiples(weights, least)
+        if multiples is not None:
+            return multiples, least
+    # Divided by 2**highest, no weight exceeds 1, so that their sum cannot overflow.
+    highest = _exponent(largest)
+    scaled = np.ldexp(weights, -highest)
+    # Times 2**lift, the least is from 1 to 2, unless the sum would not be exact.
+    lift_of_least = 1 - _exponent(math.ldexp(least, -highest))
+    lift = min(lift_of_least, 53 - _exponent(float(scaled.sum())))
+    return np.ldexp(scaled, lift, out=scaled), math.ldexp(1.0, highest - lift)
+
+
+def _exponent(value: float) -> int:
+    """Return e of a value m 2**e, with m from 0.5 to 1."""
+    return math.frexp(value)[1]
 
 
 def _whole_multiples(weights: np.ndarray, least: float) -> np.ndarray | None:
-    """The weights as multiples of the least, where these are whole numbers whose sum is exact."""
-    whole = np.empty_like(weights)
+    """Return weights as multiples of the least, if whole and with an exact sum."""
+    multiples = np.empty_like(weights)
     rounding = 4 * np.finfo(np.float64).eps
-    for start in range(0, weights.shape[0], ROWS):
-        times = weights[start : start + ROWS] / least
-        nearest = np.rint(times, out=whole[start : start + ROWS])
-        if (np.abs(times - nearest) > rounding * nearest).any():
+    for start in range(0, weights.shape[0], SCALED_ROWS):
+        rows = slice(start, start + SCALED_ROWS)
+        quotients = weights[rows] / least
+        nearest = np.rint(quotients, out=multiples[rows])
+        if (np.abs(quotients - nearest) > rounding * nearest).any():
             return None
-    return whole if whole.sum() <= EXACT else None
+    return multiples if multiples.sum() <= EXACT else None

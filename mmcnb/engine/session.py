@@ -12,7 +12,7 @@ from mmcnb._compiling import times
 from mmcnb._config import configured, is_client
 from mmcnb._progress import progress
 from mmcnb.choice.known import KnownRows
-from mmcnb.columns.columns import Treatment
+from mmcnb.columns.treatment import Treatment
 from mmcnb.engine.dask import DaskEngine, connection
 from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Result, ThreadEngine

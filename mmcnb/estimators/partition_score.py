@@ -124,7 +124,7 @@ def partition_score(
     own = None if sample_weight is None else weights[rows]
     kept = "directions alone count" if metric == "cosine" else ""
     moments = (
-        scaling_of(*column_moments(sample, weights[rows]))
+        scaling_of(column_moments(sample, weights[rows]))
         if scale == "standard"
         else None
     )

@@ -183,7 +183,8 @@ def search(
         session.random_state,
         landmarks,
     )
-    R, sample = session.engine.each(lambda make: make(), [smoother, map_sample])
+    parts: list[Callable[[], Any]] = [smoother, map_sample]
+    R, sample = session.engine.each(lambda make: make(), parts)
     partitions = partition.partition_sample(
         session.engine,
         R,
