@@ -16,8 +16,9 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record
 from mmcnb.errors import ClusterWarning, InputError, MemoryLimitError
 from mmcnb.features.kernel import Kernel
+from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, Hyperplane, Scores
+from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import stack, to_dense, with_short_indices

@@ -36,14 +36,9 @@ from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.features.model import Model, n_clusters_of
-from mmcnb.features.rules import (
-    DecisionPass,
-    Hyperplane,
-    KeptLabels,
-    LabelsPass,
-    TablePass,
-)
+from mmcnb.features.labelling import DecisionPass, KeptLabels, LabelsPass, TablePass
+from mmcnb.features.model import Model
+from mmcnb.features.rules import Hyperplane
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.open import names_in_frame
@@ -474,7 +469,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             # Refuses before the rows are labelled what is refused after it.
             plan_explanation(
                 rows,
-                n_clusters_of(self.model_),
+                self.model_.rule.n_clusters,
                 self.memory_limit,
                 self.n_jobs,
                 columns,
@@ -874,8 +869,6 @@ def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[in
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
     first = (
-        np.arange(rule.offset.shape[0])
-        if result.first_rows is None
-        else result.first_rows
+        np.arange(rule.n_clusters) if result.first_rows is None else result.first_rows
     )
     return np.argsort(first, kind="stable").tolist()

@@ -23,10 +23,10 @@ from mmcnb.estimators.parameters import (
     estimator,
     values_of,
 )
+from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
-from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS

@@ -13,8 +13,8 @@ from mmcnb.engine.sample_weights import read_weights
 from mmcnb.engine.session import whole_numbers
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import read_input
-from mmcnb.features.model import Model, n_clusters_of, renumbered
-from mmcnb.features.rules import KeptLabels, LabelsPass, SizesPass
+from mmcnb.features.labelling import KeptLabels, LabelsPass, SizesPass
+from mmcnb.features.model import Model, renumbered
 from mmcnb.samples import Samples, open_samples
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def number_like(
     n_before = len(earlier.sizes)
     model = estimator.model_
     # The bins leave out -1, which is noise.
-    bins: Any = np.arange(n_before + 1), np.arange(n_clusters_of(model) + 1)
+    bins: Any = np.arange(n_before + 1), np.arange(model.rule.n_clusters + 1)
     with estimator._engine_of(samples) as engine:
         before = _labels(engine, earlier.model, earlier.samples, rows)
         after = _labels(engine, model, samples, rows)

@@ -33,10 +33,10 @@ from mmcnb.estimators.sampled_nodes import (
 )
 from mmcnb.estimators.update import updated
 from mmcnb.estimators.voted_labels import label_all, one_cluster_of_equal_rows
-from mmcnb.features.model import n_clusters_of
+from mmcnb.features.labelling import DecisionPass, KeptLabels
 from mmcnb.features.needs import node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
-from mmcnb.features.rules import DecisionPass, KeptLabels, Shares, Softmax
+from mmcnb.features.rules import Shares, Softmax
 from mmcnb.graph.communities import MergeTree
 from mmcnb.graph.neighbours import N_NODES
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
@@ -431,7 +431,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     @property
     def _n_features_out(self) -> int:
-        return n_clusters_of(self.model_)
+        return self.model_.rule.n_clusters
 
     def _streamed(
         self,

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mmcnb._compiling import times
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.run import Engine
-from mmcnb.features.rules import KeptLabels, LabelsPass, TablePass
+from mmcnb.features.labelling import KeptLabels, LabelsPass, TablePass
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
 from mmcnb.stores.label_table import TableWriter, is_table, names_of

@@ -16,7 +16,6 @@ from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.features.model import (
     Model,
     check_shapes,
-    n_clusters_of,
     read_model,
     write_model,
 )
@@ -221,7 +220,7 @@ def _is_of(kind: Any, value: Any) -> bool:
 
 def _check_counts(path: Any, estimator: Any) -> None:
     """Refuse a rule of another number of clusters than the estimator has, and of kernels than it names."""
-    found = n_clusters_of(estimator.model_)
+    found = estimator.model_.rule.n_clusters
     report = estimator.report_
     if hasattr(estimator, "update"):
         if not {"layers", "sizes"} <= set(report):

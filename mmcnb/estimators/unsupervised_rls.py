@@ -16,8 +16,8 @@ from mmcnb.estimators.parameters import (
     estimator,
     values_of,
 )
+from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.needs import bytes_of_rows
-from mmcnb.features.rules import DecisionPass
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.least_squares.search import (
@@ -172,7 +172,8 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
             mean.
         """
         features, _ = self._features(X, element)
-        return self._run(DecisionPass(self.model_.ridge), features, "features")
+        ridge: Any = self.model_.ridge
+        return self._run(DecisionPass(ridge), features, "features")
 
     @property
     def _n_features_out(self) -> int:

@@ -17,9 +17,10 @@ from mmcnb.engine.passes import CombinedPass, draw_sample, sample_rows
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Report, whole_numbers
 from mmcnb.errors import InputError
+from mmcnb.features.labelling import DecisionPass, LabelsPass
 from mmcnb.features.model import Model
 from mmcnb.features.of_nodes import OutlierScores
-from mmcnb.features.rules import DecisionPass, LabelsPass, Shares
+from mmcnb.features.rules import Shares
 from mmcnb.graph.neighbours import NodeGraph, node_graph
 from mmcnb.graph.vote import Vote, log_distances, vote
 from mmcnb.samples import Samples

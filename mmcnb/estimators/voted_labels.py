@@ -10,8 +10,9 @@ from mmcnb.choice.search import Choice, Nodes
 from mmcnb.choice.trust import Trust
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.estimators.sampled_nodes import voting_model
+from mmcnb.features.labelling import label_once, without_noise
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Scores, Shares, label_once, without_noise
+from mmcnb.features.rules import Scores, Shares
 from mmcnb.graph.vote import Vote, log_distances, noise_threshold, outlier_offsets, vote
 
 USUAL_SHARE = 0.01  # of the rows of the fit are far, by the bound that an update uses
@@ -52,7 +53,7 @@ def label_all(
     _, first = np.unique(best.labels[nodes.graph.node_of], return_index=True)
     likely_order = first.argsort().tolist()
     rule = model.rule.ordered(likely_order)
-    rule, sizes, kept_labels = label_once(session, rule, features)
+    rule, clusters = label_once(session, rule, features)
     session.record({"stage": "labels"})
     kernel = getattr(model.kernel, "name", "linear")
     if isinstance(rule, Shares):
@@ -69,9 +70,9 @@ def label_all(
             "candidate": best.name,
             "kernel": kernel,
         },
-        report={"sizes": whole_numbers(sizes.tolist())},
+        report={"sizes": whole_numbers(clusters.sizes.tolist())},
         warnings=warnings,
-        kept_labels=kept_labels,
+        kept_labels=clusters.labels,
     )
     if noise is not None:
         result = without_noise(session, result)
@@ -104,7 +105,7 @@ def one_cluster_of_equal_rows(session: FitSession) -> FitResult:
     rule: Any = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
     model = Model(rule, scaling=session.scaling)
     features = model.features(session.samples)
-    rule, sizes, kept_labels = label_once(session, rule, features)
+    rule, clusters = label_once(session, rule, features)
     session.record({"stage": "labels"})
     return FitResult(
         model=model,
@@ -116,12 +117,12 @@ def one_cluster_of_equal_rows(session: FitSession) -> FitResult:
             "kernel": "linear",
         },
         report={
-            "sizes": whole_numbers(sizes.tolist()),
+            "sizes": whole_numbers(clusters.sizes.tolist()),
             "candidates": [],
             "trust": Trust("low", reason).to_dict(),
             "left_out": {},
             "number": ChosenNumber(1, np.zeros(1, np.int64), reason).to_dict(),
             "layers": [],
         },
-        kept_labels=kept_labels,
+        kept_labels=clusters.labels,
     )

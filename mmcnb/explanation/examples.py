@@ -8,8 +8,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from mmcnb.engine.passes import GatherPass
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.groups import Groups, Sample
+from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import DecisionPass, clusters_of
+from mmcnb.features.rules import clusters_of
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 

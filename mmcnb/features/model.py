@@ -118,7 +118,7 @@ class Model:
         ):
             return self.features(samples), self.rule
         columns = NodeColumns(self.rule, self._map, self.graph, self.feature_dtype)
-        rule = NodeRule(np.zeros(n_clusters_of(self)), self.graph.threshold, **layer)
+        rule = NodeRule(self.rule.n_clusters, self.graph.threshold, **layer)
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -355,11 +355,6 @@ def check_shapes(model: Model, n_features: int) -> None:
         _check_shape(
             "ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape)
         )
-
-
-def n_clusters_of(model: Model) -> int:
-    """Number of clusters that the rule of a model gives."""
-    return 2 if isinstance(model.rule, Hyperplane) else int(model.rule.offset.shape[0])
 
 
 def _n_columns(model: Model, n_features: int) -> int:

@@ -1,14 +1,18 @@
-"""Rows seen from the nodes of a graph: decision values, outlier scores and pieces of the merge tree."""
+"""Rows seen from the nodes of a graph: decision values, outlier scores and pieces.
+
+A piece is a leaf of the merge tree; each layer of clusters joins pieces.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mmcnb.features.kernel import FeatureMap
-from mmcnb.features.rules import Hyperplane, Scores, clusters_of, margins_of
+from mmcnb.features.rules import Hyperplane, Rule, Scores
 from mmcnb.graph.vote import Vote
+from mmcnb.samples.matrix import Block
 
 
 @dataclass(frozen=True)
@@ -34,80 +38,75 @@ class NodeColumns:
 
     @property
     def n_features(self) -> int:
-        """Decision values, and two more."""
+        """Number of decision values, and two more."""
         return np.size(self.rule.offset) + 2
 
-    def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """The columns of dense or CSR rows."""
+    def block(self, rows: Block, dtype: DTypeLike) -> np.ndarray:
+        """Return the columns of dense or CSR rows."""
         nodes = self.nodes
-        count = self.nodes.n_neighbors
+        n_voters = nodes.n_neighbors
         points = nodes.axes(rows)
-        numbers, distances = nodes.search.nearest(
-            points, min(count + 1, nodes.sizes.size)
-        )
-        voters = numbers[:, :count], distances[:, :count]
+        # Outlier scores need one neighbour more than the vote.
+        n_nearest = min(n_voters + 1, nodes.sizes.size)
+        numbers, distances = nodes.search.nearest(points, n_nearest)
+        voters = numbers[:, :n_voters], distances[:, :n_voters]
+        features: Block = rows
         if self.mapped is nodes:
             features = nodes.shares(points, self.dtype, voters)
-        else:
-            features = (
-                rows if self.mapped is None else self.mapped.block(rows, self.dtype)
-            )
-        scores = nodes.outlier_scores(
-            numbers, distances, nodes.axes.beyond(rows, points)
-        )
-        return np.column_stack(
-            [self.rule.decide(features), scores, nodes.pieces(*voters)]
-        )
+        elif self.mapped is not None:
+            features = self.mapped.block(rows, self.dtype)
+        beyond = nodes.axes.beyond(rows, points)
+        scores = nodes.outlier_scores(numbers, distances, beyond)
+        pieces = nodes.pieces(*voters)
+        return np.column_stack([self.rule.decide(features), scores, pieces])
 
 
 @dataclass(frozen=True)
-class NodeRule:
+class NodeRule(Rule):
     """Labels rows by the columns of `NodeColumns`: -1 is noise.
 
     Parameters
     ----------
-    offset : ndarray of shape (k,)
-        Its size is the number of clusters.
+    n_clusters : int
+        Number of clusters, k.
     threshold : float, default=inf
         The outlier score above which a row is noise.
     layer : ndarray of shape (c,) or None, default=None
         Cluster of each piece; None labels by the decision values.
     layers : sequence of (str, ndarray of shape (c,)), default=()
-        The names of further columns of a table, each with the same.
+        Further columns of a table: name, and cluster of each piece.
     """
 
-    offset: np.ndarray
+    n_clusters: int
     threshold: float = np.inf
     layer: np.ndarray | None = None
     layers: Sequence[tuple[str, np.ndarray]] = ()
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
-        """Decision values: of two clusters they may be one column."""
-        return (
-            rows[:, :-2] if rows.shape[1] > 3 or self.offset.size == 1 else rows[:, 0]
-        )
+        """Return the decision values: of two clusters they may be one column."""
+        values = rows[:, :-2]
+        is_hyperplane = values.shape[1] == 1 and self.n_clusters > 1
+        return values[:, 0] if is_hyperplane else values
 
     def label(self, rows: np.ndarray) -> np.ndarray:
-        """Cluster of each row, int32."""
-        labels = (
-            clusters_of(self.decide(rows))
-            if self.layer is None
-            else self.layer[_pieces(rows)]
-        )
+        """Return the cluster of each row, int32."""
+        if self.layer is None:
+            labels = super().label(rows)
+        else:
+            labels = self.layer[_pieces(rows)]
         return np.where(rows[:, -2] > self.threshold, -1, labels).astype(np.int32)
 
     def table(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Cluster and margin of each row, and its cluster in each layer."""
-        named = {"cluster": self.label(rows)}
-        if self.layer is None:
-            named["margin"] = margins_of(self.decide(rows))
-        is_noise = named["cluster"] < 0
-        of_layers = {
-            name: np.where(is_noise, -1, of[_pieces(rows)]) for name, of in self.layers
-        }
-        return named | {
-            name: labels.astype(np.int32) for name, labels in of_layers.items()
-        }
+        """Return cluster and margin of each row, and its cluster in each layer."""
+        labels = self.label(rows)
+        columns = super().table(rows) | {"cluster": labels}
+        if self.layer is not None:
+            # The decision values, and so the margins, are those of other clusters.
+            del columns["margin"]
+        for name, clusters in self.layers:
+            of_layer = np.where(labels < 0, -1, clusters[_pieces(rows)])
+            columns[name] = of_layer.astype(np.int32)
+        return columns
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class OutlierScores:
     """Decides by the outlier scores in the columns of `NodeColumns`, float32."""
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
-        """The scores."""
+        """Return the scores."""
         return rows[:, -2].astype(np.float32)
 
 

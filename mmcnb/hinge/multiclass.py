@@ -24,6 +24,7 @@ from mmcnb.engine.passes import SumPass
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features import rules
+from mmcnb.features.labelling import ClustersPass
 from mmcnb.features.model import Model
 from mmcnb.hinge.cutting_plane import (
     Objective,
@@ -51,7 +52,7 @@ LEAST_SQUARES = "least squares"
 
 
 @dataclass(frozen=True)
-class MarginPass(rules.ClustersPass):
+class MarginPass(ClustersPass):
     """Sums of max(0, rho - margin) over the rows, and the sizes of the clusters."""
 
     rho: float
@@ -60,7 +61,7 @@ class MarginPass(rules.ClustersPass):
         """Totals of one block."""
         scores = self.rule.decide(rows)
         weights = self.weights_of(start, stop)
-        k = self.n_clusters
+        k = self.rule.n_clusters
         labels = rules.clusters_of(scores)
         hinge = (
             np.maximum(0.0, self.rho - rules.margins_of(scores))
@@ -100,9 +101,7 @@ class RunnerUpPass(SumPass):
         parts = []
         for scores, rho in self.generators:
             if np.isinf(rho):
-                parts.append(
-                    _all_runner_ups(rows, labels, weights, scores.offset.shape[0])
-                )
+                parts.append(_all_runner_ups(rows, labels, weights, scores.n_clusters))
             else:
                 values = scores.decide(rows)
                 parts.append(

@@ -15,15 +15,9 @@ from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, tag
 from mmcnb.features.basis import BasisEstimate, estimated
 from mmcnb.features.kernel import Kernel, KernelSamples
+from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import (
-    DecisionPass,
-    GivenLabels,
-    Hyperplane,
-    Labels,
-    coin_flip,
-    signs,
-)
+from mmcnb.features.rules import GivenLabels, Hyperplane, Labels, coin_flip, signs
 from mmcnb.hinge.cccp import CCCPResult, continuation
 from mmcnb.hinge.cutting_plane import Objective, WorkingSet
 from mmcnb.hinge.sample_search import SearchConfig, solve_random

@@ -7,8 +7,8 @@ import numpy as np
 
 from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
 from mmcnb.engine.run import Engine, Pass, Total
+from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.rules import (
-    DecisionPass,
     GivenLabels,
     Hyperplane,
     Labels,

@@ -15,15 +15,15 @@ import numpy as np
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.session import FitSession
 from mmcnb.features.kernel import Kernel
-from mmcnb.features.model import Model
-from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
-from mmcnb.features.rules import (
+from mmcnb.features.labelling import (
     ClustersPass,
     KeptLabels,
-    Scores,
-    kept_labels,
+    labels_in_order,
     likely_order,
 )
+from mmcnb.features.model import Model
+from mmcnb.features.nystroem import PrincipalFeatures, RidgeMap
+from mmcnb.features.rules import Scores
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig
@@ -113,13 +113,16 @@ class LabelSumsPass(ClustersPass):
         The rule of the pass before.
     """
 
+    rule: Scores
     before: Scores | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Return the sums of one block."""
         labels = self.rule.label(rows)
         weights = self.weights_of(start, stop)
-        sums, sizes = kernels.cluster_row_sums(rows, labels, self.n_clusters, weights)
+        sums, sizes = kernels.cluster_row_sums(
+            rows, labels, self.rule.n_clusters, weights
+        )
         moved = weights
         if self.before is not None:
             moved = weights[self.before.label(rows) != labels]
@@ -281,7 +284,7 @@ class LabelSteps:
             sizes=sizes[order],
             multipliers=multipliers[order],
             settled=settled,
-            kept=kept_labels(self.session, labels, order),
+            kept=labels_in_order(self.session, labels, order),
         )
         self.session.record(
             {

@@ -42,6 +42,10 @@ class CSRBlock(NamedTuple):
     n_features: int
 
 
+Block = np.ndarray | CSRBlock
+"""Rows, dense or CSR."""
+
+
 def slice_rows(
     rows: np.ndarray | CSRBlock, start: int, stop: int
 ) -> np.ndarray | CSRBlock:

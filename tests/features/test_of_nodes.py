@@ -5,15 +5,9 @@ import pytest
 import scipy.sparse
 
 from mmcnb.choice.structure import find_structure
+from mmcnb.features.labelling import SizesPass, TablePass
 from mmcnb.features.of_nodes import NodeColumns, NodeRule
-from mmcnb.features.rules import (
-    Hyperplane,
-    Scores,
-    Shares,
-    SizesPass,
-    TablePass,
-    clusters_of,
-)
+from mmcnb.features.rules import Hyperplane, Scores, Shares, clusters_of
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold, outlier_offsets, vote
 from tests import reference_graph
@@ -83,7 +77,7 @@ def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
             votes[i, found.tree.piece_of_node[numbers[i, j]]] += weights[i, j]
     np.testing.assert_array_equal(block[:, -1], votes.argmax(axis=1))
     n_clusters = 2 if name == "hyperplane" else k
-    node_rule = NodeRule(np.zeros(n_clusters))
+    node_rule = NodeRule(n_clusters)
     np.testing.assert_array_equal(node_rule.label(block), rule.label(features))
     assert np.shape(node_rule.decide(block)) == np.shape(rule.decide(features))
 
@@ -139,16 +133,17 @@ def test_about_a_share_of_the_weight_lies_beyond_the_threshold(share):
 def test_noise_is_what_lies_above_the_threshold_in_all_columns():
     columns = np.c_[np.eye(3)[[0, 1, 2, 1]], [0.0, 0.5, 0.6, -9.0], [0, 1, 1, 0]]
     weights = np.array([5.0, 1.0, 2.0, 4.0])
-    sizes, first, _ = SizesPass(weights, NodeRule(np.zeros(3), 0.5)).block(
-        columns, 0, 4
-    )
+    sizes, first, _ = SizesPass(weights, NodeRule(3, 0.5)).block(columns, 0, 4)
     assert sizes.tolist() == [5.0, 5.0, 0.0]
     assert first.tolist() == [0, 1, np.iinfo(np.int64).max]
-    rule = NodeRule(np.zeros(3), 0.5, layers=[("layer_2", np.array([1, 0]))])
+    rule = NodeRule(3, 0.5, layers=[("layer_2", np.array([1, 0]))])
     assert rule.label(columns).tolist() == [0, 1, -1, 1]
-    assert NodeRule(np.zeros(3), 0.5, layer=np.array([1, 0])).label(
-        columns
-    ).tolist() == [1, 0, -1, 1]
+    assert NodeRule(3, 0.5, layer=np.array([1, 0])).label(columns).tolist() == [
+        1,
+        0,
+        -1,
+        1,
+    ]
     (table,) = TablePass(rule).block(columns, 0, 4)
     assert list(table) == ["cluster", "margin", "layer_2"]
     assert [column.tolist() for column in table.values()] == [
