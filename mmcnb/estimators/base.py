@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
+from mmcnb.choice.known import KnownRows
 from mmcnb.columns.treatment import centred, treat
 from mmcnb.engine import session as fits
 from mmcnb.engine.callbacks import (
@@ -26,10 +27,10 @@ from mmcnb.engine.callbacks import (
     callback_record,
     with_callbacks,
 )
-from mmcnb.engine.checkpoint import CheckpointEngine
+from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
-from mmcnb.engine.run import Engine, Traffic
+from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
 from mmcnb.errors import ClusterWarning, InputError
 from mmcnb.estimators.advice import advice
@@ -38,38 +39,47 @@ from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.labelling import DecisionPass, KeptLabels, LabelsPass, TablePass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane
+from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import scaled_matrix
+from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
 from mmcnb.stores.label_table import labels_of_rows
 from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
 
-LIMITS = (
-    "max_passes",
-    "max_rounds",
-    "max_iter",
-    "max_generations",
-)  # parameters that end a fit
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mmcnb.explanation.explanation import Explanation
+
 logger = logging.getLogger("mmcnb")
 
 
-class FittedAttributes:
-    """Types of what a fit sets; the fields of a dataclass are parameters."""
+class Attributes:
+    """Attributes that are no parameters of every class; dataclass fields would be.
+
+    A fit sets those that end with an underscore.
+    """
 
     labels_: np.ndarray
     model_: Model
     n_features_in_: int
     feature_names_in_: np.ndarray
-    history_: Any
+    history_: "pd.DataFrame"
     report_: dict[str, Any]
     scale: Any  # a parameter of every class
+    metric: str = "euclidean"
+
+    @property
+    def _depends_on_origin(self) -> bool:
+        """Whether a shift of all rows changes the kernel values between them."""
+        return False
 
 
 @fill_docstrings
 @dataclass(kw_only=True, eq=False, repr=False)
-class Estimator(FittedAttributes, BaseEstimator):
-    """Base of all estimators: parameters are fields, and parameters that all classes share are here.
+class Estimator(Attributes, BaseEstimator):
+    """Base of all estimators: its fields are the parameters that all classes share.
 
     ``constraints`` has the values of parameters beside those of `SHARED`,
     ``fitted_names`` the attributes in its model file. See `estimator`.
@@ -108,12 +118,14 @@ class Estimator(FittedAttributes, BaseEstimator):
         "converged",
         "report",
     )
-    unsettled: ClassVar[str] = "the fit did not converge within"  # a limit of `LIMITS`
+    # The parameter that ends a fit before it has converged, and the warning about it.
+    limit: ClassVar[str] = "max_rounds"
+    unsettled: ClassVar[str] = "the fit did not converge within"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = getattr(self, "metric", None) == "precomputed"
+        tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,30 +155,28 @@ class Estimator(FittedAttributes, BaseEstimator):
         )
 
     def _engine_of(self, features: Samples) -> AbstractContextManager[Engine]:
-        """An engine with as many threads as the memory limit allows for a pass over computed columns."""
+        """Open an engine with as many threads as the memory limit allows."""
         rows = RowShape.of(features.root, self.n_jobs)
-        columns = (
-            0
-            if features.is_sparse or features is features.root
-            else features.n_features
-        )
+        needs = FitNeeds(_computed_columns(features))
         return self._open_engine(
-            threads_of_pass(rows, FitNeeds(columns), self.memory_limit, self.n_jobs)
+            threads_of_pass(rows, needs, self.memory_limit, self.n_jobs)
         )
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are invalid for any rows."""
         check_parameters(self)
 
-    def _run(self, pass_: Any, features: Samples, description: str) -> np.ndarray:
-        """The results of a pass for all rows, in order."""
+    def _run(
+        self, pass_: Pass[list[np.ndarray]], features: Samples, description: str
+    ) -> np.ndarray:
+        """Return the results of a pass for all rows, in order."""
         with self._engine_of(features) as engine:
             return np.concatenate(engine.run(pass_, features, description))
 
     def _features(
         self, X: Any, element: str | None = None, **layer: Any
     ) -> tuple[Samples, Any]:
-        """Rows of a user in the features of what labels them, and that."""
+        """Open rows, and return them in the features of a rule, and the rule."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
         return self.model_.labelling(samples, **layer)
@@ -198,9 +208,13 @@ class Estimator(FittedAttributes, BaseEstimator):
         return self._labels(X, out, element)
 
     def _labels(
-        self, X: Any, out: Any, element: str | None, **layer: Any
+        self,
+        X: Any,
+        out: str | os.PathLike[str] | None,
+        element: str | None,
+        **layer: Any,
     ) -> np.ndarray | None:
-        """Labels of rows, perhaps of a layer, as an array or in a new file."""
+        """Label rows, perhaps by a layer, in an array or in a new file."""
         features, rule = self._features(X, element, **layer)
         if out is None:
             return self._run(LabelsPass(rule), features, "labels")
@@ -274,12 +288,13 @@ class Estimator(FittedAttributes, BaseEstimator):
             return self._frame(X, element)
         if not hasattr(self, "labels_"):
             raise InputError(
-                "this model holds no labels of the rows of its fit; give to_frame the rows, X."
+                "this model holds no labels of the rows of its fit; "
+                "give to_frame the rows, X."
             )
         return pd.DataFrame({"cluster": self.labels_})
 
     def _frame(self, X: Any, element: str | None, **layer: Any) -> Any:
-        """The frame of `to_frame`, perhaps with layers."""
+        """Return the frame of `to_frame`, perhaps with layers."""
         import pandas as pd
 
         features, rule = self._features(X, element, **layer)
@@ -287,13 +302,10 @@ class Estimator(FittedAttributes, BaseEstimator):
             columns = columns_of(engine.run(TablePass(rule), features, "labels"))
         if type(X).__module__.startswith("polars"):
             return type(X)(columns)
-        names = index_of(X, features.root)
-        names = (
-            np.asarray(names(0, features.n_samples)).astype(object)
-            if callable(names)
-            else names
-        )
-        return pd.DataFrame(columns, index=names)
+        index = index_of(X, features.root)
+        if callable(index):
+            index = np.asarray(index(0, features.n_samples)).astype(object)
+        return pd.DataFrame(columns, index=index)
 
 
 @fill_docstrings
@@ -325,7 +337,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def fit(
         self,
         X: Any,
-        y: Any = None,
+        y: object = None,
         sample_weight: Any = None,
         *,
         element: str | None = None,
@@ -401,15 +413,16 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         """
         samples = read_input(self, X, reset=True, least_rows=2, element=element)
         self.__dict__.pop("labels_", None)  # of an earlier fit
-
         with fits.connected(self.engine), rows_output(out, X, samples) as (kept, write):
-            self._fit_samples(
-                samples, sample_weight, write if out is None else in_report(write), kept
-            )
+            if out is not None:
+                write = in_report(write)
+            self._fit_samples(samples, sample_weight, write, kept)
         return self
 
-    def explain(self, X: Any, labels: Any = None, *, element: str | None = None) -> Any:
-        """Tell what sets the clusters of some rows apart: columns, typical rows, and a sentence each.
+    def explain(
+        self, X: Any, labels: Any = None, *, element: str | None = None
+    ) -> "Explanation":
+        """Tell what sets the clusters of some rows apart, in a sentence for each.
 
         The rows are read once, in the units in which they were given. Means are of all
         rows, medians and ranks of at most 20,000, drawn from each cluster with a fixed
@@ -444,7 +457,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         >>> import numpy as np
         >>> import pandas as pd
         >>> import mmcnb
-        >>> X = pd.DataFrame({"age": [20.0, 21, 22, 70, 71, 72], "visits": [3.0, 1, 2, 2, 3, 1]})
+        >>> age = [20.0, 21, 22, 70, 71, 72]
+        >>> X = pd.DataFrame({"age": age, "visits": [3.0, 1, 2, 2, 3, 1]})
         >>> print(mmcnb.CPMMC(random_state=0).fit(X).explain(X))
         Cluster 0 (50 %): age low (median 21, others 71).
         Cluster 1 (50 %): age high (median 71, others 21).
@@ -452,30 +466,30 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         from mmcnb.explanation.explanation import explain
         from mmcnb.explanation.groups import agree, grouped, plan_explanation
 
-        if getattr(self, "metric", None) == "precomputed":
+        if self.metric == "precomputed":
             raise InputError(
-                "distances have no columns; fit the rows, and explain them with these labels."
+                "distances have no columns; fit the rows, and explain them with these "
+                "labels."
             )
         features, rule = self._features(X, element)
         samples = features.root
-        rows = RowShape.of(features.root, self.n_jobs)
-        given: Any = getattr(self, "labels_", None)
+        rows = RowShape.of(samples, self.n_jobs)
+        fitted_labels = getattr(self, "labels_", None)
         if labels is not None:
-            given = labels_of_rows(labels, None, samples)
-        elif not agree(given, rule, features):
-            columns = (
-                0 if features.is_sparse or features is samples else features.n_features
-            )
-            # Refuses before the rows are labelled what is refused after it.
+            labels = labels_of_rows(labels, None, samples)
+        elif agree(fitted_labels, rule, features):
+            labels = fitted_labels
+        else:
+            # A limit that is too small is refused before the rows are labelled.
             plan_explanation(
                 rows,
                 self.model_.rule.n_clusters,
                 self.memory_limit,
                 self.n_jobs,
-                columns,
+                _computed_columns(features),
             )
-            given = self._run(LabelsPass(rule), features, "labels")
-        groups = grouped(given)
+            labels = self._run(LabelsPass(rule), features, "labels")
+        groups = grouped(labels)
         most, threads = plan_explanation(
             rows, groups.counts.size, self.memory_limit, self.n_jobs
         )
@@ -485,8 +499,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 engine, samples, groups, self.model_, index_of(X, samples), most
             )
 
-    def score(self, X: Any, y: Any = None, *, element: str | None = None) -> float:
-        """J of the clusters that `predict` gives some rows, as `partition_score` has it.
+    def score(self, X: Any, y: object = None, *, element: str | None = None) -> float:
+        """Return J of the clusters that `predict` gives rows; see `partition_score`.
 
         Compare fits with the same number of clusters, such as those of a grid search
         over other parameters.
@@ -516,23 +530,29 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         >>> from mmcnb.datasets import make_shape
         >>> X, _ = make_shape("two-moons", 400, random_state=0)
         >>> model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(X)
-        >>> model.score(X) > mmcnb.MaximumMarginClustering(2, kernel="linear", random_state=0).fit(X).score(X)
+        >>> linear = mmcnb.MaximumMarginClustering(2, kernel="linear", random_state=0)
+        >>> model.score(X) > linear.fit(X).score(X)
         True
         """
         from mmcnb.estimators.partition_score import partition_score
 
         features, rule = self._features(X, element)
         labels = self._run(LabelsPass(rule), features, "labels")
-        metric = getattr(self, "metric", "euclidean")
         if labels.min() == labels.max():
             return 0.0
         rows = self.model_.scaled(features.root)
-        return partition_score(
-            rows, labels, metric=metric, scale=None, random_state=0
-        ).J
+        score = partition_score(
+            rows, labels, metric=self.metric, scale=None, random_state=0
+        )
+        return score.J
 
     def write_report(
-        self, X: Any, path: Any, labels: Any = None, *, element: str | None = None
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        labels: Any = None,
+        *,
+        element: str | None = None,
     ) -> None:
         """Write a page about the fit and the clusters of some rows, for any browser.
 
@@ -559,7 +579,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         Examples
         --------
         >>> import pathlib, tempfile, numpy as np, mmcnb
-        >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
+        >>> near = np.random.default_rng(0).normal(size=(50, 2))
+        >>> X = np.r_[near, np.full((50, 2), 9.0)]
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     page = pathlib.Path(folder, "page.html")
         ...     mmcnb.CPMMC(random_state=0).fit(X).write_report(X, page)
@@ -569,10 +590,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         from mmcnb.plotting.report import write_report
 
         samples = read_input(self, X, reset=False, element=element)
-        given = None if labels is None else labels_of_rows(labels, None, samples)
-        write_report(
-            path, self, self.explain(X, given, element=element), samples, given
-        )
+        if labels is not None:
+            labels = labels_of_rows(labels, None, samples)
+        explanation = self.explain(X, labels, element=element)
+        write_report(path, self, explanation, samples, labels)
 
     def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.
@@ -612,17 +633,15 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         samples: Samples,
         sample_weight: Any,
         label: Callable[..., None],
-        kept: Any,
-        known: Any = None,
+        kept: KeptLabels | None,
+        known: KnownRows | None = None,
     ) -> None:
-        """Fit, then label the rows while their features are cached, or by labels that the fit has kept."""
+        """Fit, then label the rows by `label` while their features are cached."""
         self._check_parameters()
-        is_weighted = sample_weight is not None
-        weights, unit = (
-            read_weights(sample_weight, samples.n_samples)
-            if is_weighted
-            else (None, 1.0)
-        )
+        weights = None
+        unit = 1.0
+        if sample_weight is not None:
+            weights, unit = read_weights(sample_weight, samples.n_samples)
         random_state = check_random_state(self.random_state)
         plan = self._plan(RowShape.of(samples, self.n_jobs))
         callbacks: AbstractContextManager[fits.Record] = nullcontext(fits.ignore)
@@ -638,27 +657,20 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         ):
             engine.traffic = Traffic(samples)
             history = fits.History(engine, record_callbacks, unit)
-            recorded = engine
-            if checkpoint is not None:
-                recorded = CheckpointEngine(engine, checkpoint)
-                kept = (
-                    None if kept is None or kept.sink is None else kept
-                )  # no journal of labels themselves
-                if self.random_state is None:
-                    random_state = check_random_state(checkpoint.seed)
-            record = history.record
-            bare = fits.FitSession(
-                recorded,
-                samples,
-                weights,
-                plan,
-                record,
-                random_state,
-                known,
-                unit,
-                kept,
+            session = fits.FitSession(
+                engine=engine,
+                samples=samples,
+                weights=weights,
+                plan=plan,
+                record=history.record,
+                random_state=random_state,
+                known=known,
+                weight_unit=unit,
+                kept_labels=kept,
             )
-            session = self._with_sample(bare)
+            if checkpoint is not None:
+                session = self._recorded(session, checkpoint)
+            session = self._with_sample(session)
             enter("search, compiling (once)" if plan.compile_seconds else "search")
             result = self._fit(session)
             self._set_attributes(session, result)
@@ -672,17 +684,30 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         self.report_["compile_seconds"] = history.compile_seconds
         self.history_ = pd.DataFrame(history.rows)
 
+    def _recorded(
+        self, session: fits.FitSession, checkpoint: Checkpoint
+    ) -> fits.FitSession:
+        """Record the totals of all passes in a checkpoint, or take them from it."""
+        kept = session.kept_labels
+        if kept is not None and kept.sink is None:
+            kept = None  # a checkpoint holds no labels themselves
+        random_state = session.random_state
+        if self.random_state is None:
+            random_state = check_random_state(checkpoint.seed)
+        return replace(
+            session,
+            engine=CheckpointEngine(session.engine, checkpoint),
+            random_state=random_state,
+            kept_labels=kept,
+        )
+
     def _with_sample(self, session: fits.FitSession) -> fits.FitSession:
         """Draw the sample of a fit, with the known rows in it, and scale it."""
         samples = session.samples
         weights = session.weights
         known = session.known
-        rows = sample_rows(
-            samples.n_samples,
-            session.plan.needs.sample_size,
-            weights,
-            session.random_state,
-        )
+        size = session.plan.needs.sample_size
+        rows = sample_rows(samples.n_samples, size, weights, session.random_state)
         if known is not None:
             rows = np.union1d(rows, known.rows)
             known = known.among(rows)
@@ -690,74 +715,87 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         sample, moments = draw_sample(
             session.engine, samples, rows, weights, moments=is_standard
         )
-        own = None if weights is None else weights[rows]
-        kept = (
-            "directions alone count"
-            if getattr(self, "metric", None) == "cosine"
-            else ""
-        )
-        is_part = rows.size < (
-            samples.n_samples if weights is None else int(np.count_nonzero(weights))
-        )
+        n_weighted = samples.n_samples
+        sample_weights = None
+        if weights is not None:
+            n_weighted = int(np.count_nonzero(weights))
+            sample_weights = weights[rows]
         treatment = treat(
-            self.scale, sample, moments, own, samples.sources, kept, is_part
+            self.scale,
+            sample,
+            moments,
+            sample_weights,
+            samples.sources,
+            kept="directions alone count" if self.metric == "cosine" else "",
+            is_part=rows.size < n_weighted,
         )
-        knows_origin = (
-            hasattr(self, "kernels") or getattr(self, "kernel", "rbf") == "poly"
-        )
-        treatment = treatment if knows_origin else centred(treatment)
+        if not self._depends_on_origin:
+            treatment = centred(treatment)
         scaling = treatment.scaling
-        sample = scaled_matrix(sample, scaling, overwrite=is_standard)
-        drawn = {
-            "sample": sample,
-            "sample_weights": own,
-            "scaling": scaling,
-            "treatment": treatment,
-        }
-        return replace(session, known=known, **drawn)
+        return replace(
+            session,
+            known=known,
+            sample=scaled_matrix(sample, scaling, overwrite=is_standard),
+            sample_weights=sample_weights,
+            scaling=scaling,
+            treatment=treatment,
+        )
 
     def _set_attributes(self, session: fits.FitSession, result: fits.FitResult) -> None:
-        """Number the clusters by their first rows, set the fitted attributes, and warn."""
+        """Number the clusters by their first rows, set fitted attributes, and warn."""
         order = first_row_order(session, result)
         rule = result.model.rule.ordered(order)
         encoding = session.samples.encoding
+        unit = session.weight_unit
         self.model_ = replace(result.model, rule=rule, encoding=encoding)
-        for name, value in fits.rescaled(
-            result.attributes, session.weight_unit
-        ).items():
+        for name, value in fits.rescaled(result.attributes, unit).items():
             setattr(self, f"{name}_", value)
-        per_cluster = {
+        report = {
             name: [figures[k] for k in order]
             for name, figures in result.per_cluster.items()
         }
-        told: dict[str, type[Warning]] = dict.fromkeys(result.warnings, ClusterWarning)
-        if not result.attributes.get("converged", True):
-            limit = next(name for name in LIMITS if hasattr(self, name))
-            told = {
-                f"{self.unsettled} {limit}={getattr(self, limit)}; raise it.": ConvergenceWarning
-            } | told
-        told |= dict.fromkeys(
-            [*session.treatment.sentinels, *session.samples.notes], ClusterWarning
-        )
-        told |= advice(self, session)
-        report = fits.rescaled({**per_cluster, **result.report}, session.weight_unit)
+        report = fits.rescaled(report | result.report, unit)
         report = session.treatment.report(encoding) | report
-        self.report_ = fits.Report({**report, "warnings": list(told)})
-        for sentence, category in told.items():
+        categories = self._warnings(session, result)
+        self.report_ = fits.Report(report | {"warnings": list(categories)})
+        for sentence, category in categories.items():
             logger.info(sentence)
             if sentence not in result.quiet:
                 warnings.warn(sentence, category, stacklevel=5)
 
+    def _warnings(
+        self, session: fits.FitSession, result: fits.FitResult
+    ) -> dict[str, type[Warning]]:
+        """Return the warnings of a fit, each with its category."""
+        categories: dict[str, type[Warning]] = {}
+        if not result.attributes.get("converged", True):
+            limit = f"{self.limit}={getattr(self, self.limit)}"
+            categories[f"{self.unsettled} {limit}; raise it."] = ConvergenceWarning
+        for sentence in (
+            *result.warnings,
+            *session.treatment.sentinels,
+            *session.samples.notes,
+        ):
+            categories[sentence] = ClusterWarning
+        return categories | advice(self, session)
+
+
+def _computed_columns(features: Samples) -> int:
+    """Return how many dense columns a pass computes from each row."""
+    if features.is_sparse or features is features.root:
+        return 0
+    return features.n_features
+
 
 def read_input(
-    estimator: Any,
+    estimator: Estimator,
     X: Any,
     reset: bool,
     least_rows: int = 1,
     element: str | None = None,
     columns: Any = None,
 ) -> Samples:
-    """The rows of any input, with the columns of the fit unless they are those of one.
+    """Open rows of any kind, and compare their columns with the columns of the fit.
 
     Parameters
     ----------
@@ -789,49 +827,58 @@ def read_input(
     names = None if reset or encoding is not None else names_in_frame(X)
     if names is not None:  # before numbers are read from other columns
         _check_columns(estimator, "X", len(names), names, reset)
-    options = (
-        TableOptions(columns=columns)
-        if columns is not None
-        else None
-        if reset
-        else NUMBERS_ALONE
-    )
+    options = None if reset else NUMBERS_ALONE
     if encoding is not None:
         options = options_of_fit(estimator)
+    elif columns is not None:
+        options = TableOptions(columns=columns)
     samples = open_samples(X, element, options=options)
-    own = samples.encoding
-    if columns is not None and own is None:
+    table = samples.encoding
+    if columns is not None and table is None:
         raise InputError(
-            f"columns is of frames and tables, and {samples.name} is none; leave it out."
+            f"columns is of frames and tables, and {samples.name} is none; "
+            "leave it out."
         )
     if samples.n_samples < least_rows:
-        fault = f"{samples.name} contains {samples.n_samples} sample(s)"
         raise InputError(
-            f"{fault}, while a minimum of {least_rows} is required; give more rows."
+            f"{samples.name} contains {samples.n_samples} sample(s), "
+            f"while a minimum of {least_rows} is required; give more rows."
         )
-    if (
-        encoding is not None
-        and (own or samples).feature_names == encoding.feature_names
-    ):
-        for note in samples.notes:
-            warnings.warn(note, ClusterWarning, stacklevel=3)
-    elif encoding is not None and (own or not encoding.is_plain):
-        fault = f"{samples.name} is no table with the columns of the fit"
-        raise InputError(f"{fault}; give a frame or the path of one.")
-    elif names is None:
+    if encoding is not None and _is_table_of(samples, encoding):
+        return samples
+    if names is None:
         n_features = samples.n_features
         names = samples.feature_names
-        if reset and own is not None:
-            n_features = len(own.columns)
-            names = own.names
+        if reset and table is not None:
+            n_features = len(table.columns)
+            names = table.names
         _check_columns(estimator, samples.name, n_features, names, reset)
     return samples
 
 
+def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
+    """Return whether rows have the named columns of a fit; others must be numbers."""
+    table = samples.encoding
+    if (table or samples).feature_names == encoding.feature_names:
+        for note in samples.notes:
+            warnings.warn(note, ClusterWarning, stacklevel=4)
+        return True
+    if table is not None or not encoding.is_plain:
+        raise InputError(
+            f"{samples.name} is no table with the columns of the fit; "
+            "give a frame or the path of one."
+        )
+    return False
+
+
 def _check_columns(
-    estimator: Any, name: str, n_features: int, names: list[str] | None, reset: bool
+    estimator: Estimator,
+    name: str,
+    n_features: int,
+    names: list[str] | None,
+    reset: bool,
 ) -> None:
-    """Set the columns of a fit, or compare those of other rows with them, in scikit-learn's words."""
+    """Set the columns of a fit, or compare other columns with them, as scikit-learn."""
     columns: Any = np.empty((0, n_features))
     if names is not None:
         import pandas as pd
@@ -840,35 +887,33 @@ def _check_columns(
     try:
         validate_data(estimator, columns, reset=reset, skip_check_array=True)
     except ValueError as error:
-        said = str(error).replace("X has", f"{name} has", 1)
-        if said.endswith("\n"):
-            raise InputError(
-                f"{said}Give the columns by estimator.feature_names_in_."
-            ) from error
-        said = " ".join(said.split()).removesuffix(".")
-        raise InputError(f"{said}; give rows with the columns of the fit.") from error
+        sentence = str(error).replace("X has", f"{name} has", 1)
+        if sentence.endswith("\n"):
+            remedy = "Give the columns by estimator.feature_names_in_."
+        else:
+            sentence = " ".join(sentence.split()).removesuffix(".")
+            remedy = "; give rows with the columns of the fit."
+        raise InputError(sentence + remedy) from error
 
 
 def label_rows(
     model: Estimator,
     engine: Engine,
     features: Samples,
-    rule: Any,
-    kept: list[Any] | None,
+    rule: Hyperplane | Scores,
+    kept: list[np.ndarray] | None,
 ) -> None:
     """Label all rows of a fit, or take the labels that it has kept."""
-    model.labels_ = np.concatenate(
-        kept or engine.run(LabelsPass(rule), features, "labels")
-    )
+    labels = kept or engine.run(LabelsPass(rule), features, "labels")
+    model.labels_ = np.concatenate(labels)
 
 
 def first_row_order(session: fits.FitSession, result: fits.FitResult) -> list[int]:
-    """The clusters in the order of their first rows."""
+    """Return the clusters in the order of their first rows."""
     rule = result.model.rule
     if isinstance(rule, Hyperplane):  # the first row belongs to the side with f below 0
         f = rule.decide(result.model.features(session.samples).block(0, 1))[0]
         return [1, 0] if f >= 0 else [0, 1]
-    first = (
-        np.arange(rule.n_clusters) if result.first_rows is None else result.first_rows
-    )
-    return np.argsort(first, kind="stable").tolist()
+    if result.first_rows is None:
+        return list(range(rule.n_clusters))
+    return np.argsort(result.first_rows, kind="stable").tolist()

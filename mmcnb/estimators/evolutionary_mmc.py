@@ -150,6 +150,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     patience: int | None = None
 
     fitted_names = ("objective", "gamma", "converged", "report")
+    limit = "max_generations"
     unsettled = "the best evolution was stopped at"
 
     def _needs(self, rows: RowShape) -> FitNeeds:

@@ -136,6 +136,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     sample_size: int | None = None
 
     inertia_: float = field(init=False, repr=False)
+    limit = "max_iter"
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property

@@ -164,6 +164,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     constraints: ClassVar = {"basis": Choice(("landmarks", "exact"))}
     fitted_names = ("objective", "rho", "kernel_names", "converged", "report")
 
+    _depends_on_origin = True  # a kernel of the user may
+
     @property
     def kernel_weights_(self) -> np.ndarray:
         """Weights of the kernels."""

@@ -113,6 +113,10 @@ class KernelFunction:
     degree: int = 3
     coef0: float = 1.0
 
+    @property
+    def _depends_on_origin(self) -> bool:
+        return bool(self.kernel == "poly")
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CuttingPlanes:

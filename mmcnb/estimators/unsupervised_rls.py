@@ -154,6 +154,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         "min_share": OPTIONAL_SHARE,
         "n_landmarks": Interval(2, integer=True),
     }
+    limit = "max_passes"
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
