@@ -129,10 +129,10 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     remedy = "close it in the program that writes it, or restore it from a copy"
     with worded(f"{path} cannot be opened as HDF5", remedy, OSError):
         file = h5py.File(path, "r")
-    return open_node(file, element)
+    return open_hdf5_node(file, element)
 
 
-def open_node(node: Any, element: str | None = None) -> Samples:
+def open_hdf5_node(node: Any, element: str | None = None) -> Samples:
     """Open rows of a file, group or dataset of h5py."""
     if not node:
         raise InputError("X is of an HDF5 file that was closed: open it again.")

@@ -1,46 +1,72 @@
-"""Open whatever contains rows: the one list of readers, of objects and of files."""
+"""Open whatever contains rows: the table of readers, of objects and of files."""
 
-import importlib
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse
 import zarr
 
 from mmcnb.errors import InputError
+from mmcnb.samples._dask import open_dask
+from mmcnb.samples._hdf5 import open_hdf5, open_hdf5_node
 from mmcnb.samples.base import Samples, in_memory
-from mmcnb.samples.paths import checked_path, is_store_folder
+from mmcnb.samples.npy import open_memmap, open_npy
+from mmcnb.samples.paths import PathLike, checked_path, is_store_folder
 from mmcnb.samples.text import table_format
+from mmcnb.samples.zarr import open_zarr
 
 
 class Reader(NamedTuple):
-    """What is read, and the module and the function that opens it.
+    """A kind of source, and the function that opens its rows.
 
-    The module is imported when it is needed. The function takes a source, and an
-    element if it has some.
+    The function takes the source, and after it what ``takes`` says.
     """
 
-    recognises: Callable[[Any], bool]
-    module: str
-    function: str
-    has_elements: bool = False
+    recognises: Callable[[Any], object]
+    open: Callable[..., Samples]
+    takes: Literal["element", "options"] | None = None
 
 
-def _of(package: str) -> Callable[[Any], bool]:
-    """Whether a package defines the type of an object or one of its bases."""
-    return lambda source: any(
-        base.__module__.split(".")[0] == package for base in type(source).__mro__
-    )
+def _is_of(package: str, source: object) -> bool:
+    """Return whether a package defines the type of an object or one of its bases."""
+    modules = (base.__module__ for base in type(source).__mro__)
+    return any(module.split(".")[0] == package for module in modules)
 
 
-def _ends(*endings: str) -> Callable[[Any], bool]:
-    """Whether a path ends so and is no folder, as a Zarr store may be."""
-    return lambda path: path.suffix.lower() in endings and not path.is_dir()
+def _is_array_like(source: object) -> bool:
+    return hasattr(source, "__array__") and not isinstance(source, type)
 
 
-def _is_frame(source: Any) -> bool:
+def _is_anndata(source: object) -> bool:
+    """Return whether an object is an AnnData, or sparse rows that it has opened."""
+    is_dataset = type(source).__name__.endswith("Dataset")
+    return _is_of("anndata", source) and (hasattr(source, "obsm") or is_dataset)
+
+
+def _open_anndata(source: Any, element: str | None) -> Samples:
+    from mmcnb.samples._anndata import open_anndata
+
+    return open_anndata(source, element)
+
+
+def _open_xarray(source: Any) -> Samples:
+    if not hasattr(source, "data") or not hasattr(source, "dims"):
+        raise InputError(
+            f"X is an xarray {type(source).__name__}: "
+            "give one DataArray, such as by X['name']."
+        )
+    return open_named(source.data, "the DataArray")
+
+
+# Frames and tables are a layer above, which loads pyarrow and pandas. It is imported
+# when the first of them is opened.
+
+
+def _is_frame(source: object) -> bool:
     if type(source).__module__ == "builtins":
         return False
     from mmcnb.samples.frames import as_frame
@@ -48,52 +74,58 @@ def _is_frame(source: Any) -> bool:
     return as_frame(source) is not None
 
 
-def _is_anndata(source: Any) -> bool:
-    """Whether an object is AnnData's own, or its sparse rows of a file or a store."""
-    return _of("anndata")(source) and (
-        hasattr(source, "obsm") or type(source).__name__.endswith("Dataset")
-    )
+def _open_frame(source: Any, options: Any) -> Samples:
+    from mmcnb.tables.frames import open_frame
 
+    return open_frame(source, options)
+
+
+def _open_table(path: PathLike, options: Any) -> Samples:
+    from mmcnb.tables.rows import open_table
+
+    return open_table(path, options)
+
+
+FRAME = Reader(_is_frame, _open_frame, "options")
 
 OBJECTS = (
-    Reader(lambda source: isinstance(source, np.memmap), "samples.npy", "open_memmap"),
+    Reader(lambda source: isinstance(source, np.memmap), open_memmap),
+    Reader(lambda source: isinstance(source, np.ndarray | list | tuple), in_memory),
+    Reader(scipy.sparse.issparse, in_memory),
     Reader(
-        lambda source: isinstance(source, np.ndarray | list | tuple),
-        "samples.base",
-        "in_memory",
+        lambda source: isinstance(source, zarr.Array | zarr.Group), open_zarr, "element"
     ),
-    Reader(scipy.sparse.issparse, "samples.base", "in_memory"),
-    Reader(
-        lambda source: isinstance(source, zarr.Array | zarr.Group),
-        "samples.zarr",
-        "open_zarr",
-        True,
-    ),
-    Reader(_of("h5py"), "samples._hdf5", "open_node", True),
-    Reader(_is_anndata, "samples._anndata", "open_anndata", True),
-    Reader(_of("dask"), "samples._dask", "open_dask"),
-    Reader(_of("xarray"), "samples.open", "open_xarray"),
-    Reader(_is_frame, "tables.frames", "open_frame"),
-    Reader(
-        lambda one: hasattr(one, "__array__") and not isinstance(one, type),
-        "samples.base",
-        "in_memory",
-    ),
+    Reader(partial(_is_of, "h5py"), open_hdf5_node, "element"),
+    Reader(_is_anndata, _open_anndata, "element"),
+    Reader(partial(_is_of, "dask"), open_dask),
+    Reader(partial(_is_of, "xarray"), _open_xarray),
+    FRAME,
+    Reader(_is_array_like, in_memory),
 )
-"""Readers of objects; the first that recognises one opens it."""
+"""Readers of objects; the first that recognises an object opens it."""
+
+
+def _is_file(endings: tuple[str, ...], path: Path) -> bool:
+    """Return whether a path has one of these endings and is no folder.
+
+    A Zarr store is a folder, and may have any ending.
+    """
+    return path.suffix.lower() in endings and not path.is_dir()
+
 
 FILES = (
-    Reader(_ends(".npy"), "samples.npy", "open_npy"),
-    Reader(_ends(".h5", ".hdf5", ".h5ad"), "samples._hdf5", "open_hdf5", True),
-    Reader(lambda path: table_format(path) is not None, "tables.rows", "open_table"),
+    Reader(partial(_is_file, (".npy",)), open_npy),
+    Reader(partial(_is_file, (".h5", ".hdf5", ".h5ad")), open_hdf5, "element"),
+    Reader(table_format, _open_table, "options"),
 )
-"""Readers of paths, likewise."""
+"""Readers of paths; the first that recognises a path opens it."""
 
-ZARR = Reader(lambda path: True, "samples.zarr", "open_zarr", True)
+ZARR = Reader(lambda path: True, open_zarr, "element")
 """Reader of stores, of addresses, and of paths that no other recognises."""
 
 
-def _reader(source: Any) -> Reader | None:
+def _reader(source: object) -> Reader | None:
+    """Return the reader of an object, a path or an address; None if it has none."""
     if not isinstance(source, str | os.PathLike):
         return next((reader for reader in OBJECTS if reader.recognises(source)), None)
     path = checked_path(source, "X")
@@ -148,54 +180,40 @@ def open_samples(
         return source
     reader = _reader(source)
     if reader is None:
-        known = "an array, a SciPy CSR matrix, a data frame, AnnData, a Zarr array or group, or a path"
         raise InputError(
-            f"X is a {type(source).__name__}, which cannot be read: give {known}."
+            f"X is a {type(source).__name__}, which cannot be read: "
+            "give an array, a SciPy CSR matrix, a data frame, AnnData, "
+            "a Zarr array or group, or a path."
         )
-    if element is not None and not reader.has_elements:
-        is_path = isinstance(source, str | os.PathLike)
-        name = (
-            os.fspath(source)
-            if is_path
-            else f"X is of type {type(source).__name__} and"
-        )
+    if reader.takes == "element":
+        return reader.open(source, element)
+    if element is not None:
+        name = f"X is of type {type(source).__name__} and"
+        if isinstance(source, str | os.PathLike):
+            name = os.fspath(source)
         raise InputError(f"{name} has no element {element!r}: leave element out.")
-    function = getattr(
-        importlib.import_module(f"mmcnb.{reader.module}"), reader.function
-    )
-    if reader.function in ("open_frame", "open_table"):
-        return function(source, options)
-    return function(source, element) if reader.has_elements else function(source)
+    return reader.open(source, options) if reader.takes else reader.open(source)
 
 
-def is_file_of_rows(source: Any) -> bool:
-    """Whether a source is the path of a file of rows, not of a Zarr store."""
+def is_file_of_rows(source: object) -> bool:
+    """Return whether a source is the path of a file of rows, not of a Zarr store."""
     return isinstance(source, str | os.PathLike) and _reader(source) is not ZARR
 
 
 def names_in_frame(source: Any) -> list[str] | None:
-    """Names of the columns of a data frame, whose numbers are not read; None for anything else."""
-    reader = (
-        None if isinstance(source, Samples | str | os.PathLike) else _reader(source)
-    )
-    if reader is None or reader.function != "open_frame":
+    """Return the column names of a data frame; None if the source is no frame."""
+    if isinstance(source, Samples | str | os.PathLike) or _reader(source) is not FRAME:
         return None
     from mmcnb.samples.frames import as_frame, column_names
 
     return column_names(as_frame(source))
 
 
-def open_xarray(source: Any) -> Samples:
-    """Open the rows of a DataArray."""
-    if not hasattr(source, "data") or not hasattr(source, "dims"):
-        raise InputError(
-            f"X is an xarray {type(source).__name__}: give one DataArray, such as by X['name']."
-        )
-    return open_named(source.data, "the DataArray")
-
-
 def open_named(source: Any, name: str, names: list[str] | None = None) -> Samples:
-    """Open rows that are part of another object, with a name for messages and names of their columns."""
+    """Open rows that are part of another object.
+
+    ``name`` is for messages, and ``names`` are those of the columns.
+    """
     if isinstance(source, np.ndarray) or scipy.sparse.issparse(source):
         return in_memory(source, name, names)
     samples = open_samples(source)
