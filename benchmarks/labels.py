@@ -309,14 +309,24 @@ def write_stores(names: set[str], folder: str) -> None:
         )
 
 
-def run(out: Path, wanted: list[Job], processes: int) -> int:
+def use_tree(root: Path) -> None:
+    """Import mmcnb from a tree, in a process that has not imported it yet."""
+    sys.path.insert(0, str(root))
+    spec = find_spec("mmcnb")
+    if spec is None or Path(str(spec.origin)).parent != root / "mmcnb":
+        raise SystemExit(f"{spec} would be imported in place of the mmcnb of {root}.")
+
+
+def run(out: Path, wanted: list[Job], root: Path, processes: int) -> int:
     """Write the digests of all fits that the file lacks; return 1 if one failed."""
     done = json.loads(out.read_text()) if out.exists() else {}
     left = [job for job in wanted if job.key not in done]
     failed = 0
     with (
         tempfile.TemporaryDirectory() as folder,
-        ProcessPoolExecutor(processes, get_context("spawn")) as pool,
+        ProcessPoolExecutor(
+            processes, get_context("spawn"), initializer=use_tree, initargs=(root,)
+        ) as pool,
     ):
         pool.submit(
             write_stores, {job.data for job in left if job.how == "stored"}, folder
@@ -373,13 +383,10 @@ def main() -> int:
     options = parser.parse_args()
     if options.compare:
         return compare(*options.files)
-    root = options.root.resolve()
-    sys.path.insert(0, str(root))  # the processes that fit take over this path
-    spec = find_spec("mmcnb")
-    if spec is None or Path(str(spec.origin)).parent != root / "mmcnb":
-        raise SystemExit(f"{spec} would be imported in place of the mmcnb of {root}.")
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    return run(options.files[0], jobs(options.quick), options.processes)
+    wanted = jobs(options.quick)
+    root = options.root.resolve()
+    return run(options.files[0], wanted, root, options.processes)
 
 
 if __name__ == "__main__":
