@@ -3,7 +3,7 @@
 import numpy as np
 
 from mmcnb.choice.no_structure import LOG_LINK, link_terms, weighted_sum
-from mmcnb.graph.communities import LEAST_LINK, MergeTree, by_first
+from mmcnb.graph.merge_tree import LEAST_LINK, MergeTree, by_first
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
 LEAST_GROUP = 8  # nodes

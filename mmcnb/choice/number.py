@@ -15,7 +15,7 @@ from mmcnb.choice.structure import (
     agreement,
     find_structure,
 )
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 from mmcnb.samples.matrix import check_clusters, check_places
 

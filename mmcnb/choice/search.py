@@ -30,7 +30,7 @@ from mmcnb.choice.structure import Structure
 from mmcnb.choice.trust import Trust, doubts_about, trust
 from mmcnb.columns.kinds import SampleColumns
 from mmcnb.columns.single import single_columns
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 
 RESOLUTIONS = "resolutions"

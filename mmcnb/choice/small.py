@@ -11,7 +11,8 @@ from mmcnb.choice.inner_splits import real_merges
 from mmcnb.choice.judge import judge
 from mmcnb.choice.no_structure import dimension
 from mmcnb.choice.number import ChosenNumber
-from mmcnb.graph.communities import by_first, merge_tree
+from mmcnb.graph.communities import merge_tree
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold
 

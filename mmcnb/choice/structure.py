@@ -16,7 +16,8 @@ from mmcnb.choice.judge import (
     mutual_information,
 )
 from mmcnb.choice.no_structure import dimension, significance
-from mmcnb.graph.communities import MergeTree, communities_by, merge_tree
+from mmcnb.graph.communities import communities_by, merge_tree
+from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import NodeGraph
 
 # If the last cut has more than MANY clusters, cuts go on to MOST_CLUSTERS.

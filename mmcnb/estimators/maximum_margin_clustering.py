@@ -37,7 +37,7 @@ from mmcnb.features.labelling import DecisionPass, KeptLabels
 from mmcnb.features.needs import node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import Shares, Softmax
-from mmcnb.graph.communities import MergeTree
+from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import N_NODES
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
 from mmcnb.samples import Samples, open_samples

@@ -18,8 +18,9 @@ from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model
 from mmcnb.features.needs import bytes_of_rows
 from mmcnb.features.rules import Shares
+from mmcnb.graph.axes import LEADING_AXES
+from mmcnb.graph.inverted_file import InvertedFileIndex
 from mmcnb.graph.neighbours import NodeGraph, axes_of, node_graph
-from mmcnb.graph.nodes import LEADING_AXES, NodeSearch
 from mmcnb.graph.precomputed import given_graph
 from mmcnb.samples.matrix import stack
 
@@ -171,7 +172,7 @@ def _with_far_rows(
     m = session.sample.shape[0]
     nothing = _DrawnTwice(session, np.zeros(m, np.int64))
     is_sought = request.seeks_small and session.has_more_rows
-    if not (is_sought and isinstance(graph.search, NodeSearch)):
+    if not (is_sought and isinstance(graph.search, InvertedFileIndex)):
         return nothing
     rows = voting_model(session, 1, metric).scaled(session.samples)
     far, weights = far_rows(session.engine, rows, session.weights, graph)

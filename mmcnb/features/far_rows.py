@@ -7,9 +7,8 @@ import numpy as np
 
 from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import Engine
-from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph
-from mmcnb.graph.nodes import Axes, NodeSearch
-from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
+from mmcnb.graph.inverted_file import InvertedFileIndex
+from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, RowMap
 from mmcnb.graph.vote import is_own
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix
@@ -27,15 +26,15 @@ class FarRowsPass:
         Numbers of the rows that are looked at, rising.
     axes : Axes or AllColumns
         Maps rows to the nodes.
-    search : NodeSearch or SparseSearch
+    search : InvertedFileIndex
         The nodes.
     count : int
         Most rows.
     """
 
     drawn: np.ndarray
-    axes: Axes | AllColumns
-    search: NodeSearch | SparseSearch
+    axes: RowMap
+    search: InvertedFileIndex
     count: int
 
     def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
@@ -79,7 +78,7 @@ def far_rows(
     weights : ndarray of shape (n,) or None
         Sample weights; rows of weight 0 are left out.
     graph : NodeGraph
-        The nodes, with a `NodeSearch`.
+        The nodes, in an `InvertedFileIndex`.
     most : int, default=10**6
         Most rows that are looked at.
 

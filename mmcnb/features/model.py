@@ -17,6 +17,7 @@ from mmcnb.features.of_nodes import NodeColumns, NodeRule
 from mmcnb.features.rules import Hyperplane, Scores, Shares
 from mmcnb.graph.sparse_nodes import csr_of, csr_parts
 from mmcnb.graph.vote import Vote
+from mmcnb.graph.vote_file import restore_vote, vote_arrays
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
 from mmcnb.samples.encoding import Encoding
@@ -136,7 +137,7 @@ class Model:
         arrays |= {} if self.scaling is None else vars(self.scaling)
         arrays |= {f"ridge_{name}": array for name, array in ridge.items()}
         arrays["kernel_weights"] = self.kernel_weights
-        arrays |= {} if self.graph is None else self.graph.arrays()
+        arrays |= {} if self.graph is None else vote_arrays(self.graph)
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,7 +185,7 @@ class Model:
             if "ridge_matrix" in arrays
             else None,
             arrays.get("kernel_weights"),
-            Vote.restore(arrays)
+            restore_vote(arrays)
             if any(name.startswith("graph_") for name in arrays)
             else None,
             header.get("is_unit", False),

@@ -3,7 +3,8 @@
 from typing import Any
 
 from mmcnb.engine.plan import FitNeeds, RowShape
-from mmcnb.graph.nodes import LEADING_AXES, SEARCHED_NODES
+from mmcnb.graph.axes import LEADING_AXES
+from mmcnb.graph.inverted_file import SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
 ROUTINES = {"rbf_kernel_block_into": 3.5}

@@ -1,4 +1,4 @@
-"""The Genie linkage: clusters merge along a spanning tree, the smallest first while sizes are uneven.
+"""The Genie linkage: merge along a spanning tree, small clusters first if uneven.
 
 The distinct sizes are kept in rising order with their counts, so that the Gini index of
 all sizes is one pass over few numbers. It is summed anew at each merge: nothing drifts,
@@ -16,7 +16,7 @@ from mmcnb._numba import njit
 
 @njit()
 def _root(parents, node):
-    """The first node of a cluster, from any of its nodes; the way there gets shorter."""
+    """Return the first node of a cluster from any node, and shorten the way there."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]
@@ -25,11 +25,15 @@ def _root(parents, node):
 
 @njit()
 def _count(values, counts, length, size, by):
-    """Count a cluster of some size more or less (by is 1 or -1); how many distinct sizes there are then."""
+    """Count one cluster of a size more or less (by is 1 or -1).
+
+    Return the number of distinct sizes.
+    """
     place = np.searchsorted(values[:length], size)
     if place == length or values[place] != size:
         for i in range(length, place, -1):
-            values[i], counts[i] = values[i - 1], counts[i - 1]
+            values[i] = values[i - 1]
+            counts[i] = counts[i - 1]
         values[place] = size
         counts[place] = 0
         length += 1
@@ -37,13 +41,14 @@ def _count(values, counts, length, size, by):
     if counts[place] == 0:
         length -= 1
         for i in range(place, length):
-            values[i], counts[i] = values[i + 1], counts[i + 1]
+            values[i] = values[i + 1]
+            counts[i] = counts[i + 1]
     return length
 
 
 @njit()
 def _differences(values, counts, length, n_clusters):
-    """The sum of |s - t| over all pairs of clusters with sizes s and t."""
+    """Return the sum of |s - t| over all pairs of clusters with sizes s and t."""
     total = 0.0
     below = 0
     for i in range(length):
@@ -54,20 +59,18 @@ def _differences(values, counts, length, n_clusters):
 
 @njit()
 def _first_at(least, ends, parents, sizes, after, edge):
-    """The first remaining edge from some edge on that touches a cluster of the least size."""
+    """Return the first edge left, from one on, at a cluster of the least size."""
     while edge < ends.shape[0]:
-        if (
-            sizes[_root(parents, ends[edge, 0])] == least
-            or sizes[_root(parents, ends[edge, 1])] == least
-        ):
-            break
+        for end in ends[edge]:
+            if sizes[_root(parents, end)] == least:
+                return edge
         edge = after[edge]
     return edge
 
 
 @njit()
 def genie(ends, weights, threshold, n_clusters):
-    """Clusters by the Genie linkage on a spanning tree.
+    """Find clusters by the Genie linkage on a spanning tree.
 
     All nodes start alone. Two clusters merge along the first edge that is left. While
     the Gini index of the cluster sizes is above the threshold, they merge along the
@@ -100,7 +103,8 @@ def genie(ends, weights, threshold, n_clusters):
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._genie import genie
-    >>> tree = np.array([[0, 1], [2, 3], [1, 2], [3, 4]])  # two pairs, and a node that lies far out
+    >>> # Two pairs, and a node that lies far out.
+    >>> tree = np.array([[0, 1], [2, 3], [1, 2], [3, 4]])
     >>> genie(tree, np.ones(5), 1.0, 2)
     array([0, 0, 0, 0, 4])
     >>> genie(tree, np.ones(5), 0.1, 2)
@@ -116,36 +120,38 @@ def genie(ends, weights, threshold, n_clusters):
     length = 0
     for size in np.sort(weights):
         length = _count(values, counts, length, size, 1)
+    # A linked list of the edges that are left: its end leads to its first edge.
     after = np.arange(1, n_edges + 2)
+    after[n_edges] = 0
     before = np.arange(-1, n_edges)
-    after[n_edges], before[0] = (
-        0,
-        n_edges,
-    )  # the end of the list leads to its first edge
+    before[0] = n_edges
     clusters = p
     least = 0.0
     place = n_edges
     while clusters > max(n_clusters, 1) and after[n_edges] < n_edges:
         edge = after[n_edges]
-        if (
-            _differences(values, counts, length, clusters) / ((clusters - 1) * total)
-            > threshold
-        ):
+        differences = _differences(values, counts, length, clusters)
+        gini = differences / ((clusters - 1) * total)
+        if gini > threshold:
             if values[0] > least:
                 least = values[0]
                 place = edge
             place = _first_at(least, ends, parents, sizes, after, place)
-            edge = place if place < n_edges else edge
+            if place < n_edges:
+                edge = place
         if edge == place:
             place = after[edge]
-        after[before[edge]], before[after[edge]] = after[edge], before[edge]
+        after[before[edge]] = after[edge]
+        before[after[edge]] = before[edge]
         x = _root(parents, ends[edge, 0])
         y = _root(parents, ends[edge, 1])
         length = _count(values, counts, length, sizes[x], -1)
         length = _count(values, counts, length, sizes[y], -1)
-        parents[max(x, y)] = min(x, y)
-        sizes[min(x, y)] += sizes[max(x, y)]
-        length = _count(values, counts, length, sizes[min(x, y)], 1)
+        first = min(x, y)
+        second = max(x, y)
+        parents[second] = first
+        sizes[first] += sizes[second]
+        length = _count(values, counts, length, sizes[first], 1)
         clusters -= 1
     for node in range(p):
         parents[node] = _root(parents, node)

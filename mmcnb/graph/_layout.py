@@ -1,4 +1,4 @@
-"""A layout of the nodes of a graph: edges pull their ends together, and random nodes push away.
+"""A layout of a graph: edges pull their ends together, random nodes push away.
 
 Two nodes at a distance d have the nearness 1/(1 + d²). An edge pulls by the slope of
 its logarithm, and a random node pushes by that of one less the nearness.
@@ -17,15 +17,18 @@ CLOSE = 1e-3  # added to the squared distance of nodes that push, which may be 0
 
 # Splitmix64, as in `mmcnb.kernels.evolution`: the cache misses changes in kernels of
 # other modules.
-GOLDEN, MIX_1, MIX_2 = map(
-    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
-SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = map(np.uint64, (30, 27, 31, 11))
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+SHIFT_30 = np.uint64(30)
+SHIFT_27 = np.uint64(27)
+SHIFT_31 = np.uint64(31)
+SHIFT_11 = np.uint64(11)
 
 
 @njit()
 def _below(state, n):
-    """A random number from 0 to n - 1."""
+    """Return a random number from 0 to n - 1."""
     state[0] += GOLDEN
     x = state[0]
     x = (x ^ (x >> SHIFT_30)) * MIX_1
@@ -38,7 +41,7 @@ def _below(state, n):
 # the arithmetic.
 @njit(inline="always")
 def _difference(positions, i, j, differences, n):
-    """Write row i less row j to row n; returns its square."""
+    """Write row i less row j to row n, and return its squared length."""
     square = 0.0
     for c in range(positions.shape[1]):
         differences[n, c] = positions[i, c] - positions[j, c]
@@ -49,8 +52,8 @@ def _difference(positions, i, j, differences, n):
 
 @njit(inline="always")
 def _clipped(force):
-    force = LARGEST_STEP if force > LARGEST_STEP else force
-    return -LARGEST_STEP if force < -LARGEST_STEP else force
+    """Limit a force along one axis."""
+    return max(-LARGEST_STEP, min(force, LARGEST_STEP))
 
 
 @njit(inline="always")
@@ -66,7 +69,7 @@ def _pull(positions, i, j, rate, differences):
 
 @njit(inline="always")
 def _push(positions, i, pushers, rate, differences, scales, force):
-    """Let some nodes push one away, all at once.
+    """Push node i away from some nodes, all at once.
 
     The loops go one after the other, so that the processor need not wait for one sum to
     start the next.
@@ -74,7 +77,8 @@ def _push(positions, i, pushers, rate, differences, scales, force):
     for n in range(pushers.shape[0]):
         scales[n] = _difference(positions, i, pushers[n], differences, n)
     for n in range(pushers.shape[0]):
-        scales[n] = 2.0 / ((CLOSE + scales[n]) * (1.0 + scales[n]))
+        square = scales[n]
+        scales[n] = 2.0 / ((CLOSE + square) * (1.0 + square))
     force[:] = 0.0
     for n in range(pushers.shape[0]):
         for c in range(positions.shape[1]):
@@ -85,7 +89,7 @@ def _push(positions, i, pushers, rate, differences, scales, force):
 
 @njit()
 def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
-    """Positions of nodes: near along the edges of a graph, far otherwise.
+    """Place nodes near each other along the edges of a graph, and far otherwise.
 
     An edge is visited in a share of the epochs that is its weight. A visit pulls its
     ends together and pushes the first away from random nodes.
@@ -118,8 +122,8 @@ def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._layout import lay_out
-    >>> pair = np.array([0, 1, 2]), np.array([1, 0]), np.ones(2)
-    >>> lay_out(*pair, np.array([[0.0], [4.0]]), 10, 0, 0).round(1).tolist()
+    >>> indptr, indices, start = np.arange(3), np.array([1, 0]), np.array([[0.0], [4.0]])
+    >>> lay_out(indptr, indices, np.ones(2), start, 10, 0, 0).round(1).tolist()
     [[2.0], [2.0]]
     """
     positions = start.copy()

@@ -1,25 +1,24 @@
-"""Communities of a weighted graph: Louvain, and moves of single nodes.
+"""Louvain communities of a weighted graph, and moves of single nodes.
 
-A graph is symmetric, in CSR form without its diagonal. ``loops`` is the diagonal: the
-weight of each node with itself. The volume of a node is the sum of its row and its
-loop.
-
-In a community a node gains ``w - r v V / T``. Here w is the weight of its edges there,
-r the resolution and v its volume. V is the volume of the others there, and T that of
-all nodes. Sums go in a fixed order, so a graph gives the same labels on every machine.
+The volume of a node is the sum of its edges and its loop. In a community a node gains
+``w - r v V / T``. Here w is the weight of its edges there, r the resolution and v its
+volume. V is the volume of the others there, and T the volume of all nodes. Sums go in a
+fixed order, so a graph gives the same labels on every machine.
 """
 
 import numpy as np
 
 from mmcnb._numba import njit
+from mmcnb.graph.communities import Graph
 
-# of the terms of a gain: less may be rounding, and moves for rounding might never end
+# As a fraction of the terms of a gain: less may be rounding, and moves for rounding
+# might never end.
 LEAST_GAIN = 1e-12
 
 
 @njit()
 def _numbered(labels):
-    """Number the communities by their first nodes, in place; returns how many there are."""
+    """Number communities by their first nodes, in place; return how many there are."""
     numbers = np.full(labels.shape[0], -1, np.int64)
     count = 0
     for i in range(labels.shape[0]):
@@ -32,7 +31,7 @@ def _numbered(labels):
 
 @njit()
 def _best(row, weights, labels, own, volumes, volume, price, links):
-    """The community in which a node gains most: its own unless another is clearly better.
+    """Return the community in which a node gains most: its own unless one is better.
 
     ``links`` is zero before and after. Among equal ones the lowest number is best.
     """
@@ -54,24 +53,28 @@ def _best(row, weights, labels, own, volumes, volume, price, links):
 
 
 @njit()
-def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept):
-    """Move nodes, in place, until none gains; a community of ``kept`` nodes loses none.
+def _volumes(graph):
+    """Return the volume of each node."""
+    volume = graph.loops.copy()
+    for i in range(volume.shape[0]):
+        for e in range(graph.indptr[i], graph.indptr[i + 1]):
+            volume[i] += graph.weights[e]
+    return volume
+
+
+@njit()
+def _settle(graph, labels, k, resolution, order, least_size):
+    """Move nodes, in place, until none gains; no community gets below a size.
 
     After a move, only neighbours in other communities look again: those in the same one
     gain by it.
     """
     p = labels.shape[0]
-    volume = loops.copy()
-    volumes = np.zeros(k)
-    sizes = np.zeros(k, np.int64)
+    volume = _volumes(graph)
+    total = volume.sum()
+    volumes = np.bincount(labels, volume, k)
+    sizes = np.bincount(labels, None, k)
     links = np.zeros(k)
-    total = 0.0
-    for i in range(p):
-        for e in range(indptr[i], indptr[i + 1]):
-            volume[i] += weights[e]
-        volumes[labels[i]] += volume[i]
-        sizes[labels[i]] += 1
-        total += volume[i]
     scale = resolution / total if total > 0 else 0.0
     queue = order.astype(np.int64)
     waits = np.ones(p, np.bool_)
@@ -83,21 +86,12 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
         count = count - 1
         waits[i] = False
         own = labels[i]
-        start = indptr[i]
-        end = indptr[i + 1]
-        if sizes[own] == kept:
+        if sizes[own] == least_size:
             continue
-        row = indices[start:end]
-        c = _best(
-            row,
-            weights[start:end],
-            labels,
-            own,
-            volumes,
-            volume[i],
-            scale * volume[i],
-            links,
-        )
+        row = graph.indices[graph.indptr[i] : graph.indptr[i + 1]]
+        weights = graph.weights[graph.indptr[i] : graph.indptr[i + 1]]
+        price = scale * volume[i]
+        c = _best(row, weights, labels, own, volumes, volume[i], price, links)
         if c == own:
             continue
         labels[i] = c
@@ -114,7 +108,7 @@ def _settle(indptr, indices, weights, loops, labels, k, resolution, order, kept)
 
 @njit()
 def _by_label(labels, k):
-    """Nodes in the order of their labels."""
+    """Return the nodes in the order of their labels."""
     order = np.empty(labels.shape[0], np.int64)
     sizes = np.bincount(labels, minlength=k)
     place = np.cumsum(sizes) - sizes
@@ -125,96 +119,80 @@ def _by_label(labels, k):
 
 
 @njit()
-def aggregate(indptr, indices, weights, loops, labels, k):
-    """Graph of the communities of a graph: each becomes one node, with the sum of all weights between two.
+def aggregate(graph, labels, k):
+    """Return the graph of communities: each is a node, with the sums of all weights.
 
     Parameters
     ----------
-    indptr : ndarray of shape (p + 1,), int
-        Start of each row of the graph.
-    indices : ndarray of shape (stored,), int
-        Neighbours of each node.
-    weights : ndarray of shape (stored,), float64, above 0
-        Weights of the edges; symmetric.
-    loops : ndarray of shape (p,), float64, at least 0
-        Weight of each node with itself.
-    labels : ndarray of shape (p,), int
+    graph : Graph
+        The p nodes.
+    labels : ndarray of shape (p,), int64
         Community of each node, from 0 to k - 1.
     k : int
         Number of communities.
 
     Returns
     -------
-    indptr : ndarray of shape (k + 1,), int64
-        Start of each row of the graph of communities.
-    indices : ndarray, int64
-        Neighbours of each community, in ascending order.
-    weights : ndarray, float64
-        Sums of the weights.
-    loops : ndarray of shape (k,), float64
-        Loops of the nodes of each community and its inner edges, each in both
-        directions.
+    Graph
+        Its rows have ascending columns. A loop is the sum of the loops in a community
+        and of its inner edges, each in both directions.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._louvain import aggregate
-    >>> chain = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.array([5.0, 5.0, 1.0, 1.0])
-    >>> [part.tolist() for part in aggregate(*chain, np.zeros(3), np.array([0, 0, 1]), 2)]
+    >>> from mmcnb.graph.communities import Graph
+    >>> starts, ends = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
+    >>> chain = Graph(starts, ends, np.array([5.0, 5.0, 1.0, 1.0]), np.zeros(3))
+    >>> [part.tolist() for part in aggregate(chain, np.array([0, 0, 1]), 2)]
     [[0, 1, 2], [1, 0], [1.0, 1.0], [10.0, 0.0]]
     """
     starts = np.zeros(k + 1, np.int64)
-    inner = np.zeros(k)
+    loops = np.zeros(k)
+    # Room for each row of the result: the entries of all its nodes.
     for i in range(labels.shape[0]):
-        starts[labels[i] + 1] += (
-            indptr[i + 1] - indptr[i]
-        )  # the most that a row can take
+        starts[labels[i] + 1] += graph.indptr[i + 1] - graph.indptr[i]
     starts = np.cumsum(starts)
     ends = starts.copy()
-    columns = np.empty(indices.shape[0], np.int64)
-    sums = np.empty(indices.shape[0])
-    for j in _by_label(
-        labels, k
-    ):  # the graph is symmetric: columns in order give rows in order
+    columns = np.empty(graph.indices.shape[0], np.int64)
+    sums = np.empty(graph.indices.shape[0])
+    # The graph is symmetric: columns in order give rows in order.
+    for j in _by_label(labels, k):
         b = labels[j]
-        inner[b] += loops[j]
-        for e in range(indptr[j], indptr[j + 1]):
-            a = labels[indices[e]]
+        loops[b] += graph.loops[j]
+        for e in range(graph.indptr[j], graph.indptr[j + 1]):
+            a = labels[graph.indices[e]]
             if a == b:
-                inner[b] += weights[e]
+                loops[b] += graph.weights[e]
             elif ends[a] > starts[a] and columns[ends[a] - 1] == b:
-                sums[ends[a] - 1] += weights[e]
+                sums[ends[a] - 1] += graph.weights[e]
             else:
-                columns[ends[a]], sums[ends[a]] = b, weights[e]
+                columns[ends[a]] = b
+                sums[ends[a]] = graph.weights[e]
                 ends[a] += 1
     stored = 0
     for c in range(k):
         start = starts[c]
         starts[c] = stored
         for e in range(start, ends[c]):
-            columns[stored], sums[stored] = columns[e], sums[e]
+            columns[stored] = columns[e]
+            sums[stored] = sums[e]
             stored += 1
     starts[k] = stored
-    return starts, columns[:stored].copy(), sums[:stored].copy(), inner
+    return Graph(starts, columns[:stored].copy(), sums[:stored].copy(), loops)
 
 
 @njit()
-def louvain(indptr, indices, weights, loops, resolution, order):
-    """Communities by Louvain: nodes move until none gains, then whole communities, and so on.
+def louvain(graph, resolution, order):
+    """Find communities by Louvain: move nodes until none gains, then communities.
 
     Parameters
     ----------
-    indptr : ndarray of shape (p + 1,), int
-        Start of each row of the graph.
-    indices : ndarray of shape (stored,), int
-        Neighbours of each node.
-    weights : ndarray of shape (stored,), float64, above 0
-        Weights of the edges; symmetric.
-    loops : ndarray of shape (p,), float64, at least 0
-        Weight of each node with itself.
+    graph : Graph
+        The p nodes.
     resolution : float
         The price of volume; more gives more communities.
-    order : ndarray of shape (p,), int
+    order : ndarray of shape (p,), int64
         All nodes, in the order in which they look first.
 
     Returns
@@ -231,57 +209,44 @@ def louvain(indptr, indices, weights, loops, resolution, order):
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._louvain import louvain
-    >>> ring = np.arange(0, 9, 2), np.array([1, 3, 0, 2, 1, 3, 0, 2])
+    >>> from mmcnb.graph.communities import Graph
+    >>> starts, ends = np.arange(0, 9, 2), np.array([1, 3, 0, 2, 1, 3, 0, 2])
     >>> weights = np.array([5.0, 1.0, 5.0, 1.0, 1.0, 5.0, 1.0, 5.0])
-    >>> louvain(*ring, weights, np.zeros(4), 1.0, np.arange(4)).tolist()
+    >>> louvain(Graph(starts, ends, weights, np.zeros(4)), 1.0, np.arange(4)).tolist()
     [0, 0, 1, 1]
     """
-    starts = indptr.astype(np.int64)
-    columns = indices.astype(np.int64)
-    sums = weights.copy()
-    inner = loops.copy()
-    labels = np.arange(loops.shape[0])
-    turns = order.astype(np.int64)
+    labels = np.arange(order.shape[0])
     while True:
-        c = inner.shape[0]
-        level = np.arange(c)
-        _settle(starts, columns, sums, inner, level, c, resolution, turns, 0)
+        p = graph.loops.shape[0]
+        level = np.arange(p)
+        _settle(graph, level, p, resolution, order, 0)
         count = _numbered(level)
         for i in range(labels.shape[0]):
             labels[i] = level[labels[i]]
-        if (
-            count == c
-        ):  # the first move of a level empties a community, and nothing fills it again
+        # The first move of a level empties a community, and nothing fills it again.
+        if count == p:
             return labels
-        starts, columns, sums, inner = aggregate(
-            starts, columns, sums, inner, level, count
-        )
-        turns = np.arange(count)
+        graph = aggregate(graph, level, count)
+        order = np.arange(count)
 
 
 @njit()
-def move_nodes(indptr, indices, weights, loops, labels, k, resolution, order):
-    """Labels after moves of single nodes among k communities, until none gains.
+def move_nodes(graph, labels, k, resolution, order):
+    """Move single nodes among k communities until none gains; return their labels.
 
     No community loses its last node.
 
     Parameters
     ----------
-    indptr : ndarray of shape (p + 1,), int
-        Start of each row of the graph.
-    indices : ndarray of shape (stored,), int
-        Neighbours of each node.
-    weights : ndarray of shape (stored,), float64, above 0
-        Weights of the edges; symmetric.
-    loops : ndarray of shape (p,), float64, at least 0
-        Weight of each node with itself.
-    labels : ndarray of shape (p,), int
+    graph : Graph
+        The p nodes.
+    labels : ndarray of shape (p,), int64
         Community of each node at the start, from 0 to k - 1.
     k : int
         Number of communities.
     resolution : float
         The price of volume.
-    order : ndarray of shape (p,), int
+    order : ndarray of shape (p,), int64
         All nodes, in the order in which they look first.
 
     Returns
@@ -293,10 +258,12 @@ def move_nodes(indptr, indices, weights, loops, labels, k, resolution, order):
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._louvain import move_nodes
-    >>> chain = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.array([5.0, 5.0, 1.0, 1.0])
-    >>> move_nodes(*chain, np.zeros(3), np.array([0, 1, 1]), 2, 1.0, np.arange(3)).tolist()
+    >>> from mmcnb.graph.communities import Graph
+    >>> starts, ends = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
+    >>> chain = Graph(starts, ends, np.array([5.0, 5.0, 1.0, 1.0]), np.zeros(3))
+    >>> move_nodes(chain, np.array([0, 1, 1]), 2, 1.0, np.arange(3)).tolist()
     [0, 0, 1]
     """
-    moved = labels.astype(np.int64)
-    _settle(indptr, indices, weights, loops, moved, k, resolution, order, 1)
+    moved = labels.copy()
+    _settle(graph, moved, k, resolution, order, 1)
     return moved

@@ -1,33 +1,56 @@
-"""Communities of a graph by Louvain, as many as are asked for, and the tree of their merges."""
+"""Communities of a graph by Louvain: at a resolution, in a number, and their tree."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from mmcnb.graph.nodes import check_fits
+from mmcnb.graph.merge_tree import MergeTree, by_first, merged
 
-# so many a cluster are moved as wholes, but no more than one for so many nodes
+# For a number of clusters, so many pieces a cluster are moved as wholes, but no more
+# than one piece for so many nodes.
 PIECES = 8
 NODES_A_PIECE = 8
-# of the resolution
+# Of the resolution.
 MOST_DOUBLINGS = 40
 MOST_BISECTIONS = 40
-NO_WEIGHT = 1e-100  # of nodes without an edge
-LEAST_LINK = (
-    1e-6  # two clusters with less are components: nothing but a bridge joins them
-)
 
-Graph = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray
-]  # CSR arrays, and the diagonal
+
+class Graph(NamedTuple):
+    """A symmetric graph: arrays of one type, so that each routine is compiled once.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (p + 1,), int64
+        Start of each row.
+    indices : ndarray of shape (stored,), int64
+        Neighbours of each node; none is the node itself.
+    weights : ndarray of shape (stored,), float64, above 0
+        Weights of the edges, each stored in both directions.
+    loops : ndarray of shape (p,), float64, at least 0
+        Weight of each node with itself.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    loops: np.ndarray
+
+
+def graph_of(weights: csr_array, loops: np.ndarray) -> Graph:
+    """Return the graph of a symmetric matrix without a diagonal, and of loops."""
+    return Graph(
+        indptr=weights.indptr.astype(np.int64),
+        indices=weights.indices.astype(np.int64),
+        weights=weights.data.astype(np.float64),
+        loops=loops.astype(np.float64),
+    )
 
 
 def communities_at(
-    graph: Any, loops: np.ndarray, n_clusters: int, seed: int
+    graph: csr_array, loops: np.ndarray, n_clusters: int, seed: int
 ) -> np.ndarray | None:
-    """Communities of a graph, exactly as many as are asked for.
+    """Find communities of a graph, exactly as many as are asked for.
 
     Louvain at a high resolution gives pieces. At a lower one it joins them to
     communities: the resolution is bisected until their number is right. Then single
@@ -62,221 +85,38 @@ def communities_at(
     """
     from mmcnb.graph import _louvain as kernels  # loads numba
 
-    p = loops.shape[0]
-    arrays = as_arrays(graph, loops)
+    p = loops.size
+    nodes = graph_of(graph, loops)
     order = np.random.RandomState(seed).permutation(p)
     wanted = min(PIECES * n_clusters, max(n_clusters, p // NODES_A_PIECE))
-    pieces, resolution = pieces_of(arrays, wanted, order)
-    if (count := pieces.max() + 1) < n_clusters:
+    pieces, finest = _pieces(nodes, wanted, order)
+    n_pieces = pieces.max() + 1
+    if n_pieces < n_clusters:
         return None
-    joined, resolution = _joined(
-        kernels.aggregate(*arrays, pieces, count), n_clusters, resolution
+    joined, resolution = _join_pieces(
+        kernels.aggregate(nodes, pieces, n_pieces), n_clusters, finest
     )
-    return by_first(
-        kernels.move_nodes(*arrays, joined[pieces], n_clusters, resolution, order)
-    )
+    labels = kernels.move_nodes(nodes, joined[pieces], n_clusters, resolution, order)
+    return by_first(labels)
 
 
-def communities_by(graph: Any, loops: np.ndarray, resolution: float) -> np.ndarray:
-    """Communities of a graph by Louvain at a resolution, numbered by first nodes; nothing is random."""
-    from mmcnb.graph import _louvain as kernels
+def communities_by(
+    graph: csr_array, loops: np.ndarray, resolution: float
+) -> np.ndarray:
+    """Find communities by Louvain at a resolution, numbered by first nodes.
 
-    return np.asarray(
-        kernels.louvain(*as_arrays(graph, loops), resolution, np.arange(loops.shape[0]))
-    )
-
-
-def by_first(labels: np.ndarray) -> np.ndarray:
-    """Labels with clusters numbered by their first nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.graph.communities import by_first
-    >>> by_first(np.array([7, 7, 2]))
-    array([0, 0, 1])
+    Nothing is random.
     """
-    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(first.argsort().argsort()[numbers.ravel()])
-
-
-def as_arrays(graph: Any, loops: np.ndarray) -> Graph:
-    """A graph as arrays of one type, so that there is one compiled version of each routine."""
-    starts = graph.indptr.astype(np.int64)
-    ends = graph.indices.astype(np.int64)
-    return starts, ends, graph.data.astype(np.float64), loops.astype(np.float64)
-
-
-def pieces_of(
-    graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
-) -> tuple[np.ndarray, float]:
-    """Communities at the first resolution, doubled each time, that gives so many; and the resolution."""
     from mmcnb.graph import _louvain as kernels
 
-    for at in start * 2.0 ** np.arange(MOST_DOUBLINGS + 1):
-        pieces = kernels.louvain(*graph, at, order)
-        if pieces.max() + 1 >= wanted:
-            break
-    return pieces, float(at)
-
-
-def _joined(pieces: Graph, k: int, resolution: float) -> tuple[np.ndarray, float]:
-    """Communities of at least k pieces, k of them, and their resolution; at the one given no pieces join."""
-    from mmcnb.graph import _louvain as kernels
-
-    count = pieces[3].shape[0]
-    order = nearest = np.arange(count)
-    low = 0.0
-    high = resolution
-    nearest_at = resolution
-    for _ in range(MOST_BISECTIONS if count > k else 0):
-        middle = float(np.sqrt(low * high)) if low else high / 2
-        labels = kernels.louvain(*pieces, middle, order)
-        found = labels.max() + 1
-        if k <= found <= nearest.max():
-            nearest = labels
-            nearest_at = middle
-        if found == k:
-            break
-        low, high = (low, middle) if found > k else (middle, high)
-    joined = kernels.aggregate(*pieces, nearest, nearest.max() + 1)
-    return MergeTree(nearest, *_merged(_between(joined))).labels(k), nearest_at
-
-
-# -- the merge tree --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class MergeTree:
-    """Nested clusters of nodes, one for each number from 1 to that of the pieces.
-
-    Parameters
-    ----------
-    piece_of_node : ndarray of shape (p,), int64
-        Piece of each node, numbered by first nodes.
-    merges : ndarray of shape (c - 1, 2), int64
-        The two that each merge joins: a piece, or c plus the number of an earlier
-        merge.
-    links : ndarray of shape (c - 1,), float64
-        Link of each merge, falling: w_ab 2m / (vol_a vol_b), the resolution at which
-        the two would merge.
-    """
-
-    piece_of_node: np.ndarray
-    merges: np.ndarray
-    links: np.ndarray
-
-    @property
-    def n_pieces(self) -> int:
-        """Number of pieces, c."""
-        return self.links.size + 1
-
-    @classmethod
-    def restore(cls, arrays: Sequence[np.ndarray], n_nodes: int) -> "MergeTree":
-        """The tree of its three arrays, which may be anything."""
-        pieces, merges, links = arrays
-        c = len(links) + 1
-        check_fits(
-            "pieces",
-            pieces.shape == (n_nodes,)
-            and np.array_equal(np.unique(pieces), np.arange(c)),
-        )
-        check_fits("merges", merges.shape == (c - 1, 2) and merges.dtype == np.int64)
-        below = c + np.arange(c - 1)[:, None]  # of earlier merges
-        once = (
-            np.bincount(np.clip(merges, 0, 2 * c).ravel(), minlength=1).max(initial=1)
-            == 1
-        )
-        check_fits("merges", bool(((merges >= 0) & (merges < below)).all()) and once)
-        check_fits(
-            "links",
-            links.ndim == 1 and bool((links > 0).all() and (np.diff(links) <= 0).all()),
-        )
-        return cls(pieces, merges, links)
-
-    def labels(self, n_clusters: int) -> np.ndarray:
-        """Cluster of each node in the cut with so many clusters, numbered by first nodes.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mmcnb.graph.communities import MergeTree
-        >>> tree = MergeTree(np.array([0, 1, 2]), np.array([[1, 2], [0, 3]]), np.array([3.0, 0.5]))
-        >>> tree.labels(2)
-        array([0, 1, 1])
-        """
-        return self.without(np.arange(self.links.size) >= self.n_pieces - n_clusters)
-
-    def without(self, is_undone: np.ndarray) -> np.ndarray:
-        """Cluster of each node if some merges, and all above them, are undone."""
-        c = self.n_pieces
-        undone = is_undone.copy()
-        for t, (a, b) in enumerate(self.merges - self.n_pieces):
-            undone[t] |= (a >= 0 and undone[a]) or (b >= 0 and undone[b])
-        root = np.arange(2 * c - 1)
-        for t in range(c - 2, -1, -1):
-            if not undone[t]:
-                root[self.merges[t]] = root[c + t]
-        return by_first(root[self.piece_of_node])
-
-    def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
-        """Cluster of each piece in the cut with so many, numbered from that of most nodes on."""
-        labels = self.labels(n_clusters)
-        clusters = np.empty(self.n_pieces, np.int64)
-        rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
-        clusters[self.piece_of_node] = rank[labels]
-        return clusters
-
-    def n_at(self, link: float) -> int:
-        """Number of clusters in the cut at a link."""
-        return int(self.n_pieces - np.count_nonzero(self.links >= link))
-
-    def sums(self, of_nodes: np.ndarray) -> np.ndarray:
-        """Sums of a figure of the nodes over each piece and each merge, of shape (2 c - 1,)."""
-        sums = np.append(
-            np.bincount(self.piece_of_node, of_nodes), np.zeros(self.links.size)
-        )
-        for t, pair in enumerate(self.merges):
-            sums[self.n_pieces + t] = sums[pair].sum()
-        return sums
-
-    def merge_of_pieces(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Number of the merge that joins two pieces each, which differ."""
-        from scipy.cluster.hierarchy import cophenet
-
-        numbered = np.column_stack(
-            [self.merges, np.arange(1.0, self.n_pieces), self.linkage()[:, 3]]
-        )
-        low = np.minimum(one, other)
-        high = np.maximum(one, other)
-        place = (
-            self.n_pieces * low + high - (low + 1) * (low + 2) // 2
-        )  # in SciPy's condensed matrix
-        return (
-            np.asarray(cophenet(numbered))[place].astype(np.int64) - 1
-            if place.size
-            else place
-        )
-
-    def linkage(self) -> np.ndarray:
-        """The tree as SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are the pieces.
-
-        The height of a merge is 1 / link; components join at twice the largest other
-        height.
-        """
-        joins = self.links < LEAST_LINK
-        heights = 1 / np.maximum(self.links, LEAST_LINK)
-        heights[joins] = 2 * heights[~joins].max(initial=0.5)
-        leaves = self.sums(1 / np.bincount(self.piece_of_node)[self.piece_of_node])[
-            self.n_pieces :
-        ]
-        return np.column_stack([np.sort(self.merges, axis=1), heights, np.rint(leaves)])
+    nodes = graph_of(graph, loops)
+    return np.asarray(kernels.louvain(nodes, resolution, np.arange(loops.size)))
 
 
 def merge_tree(
-    weights: Any, loops: np.ndarray, n_clusters: int | None = None
+    weights: csr_array, loops: np.ndarray, n_clusters: int | None = None
 ) -> MergeTree:
-    """The merge tree of a graph: pieces by Louvain, then merges by the largest link.
+    """Build the merge tree of a graph: pieces by Louvain, then merges by largest link.
 
     Nothing in it is random.
 
@@ -295,10 +135,6 @@ def merge_tree(
         Of about 900 pieces, of 12 nodes at least; or of more and smaller ones, three
         for each cluster.
 
-    References
-    ----------
-    T. Bonald et al., Hierarchical graph clustering using node pair sampling.
-
     Examples
     --------
     >>> import numpy as np
@@ -311,67 +147,71 @@ def merge_tree(
     """
     from mmcnb.graph import _louvain as kernels  # loads numba
 
-    p = loops.shape[0]
+    p = loops.size
     wanted = min(p, max(1, min(p // 12, 900), 3 * (n_clusters or 0)))
-    arrays = as_arrays(weights, loops)
+    graph = graph_of(weights, loops)
     order = np.arange(p)
-    pieces, resolution = pieces_of(arrays, wanted, order, max(1.0, wanted / 64))
-    fewer, _ = pieces_of(arrays, 0, order, resolution / 2**0.5)
-    pieces = fewer if fewer.max() + 1 >= wanted else pieces
-    return MergeTree(
-        pieces, *_merged(_between(kernels.aggregate(*arrays, pieces, pieces.max() + 1)))
-    )
+    pieces, resolution = _pieces(graph, wanted, order, max(1.0, wanted / 64))
+    # Doubling may overshoot; half a doubling less may still give enough pieces.
+    fewer = kernels.louvain(graph, resolution / 2**0.5, order)
+    if fewer.max() + 1 >= wanted:
+        pieces = fewer
+    between = kernels.aggregate(graph, pieces, pieces.max() + 1)
+    return merged(pieces, _dense(between))
 
 
-def _between(pieces: Graph) -> np.ndarray:
-    """Weights between pieces, dense and symmetric, with the diagonal."""
-    from scipy.sparse import csr_array
+def _pieces(
+    graph: Graph, wanted: int, order: np.ndarray, start: float = 1.0
+) -> tuple[np.ndarray, float]:
+    """Double a resolution until Louvain gives so many communities; return both."""
+    from mmcnb.graph import _louvain as kernels
 
-    indptr, ends, weights, loops = pieces
-    table: np.ndarray = csr_array(
-        (weights, ends, indptr), shape=(len(loops),) * 2
-    ).toarray()
-    table = (
-        np.triu(table) + np.triu(table, 1).T
-    )  # sums in another order have another rounding
-    table[np.diag_indices_from(table)] = loops
-    return table
+    resolution = start
+    pieces = kernels.louvain(graph, resolution, order)
+    for _ in range(MOST_DOUBLINGS):
+        if pieces.max() + 1 >= wanted:
+            break
+        resolution *= 2
+        pieces = kernels.louvain(graph, resolution, order)
+    return pieces, resolution
 
 
-def _merged(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merges and their links, by the chain of nearest neighbours: of equal links the first piece counts.
+def _join_pieces(pieces: Graph, k: int, finest: float) -> tuple[np.ndarray, float]:
+    """Join pieces to k communities; return these, and the resolution of about as many.
 
-    Of pieces without an edge between them, those of small volume merge first.
+    The resolution is bisected. If no resolution gives k communities, those of the
+    nearest larger number merge by their links. At the finest resolution no pieces join.
     """
-    c = table.shape[0]
-    number = np.arange(table.shape[0])
-    volumes = np.maximum(table.sum(axis=1), NO_WEIGHT)
-    total = volumes.sum()
-    below = np.full(2 * c, np.inf)
-    np.fill_diagonal(table, -1.0)
-    made = list[tuple[int, int]]()
-    links = list[float]()
-    chain = list[int]()
-    while len(made) < c - 1:
-        chain = chain or [int(np.flatnonzero(number >= 0)[0])]
-        one = chain[-1]
-        before = chain[-2] if len(chain) > 1 else None
-        weights = np.where(table[one] == 0, NO_WEIGHT, table[one])
-        link = weights * (total / volumes[one]) / volumes
-        other = int(link.argmax())
-        if before is None or link[before] < link[other]:
-            chain.append(other)
+    from mmcnb.graph import _louvain as kernels
+
+    order = np.arange(pieces.loops.size)
+    nearest = order
+    resolution = finest
+    low = 0.0
+    high = finest
+    for _ in range(MOST_BISECTIONS):
+        if nearest.max() + 1 == k:
+            break
+        middle = float(np.sqrt(low * high)) if low else high / 2
+        labels = kernels.louvain(pieces, middle, order)
+        count = labels.max() + 1
+        if count < k:
+            low = middle
             continue
-        chain = chain[:-2]
-        # Rounding may give a merge a larger link than those below it.
-        links.append(min(link[before], below[number[one]], below[number[before]]))
-        made.append((number[one], number[before]))
-        table[before] += table[one]
-        table[:, before] = table[before]
-        table[before, before] = table[one] = table[:, one] = -1.0
-        volumes[before] += volumes[one]
-        number[one], number[before] = -1, c + len(made) - 1
-        below[number[before]] = links[-1]
-    order = np.argsort(-np.array(links), kind="stable")
-    place = np.append(np.arange(c), c + np.argsort(order))
-    return place[np.array(made, np.int64).reshape(-1, 2)][order], np.array(links)[order]
+        high = middle
+        if count <= nearest.max():
+            nearest = labels
+            resolution = middle
+    between = kernels.aggregate(pieces, nearest, nearest.max() + 1)
+    return merged(nearest, _dense(between)).labels(k), resolution
+
+
+def _dense(graph: Graph) -> np.ndarray:
+    """Return the matrix of a graph, with the loops on its diagonal."""
+    k = graph.loops.size
+    entries = graph.weights, graph.indices, graph.indptr
+    matrix: np.ndarray = csr_array(entries, shape=(k, k)).toarray()
+    # Both directions from one: sums in another order have another rounding.
+    matrix = np.triu(matrix) + np.triu(matrix, 1).T
+    np.fill_diagonal(matrix, graph.loops)
+    return matrix

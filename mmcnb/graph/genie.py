@@ -1,16 +1,15 @@
-"""Clusters of nodes by the Genie linkage on the shortest spanning tree of their graph."""
+"""Clusters of nodes by the Genie linkage on the minimum spanning tree of a graph."""
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-GRAIN = (
-    2.0**-20
-)  # sizes are multiples of it, times the smallest: then sums have no rounding in any order
+# Sizes are multiples of it, times the smallest: then sums have no rounding in any order.
+GRAIN = 2.0**-20
 
 
 def spanning_tree(graph: csr_array) -> np.ndarray:
-    """The edges of the shortest spanning tree, by rising length, then by their ends.
+    """Return the edges of the minimum spanning tree, by length, then by their ends.
 
     SciPy gets ranks instead of lengths: then equal lengths leave no choice to it, and a
     length of 0 stays an edge.
@@ -31,23 +30,25 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
     >>> from mmcnb.graph.genie import spanning_tree
-    >>> spanning_tree(csr_array([[0.0, 2.0, 3.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])).tolist()
+    >>> triangle = [[0.0, 2.0, 3.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    >>> spanning_tree(csr_array(triangle)).tolist()
     [[1, 2], [0, 1]]
     """
-    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    ends = np.sort(np.column_stack([rows, graph.indices]).astype(np.int64), axis=1)
-    order = np.lexsort((ends[:, 1], ends[:, 0], graph.data))
+    edges = graph.tocoo()
+    ends = np.column_stack([edges.row, edges.col]).astype(np.int64)
+    ends.sort(axis=1)
+    order = np.lexsort((ends[:, 1], ends[:, 0], edges.data))
     ranks = np.argsort(order) + 1.0
-    tree = minimum_spanning_tree(
-        csr_array((ranks, graph.indices, graph.indptr), graph.shape), overwrite=True
-    )
-    return ends[order[np.sort(tree.data).astype(np.int64) - 1]]
+    ranked = csr_array((ranks, graph.indices, graph.indptr), graph.shape)
+    tree = minimum_spanning_tree(ranked, overwrite=True)
+    places = np.sort(tree.data).astype(np.int64) - 1
+    return ends[order[places]]
 
 
 def genie_at(
     tree: np.ndarray, sizes: np.ndarray, n_clusters: int, threshold: float
 ) -> np.ndarray | None:
-    """Clusters by the Genie linkage; None if there are not so many.
+    """Find clusters by the Genie linkage; return None if there are not so many.
 
     Parameters
     ----------
@@ -79,8 +80,7 @@ def genie_at(
     from mmcnb.graph import _genie  # loads numba
 
     relative = np.asarray(sizes, np.float64) / np.min(sizes)
-    first = _genie.genie(
-        tree, np.rint(relative / GRAIN) * GRAIN, float(threshold), int(n_clusters)
-    )
-    labels = np.unique(first, return_inverse=True)[1]
-    return labels if labels.max() + 1 == n_clusters else None
+    weights = np.rint(relative / GRAIN) * GRAIN
+    first = _genie.genie(tree, weights, float(threshold), int(n_clusters))
+    nodes, labels = np.unique(first, return_inverse=True)
+    return labels if nodes.size == n_clusters else None

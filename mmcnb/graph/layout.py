@@ -1,16 +1,15 @@
 """A layout of the nodes of a graph in a few dimensions, and k-means in it."""
 
-from typing import Any
-
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 from mmcnb.samples.matrix import with_fixed_signs
 
 N_COMPONENTS = 10
-# level with twice as many on text
+# On text, twice as many epochs are no better.
 N_EPOCHS = 100
 N_NEGATIVE = 3
-# steps of the walk, and after how many the columns are made orthogonal
+# Steps of the walk, and after how many the columns are made orthogonal.
 SMOOTHINGS = 60
 BETWEEN = 5
 REACH = 10.0  # largest absolute position at the start
@@ -18,8 +17,8 @@ N_STARTS = 10  # of k-means
 BITS = 20
 
 
-def layout(graph: Any, seed: int, n_components: int = N_COMPONENTS) -> np.ndarray:
-    """Positions of the nodes of a graph: near along strong edges, far otherwise.
+def layout(graph: csr_array, seed: int, n_components: int = N_COMPONENTS) -> np.ndarray:
+    """Place the nodes of a graph: near along strong edges, far otherwise.
 
     Parameters
     ----------
@@ -44,14 +43,18 @@ def layout(graph: Any, seed: int, n_components: int = N_COMPONENTS) -> np.ndarra
     """
     from mmcnb.graph import _layout  # loads numba
 
-    weights = np.asarray(graph.data, np.float64)
+    weights = graph.data.astype(np.float64)
     start = smooth_start(graph, n_components, seed)
-    edges = graph.indptr, graph.indices, weights / weights.max()
-    return _layout.lay_out(*edges, start, N_EPOCHS, N_NEGATIVE, seed)
+    weights /= weights.max()
+    return _layout.lay_out(
+        graph.indptr, graph.indices, weights, start, N_EPOCHS, N_NEGATIVE, seed
+    )
 
 
-def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
-    """Smooth functions of the nodes: roughly the leading eigenvectors of the random walk on a graph.
+def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
+    """Return roughly the leading eigenvectors of the random walk on a graph.
+
+    They are smooth functions of the nodes.
 
     Parameters
     ----------
@@ -77,17 +80,15 @@ def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
     array([[ 10.],
            [-10.]])
     """
-    from scipy.sparse import diags_array
     from threadpoolctl import threadpool_limits
 
     p = graph.shape[0]
-    found = min(n_components, p - 1)
+    n_columns = min(n_components, p - 1)
     roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    # D^-1/2 W D^-1/2 is symmetric, and has the eigenvalues of the walk D^-1 W.
     scaling = diags_array(1 / roots)
-    walk = (
-        scaling @ graph @ scaling
-    ).tocsr()  # symmetric, with the eigenvalues of the walk
-    columns = np.random.default_rng(seed).standard_normal((p, found))
+    walk = (scaling @ graph @ scaling).tocsr()
+    columns = np.random.default_rng(seed).standard_normal((p, n_columns))
     with threadpool_limits(1):  # sums of BLAS depend on its threads
         for step in range(SMOOTHINGS):
             if step % BETWEEN == 0:
@@ -96,25 +97,25 @@ def smooth_start(graph: Any, n_components: int, seed: int) -> np.ndarray:
         columns = _orthogonal(roots, columns) / roots[:, None]
     columns = with_fixed_signs(columns)
     columns = _rounded(columns * (REACH / np.abs(columns).max()))
-    return np.pad(columns, ((0, 0), (0, n_components - found)))
+    return np.pad(columns, ((0, 0), (0, n_components - n_columns)))
 
 
 def _orthogonal(first: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of some columns without their parts along the first."""
+    """Return an orthonormal basis of columns without their parts along the first."""
     basis, _ = np.linalg.qr(np.column_stack([first, columns]))
     return np.asarray(basis[:, 1:])
 
 
 def _rounded(columns: np.ndarray) -> np.ndarray:
-    """Columns to 20 bits of their ranges, so that the last bits of one machine's BLAS do not matter."""
+    """Round columns to 20 bits of their ranges, as BLAS differs in the last bits."""
     _, exponents = np.frexp(np.ptp(columns, axis=0))
     return np.ldexp(np.rint(np.ldexp(columns, BITS - exponents)), exponents - BITS)
 
 
 def kmeans_in_layout(
     positions: np.ndarray, sizes: np.ndarray, n_clusters: int, seed: int
-) -> Any:
-    """Labels of k-means on positions, each counted as often as its size says.
+) -> np.ndarray | None:
+    """Return labels of k-means on positions, each counted as often as its size says.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def kmeans_in_layout(
     n_clusters : int
         Number of clusters, up to p.
     seed : int
-        Of k-means.
+        Random seed of k-means.
 
     Returns
     -------
@@ -136,7 +137,8 @@ def kmeans_in_layout(
     --------
     >>> import numpy as np
     >>> from mmcnb.graph.layout import kmeans_in_layout
-    >>> labels = kmeans_in_layout(np.array([[0.0], [1.0], [9.0]]), np.ones(3), 2, seed=0)
+    >>> positions = np.array([[0.0], [1.0], [9.0]])
+    >>> labels = kmeans_in_layout(positions, np.ones(3), 2, seed=0)
     >>> labels[0] == labels[1] != labels[2]
     np.True_
     """
@@ -148,4 +150,5 @@ def kmeans_in_layout(
         return None
     kmeans = KMeans(n_clusters, n_init=N_STARTS, algorithm="lloyd", random_state=seed)
     with threadpool_limits(1):
-        return kmeans.fit(positions, sample_weight=sizes).labels_.astype(np.int64)
+        kmeans.fit(positions, sample_weight=sizes)
+    return kmeans.labels_.astype(np.int64)

@@ -1,42 +1,90 @@
-"""The graph of the nearest neighbours of some nodes, with calibrated weights, in one component."""
+"""The graph of the nearest neighbours of nodes, in one component."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
 
 from mmcnb.errors import EqualRowsError
-from mmcnb.graph.nodes import (
-    LEADING_AXES,
+from mmcnb.graph.axes import LEADING_AXES, Axes, leading_axes
+from mmcnb.graph.inverted_file import (
     SEARCHED_NODES,
-    Axes,
-    Each,
-    NodeSearch,
-    distinct_rows,
-    leading_axes,
+    InvertedFileIndex,
+    build_index,
+    exact_index,
     nearest_of_all,
-    of_row_blocks,
-    search_all,
-    search_in_cells,
     without_own,
 )
+from mmcnb.graph.nodes import Each, Matrix, distinct_rows, of_row_blocks
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.samples.matrix import largest_column, range_error
+from mmcnb.samples.matrix import CSRBlock, largest_column, range_error
 
-# of the graph that judges and votes; and nearest nodes of the gap
+# Of the graph that judges and votes, and nearest nodes of the gap.
 N_NEIGHBORS = 10
 N_LISTED = 25
 N_NODES = 20_000
 BRIDGE_WEIGHT = 0.5  # greatest weight of an edge that joins two components
-SCALE_NEIGHBOUR = 7  # its distance is the scale of a node if components are joined
+# The distance to this neighbour is the scale of a node where components are joined.
+SCALE_NEIGHBOUR = 7
 LEAST_DISTANCE = 1e-12
-MANY_COMPONENTS = 30  # from which on a search in all others would take most of the time
+# From so many components on, a search in all others would take most of the time.
+MANY_COMPONENTS = 30
 MOST_AXES = 128  # of more columns
-# of the distance to the last listed node of most nodes: nodes so near become one
+# As a fraction of the distance to the last listed node, of most nodes: nodes so near to
+# each other become one.
 NEAR_EQUAL = 1e-6
-UNIT_NORM = 0.01  # from 1: rows of a sample that are all so near to it are directions
+# If the lengths of all rows of a sample are so near to 1, the rows are directions.
+UNIT_NORM = 0.01
+
+
+class RowMap(Protocol):
+    """Maps rows to points, which are compared with the nodes."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the rows."""
+
+    def __call__(self, rows: Matrix | CSRBlock) -> Matrix:
+        """Return the points of rows."""
+
+    def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
+        """Return the distances of rows from their points."""
+
+
+class NodeSearch(Protocol):
+    """Finds the nodes nearest to points."""
+
+    @property
+    def nodes(self) -> Any:
+        """The nodes; None if only their distances are known."""
+
+    def nearest(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers and distances of the nearest nodes, by rising distance."""
+
+    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the distances of pairs of nodes."""
+
+
+class RisingDistances(NamedTuple):
+    """The distances of all nodes to their listed neighbours, flat and rising.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (p r,)
+        The distances, above 0.
+    weights : ndarray of shape (p r,)
+        Weights of the nodes from which they are measured.
+    places : ndarray of shape (p r,), int64
+        Their places in the flat `NodeGraph.numbers`.
+    """
+
+    distances: np.ndarray
+    weights: np.ndarray
+    places: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -47,7 +95,7 @@ class NodeGraph:
     ----------
     axes : Axes, AllColumns or Precomputed
         Centres the rows, and reduces many columns.
-    search : NodeSearch, SparseSearch or Precomputed
+    search : InvertedFileIndex, SparseSearch or Precomputed
         The p nodes.
     sizes : ndarray of shape (p,), float64
         Weight of the rows of each node, relative to the heaviest.
@@ -59,36 +107,40 @@ class NodeGraph:
         Whether the rows are directions, of length 1.
     """
 
-    axes: Any
-    search: Any
+    axes: RowMap
+    search: NodeSearch
     sizes: np.ndarray
     node_of: np.ndarray
     numbers: np.ndarray
     distances: np.ndarray
     is_unit: bool
-    _edges: dict[int, tuple[Any, np.ndarray]] = field(
+    _edges: dict[int, tuple[csr_array, np.ndarray]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    _gaps: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
+    _bridges: "Bridges" = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes, p."""
-        return int(self.sizes.shape[0])
+        return self.sizes.size
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How many rows each node stands for, if the lightest stands for one; at most 2**31."""
-        return np.rint(
-            self.sizes / max(self.sizes.min(), self.sizes.max() / 2**31)
-        ).clip(1)
+        """Rows for which each node stands, if the lightest stands for one; at most 2**31."""
+        unit = max(self.sizes.min(), self.sizes.max() / 2**31)
+        return np.rint(self.sizes / unit).clip(1)
 
-    def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[Any, np.ndarray]:
-        """Weights of the edges to some nearest neighbours, and each node's weight with itself.
+    def edges(self, n_neighbors: int = N_NEIGHBORS) -> tuple[csr_array, np.ndarray]:
+        """Return the weights of the edges, and each node's weight with itself.
 
         A node stands for all its equal rows: an edge weighs as much as the lighter of
         its ends. The rest of the heavier one ties its own rows together, so that its
         volume is its degree times its weight.
+
+        Parameters
+        ----------
+        n_neighbors : int, default=10
+            Each node has an edge to so many nearest neighbours.
 
         Returns
         -------
@@ -100,33 +152,34 @@ class NodeGraph:
         count = min(n_neighbors, self.numbers.shape[1])
         if count not in self._edges:
             nearest = self.numbers, self.distances
-            graph = connected_graph(
-                getattr(self.search, "nodes", None), count, nearest, self._gaps
-            )
+            graph = connected_graph(self.search.nodes, count, nearest, self._bridges)
             self._edges[count] = weighted(graph, self.sizes)
         return self._edges[count]
 
     @cached_property
-    def by_distance(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All distances to nearest nodes, rising; weights of the nodes that look; places in ``numbers``."""
-        order = np.argsort(self.distances, axis=None, kind="stable")
-        weights = self.sizes[order // self.distances.shape[1]]
-        return np.maximum(self.distances.ravel()[order], LEAST_DISTANCE), weights, order
+    def by_distance(self) -> RisingDistances:
+        """The distances to all listed neighbours, rising."""
+        places = np.argsort(self.distances, axis=None, kind="stable")
+        distances = np.maximum(self.distances.ravel()[places], LEAST_DISTANCE)
+        weights = self.sizes[places // self.distances.shape[1]]
+        return RisingDistances(distances, weights, places)
 
-    def lengths(self) -> Any:
-        """Lengths of the edges of `edges`, as a csr_array of shape (p, p) of the same places."""
-        weights = self.edges()[0]
-        ends = np.repeat(np.arange(self.n_nodes), np.diff(weights.indptr))
-        lengths = weights.copy()
-        lengths.data = self.search.lengths(ends, weights.indices.astype(np.int64))
+    def lengths(self) -> csr_array:
+        """Return the lengths of the edges of `edges`, at the same places."""
+        lengths = self.edges()[0].copy()
+        entries = lengths.tocoo()
+        lengths.data = self.search.lengths(entries.row, entries.col)
         return lengths
 
     def of_nodes(self, labels: np.ndarray) -> np.ndarray:
-        """Labels or figures of the nodes from those of the rows of the sample; a node's first row counts."""
+        """Return labels or figures of nodes from those of the rows of the sample.
+
+        The first row of each node counts.
+        """
         return labels[np.unique(self.node_of, return_index=True)[1]]
 
-    def beyond(self, sample: Any, each: Each = map) -> np.ndarray:
-        """How far the nodes, those of a dense or CSR sample, are from the space of the axes."""
+    def beyond(self, sample: Matrix, each: Each = map) -> np.ndarray:
+        """Return the distances of nodes from the space of the axes, from their sample."""
         parts = of_row_blocks(
             sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each
         )
@@ -134,14 +187,14 @@ class NodeGraph:
 
 
 def node_graph(
-    sample: Any,
+    sample: Matrix,
     weights: np.ndarray | None,
     random_state: np.random.RandomState,
     each: Each = map,
     n_axes: int = LEADING_AXES,
-    axes: Axes | AllColumns | None = None,
+    axes: RowMap | None = None,
 ) -> NodeGraph:
-    """The neighbour graph of a sample.
+    """Build the neighbour graph of a sample.
 
     Parameters
     ----------
@@ -178,55 +231,65 @@ def node_graph(
     array([0.5, 1. , 0.5])
     """
     is_unit = are_unit(sample)
-    axes, nodes, node_of = _nodes_of(sample, is_unit, random_state, each, n_axes, axes)
+    rows, node_of = distinct_rows(sample, each)
+    nodes = rows
+    if axes is None:
+        axes = _axes_of(rows, is_unit, random_state, each, n_axes)
+        nodes, node_of = _along(axes, rows, node_of, each)
     while True:
         p = nodes.shape[0]
+        count = min(N_LISTED, p - 1)
+        search: InvertedFileIndex | SparseSearch
         if hasattr(nodes, "indptr"):
-            search: NodeSearch | SparseSearch = SparseSearch(nodes)
+            search = SparseSearch(nodes)
         else:
-            search, order = search_in_cells(
-                nodes, random_state, min(N_LISTED, p - 1), each
-            )
+            search, order = build_index(nodes, random_state, count, each)
             node_of = np.argsort(order)[node_of]
-        numbers, distances = nearest_of_all(search, min(N_LISTED, p - 1) + 1, each)
-        if distances.max() ** 2 < np.finfo(float).tiny:  # of rows that differ
+        numbers, distances = nearest_of_all(search, count + 1, each)
+        # The nodes differ, so that no distance may be 0.
+        if distances.max() ** 2 < np.finfo(float).tiny:
             raise range_error("the squares of the values underflow", nodes, "multiply")
-        n_apart, group = _near_equal(numbers, distances)
-        if n_apart in (1, p):
+        n_groups, group = _near_equal(numbers, distances)
+        if n_groups in (1, p):
             break
         nodes = search.nodes[np.unique(group, return_index=True)[1]]
         node_of = group[node_of]
     sizes = np.bincount(node_of, weights, minlength=p).astype(np.float64)
     # Known rows may weigh nothing, and stay nodes.
     sizes = np.maximum(sizes / sizes.max(), np.finfo(float).eps)
+    numbers, distances = without_own(numbers, distances)
     return NodeGraph(
-        axes, search, sizes, node_of, *without_own(numbers, distances), is_unit
+        axes=axes,
+        search=search,
+        sizes=sizes,
+        node_of=node_of,
+        numbers=numbers,
+        distances=distances,
+        is_unit=is_unit,
     )
 
 
-def _nodes_of(
-    sample: Any,
+def _axes_of(
+    rows: Matrix,
     is_unit: bool,
     random_state: np.random.RandomState,
     each: Each,
     n_axes: int,
-    given: Any,
-) -> tuple[Axes | AllColumns, Any, np.ndarray]:
-    """The distinct rows of a sample: what maps rows to them, the nodes, and the node of each row.
+) -> Axes | AllColumns:
+    """Return the axes of distinct rows; directions are compared on all columns.
 
-    Directions are compared on all columns. The axes are those of the distinct rows, so
-    that a weight is the same as a repetition.
+    As the rows are distinct, a weight is the same as a repetition.
     """
-    rows, node_of = distinct_rows(sample, each)
-    if given is not None:
-        return given, rows, node_of
-    is_sparse = hasattr(rows, "indptr")
-    axes: Axes | AllColumns = (
-        AllColumns(sample.shape[1], is_sparse)
-        if is_unit
-        else leading_axes(rows, random_state, each, n_axes)
-    )
-    if is_unit and is_sparse:
+    if is_unit:
+        return AllColumns(rows.shape[1], hasattr(rows, "indptr"))
+    return leading_axes(rows, random_state, each, n_axes)
+
+
+def _along(
+    axes: RowMap, rows: Matrix, node_of: np.ndarray, each: Each
+) -> tuple[Matrix, np.ndarray]:
+    """Return the distinct rows along their axes, and the node of each row of the sample."""
+    if isinstance(axes, AllColumns) and axes.is_sparse:
         nodes = axes(rows)
     else:
         points = np.concatenate(list(of_row_blocks(rows, axes, each)))
@@ -234,24 +297,20 @@ def _nodes_of(
         node_of = number.ravel()[node_of]
     if nodes.shape[0] < 2:
         raise EqualRowsError(largest_column(rows))
-    return axes, nodes, node_of
+    return nodes, node_of
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
-    """Groups of nodes that lie so near to each other that rounding could be the reason."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
-    ends = np.append(0, near.sum(axis=1).cumsum())
-    shape = (numbers.shape[0],) * 2
-    return connected_components(
-        csr_array((near[near], numbers[near], ends), shape=shape), directed=False
-    )
+    """Return the groups of nodes so near to each other that rounding may be the reason."""
+    p = numbers.shape[0]
+    is_near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
+    starts = np.append(0, is_near.sum(axis=1).cumsum())
+    entries = is_near[is_near], numbers[is_near], starts
+    return connected_components(csr_array(entries, shape=(p, p)), directed=False)
 
 
-def are_unit(sample: Any) -> bool:
-    """Whether all rows of a dense or CSR sample have length 1, or 0, as directions and embeddings do.
+def are_unit(sample: Matrix) -> bool:
+    """Return whether all rows have length 1, or 0, as directions and embeddings do.
 
     Examples
     --------
@@ -271,7 +330,9 @@ def are_unit(sample: Any) -> bool:
 
 
 def axes_of(n_clusters: int) -> int:
-    """Leading principal axes on which rows are compared: more than 50 from 26 clusters on, at most 128.
+    """Return on how many leading axes rows are compared.
+
+    These are 50 up to 25 clusters, then twice the number of clusters, at most 128.
 
     Examples
     --------
@@ -282,8 +343,8 @@ def axes_of(n_clusters: int) -> int:
     return min(MOST_AXES, max(LEADING_AXES, 2 * n_clusters))
 
 
-def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
-    """The edges of a graph of nodes with weights, and the weight of each node with itself.
+def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """Return the edges of a graph of nodes with weights, and the loops of the nodes.
 
     Parameters
     ----------
@@ -300,67 +361,85 @@ def weighted(graph: Any, sizes: np.ndarray) -> tuple[Any, np.ndarray]:
         ``s_i d_i - sum_j min(s_i, s_j) w_ij``, with d_i the sum of w_ij.
     """
     scaled = graph.copy()
-    ends = np.repeat(np.arange(sizes.shape[0]), np.diff(graph.indptr))
-    scaled.data = graph.data * np.minimum(sizes[ends], sizes[graph.indices])
+    entries = graph.tocoo()
+    scaled.data = graph.data * np.minimum(sizes[entries.row], sizes[entries.col])
     return scaled, np.maximum(sizes * graph.sum(axis=1) - scaled.sum(axis=1), 0.0)
 
 
+# -- one component ---------------------------------------------------------------------
+
+
+class Edges(NamedTuple):
+    """Edges between nodes.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (e, 2), int64
+        The two nodes of each edge.
+    lengths : ndarray of shape (e,)
+        Their distances.
+    """
+
+    ends: np.ndarray
+    lengths: np.ndarray
+
+
+Bridges = dict[tuple[bytes, bool], Edges]
+"""The shortest edges between components, by the components and whether they are many."""
+
+
 def connected_graph(
-    nodes: Any,
+    nodes: Matrix | None,
     n_neighbors: int,
     nearest: tuple[np.ndarray, np.ndarray],
-    gaps: dict[bytes, Any] | None = None,
-) -> Any:
-    """Symmetric weights of the neighbour graph of distinct nodes, in one component.
+    bridges: Bridges | None = None,
+) -> csr_array:
+    """Return symmetric weights of the neighbour graph of distinct nodes, in one component.
 
     Weights a and b of the two directions give a + b - ab.
 
     Parameters
     ----------
     nodes : ndarray or csr_array of shape (p, c), or None
-        Distinct rows; None if nothing but their distances is known.
+        Distinct rows; None if only their distances are known.
     n_neighbors : int
         Neighbours of each node, below p.
     nearest : pair of ndarray of shape (p, r)
         Numbers and distances of at least so many nearest other nodes, by rising
         distance.
-    gaps : dict or None, default=None
-        Keeps the shortest edges between components, for another number of neighbours of
-        the same nodes.
+    bridges : dict or None, default=None
+        Caches the shortest edges between components, for another number of neighbours
+        of the same nodes.
 
     Returns
     -------
     graph : csr_array of shape (p, p)
         Weights in (0, 1].
     """
-    from scipy.sparse import csr_array
-
-    numbers, distances = (part[:, :n_neighbors] for part in nearest)
+    numbers = nearest[0][:, :n_neighbors]
+    distances = nearest[1][:, :n_neighbors]
     p = numbers.shape[0]
     weights = kernels.calibrated_weights(distances)
-    ends = np.arange(0, p * n_neighbors + 1, n_neighbors)
-    directed = csr_array((weights.ravel(), numbers.ravel(), ends), shape=(p, p))
+    starts = np.arange(0, p * n_neighbors + 1, n_neighbors)
+    directed = csr_array((weights.ravel(), numbers.ravel(), starts), shape=(p, p))
     reverse = directed.T.tocsr()
     graph = (directed + reverse - directed * reverse).tocsr()
     scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
-    return _joined(graph, nodes, scales, nearest, {} if gaps is None else gaps)
+    bridges = {} if bridges is None else bridges
+    return _join_components(graph, nodes, scales, nearest, bridges)
 
 
-def _joined(
-    graph: Any,
-    nodes: Any,
+def _join_components(
+    graph: csr_array,
+    nodes: Matrix | None,
     scales: np.ndarray,
     nearest: tuple[np.ndarray, np.ndarray],
-    known: dict[bytes, Any],
-) -> Any:
-    """Join components: each but the largest gets an edge to its nearest node of another one.
+    bridges: Bridges,
+) -> csr_array:
+    """Join components: each but the largest gets an edge to its nearest node of another.
 
     The weights of these edges go by their lengths and by the scales of their two ends.
-    Edges that are known are not searched again.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     count, component = connected_components(graph, directed=False)
     are_many = (
         nodes is not None
@@ -368,91 +447,92 @@ def _joined(
         and nodes.shape[0] > SEARCHED_NODES
     )
     while count > 1:
-        key = component.tobytes() + bytes([are_many])
-        if key not in known:
-            known[key] = _shortest_edges(nodes, component, *nearest, are_many)
-        ends, gaps = known[key]
-        _, once = np.unique(
-            np.sort(ends, axis=1), axis=0, return_index=True
-        )  # two may choose the same edge
-        (a, b), gaps = ends[once].T, gaps[once]
+        key = component.tobytes(), are_many
+        if key not in bridges:
+            bridges[key] = _shortest_edges(nodes, component, nearest, are_many)
+        edges = bridges[key]
+        # Two components may choose the same edge.
+        ends = np.sort(edges.ends, axis=1)
+        _, once = np.unique(ends, axis=0, return_index=True)
+        a, b = edges.ends[once].T
+        # w = 1/2 / (1 + d² / (s_a s_b)), and not 0, which would be no edge.
         with np.errstate(over="ignore"):
-            squares = gaps**2 / np.maximum(scales[a] * scales[b], np.finfo(float).tiny)
-        weights = np.maximum(
-            BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps
-        )  # 0 would be no edge
-        edges = coo_array((weights, (a, b)), shape=graph.shape).tocsr()
-        graph = (graph + edges + edges.T).tocsr()
+            scale = np.maximum(scales[a] * scales[b], np.finfo(float).tiny)
+            squares = edges.lengths[once] ** 2 / scale
+        weights = np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)
+        joins = coo_array((weights, (a, b)), shape=graph.shape).tocsr()
+        graph = (graph + joins + joins.T).tocsr()
         count, component = connected_components(graph, directed=False)
     return graph
 
 
 def _shortest_edges(
-    nodes: Any,
+    nodes: Matrix | None,
     component: np.ndarray,
-    numbers: np.ndarray,
-    distances: np.ndarray,
+    nearest: tuple[np.ndarray, np.ndarray],
     are_many: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The shortest edge of each component but the largest to any other: its two ends, and its length.
+) -> Edges:
+    """Return the shortest edge of each component but the largest to any other.
 
-    A component has a search of its own if the nearest nodes of some of its nodes do not
-    reach beyond it; of equally near nodes the first counts. One of many is searched for
-    in the component with the nearest mean.
+    A component has a search of its own if the listed neighbours of some of its nodes
+    are all inside; of equally near nodes the first counts. One of many components is
+    joined to the component with the nearest mean.
     """
-    outside = component[numbers] != component[:, None]
-    each = np.arange(component.size)
-    place = outside.argmax(axis=1)
-    reached = outside[each, place]
-    gaps = np.where(reached, distances[each, place], np.inf)
-    first = np.lexsort((gaps, component))
-    first = first[
-        np.unique(component[first], return_index=True)[1]
-    ]  # of each component
-    beyond = np.full(first.size, np.inf)  # other nodes are at least so far
+    numbers, distances = nearest
+    is_outside = component[numbers] != component[:, None]
+    every = np.arange(component.size)
+    place = is_outside.argmax(axis=1)  # of the nearest node outside
+    reaches = is_outside[every, place]
+    gaps = np.where(reaches, distances[every, place], np.inf)
+    by_gap = np.lexsort((gaps, component))
+    # The node of each component with the smallest gap.
+    start = by_gap[np.unique(component[by_gap], return_index=True)[1]]
+    # Nodes outside that are not listed are at least so far.
+    least = np.full(start.size, np.inf)
     if nodes is not None:
-        np.minimum.at(beyond, component[~reached], distances[~reached, -1])
-    near = _nearest_means(nodes, component) if are_many else None
-    edges = [
-        (first[one], numbers[first[one], place[first[one]]], gaps[first[one]])
-        if gaps[first[one]] < beyond[one]
-        else _shortest_edge(
-            nodes,
-            component == one,
-            component != one if near is None else component == near[one],
-        )
-        for one in np.argsort(-np.bincount(component), kind="stable")[1:]
-    ]
-    a, b, lengths = zip(*edges, strict=True)
-    return np.array([a, b]).T, np.array(lengths)
+        np.minimum.at(least, component[~reaches], distances[~reaches, -1])
+    nearest_mean = _nearest_means(nodes, component) if are_many else None
+    ends = []
+    lengths = []
+    for number in np.argsort(-np.bincount(component), kind="stable")[1:]:
+        node = start[number]
+        length = gaps[node]
+        end = numbers[node, place[node]]
+        if length >= least[number]:
+            is_target = component != number
+            if nearest_mean is not None:
+                is_target = component == nearest_mean[number]
+            inside = np.flatnonzero(component == number)
+            node, end, length = _shortest_edge(nodes, inside, np.flatnonzero(is_target))
+        ends.append((node, end))
+        lengths.append(length)
+    return Edges(np.array(ends), np.array(lengths))
 
 
-def _nearest_means(nodes: Any, component: np.ndarray) -> np.ndarray:
-    """The component whose mean is nearest to that of each."""
-    from scipy.sparse import csr_array
+def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
+    """Return the component whose mean is nearest to the mean of each component."""
     from sklearn.metrics import euclidean_distances
 
-    of_node = csr_array(
-        (
-            1 / np.bincount(component)[component],
-            component,
-            np.arange(component.size + 1),
-        )
-    )
-    apart = euclidean_distances(of_node.T @ nodes)
-    np.fill_diagonal(apart, np.inf)
-    return np.asarray(apart.argmin(axis=1))
+    shares = 1 / np.bincount(component)[component]
+    of_node = csr_array((shares, component, np.arange(component.size + 1)))
+    distances = euclidean_distances(of_node.T @ nodes)
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances.argmin(axis=1))
+
+
+class _Edge(NamedTuple):
+    start: int
+    end: int
+    length: float
 
 
 def _shortest_edge(
-    nodes: Any, is_inside: np.ndarray, is_outside: np.ndarray
-) -> tuple[int, int, float]:
-    """The shortest edge between some nodes and others: its two ends, and its length."""
-    inside = np.flatnonzero(is_inside)
-    outside = np.flatnonzero(is_outside)
+    nodes: Matrix | None, inside: np.ndarray, outside: np.ndarray
+) -> _Edge:
+    """Return the shortest edge between some nodes and others."""
     if nodes is None:
-        return inside[0], outside[0], np.inf
-    search = SparseSearch if hasattr(nodes, "indptr") else search_all
+        return _Edge(inside[0], outside[0], np.inf)
+    search = SparseSearch if hasattr(nodes, "indptr") else exact_index
     numbers, distances = search(nodes[outside]).nearest(nodes[inside], 1)
-    nearest = distances[:, 0].argmin()
-    return inside[nearest], outside[numbers[nearest, 0]], distances[nearest, 0]
+    place = distances[:, 0].argmin()
+    return _Edge(inside[place], outside[numbers[place, 0]], distances[place, 0])

@@ -1,75 +1,75 @@
-"""Nodes known by the distances between them alone: a neighbour graph that is given."""
+"""A neighbour graph that is given: its nodes are known only by their distances."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, csr_matrix
 
 from mmcnb.errors import InputError
 from mmcnb.graph.neighbours import LEAST_DISTANCE, N_LISTED, SCALE_NEIGHBOUR, NodeGraph
-from mmcnb.graph.nodes import check_fits
-from mmcnb.graph.sparse_nodes import AllColumns
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.graph.nodes import Matrix
+from mmcnb.samples.matrix import CSRBlock, as_matrix
 
-REMEDY = "give a sparse matrix as sklearn.neighbors.kneighbors_graph(rows, 25, mode='distance') makes it"
+REMEDY = (
+    "give a sparse matrix as "
+    "sklearn.neighbors.kneighbors_graph(rows, 25, mode='distance') makes it"
+)
 
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Rows that are distances to the nearest of p nodes: what maps rows to nodes, and the search.
+    """Rows that are distances to the nearest of p nodes: the row map, and the search.
 
     Parameters
     ----------
     n_features : int
         Number of nodes, p.
-    given : csr_array of shape (p, p) or None, default=None
-        The distances between nodes that are known, of a fit.
+    distances : csr_array of shape (p, p) or None, default=None
+        The known distances between nodes, during a fit.
     """
 
     n_features: int
-    given: Any = None
-    is_exact: ClassVar[bool] = True
+    distances: csr_array = None
+    nodes: ClassVar[None] = None  # only their distances are known
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The number of nodes, by name."""
-        return {"shape": np.array([self.n_features])}
-
-    @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray]) -> "Precomputed":
-        """The search of its `arrays`."""
-        check_fits("shape", arrays["shape"].shape == (1,))
-        return cls(int(arrays["shape"][0]))
-
-    def __call__(self, rows: Any) -> csr_array:
-        """Rows as a csr_array of float64."""
+    def __call__(self, rows: Matrix | CSRBlock) -> csr_array:
+        """Return rows as a csr_array of float64."""
         return csr_array(as_matrix(rows), dtype=np.float64)
 
-    beyond = AllColumns.beyond  # zeros: a distance is of all columns
+    def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
+        """Return zeros: the distances are those of whole rows."""
+        return np.zeros(points.shape[0])
 
     def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest nodes of rows, by rising distance; of equal distances the first node comes first."""
-        found = np.diff(rows.indptr)
-        if found.min(initial=count) < count or rows.data.min(initial=0) < 0:
+        """Return the nearest nodes of rows, by rising distance.
+
+        Of equal distances the first node comes first.
+        """
+        entries = rows.tocoo()
+        n_distances = np.diff(rows.indptr)
+        is_short = n_distances.min(initial=count) < count
+        if is_short or rows.data.min(initial=0) < 0:
             raise InputError(
-                f"rows need {count} distances to rows of the fit, none below 0; {REMEDY}."
+                f"rows need {count} distances to rows of the fit, none below 0; "
+                f"{REMEDY}."
             )
-        order = np.lexsort(
-            (rows.indices, rows.data, np.repeat(np.arange(found.size), found))
-        )
+        order = np.lexsort((entries.col, entries.data, entries.row))
         places = order[rows.indptr[:-1, None] + np.arange(count)]
         return rows.indices[places].astype(np.int64), rows.data[places]
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Distances of pairs of nodes; of a pair that is not given, twice the longest one."""
-        both = self.given.maximum(self.given.T)
-        found = np.ravel(csr_matrix(both)[one, other])
-        return np.where(found > 0, found, 2 * both.max())
+        """Return the distances of pairs of nodes.
+
+        A pair without a distance gets twice the longest one.
+        """
+        both = self.distances.maximum(self.distances.T)
+        lengths = np.ravel(csr_matrix(both)[one, other])
+        return np.where(lengths > 0, lengths, 2 * both.max())
 
 
-def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
-    """The neighbour graph of rows whose nearest neighbours are given.
+def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> NodeGraph:
+    """Build the neighbour graph of rows whose nearest neighbours are given.
 
     Parameters
     ----------
@@ -101,32 +101,54 @@ def given_graph(distances: Any, weights: np.ndarray | None = None) -> NodeGraph:
     p = distances.shape[0]
     if not hasattr(distances, "indptr") or distances.shape[1] != p:
         raise InputError(
-            f"X of shape {distances.shape} is no sparse matrix of rows by rows; {REMEDY}."
+            f"X of shape {distances.shape} is no sparse matrix of rows by rows; "
+            f"{REMEDY}."
         )
     if p > 10**6:
         raise InputError(
-            f"X has {p:,} rows, and a graph at most 1,000,000; give the rows themselves."
+            f"X has {p:,} rows, and a graph at most 1,000,000; "
+            "give the rows themselves."
         )
     entries = coo_array(distances)
-    others = entries.row != entries.col
-    row, column, data = (
-        part[others] for part in (entries.row, entries.col, entries.data)
-    )
-    found = np.bincount(row, minlength=p)
-    least = min(SCALE_NEIGHBOUR, p - 1)
-    if found.min() < least:
-        fault = f"row {found.argmin()} has {found.min()} distances to other rows, of {least} needed"
-        raise InputError(f"{fault}; {REMEDY}.")
-    if data[at := data.argmin()] < 0:
-        raise InputError(
-            f"row {row[at]}, column {column[at]} is {data[at]:g}; {REMEDY}."
-        )
-    if data.max() < 1e6 * LEAST_DISTANCE:  # all would be nearly equal
-        raise InputError(
-            f"the largest distance is {data.max():g}; multiply all of them, up to about 1."
-        )
+    is_off_diagonal = entries.row != entries.col
+    row = entries.row[is_off_diagonal]
+    column = entries.col[is_off_diagonal]
+    data = entries.data[is_off_diagonal]
+    n_distances = np.bincount(row, minlength=p)
+    _check_distances(row, column, data, n_distances)
     lengths = np.maximum(data, LEAST_DISTANCE).astype(np.float64)
-    search = Precomputed(p, csr_array((lengths, (row, column)), shape=(p, p)))
-    nearest = search.nearest(search.given, min(N_LISTED, int(found.min())))
-    sizes = np.ones(p) if weights is None else weights / weights.max()
-    return NodeGraph(search, search, sizes, np.arange(p), *nearest, is_unit=False)
+    known = csr_array((lengths, (row, column)), shape=(p, p))
+    nodes = Precomputed(p, known)
+    numbers, nearest = nodes.nearest(known, min(N_LISTED, int(n_distances.min())))
+    return NodeGraph(
+        axes=nodes,
+        search=nodes,
+        sizes=np.ones(p) if weights is None else weights / weights.max(),
+        node_of=np.arange(p),
+        numbers=numbers,
+        distances=nearest,
+        is_unit=False,
+    )
+
+
+def _check_distances(
+    row: np.ndarray, column: np.ndarray, data: np.ndarray, n_distances: np.ndarray
+) -> None:
+    """Raise InputError if rows have too few distances, or a distance is no such."""
+    least = min(SCALE_NEIGHBOUR, n_distances.size - 1)
+    if n_distances.min() < least:
+        raise InputError(
+            f"row {n_distances.argmin()} has {n_distances.min()} distances to other "
+            f"rows, of {least} needed; {REMEDY}."
+        )
+    place = data.argmin()
+    if data[place] < 0:
+        raise InputError(
+            f"row {row[place]}, column {column[place]} is {data[place]:g}; {REMEDY}."
+        )
+    # Otherwise all nodes would be nearly equal.
+    if data.max() < 1e6 * LEAST_DISTANCE:
+        raise InputError(
+            f"the largest distance is {data.max():g}; "
+            "multiply all of them, up to about 1."
+        )

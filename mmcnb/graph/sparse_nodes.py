@@ -3,24 +3,30 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from mmcnb.errors import InputError
-from mmcnb.graph.nodes import check_fits
-from mmcnb.samples.matrix import WORK_NUMBERS, as_matrix, to_dense
+from mmcnb.graph.nodes import Matrix
+from mmcnb.samples.matrix import WORK_NUMBERS, CSRBlock, as_matrix, to_dense
 
 CSR = "data", "indices", "indptr", "shape"  # names of the arrays of a matrix
 
 
 @dataclass(frozen=True)
 class AllColumns:
-    """Rows as they are; rows of zeros get a value in a column of their own.
+    """Keep all columns, and add one in which rows of zeros have a value.
 
     Otherwise a row of zeros would be nearer to each direction than directions without a
     common column are.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns of the rows.
+    is_sparse : bool
+        Whether the nodes are sparse.
     """
 
     n_features: int
@@ -31,35 +37,23 @@ class AllColumns:
         """Number of columns of the nodes."""
         return self.n_features + 1
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Nothing: the nodes have the number of columns."""
-        return {}
+    def __call__(self, rows: Matrix | CSRBlock) -> Matrix:
+        """Return rows with one more column.
 
-    @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray]) -> "AllColumns":
-        """The columns of the nodes of a model."""
-        shape = (
-            arrays["shape"] if "shape" in arrays else np.array(arrays["nodes"].shape)
-        )
-        check_fits("shape", shape.shape == (2,))
-        return cls(int(shape[1]) - 1, "shape" in arrays)
-
-    def __call__(self, rows: Any) -> Any:
-        """Dense or CSR rows with one more column: dense, of their dtype, or a csr_array of float64."""
-        given = as_matrix(rows)
+        They are dense, of their dtype, or a csr_array of float64.
+        """
+        matrix = as_matrix(rows)
         if not self.is_sparse:
-            given = to_dense(given)
-            return np.column_stack([given, ~given.any(axis=1)]).astype(
-                given.dtype, copy=False
-            )
-        given = csr_array(given, dtype=np.float64, copy=True)
-        given.eliminate_zeros()
-        return hstack(
-            [given, csr_array((np.diff(given.indptr) == 0)[:, None])], format="csr"
-        )
+            dense = to_dense(matrix)
+            points = np.column_stack([dense, ~dense.any(axis=1)])
+            return points.astype(dense.dtype, copy=False)
+        values = csr_array(matrix, dtype=np.float64, copy=True)
+        values.eliminate_zeros()
+        is_zero = csr_array((np.diff(values.indptr) == 0)[:, None])
+        return hstack([values, is_zero], format="csr")
 
-    def beyond(self, rows: Any, points: Any) -> np.ndarray:
-        """Zeros: no column is left out."""
+    def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
+        """Return zeros: no column is left out."""
         return np.zeros(points.shape[0])
 
 
@@ -82,93 +76,95 @@ class SparseSearch:
     """
 
     nodes: csr_array
-    is_exact: ClassVar[bool] = True  # rows look at all nodes
 
     @cached_property
-    def _columns(self) -> tuple[csr_array, np.ndarray]:
-        """The nodes as columns, and their squared lengths."""
-        return self.nodes.T.tocsr(), _squares(self.nodes)
+    def _columns(self) -> csr_array:
+        return self.nodes.T.tocsr()
 
-    def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, ...]:
-        """Nearest nodes of rows, by rising distance; of equal distances the first node comes first."""
-        step = max(
-            1, WORK_NUMBERS // 8 // self.nodes.shape[0]
-        )  # a product has few zeros, and is copied
-        parts = [
-            self._nearest(rows[start : start + step], count)
-            for start in range(0, rows.shape[0], step)
-        ]
-        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        return _squares(self.nodes)
 
-    def _nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
-        columns, squares = self._columns
-        distances = _squares(rows)[:, None] + squares - 2 * (rows @ columns).toarray()
-        last = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
-        # directions without a common column are ties
-        is_near = distances < last
-        is_last = distances == last
-        is_near |= is_last & (
-            np.cumsum(is_last, axis=1) <= count - is_near.sum(axis=1, keepdims=True)
-        )
-        near = np.nonzero(is_near)[1].reshape(-1, count)
-        order = np.argsort(
-            np.take_along_axis(distances, near, axis=1), axis=1, kind="stable"
-        )
-        near = np.take_along_axis(near, order, axis=1)
-        return near, np.sqrt(
-            np.maximum(np.take_along_axis(distances, near, axis=1), 0.0)
-        )
+    def nearest(self, rows: csr_array, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest nodes of rows, by rising distance.
+
+        Of equal distances the first node comes first.
+        """
+        # A product has few zeros, and is copied several times.
+        step = max(1, WORK_NUMBERS // 8 // self.nodes.shape[0])
+        numbers = []
+        distances = []
+        for start in range(0, rows.shape[0], step):
+            squares = self._squared_distances(rows[start : start + step])
+            nearest = _smallest(squares, count)
+            smallest = np.take_along_axis(squares, nearest, axis=1)
+            numbers.append(nearest)
+            distances.append(np.sqrt(np.maximum(smallest, 0.0)))
+        return np.concatenate(numbers), np.concatenate(distances)
+
+    def _squared_distances(self, rows: csr_array) -> np.ndarray:
+        # |x - y|² = |x|² + |y|² - 2 x·y
+        products = (rows @ self._columns).toarray()
+        return _squares(rows)[:, None] + self._squares - 2 * products
 
     def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Distances of pairs of nodes."""
-        squares = self._columns[1]
-        found = np.empty(one.size)
+        """Return the distances of pairs of nodes."""
+        squares = self._squares
+        lengths = np.empty(one.size)
         step = max(1, WORK_NUMBERS * self.nodes.shape[0] // max(self.nodes.nnz, 1))
         for start in range(0, one.size, step):
-            a = one[start : start + step]
-            b = other[start : start + step]
+            pairs = slice(start, start + step)
+            a = one[pairs]
+            b = other[pairs]
             products = self.nodes[a].multiply(self.nodes[b]).sum(axis=1)
-            found[start : start + step] = np.sqrt(
-                np.maximum(squares[a] + squares[b] - 2 * products, 0.0)
-            )
-        return found
+            distances = squares[a] + squares[b] - 2 * products
+            lengths[pairs] = np.sqrt(np.maximum(distances, 0.0))
+        return lengths
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays of the nodes, by name."""
-        return csr_parts(self.nodes)
 
-    @classmethod
-    def restore(cls, arrays: Mapping[str, np.ndarray], n_axes: int) -> "SparseSearch":
-        """The search of its `arrays`, of nodes of some columns."""
-        nodes = csr_of(
-            arrays, "graph_indptr does not fit the other arrays of the graph"
-        )
-        check_fits("shape", nodes.shape[1] == n_axes)
-        return cls(nodes.astype(np.float64, copy=False))
+def _squares(rows: csr_array) -> np.ndarray:
+    """Return the squared length of each row."""
+    return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Return the places of the smallest values of each row, in rising order.
+
+    Of equal values the first ones are taken: directions without a common column are
+    all ties.
+    """
+    last = np.partition(values, count - 1, axis=1)[:, count - 1 : count]
+    is_smaller = values < last
+    is_last = values == last
+    needed = count - is_smaller.sum(axis=1, keepdims=True)
+    is_taken = is_smaller | (is_last & (np.cumsum(is_last, axis=1) <= needed))
+    places = np.nonzero(is_taken)[1].reshape(-1, count)
+    taken = np.take_along_axis(values, places, axis=1)
+    order = np.argsort(taken, axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)
+
+
+# -- arrays of a model -----------------------------------------------------------------
 
 
 def csr_parts(matrix: csr_array, prefix: str = "") -> dict[str, np.ndarray]:
-    """The arrays of a CSR matrix, by name."""
+    """Return the arrays of a CSR matrix, by name."""
     arrays = matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)
     return {f"{prefix}{name}": array for name, array in zip(CSR, arrays, strict=True)}
 
 
 def csr_of(arrays: Mapping[str, np.ndarray], fault: str, prefix: str = "") -> csr_array:
-    """The CSR matrix of its `csr_parts`, which may be damaged.
+    """Return the CSR matrix of its `csr_parts`, which may be damaged.
 
     Raises
     ------
     InputError
-        They are no matrix: the fault, in words.
+        If they are no matrix; the message is ``fault``.
     """
-    *parts, shape = (arrays[f"{prefix}{name}"] for name in CSR)
+    data, indices, indptr, shape = (arrays[f"{prefix}{name}"] for name in CSR)
     try:
-        matrix = csr_array(tuple(parts), shape=tuple(shape))
+        matrix = csr_array((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (ValueError, OverflowError, IndexError) as error:
         raise InputError(fault) from error
     return matrix
-
-
-def _squares(rows: csr_array) -> np.ndarray:
-    return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()

@@ -23,7 +23,7 @@ from mmcnb.features.nystroem import (
     total_variance_of,
 )
 from mmcnb.features.rules import GivenLabels
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.hinge.cutting_plane import SubproblemResult, WorkingSet
 from mmcnb.hinge.multiclass import ROUNDS, MulticlassTrainingSet, multiclass_result
 from mmcnb.hinge.qp import PlaneSolution, Threshold, solve_kernel_planes

@@ -18,7 +18,7 @@ import numpy as np
 from mmcnb.engine.run import Engine, single_threaded
 from mmcnb.engine.session import Record, ignore, run_starts
 from mmcnb.features.nystroem import PrincipalFeatures
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares import objective
 from mmcnb.least_squares.objective import (

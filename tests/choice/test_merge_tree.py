@@ -9,7 +9,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from mmcnb.errors import InputError
-from mmcnb.graph.communities import MergeTree, by_first, merge_tree
+from mmcnb.graph.communities import merge_tree
+from mmcnb.graph.merge_tree import MergeTree, by_first
+from mmcnb.graph.vote_file import restore_tree
 from tests import reference_graph
 from tests.choice.graphs import ring
 
@@ -158,12 +160,20 @@ SMALL = MergeTree(
 
 
 def test_a_tree_is_restored_from_its_arrays():
-    again = MergeTree.restore([SMALL.piece_of_node, SMALL.merges, SMALL.links], 4)
+    arrays = {
+        "pieces": SMALL.piece_of_node,
+        "merges": SMALL.merges,
+        "links": SMALL.links,
+    }
+    again = restore_tree(arrays, 4)
     for k in (1, 2, 3):
         np.testing.assert_array_equal(again.labels(k), SMALL.labels(k))
-    one = MergeTree.restore(
-        [np.zeros(4, np.int64), np.empty((0, 2), np.int64), np.empty(0)], 4
-    )
+    arrays = {
+        "pieces": np.zeros(4, np.int64),
+        "merges": np.empty((0, 2), np.int64),
+        "links": np.empty(0),
+    }
+    one = restore_tree(arrays, 4)
     assert (one.n_pieces, one.labels(1).tolist(), one.linkage().shape) == (
         1,
         [0] * 4,
@@ -193,4 +203,4 @@ def test_arrays_that_are_no_tree_are_refused(name, array):
     }
     arrays[name] = np.array(array)
     with pytest.raises(InputError, match=name):
-        MergeTree.restore(list(arrays.values()), 4)
+        restore_tree(arrays, 4)

@@ -13,7 +13,7 @@ from mmcnb.choice.judge import judge
 from mmcnb.choice.no_structure import dimension, significance
 from mmcnb.choice.number import GATE, best_number, layers, without_small
 from mmcnb.choice.structure import agreement, find_structure, score_partition
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from tests.choice.graphs import blobs, graph_of, ring
 
 

@@ -8,7 +8,7 @@ import pytest
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import ChosenNumber
 from mmcnb.choice.small import set_apart, small_clusters, with_small
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from tests.choice.graphs import candidate, graph_of, ring
 
 

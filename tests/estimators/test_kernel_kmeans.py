@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.kernel import Kernel
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 
 
 def groups(n, k=5, d=3, seed=0):

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import mmcnb
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel, kernel_matrix
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.least_squares.objective import (
     floor_bounds,
     mean_objective,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmcnb.features.nystroem import principal_directions, principal_features
-from mmcnb.graph.nodes import leading_axes
+from mmcnb.graph.axes import leading_axes
 from mmcnb.samples.matrix import with_fixed_signs
 
 EPS = np.finfo(float).eps

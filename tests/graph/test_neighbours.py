@@ -8,6 +8,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from mmcnb.errors import InputError
+from mmcnb.graph.inverted_file import exact_index, nearest_of_all, without_own
 from mmcnb.graph.neighbours import (
     N_LISTED,
     are_unit,
@@ -15,7 +16,6 @@ from mmcnb.graph.neighbours import (
     node_graph,
     weighted,
 )
-from mmcnb.graph.nodes import nearest_of_all, search_all, without_own
 from tests import reference_graph
 
 FORMS = [np.asarray, scipy.sparse.csr_array]
@@ -49,7 +49,7 @@ def categories(n, seed=0):
 
 def nearest_others(nodes, count):
     return without_own(
-        *nearest_of_all(search_all(nodes), min(count, len(nodes) - 1) + 1)
+        *nearest_of_all(exact_index(nodes), min(count, len(nodes) - 1) + 1)
     )
 
 

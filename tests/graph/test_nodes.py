@@ -7,17 +7,16 @@ import pytest
 import scipy.sparse
 from sklearn.decomposition import PCA
 
-from mmcnb.graph.nodes import (
+from mmcnb.graph.axes import LEADING_AXES, leading_axes
+from mmcnb.graph.inverted_file import (
     CHECKED_ROWS,
-    LEADING_AXES,
     LEAST_RECALL,
     SEARCHED_NODES,
-    NodeSearch,
-    distinct_rows,
-    leading_axes,
-    search_all,
-    search_in_cells,
+    InvertedFileIndex,
+    build_index,
+    exact_index,
 )
+from mmcnb.graph.nodes import distinct_rows
 
 
 def rows_of(n, d, seed=0, dtype=np.float64):
@@ -117,7 +116,7 @@ def test_lengths_of_very_many_pairs_are_distances():
     one, other = np.random.default_rng(0).integers(0, 70, (2, 10**6))
     apart = np.linalg.norm(nodes[:, None] - nodes, axis=2)
     np.testing.assert_allclose(
-        search_all(nodes).lengths(one, other), apart[one, other], rtol=1e-12
+        exact_index(nodes).lengths(one, other), apart[one, other], rtol=1e-12
     )
 
 
@@ -128,7 +127,7 @@ def test_lengths_of_very_many_pairs_are_distances():
 def in_cells():
     """Nodes, the search in their cells, and their order there."""
     nodes = lumps(SEARCHED_NODES + 100, 4)
-    return nodes, *search_in_cells(nodes, np.random.RandomState(0))
+    return nodes, *build_index(nodes, np.random.RandomState(0))
 
 
 def test_cells_are_the_nodes_nearest_to_their_means(in_cells):
@@ -144,7 +143,7 @@ def test_cells_are_the_nodes_nearest_to_their_means(in_cells):
         np.testing.assert_allclose(
             search.centres[number], search.nodes[cell == number].mean(axis=0)
         )
-    again, order_again = search_in_cells(nodes, np.random.RandomState(0))
+    again, order_again = build_index(nodes, np.random.RandomState(0))
     np.testing.assert_array_equal(order_again, order)
     assert (again.centres.tobytes(), again.n_probes) == (
         search.centres.tobytes(),
@@ -155,9 +154,9 @@ def test_cells_are_the_nodes_nearest_to_their_means(in_cells):
 @pytest.mark.parametrize("n_neighbors", [10, 40])
 def test_rows_look_into_as_few_cells_as_find_enough_neighbours(in_cells, n_neighbors):
     nodes, _, _ = in_cells
-    search, _ = search_in_cells(nodes, np.random.RandomState(0), n_neighbors)
+    search, _ = build_index(nodes, np.random.RandomState(0), n_neighbors)
     checked = search.nodes[:: -(-len(nodes) // CHECKED_ROWS)]
-    exact, _ = search_all(search.nodes).nearest(checked, n_neighbors)
+    exact, _ = exact_index(search.nodes).nearest(checked, n_neighbors)
     assert recall(search.nearest(checked, n_neighbors)[0], exact) >= LEAST_RECALL
     fewer = replace(search, n_probes=search.n_probes - 1)
     assert recall(fewer.nearest(checked, n_neighbors)[0], exact) < LEAST_RECALL
@@ -166,7 +165,7 @@ def test_rows_look_into_as_few_cells_as_find_enough_neighbours(in_cells, n_neigh
 def test_cells_find_nearly_all_neighbours_of_new_rows(in_cells):
     nodes, search, _ = in_cells
     rows = nodes[:600] + 0.05 * rows_of(600, 4, 2)
-    exact = search_all(search.nodes).nearest(rows, 10)
+    exact = exact_index(search.nodes).nearest(rows, 10)
     numbers, distances = search.nearest(rows, 10)
     assert recall(numbers, exact[0]) >= 0.99
     assert (distances >= exact[1] - 1e-12).all()
@@ -181,7 +180,7 @@ def test_every_row_finds_all_its_nodes_even_where_cells_are_tiny():
     centres = nodes.reshape(30, 2).mean(axis=1)[:, None]
     rows = np.r_[rows_of(40, 1, 1), [[1e6], [-1e6]]]
     for count, n_probes in ((1, 1), (5, 1), (5, 3), (30, 29), (60, 3)):
-        numbers, distances = NodeSearch(
+        numbers, distances = InvertedFileIndex(
             nodes, np.arange(0, 61, 2), centres, n_probes
         ).nearest(rows, count)
         assert ((numbers >= 0) & (numbers < 60)).all()

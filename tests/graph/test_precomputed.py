@@ -12,7 +12,8 @@ from mmcnb.errors import InputError
 from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import node_graph
 from mmcnb.graph.precomputed import Precomputed, given_graph
-from mmcnb.graph.vote import Vote, vote
+from mmcnb.graph.vote import vote
+from mmcnb.graph.vote_file import restore_vote, vote_arrays
 from tests import reference_graph
 
 
@@ -94,7 +95,7 @@ def test_a_vote_is_of_the_distances_to_nodes_and_survives_its_file():
     graph = given_graph(distances(X))
     labels = (np.arange(200) >= 100).astype(int)
     made = vote(graph, labels, 2, merge_tree(*graph.edges()), np.zeros(200))
-    again = Vote.restore(made.arrays())
+    again = restore_vote(vote_arrays(made))
     new = csr_array(np.linalg.norm(rows(50, seed=1)[:, None] - X, axis=2))
     for one in (made, again):
         assert not one.block(new, np.float64).argmax(axis=1).any()
@@ -104,7 +105,7 @@ def test_a_vote_is_of_the_distances_to_nodes_and_survives_its_file():
     np.testing.assert_array_equal(
         made.block(new, np.float64), again.block(new, np.float64)
     )
-    assert again.search.given is None
+    assert again.search.distances is None
 
 
 @pytest.mark.parametrize(
@@ -162,11 +163,10 @@ def test_new_rows_need_distances_to_enough_nodes():
 
 def test_a_damaged_number_of_nodes_is_refused():
     graph = given_graph(distances(rows(50)))
-    arrays = vote(
-        graph, np.arange(50) % 2, 2, merge_tree(*graph.edges()), np.zeros(50)
-    ).arrays()
+    tree = merge_tree(*graph.edges())
+    arrays = vote_arrays(vote(graph, np.arange(50) % 2, 2, tree, np.zeros(50)))
     for shape in ([49], [50, 50], [-1]):
         with pytest.raises(
             InputError, match="does not fit the other arrays of the graph"
         ):
-            Vote.restore(arrays | {"graph_shape": np.array(shape)})
+            restore_vote(arrays | {"graph_shape": np.array(shape)})

@@ -9,7 +9,8 @@ from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import node_graph
 from mmcnb.graph.nodes import distinct_rows
 from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch
-from mmcnb.graph.vote import Vote, vote
+from mmcnb.graph.vote import vote
+from mmcnb.graph.vote_file import restore_vote, vote_arrays
 
 
 def directions(n, d, density=0.1, seed=0):
@@ -83,7 +84,7 @@ def vote_on(X):
 def test_a_vote_on_sparse_nodes_is_restored_and_takes_dense_rows():
     X = directions(40, 30, 0.2)
     found = vote_on(X)
-    again = Vote.restore(found.arrays())
+    again = restore_vote(vote_arrays(found))
     assert again.axes.n_features == 30
     for rows in (X, X.toarray()):
         assert (
@@ -107,7 +108,7 @@ def test_a_vote_on_sparse_nodes_is_restored_and_takes_dense_rows():
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(name, change):
-    arrays = vote_on(directions(40, 30, 0.2)).arrays()
+    arrays = vote_arrays(vote_on(directions(40, 30, 0.2)))
     arrays[f"graph_{name}"] = change(arrays.get(f"graph_{name}"))
     with pytest.raises(InputError, match="does not fit the other arrays of the graph"):
-        Vote.restore(arrays)
+        restore_vote(arrays)

@@ -9,7 +9,8 @@ import scipy.sparse
 from mmcnb.errors import InputError
 from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.neighbours import N_NEIGHBORS, node_graph
-from mmcnb.graph.vote import OWN, Vote, is_own, log_distances, vote
+from mmcnb.graph.vote import OWN, is_own, log_distances, vote
+from mmcnb.graph.vote_file import restore_vote, vote_arrays
 from tests import reference_graph
 
 
@@ -199,20 +200,20 @@ def test_rows_have_the_piece_with_the_largest_share_and_a_score_by_their_tenth_n
 @pytest.mark.parametrize(("n", "d"), [(80, 60), (4200, 3)])
 def test_a_vote_is_restored_from_its_arrays(n, d):
     X = rows_of(n, d)
-    arrays = voting(X)[2].arrays()
+    arrays = vote_arrays(voting(X)[2])
     assert ("graph_axes" in arrays) == (d > 50)
-    again = Vote.restore(arrays)
+    again = restore_vote(arrays)
     assert (again.search.n_probes < len(again.search.centres)) == (n == 4200)
     assert (
         again.block(X, np.float64).tobytes()
         == voting(X)[2].block(X, np.float64).tobytes()
     )
-    for name, array in again.arrays().items():
+    for name, array in vote_arrays(again).items():
         np.testing.assert_array_equal(array, arrays[name])
     if n == 4200:
         arrays["graph_starts"] = changed(arrays["graph_starts"], 1, 0)
         with pytest.raises(InputError, match=r"^graph_starts does not fit"):
-            Vote.restore(arrays)
+            restore_vote(arrays)
 
 
 def changed(array, place, value):
@@ -240,9 +241,9 @@ def changed(array, place, value):
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(name, change, named):
-    arrays = voting(rows_of(80, 60))[2].arrays()
+    arrays = vote_arrays(voting(rows_of(80, 60))[2])
     arrays[f"graph_{name}"] = change(arrays[f"graph_{name}"])
     with pytest.raises(
         InputError, match=f"^graph_{named} does not fit the other arrays"
     ):
-        Vote.restore(arrays)
+        restore_vote(arrays)

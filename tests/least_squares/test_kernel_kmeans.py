@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.nystroem import RidgeMap, landmark_values
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.least_squares.kernel_kmeans import lloyd
 from mmcnb.samples.matrix import row_shares
 

@@ -9,7 +9,7 @@ import pytest
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.features.nystroem import principal_features
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from mmcnb.least_squares.evolution import (
     MatrixFitness,
     balanced_labels,

@@ -1,0 +1,169 @@
+"""The leading principal axes of a sample, along which rows are compared."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mmcnb.graph.nodes import Each, Matrix, finite, of_row_blocks
+from mmcnb.samples.matrix import (
+    WIDE_COLUMNS,
+    CSRBlock,
+    as_matrix,
+    row_blocks,
+    to_dense,
+    with_fixed_signs,
+)
+
+# Of rows of more columns. In many columns most of a distance is noise.
+LEADING_AXES = 50
+# Up to so many columns, all axes cost little more than iterations for some.
+COVARIANCE_COLUMNS = 1000
+SPARE_AXES = 10
+POWER_STEPS = 6
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Centre rows, and give their scores on the leading axes if there are many columns.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+        Mean of the columns.
+    axes : ndarray of shape (d, c) or None, default=None
+        Principal axes; None keeps the columns.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the rows."""
+        return self.mean.shape[0]
+
+    @property
+    def n_axes(self) -> int:
+        """Number of columns along the axes."""
+        return self.n_features if self.axes is None else self.axes.shape[1]
+
+    @finite
+    def __call__(self, rows: Matrix | CSRBlock) -> np.ndarray:
+        """Return dense or CSR rows along the axes, C-ordered and of their dtype."""
+        matrix = as_matrix(rows)
+        mean = self.mean.astype(matrix.dtype, copy=False)
+        if self.axes is None:
+            return np.ascontiguousarray(to_dense(matrix) - mean)
+        axes = self.axes.astype(matrix.dtype, copy=False)
+        if hasattr(matrix, "toarray"):
+            scores = matrix @ axes - mean @ axes
+        else:
+            scores = (matrix - mean) @ axes
+        # Keep 24 bits by Veltkamp's splitting: the last bits of BLAS differ between
+        # processors.
+        scaled = scores * np.float64(2**29 + 1)
+        return np.ascontiguousarray(scaled - (scaled - scores), matrix.dtype)
+
+    @finite
+    def beyond(self, rows: Matrix | CSRBlock, points: np.ndarray) -> np.ndarray:
+        """Return the distances of rows from the space of the axes, float64.
+
+        Points are the rows along the axes.
+        """
+        matrix = as_matrix(rows)
+        mean = self.mean
+        if self.axes is None:
+            return np.zeros(matrix.shape[0])
+        # |x - m|², without a dense copy of CSR rows.
+        if hasattr(matrix, "toarray"):
+            norms = matrix.astype(np.float64).power(2).sum(axis=1)
+            squares = norms - 2 * (matrix @ mean) + mean @ mean
+        else:
+            centred = matrix - mean.astype(matrix.dtype)
+            squares = np.square(centred, dtype=np.float64).sum(axis=1)
+        within = np.square(points, dtype=np.float64).sum(axis=1)
+        return np.sqrt(np.maximum(squares - within, 0.0))
+
+
+def leading_axes(
+    sample: Matrix,
+    random_state: np.random.RandomState,
+    each: Each = map,
+    n_axes: int = LEADING_AXES,
+) -> Axes:
+    """Return the leading axes of a dense or CSR sample.
+
+    They are found without a copy of the sample; `each` maps a function over its blocks.
+    """
+    # `Axes` refuses rows whose sums overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+    if min(sample.shape) <= n_axes:
+        return Axes(mean)
+    if sample.shape[1] <= COVARIANCE_COLUMNS:
+        axes = _axes_of_covariance(sample, mean, each, n_axes)
+    else:
+        axes = _axes_by_iteration(sample, mean, random_state, n_axes)
+    return Axes(mean, np.ascontiguousarray(with_fixed_signs(axes)))
+
+
+def _axes_of_covariance(
+    sample: Matrix, mean: np.ndarray, each: Each, n_axes: int
+) -> np.ndarray:
+    """Return leading eigenvectors of the covariance matrix."""
+    from scipy.linalg import eigh
+
+    d = sample.shape[1]
+    scatter = np.zeros((d, d))
+    for part in of_row_blocks(sample, lambda rows: _scatter(rows, mean), each):
+        scatter += part
+    wanted = [d - n_axes, d - 1]
+    _, vectors = eigh(scatter, overwrite_a=True, subset_by_index=wanted)
+    return np.asarray(vectors[:, ::-1])
+
+
+@finite
+def _scatter(rows: Matrix, mean: np.ndarray) -> np.ndarray:
+    """Sum the products of centred rows, in the precision of the rows.
+
+    Each column is divided by its largest value, so that small columns beside large ones
+    are as precise.
+    """
+    centred = to_dense(rows) - mean.astype(rows.dtype, copy=False)
+    scales = np.abs(centred).max(axis=0)
+    scales[scales == 0] = 1
+    centred /= scales
+    return (centred.T @ centred) * np.multiply.outer(scales, scales, dtype=np.float64)
+
+
+def _axes_by_iteration(
+    sample: Matrix, mean: np.ndarray, random_state: np.random.RandomState, n_axes: int
+) -> np.ndarray:
+    """Return leading eigenvectors of the covariance matrix by subspace iteration."""
+    from scipy.linalg import eigh
+
+    d = sample.shape[1]
+    axes = random_state.standard_normal((d, n_axes + SPARE_AXES))
+    columns = np.arange(d)
+    if hasattr(sample, "indices") and d > WIDE_COLUMNS:
+        used = np.unique(sample.indices)  # the axes are 0 in other columns
+        if used.size > axes.shape[1]:
+            columns = used
+            sample = sample[:, used]
+            mean = mean[used]
+            axes = axes[used]
+    for _ in range(POWER_STEPS):
+        axes, _ = np.linalg.qr(_scatter_times(sample, mean, axes))
+    _, vectors = eigh(axes.T @ _scatter_times(sample, mean, axes))
+    leading = np.zeros((d, n_axes))
+    leading[columns] = axes @ vectors[:, ::-1][:, :n_axes]
+    return leading
+
+
+def _scatter_times(sample: Matrix, mean: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Multiply the scatter matrix of a sample with some axes."""
+    total = np.zeros_like(axes)
+    for rows in row_blocks(sample):
+        scores = rows @ axes - mean @ axes
+        total += rows.T @ scores - np.outer(mean, scores.sum(axis=0))
+    return total

@@ -1,0 +1,283 @@
+"""An inverted-file index of nodes, which finds those nearest to a row."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mmcnb.graph.nodes import Each, Matrix, Result, finite
+from mmcnb.graph.sparse_nodes import SparseSearch
+from mmcnb.kernels import unchecked as kernels
+from mmcnb.samples.matrix import WORK_NUMBERS
+
+# Up to so many nodes, a search in all of them costs less than one in cells.
+SEARCHED_NODES = 4096
+# The cells of each index are measured when it is built, on so many nodes and on at
+# least so many neighbours of each: `n_probes` follows from the recall.
+CHECKED_ROWS = 2000
+CHECKED_NEIGHBOURS = 10
+LEAST_RECALL = 0.995
+SHARED_ROWS = 1024  # that a thread searches at once
+
+
+@dataclass(frozen=True)
+class InvertedFileIndex:
+    """Nodes in cells, and the search for the nodes nearest to a row in a few cells.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        The nodes, cell after cell.
+    starts : ndarray of shape (cells + 1,), int64
+        First node of each cell, and p.
+    centres : ndarray of shape (cells, c)
+        Means of the cells.
+    n_probes : int
+        Number of nearest cells that a query scans. If these are all cells, the search
+        is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.inverted_file import exact_index
+    >>> exact_index(np.array([[0.0], [1.0], [5.0]])).nearest(np.array([[4.0]]), 2)[0]
+    array([[2, 1]])
+    """
+
+    nodes: np.ndarray
+    starts: np.ndarray
+    centres: np.ndarray
+    n_probes: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a query scans all cells."""
+        return self.n_probes >= self.centres.shape[0]
+
+    @cached_property
+    def _halves(self) -> np.ndarray:
+        return _half_squares(self.nodes)
+
+    @cached_property
+    def _by_centre(self) -> "InvertedFileIndex":
+        return exact_index(self.centres)
+
+    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the distances of pairs of nodes, float64."""
+        lengths = np.empty(one.size)
+        step = max(1, WORK_NUMBERS // self.nodes.shape[1])
+        for start in range(0, one.size, step):
+            pairs = slice(start, start + step)
+            first = self.nodes[one[pairs]].astype(np.float64)
+            differences = first - self.nodes[other[pairs]]
+            lengths[pairs] = np.sqrt((differences**2).sum(axis=1))
+        return lengths
+
+    def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest nodes of rows, by rising distance.
+
+        Of equal distances the first node comes first.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, c)
+            Rows of the dtype of the nodes.
+        count : int
+            How many nodes, at most p.
+
+        Returns
+        -------
+        numbers : ndarray of shape (m, count), int64
+            Numbers of the nodes.
+        distances : ndarray of shape (m, count), float64
+            Their Euclidean distances.
+        """
+        if self.is_exact:
+            return self._scan(rows, count)
+        numbers, distances = self.in_cells(rows, count, self.n_probes)
+        short = np.flatnonzero(numbers[:, -1] < 0)  # their cells hold fewer nodes
+        numbers[short], distances[short] = self._scan(rows[short], count)
+        return numbers, distances
+
+    def nearest_cells(self, rows: np.ndarray) -> np.ndarray:
+        """Return the nearest cell of each row, int64; of equal distances the first."""
+        cells = np.empty(rows.shape[0], np.int64)
+        rows = rows.astype(self.nodes.dtype, copy=False)
+        halves = self._by_centre._halves
+        kernels.nearest_centres_into(rows, self.centres, halves, cells)
+        return cells
+
+    def in_cells(
+        self, rows: np.ndarray, count: int, n_cells: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Do as `nearest` among the nodes in so many nearest cells.
+
+        Where these hold fewer nodes, the number is -1 and the distance inf.
+        """
+        probes, _ = self._by_centre.nearest(rows, n_cells)
+        return self._scan(rows, count, probes)
+
+    def _scan(
+        self, rows: np.ndarray, count: int, probes: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest nodes in the cells that each row probes; None is all."""
+        m = rows.shape[0]
+        starts = self.starts
+        if probes is None:
+            starts = np.array([0, self.nodes.shape[0]])
+            probes = np.zeros((m, 1), np.int64)
+        rows = rows.astype(self.nodes.dtype, copy=False)
+        numbers = np.empty((m, count), np.int64)
+        distances = np.empty((m, count))
+        kernels.nearest_nodes_into(
+            rows, self.nodes, self._halves, starts, probes, numbers, distances
+        )
+        return numbers, distances
+
+
+@finite
+def _half_squares(nodes: np.ndarray) -> np.ndarray:
+    """Return half of the squared norm of each node."""
+    return np.asarray(np.square(nodes, dtype=np.float64).sum(axis=1) / 2)
+
+
+def exact_index(nodes: np.ndarray) -> InvertedFileIndex:
+    """Index nodes in one cell, so that all are scanned."""
+    nodes = np.ascontiguousarray(nodes)
+    return InvertedFileIndex(nodes, np.array([0, nodes.shape[0]]), nodes[:1], 1)
+
+
+def of_blocks(
+    rows: Matrix, function: Callable[[Matrix], Result], each: Each
+) -> list[Result]:
+    """Return what a function gives for each block of 1,024 rows."""
+    starts = range(0, rows.shape[0], SHARED_ROWS)
+    return list(each(function, [rows[i : i + SHARED_ROWS] for i in starts]))
+
+
+def nearest_of_all(
+    search: InvertedFileIndex | SparseSearch, count: int, each: Each = map
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest nodes of each of some distinct nodes, by rising distance.
+
+    The first is the node itself.
+
+    Parameters
+    ----------
+    search : InvertedFileIndex or SparseSearch
+        The p nodes.
+    count : int
+        How many, at most p.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    numbers : ndarray of shape (p, count), int64
+        Numbers of the nodes.
+    distances : ndarray of shape (p, count), float64
+        Their distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.inverted_file import exact_index, nearest_of_all
+    >>> nearest_of_all(exact_index(np.array([[0.0], [1.0], [5.0]])), 2)[0].tolist()
+    [[0, 1], [1, 0], [2, 1]]
+    """
+    parts = of_blocks(search.nodes, lambda rows: search.nearest(rows, count), each)
+    numbers, distances = zip(*parts, strict=True)
+    return np.concatenate(numbers), np.concatenate(distances)
+
+
+def without_own(
+    numbers: np.ndarray, distances: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Remove each node itself from the result of `nearest_of_all`: one column less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.inverted_file import exact_index, nearest_of_all, without_own
+    >>> index = exact_index(np.array([[0.0], [1.0], [5.0]]))
+    >>> without_own(*nearest_of_all(index, 2))[0].ravel()
+    array([1, 0, 1])
+    """
+    p, count = numbers.shape
+    is_other = numbers != np.arange(p)[:, None]
+    # Distinct rows have positive distances, so a node is its own nearest one. If the
+    # distances underflow, it may be missing, and the last node goes.
+    is_other[is_other.all(axis=1), -1] = False
+    shape = p, count - 1
+    return numbers[is_other].reshape(shape), distances[is_other].reshape(shape)
+
+
+def build_index(
+    nodes: np.ndarray,
+    random_state: np.random.RandomState,
+    count: int = CHECKED_NEIGHBOURS,
+    each: Each = map,
+) -> tuple[InvertedFileIndex, np.ndarray]:
+    """Build an inverted-file index: k-means splits p nodes into about √p cells.
+
+    A query scans as few cells as find at least 99.5 % of the nearest nodes.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (p, c)
+        Distinct nodes.
+    random_state : RandomState
+        Source of randomness.
+    count : int, default=10
+        Nearest nodes that queries will ask for; at least ten are measured.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    index : InvertedFileIndex
+        The nodes, cell after cell. Up to 4,096 nodes keep their order in one cell.
+    order : ndarray of shape (p,), int64
+        Numbers of its nodes before.
+    """
+    p = nodes.shape[0]
+    seed = random_state.randint(2**31 - 1)
+    if p <= SEARCHED_NODES:
+        return exact_index(nodes), np.arange(p)
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    kmeans = KMeans(int(p**0.5), n_init=1, init="random", max_iter=5, random_state=seed)
+    with threadpool_limits(1):  # the sums of several threads have other bits
+        # In float32 many nodes are nearly as near to two cells.
+        cell = kmeans.fit(nodes.astype(np.float64)).labels_
+    order = np.argsort(cell, kind="stable")
+    _, sizes = np.unique(cell, return_counts=True)
+    nodes = np.ascontiguousarray(nodes[order])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
+    index = InvertedFileIndex(
+        nodes, starts, centres.astype(nodes.dtype), n_probes=sizes.size
+    )
+    n_probes = _probes_needed(index, max(count, CHECKED_NEIGHBOURS), each)
+    return replace(index, n_probes=n_probes), order
+
+
+def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
+    """Return the fewest cells in which queries find 99.5 % of their nearest nodes."""
+    step = -(-index.nodes.shape[0] // CHECKED_ROWS)
+    checked = np.ascontiguousarray(index.nodes[::step])
+    n_cells = index.centres.shape[0]
+
+    def probes(rows: np.ndarray) -> np.ndarray:
+        """Return how many cells each row scans to find each of its nearest nodes."""
+        cells, _ = index._by_centre.nearest(rows, n_cells)
+        place = np.argsort(cells, axis=1) + 1
+        numbers, _ = index.nearest(rows, count)
+        cell_of = np.searchsorted(index.starts, numbers, side="right") - 1
+        return np.take_along_axis(place, cell_of, axis=1)
+
+    needed = np.sort(np.concatenate(of_blocks(checked, probes, each)), axis=None)
+    return int(needed[math.ceil(LEAST_RECALL * needed.size) - 1])

@@ -1,0 +1,196 @@
+"""The merge tree of a graph: nested clusters, one partition for each number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+NO_WEIGHT = 1e-100  # of nodes without an edge
+# Two clusters with a smaller link are components: only a bridge joins them.
+LEAST_LINK = 1e-6
+
+
+@dataclass(frozen=True)
+class MergeTree:
+    """Nested clusters of nodes, one partition for each number up to that of the pieces.
+
+    Parameters
+    ----------
+    piece_of_node : ndarray of shape (p,), int64
+        Piece of each node, numbered by first nodes.
+    merges : ndarray of shape (c - 1, 2), int64
+        The two parts that each merge joins: a piece, or c plus the number of an earlier
+        merge.
+    links : ndarray of shape (c - 1,), float64
+        Link of each merge, falling: w_ab 2m / (vol_a vol_b), the resolution at which
+        the two would merge.
+    """
+
+    piece_of_node: np.ndarray
+    merges: np.ndarray
+    links: np.ndarray
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces, c."""
+        return self.links.size + 1
+
+    def labels(self, n_clusters: int) -> np.ndarray:
+        """Return the cluster of each node in the cut with so many clusters.
+
+        They are numbered by first nodes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mmcnb.graph.merge_tree import MergeTree
+        >>> merges = np.array([[1, 2], [0, 3]])
+        >>> MergeTree(np.arange(3), merges, np.array([3.0, 0.5])).labels(2)
+        array([0, 1, 1])
+        """
+        return self.without(np.arange(self.links.size) >= self.n_pieces - n_clusters)
+
+    def without(self, is_undone: np.ndarray) -> np.ndarray:
+        """Return the cluster of each node if some merges, and all above, are undone."""
+        c = self.n_pieces
+        undone = np.append(np.zeros(c, bool), is_undone)  # pieces stay whole
+        for t, (a, b) in enumerate(self.merges, c):
+            undone[t] |= undone[a] | undone[b]
+        root = np.arange(2 * c - 1)
+        for t in range(2 * c - 2, c - 1, -1):
+            if not undone[t]:
+                root[self.merges[t - c]] = root[t]
+        return by_first(root[self.piece_of_node])
+
+    def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
+        """Return the cluster of each piece in the cut with so many clusters.
+
+        They are numbered by falling numbers of nodes.
+        """
+        labels = self.labels(n_clusters)
+        rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
+        clusters = np.empty(self.n_pieces, np.int64)
+        clusters[self.piece_of_node] = rank[labels]
+        return clusters
+
+    def n_at(self, link: float) -> int:
+        """Return the number of clusters in the cut at a link."""
+        return int(self.n_pieces - np.count_nonzero(self.links >= link))
+
+    def sums(self, of_nodes: np.ndarray) -> np.ndarray:
+        """Return the sums of a figure over the nodes of each piece, then of each merge."""
+        c = self.n_pieces
+        of_pieces = np.bincount(self.piece_of_node, of_nodes)
+        sums = np.append(of_pieces, np.zeros(c - 1))
+        for t, parts in enumerate(self.merges, c):
+            sums[t] = sums[parts].sum()
+        return sums
+
+    def merge_of_pieces(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the number of the merge that joins each pair of different pieces."""
+        from scipy.cluster.hierarchy import cophenet
+
+        if not one.size:
+            return np.empty(0, np.int64)
+        c = self.n_pieces
+        # With the number of a merge as its height, the height at which pieces join is
+        # the number of their merge, from 1 on.
+        heights = np.arange(1.0, c)
+        tree = np.column_stack([self.merges, heights, self.linkage()[:, 3]])
+        joined_at = np.asarray(cophenet(tree))
+        low = np.minimum(one, other)
+        high = np.maximum(one, other)
+        place = c * low + high - (low + 1) * (low + 2) // 2  # in the condensed matrix
+        return joined_at[place].astype(np.int64) - 1
+
+    def linkage(self) -> np.ndarray:
+        """Return SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are pieces.
+
+        The height of a merge is 1 / link; components join at twice the largest other
+        height.
+        """
+        joins_components = self.links < LEAST_LINK
+        heights = 1 / np.maximum(self.links, LEAST_LINK)
+        heights[joins_components] = 2 * heights[~joins_components].max(initial=0.5)
+        # The shares of the nodes in their piece sum to 1.
+        shares = 1 / np.bincount(self.piece_of_node)[self.piece_of_node]
+        n_leaves = np.rint(self.sums(shares)[self.n_pieces :])
+        return np.column_stack([np.sort(self.merges, axis=1), heights, n_leaves])
+
+
+def by_first(labels: np.ndarray) -> np.ndarray:
+    """Number clusters by their first nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.graph.merge_tree import by_first
+    >>> by_first(np.array([7, 7, 2]))
+    array([0, 0, 1])
+    """
+    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(first.argsort().argsort()[numbers.ravel()])
+
+
+def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
+    """Merge pieces by the largest link, found by the chain of nearest neighbours.
+
+    Of equal links the first piece counts. Of pieces without an edge between them, those
+    of small volume merge first.
+
+    Parameters
+    ----------
+    piece_of_node : ndarray of shape (p,), int64
+        Piece of each node.
+    weights : ndarray of shape (c, c)
+        Weights between the pieces, symmetric, with the weight of each with itself. They
+        are overwritten.
+
+    Returns
+    -------
+    MergeTree
+
+    References
+    ----------
+    T. Bonald et al., Hierarchical graph clustering using node pair sampling.
+    """
+    c = weights.shape[0]
+    volumes = np.maximum(weights.sum(axis=1), NO_WEIGHT)
+    total = volumes.sum()
+    # A row of the weights is a cluster: its number as in `MergeTree.merges`, or -1 of
+    # one that has merged into another row. A weight of -1 is no neighbour.
+    number = np.arange(c)
+    np.fill_diagonal(weights, -1.0)
+    link_of = np.full(2 * c, np.inf)  # by number
+    merges = list[tuple[int, int]]()
+    chain = list[int]()
+    while len(merges) < c - 1:
+        if not chain:
+            chain.append(int(np.argmax(number >= 0)))
+        last = chain[-1]
+        # w_ab 2m / (vol_a vol_b)
+        to_last = np.where(weights[last] == 0, NO_WEIGHT, weights[last])
+        links = to_last * (total / volumes[last]) / volumes
+        nearest = int(links.argmax())
+        if len(chain) == 1 or links[chain[-2]] < links[nearest]:
+            chain.append(nearest)
+            continue
+        into = chain[-2]
+        del chain[-2:]
+        new = c + len(merges)
+        merges.append((number[last], number[into]))
+        # Rounding may give a merge a larger link than those below it.
+        below = min(link_of[number[last]], link_of[number[into]])
+        link_of[new] = min(links[into], below)
+        weights[into] += weights[last]
+        weights[:, into] = weights[into]
+        weights[into, into] = -1.0
+        weights[last] = -1.0
+        weights[:, last] = -1.0
+        volumes[into] += volumes[last]
+        number[into] = new
+        number[last] = -1
+    found = link_of[c : 2 * c - 1]
+    order = np.argsort(-found, kind="stable")
+    place = np.append(np.arange(c), c + np.argsort(order))
+    pairs = place[np.array(merges, np.int64).reshape(-1, 2)]
+    return MergeTree(piece_of_node, pairs[order], found[order])

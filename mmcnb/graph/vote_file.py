@@ -1,0 +1,167 @@
+"""The arrays of a vote in a model file; those of a file may be anything."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.graph.axes import Axes
+from mmcnb.graph.inverted_file import InvertedFileIndex
+from mmcnb.graph.merge_tree import MergeTree
+from mmcnb.graph.neighbours import NodeSearch, RowMap
+from mmcnb.graph.precomputed import Precomputed
+from mmcnb.graph.sparse_nodes import AllColumns, SparseSearch, csr_of, csr_parts
+from mmcnb.graph.vote import Vote
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def vote_arrays(vote: Vote) -> dict[str, np.ndarray]:
+    """Return the arrays of a vote, by name."""
+    arrays = _axes_arrays(vote.axes) | _search_arrays(vote.search)
+    arrays["pieces"] = vote.tree.piece_of_node
+    arrays["merges"] = vote.tree.merges
+    arrays["links"] = vote.tree.links
+    arrays["labels"] = vote.labels
+    arrays["sizes"] = vote.sizes
+    arrays["offsets"] = vote.offsets
+    n_probes = getattr(vote.search, "n_probes", 1)
+    arrays["search"] = np.array([n_probes, vote.n_neighbors, vote.n_features])
+    if vote.threshold < np.inf:
+        arrays["threshold"] = np.array(vote.threshold)
+    if vote.bound < np.inf:
+        arrays["bound"] = np.array(vote.bound)
+    if vote.is_deep is not None:
+        arrays["is_deep"] = vote.is_deep
+    return {f"graph_{name}": array for name, array in arrays.items()}
+
+
+def _axes_arrays(axes: RowMap) -> dict[str, np.ndarray]:
+    if isinstance(axes, Precomputed):
+        return {"shape": np.array([axes.n_features])}
+    if not isinstance(axes, Axes):
+        return {}
+    if axes.axes is None:
+        return {"mean": axes.mean}
+    return {"mean": axes.mean, "axes": axes.axes}
+
+
+def _search_arrays(search: NodeSearch) -> dict[str, np.ndarray]:
+    if isinstance(search, InvertedFileIndex):
+        return {
+            "nodes": search.nodes,
+            "starts": search.starts,
+            "centres": search.centres,
+        }
+    return csr_parts(search.nodes) if isinstance(search, SparseSearch) else {}
+
+
+def restore_vote(arrays: Arrays) -> Vote:
+    """Return the vote of its `vote_arrays`.
+
+    Raises
+    ------
+    InputError
+        If an array does not fit the others: the numbers in them would lead a search out
+        of the nodes.
+    """
+    parts = {name.removeprefix("graph_"): array for name, array in arrays.items()}
+    _check_fits("search", parts["search"].shape == (3,))
+    n_probes, n_neighbors, n_clusters = parts["search"].tolist()
+    axes: RowMap
+    search: NodeSearch
+    if "indptr" in parts:
+        axes = _restore_axes(parts)
+        search = _restore_sparse(parts, axes.n_axes)
+        p = search.nodes.shape[0]
+    elif "nodes" in parts:
+        axes = _restore_axes(parts)
+        search = _restore_index(parts, axes.n_axes, n_probes)
+        p = search.nodes.shape[0]
+    else:
+        _check_fits("shape", parts["shape"].shape == (1,))
+        p = int(parts["shape"][0])
+        axes = search = Precomputed(p)
+    labels = parts["labels"]
+    sizes = parts["sizes"]
+    offsets = parts["offsets"]
+    is_deep = parts.get("is_deep")
+    _check_fits("search", min(n_probes, n_neighbors, n_clusters) >= 1)
+    _check_fits("search", n_neighbors <= p)
+    _check_fits("sizes", sizes.shape == (p,) and (sizes > 0).all())
+    is_cluster = (labels >= 0) & (labels < n_clusters)
+    _check_fits("labels", labels.shape == (p,) and is_cluster.all())
+    _check_fits("offsets", offsets.shape == (p,))
+    if is_deep is not None:
+        _check_fits("is_deep", is_deep.shape == (p,) and (is_deep >> 1 == 0).all())
+    for name in ("offsets", "threshold", "bound"):  # outlier scores are float32
+        largest = np.max(np.abs(parts.get(name, 0.0)))
+        _check_fits(name, largest < np.finfo(np.float32).max)
+    return Vote(
+        axes=axes,
+        search=search,
+        labels=labels,
+        n_features=n_clusters,
+        sizes=sizes,
+        n_neighbors=n_neighbors,
+        tree=restore_tree(parts, p),
+        offsets=offsets,
+        threshold=float(parts.get("threshold", np.inf)),
+        bound=float(parts.get("bound", np.inf)),
+        is_deep=is_deep,
+    )
+
+
+def _check_fits(name: str, fits: bool | np.bool_) -> None:
+    """Raise InputError for an array that does not fit the others."""
+    if not fits:
+        raise InputError(f"graph_{name} does not fit the other arrays of the graph")
+
+
+def _restore_axes(parts: Arrays) -> Axes | AllColumns:
+    if "mean" in parts:
+        mean = parts["mean"]
+        axes = parts.get("axes")
+        _check_fits("axes", axes is None or axes.shape[:1] == mean.shape)
+        return Axes(mean, axes)
+    is_sparse = "shape" in parts
+    shape = parts["shape"] if is_sparse else np.array(parts["nodes"].shape)
+    _check_fits("shape", shape.shape == (2,))
+    return AllColumns(int(shape[1]) - 1, is_sparse)
+
+
+def _restore_index(parts: Arrays, n_axes: int, n_probes: int) -> InvertedFileIndex:
+    nodes = parts["nodes"]
+    starts = parts["starts"]
+    centres = parts["centres"]
+    is_bounds = starts.dtype == np.int64 and starts.shape == (centres.shape[0] + 1,)
+    _check_fits("starts", is_bounds)
+    spans = starts[0] == 0 and starts[-1] == nodes.shape[0]
+    _check_fits("starts", spans and (np.diff(starts) > 0).all())
+    _check_fits("centres", nodes.shape[1] == centres.shape[1] == n_axes)
+    _check_fits("centres", nodes.dtype == centres.dtype)
+    return InvertedFileIndex(nodes, starts, centres, n_probes)
+
+
+def _restore_sparse(parts: Arrays, n_axes: int) -> SparseSearch:
+    nodes = csr_of(parts, "graph_indptr does not fit the other arrays of the graph")
+    _check_fits("shape", nodes.shape[1] == n_axes)
+    return SparseSearch(nodes.astype(np.float64, copy=False))
+
+
+def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
+    """Return the merge tree of its arrays, which are named without a prefix."""
+    pieces = parts["pieces"]
+    merges = parts["merges"]
+    links = parts["links"]
+    c = links.size + 1
+    has_all = np.array_equal(np.unique(pieces), np.arange(c))
+    _check_fits("pieces", pieces.shape == (n_nodes,) and has_all)
+    _check_fits("merges", merges.shape == (c - 1, 2) and merges.dtype == np.int64)
+    # A merge joins pieces or earlier merges, and each of them once.
+    limits = np.arange(c, 2 * c - 1)[:, None]
+    _check_fits("merges", ((merges >= 0) & (merges < limits)).all())
+    _check_fits("merges", np.unique(merges).size == merges.size)
+    _check_fits("links", links.ndim == 1 and (links > 0).all())
+    _check_fits("links", (np.diff(links) <= 0).all())
+    return MergeTree(pieces, merges, links)
