@@ -81,15 +81,15 @@ def lines(report: Report) -> Lines:
 
 def _leftovers(folder: Path, clean: bool) -> list[Report]:
     """Return the unfinished outputs in a folder, each with its remedy."""
-    from mmcnb.stores import atomic
+    from mmcnb.stores.leftovers import ALIVE, GONE, leftovers
 
-    remedies = {atomic.GONE: f"mmcnb doctor --clean {folder}", atomic.ALIVE: None}
+    remedies = {GONE: f"mmcnb doctor --clean {folder}", ALIVE: None}
     by_hand = "move it back or remove it by hand once nothing writes there"
-    leftovers = atomic.leftovers(folder, clean)
-    for leftover in leftovers:
+    unfinished = leftovers(folder, clean)
+    for leftover in unfinished:
         remedy = remedies.get(leftover["owner"], by_hand)
         leftover["remedy"] = None if leftover["done"] else remedy
-    return leftovers
+    return unfinished
 
 
 def _versions() -> dict[str, str]:

@@ -88,6 +88,7 @@ TESTS = {
     "mmcnb.stores._write": f"{WRITING} tests/samples/test_convert.py tests/samples/test_raw_tables.py",
     "mmcnb.stores.archive": "tests/estimators/test_model_file.py",
     "mmcnb.stores.atomic": f"tests/samples/test_atomic.py tests/samples/test_exchanged.py {WRITING}",
+    "mmcnb.stores.leftovers": f"tests/samples/test_atomic.py {WRITING}",
     "mmcnb.columns.kinds": "tests/columns",
     "mmcnb.columns.treatment": "tests/columns",
     "mmcnb.columns.single": "tests/columns",

@@ -14,16 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from mmcnb.errors import InputError
-from mmcnb.stores.atomic import (
-    ALIVE,
-    GONE,
-    UNKNOWN,
-    AtomicOutput,
-    atomic_write,
-    leftovers,
-    together,
-    writing,
-)
+from mmcnb.stores.atomic import AtomicOutput, atomic_write, together, writing
+from mmcnb.stores.leftovers import ALIVE, GONE, UNKNOWN, leftovers
 
 
 @pytest.fixture(params=["one step", "several steps"])
@@ -382,7 +374,7 @@ def test_an_old_output_that_a_killed_process_had_moved_away_is_put_back(tmp_path
 def test_what_a_living_process_writes_is_not_touched(tmp_path):
     code = """
     import sys
-    from mmcnb.stores.atomic import leftovers
+    from mmcnb.stores.leftovers import leftovers
     print(*(f"{one['owner']}, {one['done']}" for clean in (0, 1) for one in leftovers(sys.argv[1], clean)))
     """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]

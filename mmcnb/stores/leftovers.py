@@ -1,0 +1,123 @@
+"""Folders of outputs being written, and what killed processes leave in them.
+
+`mmcnb.stores.atomic` writes an output in a folder ``.part-NAME`` beside its place. A
+lock in that folder gives each output one writer at a time. The system releases the lock
+of a process that is killed, so a free lock shows that the writer is gone.
+"""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import BaseFileLock, FileLock
+
+from mmcnb.samples.paths import PathLike
+
+PART = ".part-"
+NEW = "new"
+OLD = "old"
+LOCK = "lock"
+PROBE = ".filelock-"  # prefix of the files by which filelock tests a disk
+ALIVE = "works"
+GONE = "is gone"
+UNKNOWN = "is unknown"
+
+
+def leftovers(folder: PathLike, clean: bool = False) -> list[dict[str, Any]]:
+    """List the unfinished outputs in a folder, of living and of killed processes.
+
+    Parameters
+    ----------
+    folder : path
+        The folder; folders in it are not searched.
+    clean : bool, default=False
+        Remove those whose process is gone. An old output whose place is empty returns
+        to it.
+
+    Returns
+    -------
+    list of dict
+        ``path``; the output that it is ``of``; ``owner``: its process works, is gone or
+        is unknown; and ``done``: what was done with it, or None.
+    """
+    entries = []
+    for path in sorted(Path(folder).iterdir()):
+        # A link may lead anywhere.
+        if path.name.startswith((PART, ".old-")) and not path.is_symlink():
+            entry = inspect(path, clean)
+            if entry is not None:
+                entries.append(entry)
+    return entries
+
+
+def inspect(path: Path, clean: bool = True) -> dict[str, Any] | None:
+    """Describe one unfinished output, as `leftovers` does; None if it is gone."""
+    lock = FileLock(path / LOCK)
+    owner = UNKNOWN
+    done = None
+    # The folder may be of another user, or of version 0.2, which had no locks.
+    with suppress(OSError):
+        names = {
+            entry.name for entry in path.iterdir() if not entry.name.startswith(PROBE)
+        }
+        if names <= {NEW, OLD, LOCK}:
+            try:
+                lock.acquire(blocking=False)
+            except TimeoutError:
+                owner = ALIVE
+            else:
+                owner = GONE
+                if clean:
+                    done = "put back" if clear(path) else "removed"
+                    unlock(path, lock)
+                lock.release()
+    if done is None and not os.path.lexists(path):
+        return None
+    if done is not None and path.exists():
+        done = "could not be removed"
+    return {
+        "path": str(path),
+        "of": path.name.split("-", 1)[1],
+        "owner": owner,
+        "done": done,
+    }
+
+
+def clear(folder: Path) -> bool:
+    """Remove the contents of a locked folder, except its lock.
+
+    An old output whose place is empty returns to it. Return whether one did.
+    """
+    old = folder / OLD
+    target = folder.with_name(folder.name.removeprefix(PART))
+    returns = os.path.lexists(old) and not os.path.lexists(target)
+    if returns:
+        old.rename(target)
+    for path in (folder / NEW, old, *folder.glob(f"{PROBE}*")):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return returns
+
+
+def unlock(folder: Path, lock: BaseFileLock) -> None:
+    """Release a lock and remove its folder.
+
+    The file of the lock is removed first, so that no process that waits for the lock
+    acquires the removed file.
+    """
+    file = folder / LOCK
+    is_open = False
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:  # Windows cannot remove an open file
+        is_open = True
+    lock.release()
+    # Another process may have begun in the folder.
+    with suppress(OSError):
+        if is_open:
+            file.unlink(missing_ok=True)
+        folder.rmdir()
