@@ -99,7 +99,9 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         return hinge_needs(rows, 0, self.sample_size or SAMPLE_ROWS, stays_sparse=True)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **values_of(self, *SEARCH))
+        config = search_config(
+            session.sample.shape[0], session.seed(), **values_of(self, *SEARCH)
+        )
         mean_squared_distance(
             session.sample, session.sample_weights
         )  # refuses rows that are all equal

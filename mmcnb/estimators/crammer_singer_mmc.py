@@ -12,7 +12,7 @@ from mmcnb.estimators.parameters import (
     estimator,
     values_of,
 )
-from mmcnb.hinge.multiclass import ROUNDS, fit_on_landmarks
+from mmcnb.hinge.multiclass import ROUNDS, fit_multiclass
 from mmcnb.hinge.needs import needs_of_search
 from mmcnb.hinge.sample_search import search_config
 from mmcnb.least_squares.all_rows import SMALLER_SAMPLE
@@ -132,9 +132,9 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
 
     def _fit(self, session: FitSession) -> FitResult:
         parameters = values_of(self, "C", "continuation", "n_init", "eta", "max_rounds")
-        return fit_on_landmarks(
-            session, self._settings(), search_config(session, **parameters)
-        )
+        n_rows = session.sample.shape[0]
+        config = search_config(n_rows, session.seed(), **parameters)
+        return fit_multiclass(session, self._settings(), config)
 
     def _settings(self) -> SearchSettings:
         """How least squares clusters the sample."""

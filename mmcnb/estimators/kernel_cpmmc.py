@@ -14,13 +14,12 @@ from mmcnb.estimators.parameters import (
     estimator,
     values_of,
 )
-from mmcnb.features.model import Model
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
 from mmcnb.hinge.needs import MARGIN_LIBRARIES, hinge_needs
 from mmcnb.hinge.sample_search import RestartResult, exact_features, search_config
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.two_clusters import Refined, fit_two_clusters, last_steps
+from mmcnb.hinge.two_clusters import Refined, fit_two_clusters
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
@@ -112,10 +111,13 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         )
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **values_of(self, *SEARCH))
         rows = session.sample
+        weights = session.sample_weights
+        config = search_config(
+            rows.shape[0], session.seed(), **values_of(self, *SEARCH)
+        )
         kernels = candidate_kernels(
-            session, self.kernel, self.gamma, self.degree, self.coef0
+            rows, weights, self.kernel, self.gamma, self.degree, self.coef0
         )
         if rows.shape[0] > EXACT_SEARCH:
             return fit_on_landmarks(
@@ -125,18 +127,17 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
             session.engine,
             open_samples(rows),
             to_dense(rows),
-            session.sample_weights,
+            weights,
         )
         candidates = [partial(exact_features, kernel, *given) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
 
 
-def refine_exactly(
-    session: FitSession, restart: RestartResult, model: Model
-) -> Refined:
+def refine_exactly(session: FitSession, restart: RestartResult) -> Refined:
     """Refine the labels of the sample's model with all rows as the basis."""
     samples = session.samples
     weights = session.weights
+    model = restart.model(session.scaling)
     landmarks = restart.training_set.over(
         model.features(samples), weights, hold_labels=True
     )
@@ -147,6 +148,7 @@ def refine_exactly(
         TrainingSet(session.engine, features, None, weights, hold_labels=True)
     )
     labels = landmarks.labels_of(restart.state.boundary)
-    return last_steps(
-        session, restart, working_set, labels, session.plan.needs.sweeps
-    ), exact
+    state = restart.last_steps(
+        working_set, labels, session.record, max_sweeps=session.plan.needs.sweeps
+    )
+    return Refined(state, exact)

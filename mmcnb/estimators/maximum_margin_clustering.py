@@ -40,6 +40,8 @@ from mmcnb.features.rules import Shares, Softmax
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import N_NODES
 from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
+from mmcnb.hinge.needs import HELD_ROWS
+from mmcnb.hinge.sample_search import draw_rows
 from mmcnb.samples import Samples, open_samples
 from mmcnb.stores import create_dense_store
 
@@ -726,13 +728,14 @@ def widest_margin(
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
     weights = graph.sizes[graph.node_of[first]]
     is_weighted = np.ptp(weights) > 0
-    session = replace(session, sample=nodes.sample, sample_weights=nodes.sample_weights)
-    session = replace(
-        session.of_rows(first),
-        sample_weights=weights / weights.mean() if is_weighted else None,
+    rows, weights = draw_rows(
+        nodes.sample[first],
+        weights / weights.mean() if is_weighted else None,
+        HELD_ROWS,
+        session.random_state,
     )
-    model = margin_on_sample(session, n_clusters, kernel, seed)
-    unscaled = replace(model, scaling=None, is_unit=False)
-    features = unscaled.features(open_samples(nodes.sample))
-    labels = unscaled.rule.label(features.block(0, features.n_samples))
-    return Proposal(graph.of_nodes(labels.astype(np.int64)), model)
+    model = margin_on_sample(rows, weights, n_clusters, kernel, seed, session.record)
+    features = model.features(open_samples(nodes.sample))
+    labels = model.rule.label(features.block(0, features.n_samples))
+    scaled = replace(model, scaling=session.scaling)
+    return Proposal(graph.of_nodes(labels.astype(np.int64)), scaled)

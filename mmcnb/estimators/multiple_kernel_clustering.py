@@ -224,7 +224,9 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     # -- the fit -----------------------------------------------------------------------
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **values_of(self, *SEARCH))
+        config = search_config(
+            session.sample.shape[0], session.seed(), **values_of(self, *SEARCH)
+        )
         k = int(self.n_clusters)
         if k == 2:
             sample = self._mapped(session, session.sample_weights)

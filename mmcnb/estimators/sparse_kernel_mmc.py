@@ -166,14 +166,17 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         return replace(needs, sample_bytes=needs.sample_bytes + of_rows)
 
     def _fit(self, session: FitSession) -> FitResult:
-        config = search_config(session, **values_of(self, *SEARCH))
+        rows = session.sample
+        weights = session.sample_weights
+        config = search_config(
+            rows.shape[0], session.seed(), **values_of(self, *SEARCH)
+        )
         if self.basis == "paper":
             gamma = "mean" if self.gamma == "auto" else self.gamma
-            return fit_on_own_basis(
-                session, config, candidate_kernels(session, "rbf", gamma)[0]
-            )
+            kernel = candidate_kernels(rows, weights, "rbf", gamma)[0]
+            return fit_on_own_basis(session, config, kernel)
         kernels = candidate_kernels(
-            session, self.kernel, self.gamma, self.degree, self.coef0
+            rows, weights, self.kernel, self.gamma, self.degree, self.coef0
         )
         return fit_on_landmarks(
             session, config, kernels, self.n_landmarks, self.landmarks

@@ -22,14 +22,8 @@ from mmcnb.hinge.cutting_plane import (
 )
 from mmcnb.hinge.training_set import TrainingSet
 
-PATH = (
-    1.01,
-    1.3,
-    2.0,
-    3.5,
-    6.0,
-    10.0,
-)  # C of the continuation: `python -m benchmarks collapse`
+# C of the continuation: `python -m benchmarks collapse`.
+PATH = (1.01, 1.3, 2.0, 3.5, 6.0, 10.0)
 LOOSE_GAP = 0.03  # duality gap in units of rho, before the last C
 # Share of the labels that may still change before the last C: the next C moves them
 # anyway.
@@ -48,11 +42,30 @@ class CCCPLimits:
         Stop when the rows that change their label weigh no more than this.
     least : float, default=0.05
         Least share of the weight in the smaller cluster.
+    eta : float, default=0.01
+        Tolerance of the cutting-plane loop at the last C.
+    settles : bool, default=True
+        Whether labels settle at the last C; otherwise its rounds may end as early as
+        those at the other C.
     """
 
     max_rounds: int = 30
     changed: float = 0.0
     least: float = 0.05
+    eta: float = 0.01
+    settles: bool = True
+
+    def loosened(self, C: float, total_weight: float) -> "CCCPLimits":
+        """Return the limits at a C after which a larger one follows.
+
+        The remaining gap is C eta rho, and rho exceeds |w|². With a constant eta the
+        labels would wander at a large C.
+        """
+        return replace(
+            self,
+            eta=max(self.eta, LOOSE_GAP / C),
+            changed=max(self.changed, PASSING_SHARE * total_weight),
+        )
 
 
 @dataclass(frozen=True)
@@ -83,14 +96,14 @@ class CCCPResult:
     labels: Labels
     boundary: Any
     solution: SubproblemResult
-    threshold: Any
+    threshold: float | np.ndarray
     status: str
     training_set: TrainingSet
     quantile_steps: int = 0
 
 
 def path_to(C: float) -> tuple[float, ...]:
-    """Values of C from near 1 up to ``C``.
+    """Return values of C from near 1 up to ``C``.
 
     Examples
     --------
@@ -105,7 +118,9 @@ def path_to(C: float) -> tuple[float, ...]:
 
 
 def greatest_balance(C: float) -> float:
-    """The balance up to which every labelling has a solution at C: the first plane needs C (1 - balance) > 1.
+    """Return the balance up to which every labelling has a solution at C.
+
+    The first plane needs C (1 - balance) > 1.
 
     Examples
     --------
@@ -121,13 +136,11 @@ def continuation(
     labels: Labels,
     objective: Objective,
     path: Sequence[float],
-    eta: float,
     limits: CCCPLimits,
     record: Record,
     budget: SweepBudget | None = None,
-    passing: bool = False,
 ) -> CCCPResult | None:
-    """Rounds at rising C, each from the labels and cutting planes of the one before.
+    """Run rounds at rising C, each from the labels and cutting planes of the one before.
 
     Parameters
     ----------
@@ -139,16 +152,12 @@ def continuation(
         Form of the problem.
     path : sequence of float
         Rising values of C.
-    eta : float
-        Tolerance of the last rounds; the others run at a loose one.
     limits : CCCPLimits
         When rounds at one C stop, and which labels they accept.
     record : callable
         Called with one dict per sweep.
     budget : SweepBudget or None, default=None
         Sweeps that are left; None for no bound.
-    passing : bool, default=False
-        Whether the last C, too, may end before all labels settle.
 
     Returns
     -------
@@ -157,53 +166,71 @@ def continuation(
     """
     budget = budget or SweepBudget()
     working_set.labels = None
+    total_weight = working_set.training_set.total_weight
     state: CCCPResult | None = None
-    few = PASSING_SHARE * working_set.training_set.total_weight
-    steps = 0
+    quantile_steps = 0
     for C in path:
-        bearable = min(objective.balance, max(0.0, greatest_balance(C)))
-        form = (
-            objective
-            if objective.threshold == "fixed"
-            else replace(objective, balance=bearable)
-        )
-        # The gap left is C eta rho, and rho exceeds |w|²: with a constant eta the
-        # labels wander at large C.
-        last = path[-1] == C and not passing
-        tolerance = eta if last else max(eta, LOOSE_GAP / C)
-        changed = limits.changed if last else max(limits.changed, few)
-        for number in range(limits.max_rounds):
-            tagged = tag(record, round=number)
-            solution = working_set.cutting_plane(
-                labels, form, C, tolerance, tagged, budget
-            )
-            if solution.status == "degenerate":
-                working_set.labels = None  # what is left of its planes is no start
-                break
-            training_set = working_set.training_set
-            step = training_set.label_step(
-                labels, solution.hyperplane, solution.statistics, limits.least
-            )
-            if (
-                step.changed or not step.counted
-            ):  # otherwise the planes have these labels
-                labels = step.labels
-            steps += bool(np.any(step.threshold))
-            still = step.changed <= changed or (not step.counted and number > 0)
-            status = (
-                solution.status if still or solution.status == "sweeps" else "rounds"
-            )
-            state = CCCPResult(
-                labels,
-                step.boundary,
-                solution,
-                step.threshold,
-                status,
-                training_set,
-                steps,
-            )
-            if still or status == "sweeps":
-                break
-        if solution.status == "degenerate" and number == 0:
+        settles = limits.settles and C == path[-1]
+        limits_at_C = limits if settles else limits.loosened(C, total_weight)
+        form = _feasible(objective, C)
+        reached = _rounds(working_set, labels, form, C, limits_at_C, record, budget)
+        if reached is None:
             return state
+        labels = reached.labels
+        quantile_steps += reached.quantile_steps
+        state = replace(reached, quantile_steps=quantile_steps)
+    return state
+
+
+def _feasible(objective: Objective, C: float) -> Objective:
+    """Bound the balance so that every labelling has a solution at C."""
+    if objective.threshold == "fixed":
+        return objective
+    balance = min(objective.balance, max(0.0, greatest_balance(C)))
+    return replace(objective, balance=balance)
+
+
+def _rounds(
+    working_set: WorkingSet,
+    labels: Labels,
+    objective: Objective,
+    C: float,
+    limits: CCCPLimits,
+    record: Record,
+    budget: SweepBudget,
+) -> CCCPResult | None:
+    """Run rounds at one C; return None if the first one degenerates."""
+    state: CCCPResult | None = None
+    quantile_steps = 0
+    for number in range(limits.max_rounds):
+        solution = working_set.cutting_plane(
+            labels, objective, C, limits.eta, tag(record, round=number), budget
+        )
+        if solution.status == "degenerate":
+            working_set.labels = None  # the planes that are left are no start
+            return state
+        training_set = working_set.training_set
+        step = training_set.label_step(
+            labels, solution.hyperplane, solution.statistics, limits.least
+        )
+        # Without a change the planes already have these labels.
+        if step.changed or not step.counted:
+            labels = step.labels
+        quantile_steps += bool(np.any(step.threshold))
+        is_last = (
+            solution.status == "sweeps"
+            or step.changed <= limits.changed
+            or (not step.counted and number > 0)
+        )
+        state = CCCPResult(
+            labels=labels,
+            boundary=step.boundary,
+            solution=solution,
+            threshold=step.threshold,
+            status=solution.status if is_last else "rounds",
+            training_set=training_set,
+            quantile_steps=quantile_steps,
+        )
+        if is_last:
+            break
     return state

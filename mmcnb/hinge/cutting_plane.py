@@ -11,7 +11,7 @@ change, all planes are rebuilt.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,11 @@ from mmcnb.hinge.qp import (
     Threshold,
     solve_planes,
 )
-from mmcnb.hinge.training_set import ConstraintStatistics, TrainingSet
+from mmcnb.hinge.training_set import (
+    ConstraintStatistics,
+    Generator,
+    TrainingSet,
+)
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import row_shares
 
@@ -122,6 +126,27 @@ class SubproblemResult:
         )
 
 
+class NewPlane(NamedTuple):
+    """A cutting plane that a sweep found.
+
+    Parameters
+    ----------
+    generator : object
+        What gives the plane under other labels: a `Generator`, or the rows themselves.
+    statistics : ConstraintStatistics
+        The statistics of the sweep.
+    centred : ndarray of shape (p,)
+        Inner products of the plane with the basis; empty if they are computed later.
+    coef : ndarray of shape (p,)
+        Coefficients on the basis; empty if they are computed later.
+    """
+
+    generator: Any
+    statistics: ConstraintStatistics
+    centred: np.ndarray = np.empty(0)
+    coef: np.ndarray = np.empty(0)
+
+
 class SweepBudget:
     """How many more sweeps are allowed; None for no bound."""
 
@@ -163,42 +188,38 @@ class WorkingSet:
     def relabel(self, labels: Labels) -> None:
         """Compute all cutting planes under the labels, in one sweep."""
         self.labels = labels
-        self.s, self.t, centred = self.training_set.plane_sums(labels, self.generators)
-        self.centred, self.coefs = self._represent(centred, len(self.generators))
+        sums = self.training_set.plane_sums(labels, self.generators)
+        self.s = sums.s
+        self.t = sums.t
+        self.centred, self.coefs = self._represent(sums.centred, len(self.generators))
 
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[Any, ...]:
-        """One sweep: the most violated constraint of a hyperplane, its statistics second."""
-        centred, statistics, _ = self.training_set.most_violated(
-            labels, hyperplane, rho
-        )
-        return (hyperplane, rho), statistics, *self._represent(centred, 1)
+    ) -> NewPlane:
+        """Find the most violated constraint of a hyperplane in one sweep."""
+        found = self.training_set.most_violated(labels, hyperplane, rho)
+        centred, coef = self._represent(found.centred, 1)
+        return NewPlane(Generator(hyperplane, rho), found.statistics, centred, coef)
 
-    def add(self, found: Any) -> None:
+    def add(self, plane: NewPlane) -> None:
         """Add a cutting plane that `find_most_violated` returned."""
-        generator, statistics, centred, coef = found
-        self.generators.append(generator)
-        self.s, self.t = (
-            np.append(self.s, statistics.active),
-            np.append(self.t, statistics.signed),
-        )
-        self.centred = np.vstack([self.centred, centred])
-        # Where rows are their own features both are one array.
-        self.coefs = self.centred if coef is centred else np.vstack([self.coefs, coef])
+        self.generators.append(plane.generator)
+        self.s = np.append(self.s, plane.statistics.active)
+        self.t = np.append(self.t, plane.statistics.signed)
+        self.centred = np.vstack([self.centred, plane.centred])
+        if plane.coef is plane.centred:  # rows are their own features
+            self.coefs = self.centred
+        else:
+            self.coefs = np.vstack([self.coefs, plane.coef])
 
-    def keep(self, kept: np.ndarray) -> None:
+    def keep(self, is_kept: np.ndarray) -> None:
         """Drop all cutting planes but those marked; basis vectors stay."""
-        self.generators = [
-            generator
-            for generator, keep in zip(self.generators, kept, strict=True)
-            if keep
-        ]
-        shared = self.coefs is self.centred
-        self.s = self.s[kept]
-        self.t = self.t[kept]
-        self.centred = self.centred[kept]
-        self.coefs = self.centred if shared else self.coefs[kept]
+        self.generators = [self.generators[k] for k in np.flatnonzero(is_kept)]
+        self.s = self.s[is_kept]
+        self.t = self.t[is_kept]
+        is_shared = self.coefs is self.centred
+        self.centred = self.centred[is_kept]
+        self.coefs = self.centred if is_shared else self.coefs[is_kept]
 
     def _represent(
         self, centred: np.ndarray, planes: int
@@ -269,33 +290,47 @@ class WorkingSet:
             except PlaneQPError:
                 if solution is None:
                     raise
-                return replace(
-                    solution, status="stalled"
-                )  # the last plane was too close to the others
+                # The last plane was too close to the others.
+                return replace(solution, status="stalled")
             hyperplane = self.hyperplane(quadratic.multipliers, quadratic.beta)
             budget.left -= 1
-            found = self.find_most_violated(labels, hyperplane, quadratic.rho)
-            statistics = found[1]
+            plane = self.find_most_violated(labels, hyperplane, quadratic.rho)
             solution = SubproblemResult(
-                hyperplane, quadratic, C, form, statistics, "converged"
+                hyperplane, quadratic, C, form, plane.statistics, "converged"
             )
             record(self._row(solution, self.s.shape[0]))
-            if (
-                form == "adaptive"
-                and quadratic.norm2 < DEGENERATE * objective.total_variance
-            ):
-                return replace(solution, status="degenerate")
-            if statistics.violation <= max(quadratic.xi, 0.0) + eta * quadratic.rho:
-                return solution
             lowers.append(solution.objective)
-            if len(lowers) > self.max_planes or kernels.stalls(np.array(lowers)):
-                return replace(solution, status="stalled")
-            if budget.left <= 0:
-                return replace(solution, status="sweeps")
-            kept = kernels.count_idle(idle, quadratic.multipliers, float(C))
-            self.keep(kept)
-            self.add(found)
-            idle = np.append(idle[kept], 0)
+            status = self._end(solution, objective, eta, lowers)
+            if status is None and budget.left <= 0:
+                status = "sweeps"
+            if status is not None:
+                return replace(solution, status=status)
+            is_kept = kernels.count_idle(idle, quadratic.multipliers, float(C))
+            self.keep(is_kept)
+            self.add(plane)
+            idle = np.append(idle[is_kept], 0)
+
+    def _end(
+        self,
+        solution: SubproblemResult,
+        objective: Objective,
+        eta: float,
+        lowers: list[float],
+    ) -> str | None:
+        """Return why the loop ends after a sweep; None if it goes on.
+
+        ``lowers`` has the lower bounds of all sweeps.
+        """
+        quadratic = solution.quadratic
+        least_norm2 = DEGENERATE * objective.total_variance
+        if objective.threshold == "adaptive" and quadratic.norm2 < least_norm2:
+            return "degenerate"
+        tolerance = max(quadratic.xi, 0.0) + eta * quadratic.rho
+        if solution.statistics.violation <= tolerance:
+            return "converged"
+        if len(lowers) > self.max_planes or kernels.stalls(np.array(lowers)):
+            return "stalled"
+        return None
 
     def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
         """The row of a sweep in the history."""
@@ -336,19 +371,15 @@ class ExactWorkingSet(WorkingSet):
 
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[Any, ...]:
-        """One sweep of the kernel matrix."""
-        centred, statistics, active = self.training_set.most_violated(
-            labels, hyperplane, rho
-        )
-        y = labels.block(None, 0, active.size)
-        shares = row_shares(active.size, self.training_set.weights)
-        return (
-            (hyperplane, rho),
-            statistics,
-            centred,
-            (active * y - statistics.signed) * shares,
-        )
+    ) -> NewPlane:
+        """Find the most violated constraint in one sweep of the kernel matrix."""
+        found = self.training_set.most_violated(labels, hyperplane, rho)
+        n = found.active.size
+        signed = found.active * labels.block(None, 0, n)
+        shares = row_shares(n, self.training_set.weights)
+        coef = (signed - found.statistics.signed) * shares
+        generator = Generator(hyperplane, rho)
+        return NewPlane(generator, found.statistics, found.centred, coef)
 
 
 class SampleWorkingSet(WorkingSet):
@@ -402,8 +433,8 @@ class SampleWorkingSet(WorkingSet):
         found = kernels.sample_subproblem(rows, start, limits)
         self.planes, self.members, self.signs = found.state
         self.generators = [
-            (Hyperplane(one[:p], float(one[p])), float(one[p + 1]))
-            for one in self.planes
+            Generator(Hyperplane(row[:p], float(row[p])), float(row[p + 1]))
+            for row in self.planes
         ]
         status = STATUS[found.status]
         if status == "unsolved":

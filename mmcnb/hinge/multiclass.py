@@ -15,12 +15,15 @@ the CCCP rounds are the same. With two clusters W = (w, -w), and rho and the obj
 are twice those of the two-cluster form.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb.engine.passes import SumPass
+from mmcnb.engine.plan import FitPlan, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features import rules
@@ -32,10 +35,22 @@ from mmcnb.hinge.cutting_plane import (
     SweepBudget,
     WorkingSet,
 )
-from mmcnb.hinge.needs import larger_sample
-from mmcnb.hinge.sample_search import SearchConfig, solve_random
-from mmcnb.hinge.training_set import ConstraintStatistics, LabelStep, TrainingSet
-from mmcnb.hinge.two_clusters import draw_larger_sample, falling, separation
+from mmcnb.hinge.needs import larger_sample, needs_of_search
+from mmcnb.hinge.sample_search import (
+    SearchConfig,
+    draw_rows,
+    search_config,
+    solve_random,
+)
+from mmcnb.hinge.training_set import (
+    ConstraintStatistics,
+    Generator,
+    LabelStep,
+    MostViolated,
+    PlaneSums,
+    TrainingSet,
+)
+from mmcnb.hinge.two_clusters import draw_larger_sample, separation
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample, label_all_rows
 from mmcnb.least_squares.objective import Bounds, Partition
@@ -124,6 +139,13 @@ def _all_runner_ups(
     )
 
 
+class _RunnerUps(NamedTuple):
+    """For each generator the means of its sweep, and its plane, of shape (k, p)."""
+
+    means: np.ndarray
+    centred: np.ndarray
+
+
 @dataclass(eq=False)
 class MulticlassTrainingSet(TrainingSet):
     """Rows as features, to be partitioned into k clusters.
@@ -147,11 +169,11 @@ class MulticlassTrainingSet(TrainingSet):
         """Number of clusters, k."""
         return self.bounds[0].shape[0]
 
-    def all_rows(self) -> tuple[rules.Scores, float]:
-        """Scores of 0 and an infinite threshold."""
+    def all_rows(self) -> Generator:
+        """Return the generator of the plane of all rows: scores of 0, and infinity."""
         k = self.n_clusters
         p = self.mean.shape[0]
-        return rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf
+        return Generator(rules.Scores(np.zeros((p, k)), np.zeros(k)), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> rules.Scores:
         """Scores of mean 0, from the coefficients of all clusters."""
@@ -159,30 +181,38 @@ class MulticlassTrainingSet(TrainingSet):
         return rules.Scores(np.ascontiguousarray(coef.T), coef @ self.mean)
 
     def plane_sums(
-        self, labels: rules.Labels, generators: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The cutting planes that some scores generate under the labels: s, zeros and centred means."""
-        means, centred = self._runner_ups(labels, generators)
-        return means[:, 0], np.zeros(means.shape[0]), centred
+        self, labels: rules.Labels, generators: Sequence[Generator]
+    ) -> PlaneSums:
+        """Sum the cutting planes that some scores generate under the labels; t is 0."""
+        planes = self._runner_ups(labels, generators)
+        s = planes.means[:, 0]
+        return PlaneSums(s, np.zeros_like(s), planes.centred)
 
     def most_violated(
         self, labels: rules.Labels, hyperplane: Any, rho: float
-    ) -> tuple[np.ndarray, ConstraintStatistics, np.ndarray]:
-        """The most violated constraint of some scores, and the statistics of the sweep."""
-        means, centred = self._runner_ups(labels, [(hyperplane, rho)])
-        active, violation, changed, hinge = means[0].tolist()
+    ) -> MostViolated:
+        """Find the most violated constraint of some scores in one sweep."""
+        planes = self._runner_ups(labels, [Generator(hyperplane, rho)])
+        active, violation, changed, hinge = planes.means[0].tolist()
         statistics = ConstraintStatistics(
-            active, 0.0, violation, 0.0, changed * self.total_weight, hinge
+            active=active,
+            signed=0.0,
+            violation=violation,
+            positive=0.0,
+            changed=changed * self.total_weight,
+            hinge=hinge,
         )
-        return centred, statistics, np.empty(0, np.int8)
+        return MostViolated(planes.centred, statistics, np.empty(0, np.int8))
 
     def _runner_ups(
-        self, labels: rules.Labels, generators: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """For each of some scores the means of its sweep, and its cutting plane, of shape (k, p)."""
-        totals = self._sweep(RunnerUpPass(self.weights, labels, generators))
-        row_sums, shares, means = (total / self.total_weight for total in totals)
-        return means, row_sums - shares[:, :, None] * self.mean
+        self, labels: rules.Labels, generators: Sequence[Generator]
+    ) -> _RunnerUps:
+        total = self.total_weight
+        row_sums, shares, means = self._sweep(
+            RunnerUpPass(self.weights, labels, generators)
+        )
+        centred = row_sums / total - (shares / total)[:, :, None] * self.mean
+        return _RunnerUps(means / total, centred)
 
     def over(self, features: Samples, weights: Weights, **given: Any) -> Self:
         """The same problem on other rows; where labels are not held, this set serves as the sketch."""
@@ -301,10 +331,8 @@ class HingeRefinement:
             ("sample", open_samples(sample.values), sample.features.weights)
         ]
         if more := larger_sample(rows.n_samples):
-            drawn, weights, _ = draw_larger_sample(
-                session, rows, more, self.config.seed
-            )
-            stages.append(("larger sample", drawn, weights))
+            larger = draw_larger_sample(session, rows, more, self.config.seed)
+            stages.append(("larger sample", larger.features, larger.weights))
         elif rows.n_samples > sample.values.shape[0]:
             stages.append(("all rows", rows, session.weights))
         for stage, features, weights in stages:
@@ -318,9 +346,9 @@ class HingeRefinement:
                 session.plan.needs.sweeps if stage == "all rows" else None
             )
             working_set.relabel(labels)
-            for C, form in falling(self.config, self.objective):
+            for C, form in self.config.falling(self.objective):
                 solution = working_set.cutting_plane(
-                    labels, form, C, self.config.eta, record, budget
+                    labels, form, C, self.config.limits.eta, record, budget
                 )
                 if solution.status != "degenerate":
                     break
@@ -328,7 +356,44 @@ class HingeRefinement:
         return solution
 
 
-def fit_on_landmarks(
+def widest_margin_of_rows(
+    engine: Engine,
+    rows: np.ndarray | csr_array,
+    weights: Weights,
+    settings: SearchSettings,
+    random_state: np.random.RandomState,
+    record: Record,
+) -> Model:
+    samples = open_samples(rows)
+    shape = RowShape.of(samples, 1)
+    needs = needs_of_search(shape, settings)
+    n_searched = settings.searched_rows(samples.n_samples)
+    drawn = draw_rows(rows, weights, n_searched, random_state)
+    session = FitSession(
+        engine=engine,
+        samples=samples,
+        weights=weights,
+        plan=FitPlan(shape, needs, memory_limit=0, store="memory"),
+        record=record,
+        random_state=random_state,
+        sample=drawn.rows,
+        sample_weights=drawn.weights,
+    )
+    config = search_config(drawn.rows.shape[0], session.seed(), max_rounds=ROUNDS)
+    result = fit_multiclass(session, settings, config)
+    return replace(
+        result.model,
+        rule=in_margins(result.model.rule, float(result.attributes["rho"])),
+    )
+
+
+def in_margins(scores: rules.Scores, rho: float) -> rules.Scores:
+    """Return scores in units of the margin rho; as they are if there is no margin."""
+    unit = rho if rho > 0 else 1.0
+    return rules.Scores(scores.coef / unit, scores.offset / unit)
+
+
+def fit_multiclass(
     session: FitSession, settings: SearchSettings, config: SearchConfig
 ) -> FitResult:
     """Scores on landmarks of the sample, which separate the clusters that refinement leads to."""

@@ -299,9 +299,9 @@ def fit_clusters(
     limits = replace(config.limits, max_rounds=min(ROUNDS, config.limits.max_rounds))
     config = replace(config, limits=limits)
     restart = search_clusters(session, sample, partition, config)
-    restart = restart or search_clusters(
-        session, sample, partition, replace(config, separable=False)
-    )
+    if restart is None:
+        accepting = replace(config, separable=False)
+        restart = search_clusters(session, sample, partition, accepting)
     assert restart is not None  # without separability no search fails
     counted = replace(
         session, weights=relative_weights(session.weights)

@@ -19,7 +19,7 @@ from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Hyperplane, Labels, coin_flip, signs
 from mmcnb.hinge.cccp import CCCPResult, continuation
-from mmcnb.hinge.cutting_plane import Objective, WorkingSet
+from mmcnb.hinge.cutting_plane import NewPlane, Objective, WorkingSet
 from mmcnb.hinge.sample_search import SearchConfig, solve_random
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.hinge.two_clusters import result_of, separation
@@ -98,18 +98,20 @@ class OwnBasisWorkingSet(WorkingSet):
         """Start with the plane of all rows under the labels."""
         self.labels, self.y = labels, labels.block(None, 0, self.samples.n_samples)
         self._restart()
-        self.add((np.ones(self.samples.n_samples, np.int8), None))
+        self._add_rows(np.ones(self.samples.n_samples, np.int8))
 
     def find_most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[Any, ...]:
-        """One sweep: the rows of the most violated constraint, and its statistics."""
-        _, statistics, active = self.training_set.most_violated(labels, hyperplane, rho)
-        return active, statistics
+    ) -> NewPlane:
+        """Find the rows of the most violated constraint in one sweep."""
+        found = self.training_set.most_violated(labels, hyperplane, rho)
+        return NewPlane(found.active, found.statistics)
 
-    def add(self, found: Any) -> None:
+    def add(self, plane: NewPlane) -> None:
         """Add the plane of some rows, and its basis vectors."""
-        active, _ = found
+        self._add_rows(plane.generator)
+
+    def _add_rows(self, active: np.ndarray) -> None:
         n = self.samples.n_samples
         signed = active * self.y * self.counts
         self.s, self.t = (
@@ -158,10 +160,13 @@ def fit_on_own_basis(
     bare = replace(objective, total_variance=0.0)
     ends = list[CCCPResult]()
     for number, start in enumerate(_starts(session, samples, config, random_state)):
-        given = config.eta, config.limits, tag(record, start=number)
-        end = continuation(working_set, start, objective, config.path, *given)
-        # Labels that not even the first C separates end there all the same.
-        end = end or continuation(working_set, start, bare, config.path[:1], *given)
+        tagged = tag(record, start=number)
+        path = config.path
+        end = continuation(working_set, start, objective, path, config.limits, tagged)
+        if end is None:
+            # Labels that not even the first C separates end there all the same.
+            path = path[:1]
+            end = continuation(working_set, start, bare, path, config.limits, tagged)
         assert end is not None
         ends.append(end)
     # Ends with equal scores up to rounding are equally good; the first one counts on
@@ -169,9 +174,9 @@ def fit_on_own_basis(
     state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
     solution = state.solution
     training_set = state.training_set
-    _, statistics, _ = training_set.most_violated(
+    statistics = training_set.most_violated(
         state.labels, state.boundary, solution.quadratic.rho
-    )
+    ).statistics
     random = solve_random(
         working_set, coin_flip(n, random_state), objective, config.path[-1]
     )

@@ -8,15 +8,17 @@ the lowest leave-one-out score wins.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitSession, Record, ignore, run_starts, tag
+from mmcnb.engine.session import Record, ignore, run_starts, tag
 from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import leave_one_out_scores
 from mmcnb.features.kernel import Kernel, KernelSamples, MultipleKernels
+from mmcnb.features.model import Model
 from mmcnb.features.rules import GivenLabels, Labels, coin_flip
 from mmcnb.hinge import cutting_plane
 from mmcnb.hinge.cccp import CCCPLimits, CCCPResult, continuation, path_to
@@ -26,6 +28,7 @@ from mmcnb.hinge.cutting_plane import (
     SweepBudget,
     WorkingSet,
 )
+from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.qp import Threshold
 from mmcnb.hinge.training_set import TrainingSet
 from mmcnb.least_squares.objective import floor_bounds
@@ -36,13 +39,12 @@ from mmcnb.least_squares.partition import (
     regularization_path,
 )
 from mmcnb.samples import BLOCK_ROWS, Samples
-from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import Weights, as_matrix, with_short_indices
+from mmcnb.samples.derived import Scaling, cache_features
+from mmcnb.samples.matrix import Weights, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
-LEADING = (
-    50  # components for least squares of sparse or many columns, and for k-means of any
-)
+# Components for least squares of sparse or many columns, and for k-means of any.
+LEADING = 50
 SEARCHED_ROWS = 1000  # of the local search, whose matrix has so many rows and columns
 SEARCH_RIDGE = 1e-3  # per row, of the local search
 HALVES = np.full(2, 0.5)  # proportions of a coin flip
@@ -52,6 +54,10 @@ COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
 WARM_LEAD = 0.025  # of the score, by which a partition by least squares has to lead
 WARM_C = 2.0  # where a start by least squares enters the path; coin flips need C near 1
 CLEAN_SCORE = 0.06  # leave-one-out score up to which a partition counts as real
+# Share of the labels that may change in the last round after the sample: `python -m
+# benchmarks engine`.
+STILL_SHARE = 5e-4
+FINAL_ROUNDS = 5  # on all rows after a larger sample, whose labels change little
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class KernelFeatures:
     """
 
     kernel: Kernel | MultipleKernels | None
-    z: Any
+    z: np.ndarray | csr_array
     weights: Weights
     new_working_set: Callable[[], WorkingSet]
 
@@ -84,40 +90,43 @@ def landmark_features(
     weights: Weights,
     whole: bool = False,
 ) -> KernelFeatures:
-    """The sample on landmarks, with its kernel columns cached in memory.
+    """Map the sample to landmarks, with its kernel columns cached in memory.
 
     ``whole`` says that all distinct rows are landmarks: then the method is exact, and
     so is the arithmetic. Rows are then few, and not worth the seconds that the compiled
     rounds take to compile.
     """
-    dtype, tolerance = (np.float64, 1e-12) if whole else (np.float32, 1e-6)
+    dtype: Any = np.float32
+    tolerance = 1e-6
+    make: type[WorkingSet] = cutting_plane.SampleWorkingSet
+    if whole:
+        dtype = np.float64
+        tolerance = 1e-12
+        make = WorkingSet
     features = cache_features(
         KernelSamples(sample, kernel.against(basis), dtype), "memory"
     )
-    make = WorkingSet if whole else cutting_plane.SampleWorkingSet
     vectors = basis.astype(np.float64)
-    normalization = nystroem.normalization_of(
-        kernel(vectors, vectors), tolerance, dtype
-    )
+    gram = kernel(vectors, vectors)
+    normalization = nystroem.normalization_of(gram, tolerance, dtype)
     training_set = TrainingSet(
         engine, features, normalization, weights, hold_labels=True, basis=basis
     )
-    return KernelFeatures(
-        kernel, _rows(training_set) @ normalization, weights, lambda: make(training_set)
-    )
+    z = training_set.matrix() @ normalization
+    return KernelFeatures(kernel, z, weights, lambda: make(training_set))
 
 
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
-    """The sample with all its rows as the basis: the full kernel matrix in float64."""
+    """Map the sample to all its rows as the basis: the full kernel matrix in float64."""
     features = cache_features(
         KernelSamples(sample, kernel.against(basis), np.float64), "memory"
     )
     training_set = TrainingSet(
         engine, features, None, weights, hold_labels=True, basis=basis
     )
-    gram = _rows(training_set)
+    gram = training_set.matrix()
     z = gram @ nystroem.normalization_of(gram)
     return KernelFeatures(
         kernel, z, weights, lambda: cutting_plane.ExactWorkingSet(training_set)
@@ -127,31 +136,55 @@ def exact_features(
 def linear_features(
     engine: Engine, sample: Samples, weights: Weights
 ) -> KernelFeatures:
-    """The rows as their own features."""
+    """Take the rows as their own features."""
     training_set = TrainingSet(engine, sample, None, weights, hold_labels=True)
-    return KernelFeatures(
-        None, _rows(training_set), weights, lambda: WorkingSet(training_set)
-    )
+    z = training_set.matrix()
+    return KernelFeatures(None, z, weights, lambda: WorkingSet(training_set))
 
 
-def _rows(training_set: TrainingSet) -> Any:
-    return as_matrix(training_set.features.block(0, training_set.n_samples)).astype(
-        np.float64
-    )
+class DrawnRows(NamedTuple):
+    """Some rows, and their weights."""
+
+    rows: np.ndarray | csr_array
+    weights: Weights
+
+
+def draw_rows(
+    rows: np.ndarray | csr_array,
+    weights: Weights,
+    size: int,
+    random_state: np.random.RandomState,
+) -> DrawnRows:
+    """Draw at most so many rows at random; they keep their order."""
+    if rows.shape[0] <= size:
+        return DrawnRows(rows, weights)
+    drawn = np.sort(random_state.permutation(rows.shape[0])[:size])
+    return DrawnRows(rows[drawn], None if weights is None else weights[drawn])
 
 
 # -- starts ----------------------------------------------------------------------------
 
 
+class Start(NamedTuple):
+    """Labels -1 or +1 to start from.
+
+    They are warm if they are a partition that was found before: then the path skips the
+    first C, where all starts meet.
+    """
+
+    labels: GivenLabels
+    is_warm: bool = False
+
+
 def starting_labels(
     init: str,
     n_init: int,
-    z: Any,
+    z: np.ndarray | csr_array,
     random_state: np.random.RandomState,
     weights: Weights = None,
     partitions: Sequence[GivenLabels] = (),
-) -> Iterator[tuple[Labels, bool]]:
-    """Starting labels of a sample.
+) -> Iterator[Start]:
+    """Yield the starting labels of a sample.
 
     Parameters
     ----------
@@ -172,45 +205,40 @@ def starting_labels(
 
     Yields
     ------
-    labels : Labels
-        Labels -1 or +1.
-    warm : bool
-        Whether they are one of the given partitions: then the path skips the first C,
-        where all starts meet.
+    Start
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.hinge.sample_search import starting_labels
-    >>> len(list(starting_labels("mixed", 2, np.arange(8.0)[:, None], np.random.RandomState(0))))
+    >>> z = np.arange(8.0)[:, None]
+    >>> len(list(starting_labels("mixed", 2, z, np.random.RandomState(0))))
     2
     """
     kinds: list[Any] = ["k-means" if init == "k-means" else "coin"] * n_init
     if init == "mixed":
         kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
-    directions = (
-        nystroem.principal_directions(z, 3, weights)
-        if 0 in kinds
-        else np.empty((z.shape[0], 0))
-    )
+    directions = np.empty((z.shape[0], 0))
+    if 0 in kinds:
+        directions = nystroem.principal_directions(z, 3, weights)
     for kind in kinds:
         if isinstance(kind, GivenLabels):
-            yield kind, True
+            yield Start(kind, is_warm=True)
         elif kind == "k-means":
-            yield _kmeans_labels(z, random_state, weights), False
+            yield Start(_kmeans_labels(z, random_state, weights))
         elif kind == "coin" or kind >= directions.shape[1]:
-            yield coin_flip(z.shape[0], random_state), False
+            yield Start(coin_flip(z.shape[0], random_state))
         else:
-            yield _signed(directions[:, kind] >= 0, random_state), False
+            yield Start(_signed(directions[:, kind] >= 0, random_state))
 
 
 def least_squares_labels(
-    z: Any,
+    z: np.ndarray | csr_array,
     random_state: np.random.RandomState,
     weights: Weights = None,
     least: float = 0.05,
 ) -> tuple[GivenLabels, GivenLabels]:
-    """Two partitions of a sample by least squares: the end of a regularisation path, and a local search.
+    """Partition a sample twice by least squares: by a regularisation path, and by local search.
 
     Parameters
     ----------
@@ -232,8 +260,9 @@ def least_squares_labels(
     --------
     >>> import numpy as np
     >>> from mmcnb.hinge.sample_search import least_squares_labels
-    >>> z = np.r_[np.zeros((5, 1)), np.full((5, 1), 9.0)] + np.arange(10.0)[:, None] / 99
-    >>> [abs(labels.y[:5].sum()) for labels in least_squares_labels(z, np.random.RandomState(0))]
+    >>> z = np.repeat([[0.0], [9.0]], 5, axis=0) + np.arange(10.0)[:, None] / 99
+    >>> pair = least_squares_labels(z, np.random.RandomState(0))
+    >>> [abs(labels.y[:5].sum()) for labels in pair]
     [np.int64(5), np.int64(5)]
     """
     # The leading components where columns are sparse or many.
@@ -243,18 +272,16 @@ def least_squares_labels(
     flip = random_labels(z.shape[0], HALVES, random_state)
     if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
         return _signed(flip, random_state), _signed(flip, random_state)
-    total_variance = max(
-        1.0, features.variances.sum()
-    )  # ridges assume kernel values of at most 1
+    # Ridges assume kernel values of at most 1.
+    total_variance = max(1.0, features.variances.sum())
     variances = features.variances / total_variance
     features = replace(
         features, z=features.z / np.sqrt(total_variance), variances=variances
     )
-    path = regularization_path(
-        features, flip, floor_bounds(features.total, 2, 2 * least)
-    )
+    bounds = floor_bounds(features.total, 2, 2 * least)
+    end_of_path = regularization_path(features, flip, bounds)
     searched = _local_search_labels(features, least, random_state)
-    return _signed(path, random_state), _signed(searched, random_state)
+    return _signed(end_of_path, random_state), _signed(searched, random_state)
 
 
 def _local_search_labels(
@@ -262,27 +289,32 @@ def _local_search_labels(
     least: float,
     random_state: np.random.RandomState,
 ) -> np.ndarray:
-    """Cluster some rows by local search (the paper's "shaking"), and all by the nearer of the two means."""
-    rows = features.z.shape[0]
+    """Cluster some rows by local search, and label all rows by the nearer of the two means.
+
+    The paper calls the local search shaking.
+    """
+    n_rows = features.z.shape[0]
     weights = features.weights
-    weighted = (weights != weights[0]).any()
     chosen = random_state.choice(
-        rows, min(SEARCHED_ROWS, rows), weighted, weights / weights.sum()
+        n_rows,
+        size=min(SEARCHED_ROWS, n_rows),
+        replace=(weights != weights[0]).any(),
+        p=weights / weights.sum(),
     )
     ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
     points = ridged[chosen] - ridged[chosen].mean(axis=0)
     config = PartitionConfig(2, n_init=1, min_share=2 * least)
-    partition = local_search(
-        points @ points.T, config, random_state, features.z[chosen, :LEADING]
-    )[0]
-    first, second = (
-        ridged[chosen[partition.labels == cluster]].mean(axis=0) for cluster in (0, 1)
-    )
-    return ridged @ (second - first) >= (second + first) @ (second - first) / 2
+    R = points @ points.T
+    kmeans_points = features.z[chosen, :LEADING]
+    best = local_search(R, config, random_state, kmeans_points)[0]
+    mean_0 = ridged[chosen[best.labels == 0]].mean(axis=0)
+    mean_1 = ridged[chosen[best.labels == 1]].mean(axis=0)
+    step = mean_1 - mean_0
+    return ridged @ step >= (mean_1 + mean_0) @ step / 2
 
 
 def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLabels:
-    """Labels 0 and 1 as -1 and +1; a coin flip where there is only one."""
+    """Return labels 0 and 1 as -1 and +1; flip coins if only one of them occurs."""
     labels = np.asarray(labels, np.int8)
     if labels.min() == labels.max():
         return coin_flip(labels.shape[0], random_state)
@@ -290,7 +322,7 @@ def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLab
 
 
 def _kmeans_labels(
-    z: Any, random_state: np.random.RandomState, weights: Weights
+    z: np.ndarray | csr_array, random_state: np.random.RandomState, weights: Weights
 ) -> GivenLabels:
     from sklearn.cluster import KMeans
 
@@ -320,8 +352,6 @@ class SearchConfig:
         Form of the threshold.
     balance : float, default=0.0
         l/n.
-    eta : float, default=0.01
-        Tolerance of the last cutting-plane loop.
     init : {"mixed", "random", "k-means"}, default="mixed"
         Kind of starts.
     n_init : int, default=6
@@ -336,19 +366,27 @@ class SearchConfig:
     sample_size: int
     threshold: Threshold = "adaptive"
     balance: float = 0.0
-    eta: float = 0.01
     init: str = "mixed"
     n_init: int = 6
     separable: bool = True
 
     def objective(self, candidate: KernelFeatures) -> Objective:
-        """What is minimised under a kernel."""
-        z = candidate.z
-        weights = candidate.weights
-        total_variance = (
-            nystroem.total_variance_of(z, weights) if self.separable else 0.0
-        )
+        """Return what is minimised under a kernel."""
+        total_variance = 0.0
+        if self.separable:
+            z = candidate.z
+            total_variance = nystroem.total_variance_of(z, candidate.weights)
         return Objective(self.threshold, self.balance, total_variance)
+
+    def falling(self, objective: Objective) -> list[tuple[float, Objective]]:
+        """Return C from the last to the first, each with its objective.
+
+        The first C comes again at the end, with an objective for which nothing is
+        degenerate: any labels have a solution there.
+        """
+        forms = [(C, objective) for C in reversed(self.path)]
+        forms.append((self.path[0], replace(objective, total_variance=0.0)))
+        return forms
 
     def warm_start(
         self,
@@ -358,27 +396,40 @@ class SearchConfig:
         objective: Objective,
         record: Record,
     ) -> CCCPResult | None:
-        """Rounds from labels of the sample that least squares found: they need no C near 1."""
-        path = tuple(C for C in self.path if C >= WARM_C) or self.path[-1:]
-        given = GivenLabels(labels), objective, path, self.eta, self.limits
+        """Run rounds from labels of the sample that least squares found.
+
+        They need no C near 1.
+        """
+        path = [C for C in self.path if C >= WARM_C] or self.path[-1:]
         return continuation(
-            working_set, *given, tag(record, stage="sample", start=number)
+            working_set,
+            GivenLabels(labels),
+            objective,
+            path,
+            self.limits,
+            tag(record, stage="sample", start=number),
         )
 
 
 def search_config(
-    session: FitSession,
+    n_rows: int,
+    seed: int,
     C: float = 10.0,
     continuation: bool = True,
     min_share: float = 0.1,
     max_rounds: int = 30,
-    **others: Any,
+    eta: float = 0.01,
+    **fields: Any,
 ) -> SearchConfig:
-    """The settings of the search on a sample, from parameters of an estimator; the others are as they are."""
-    m = session.sample.shape[0]
+    """Translate parameters of an estimator into settings of the search on a sample.
+
+    ``fields`` are those of `SearchConfig` that estimators have under the same name.
+    """
+    least_rows = min(2.0, n_rows / 4)
+    least = max(min_share / 2, least_rows / n_rows)
+    limits = CCCPLimits(max_rounds=max_rounds, least=least, eta=eta)
     path = path_to(C) if continuation else (C,)
-    limits = CCCPLimits(max_rounds, 0, max(min_share / 2, min(2.0, m / 4) / m))
-    return SearchConfig(path, limits, session.seed(), m, **others)
+    return SearchConfig(path, limits, seed, n_rows, **fields)
 
 
 @dataclass(frozen=True)
@@ -437,137 +488,91 @@ class RestartResult:
         At a large C a few outliers can separate two unrelated halves by a wide margin.
         At a small C more rows lie in the margin, and such a partition scores far less.
         """
-        return float(
-            np.exp(np.mean(np.log(np.maximum(self.scores, np.finfo(float).tiny))))
-        )
+        positive = np.maximum(self.scores, np.finfo(float).tiny)
+        return float(np.exp(np.mean(np.log(positive))))
 
     def is_better_than(self, other: "RestartResult | None", margin: float) -> bool:
-        """Whether it is better than another start by a margin.
+        """Return whether the score is better than that of another start by a margin.
 
         A start that ended at a lower C loses: its labels could not be separated at the
         next.
         """
-        if other is None or self.state.solution.C != other.state.solution.C:
-            return other is None or self.state.solution.C > other.state.solution.C
+        if other is None:
+            return True
+        C = self.state.solution.C
+        C_of_other = other.state.solution.C
+        if C != C_of_other:
+            return C > C_of_other
         return self.score > other.score * (1 + margin)
 
     @property
     def relative_norm2(self) -> float:
         """|w|² in units of the total variance of the features."""
         norm2 = self.state.solution.quadratic.norm2
-        return norm2 / max(
-            self.objective.total_variance, 1e-100
-        )  # 0 of rows that are all alike
+        # The total variance of rows that are all alike is 0.
+        return norm2 / max(self.objective.total_variance, 1e-100)
 
-    @property
-    def width(self) -> dict[str, Any]:
-        """The entry of its bandwidth in a report."""
-        return {
-            "gamma": self.gamma,
-            "relative_norm": self.relative_norm2,
-            "score": self.leave_one_out,
-        }
+    def model(self, scaling: Scaling | None) -> Model:
+        """Return the model of the hyperplane, for rows whose columns are not scaled yet."""
+        training_set = self.training_set
+        return Model(
+            rule=self.state.boundary,
+            kernel=self.candidate.kernel,
+            basis=training_set.basis,
+            scaling=scaling,
+            feature_dtype=training_set.features.dtype.name,
+            kernel_weights=self.state.solution.quadratic.kernel_weights,
+        )
 
     def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
-        """The solution for random labels on the sample at the last C: the baseline of a fit."""
+        """Solve the subproblem of random labels at the last C: the baseline of a fit."""
         working_set = self.candidate.new_working_set()
-        seed = self.config.seed
-        labels = labels or coin_flip(
-            working_set.training_set.n_samples, np.random.RandomState(seed)
-        )
+        if labels is None:
+            random_state = np.random.RandomState(self.config.seed)
+            labels = coin_flip(working_set.training_set.n_samples, random_state)
         return solve_random(working_set, labels, self.objective, self.config.path[-1])
 
+    # -- more rows than the sample -----------------------------------------------------
 
-def search_bandwidth(
-    candidate: KernelFeatures,
-    config: SearchConfig,
-    record: Record,
-    partitions: Sequence[GivenLabels] = (),
-) -> RestartResult | None:
-    """Run all starts at the first C, and the distinct ones along the whole path; refine the best.
+    def refined_in_memory(
+        self, features: Samples, weights: Weights, record: Record, stage: str
+    ) -> "RestartResult":
+        """Refine labels and cutting planes on more rows, whose features fit in memory."""
+        training_set = self.training_set.over(features, weights, hold_labels=True)
+        working_set = self.working_set.over(training_set)
+        labels = training_set.labels_of(self.state.boundary)
+        state = self.last_steps(working_set, labels, record, stage)
+        return replace(self, working_set=working_set, state=state)
 
-    Given partitions enter the path at C = 2, and win where they are clearly ahead.
-    """
-    objective = config.objective(candidate)
-    random_state = np.random.RandomState(config.seed)
-    record = tag(
-        record, gamma=getattr(candidate.kernel, "gamma", np.nan)
-    )  # of one kernel alone
-    limits = config.limits
-    known = (candidate.weights, partitions)
-    starts = starting_labels(
-        config.init, config.n_init, candidate.z, random_state, *known
-    )
-    first, early, rest = pieces_of(config.path)
-    # The first C would lose a partition by least squares.
-    warm_pieces = (), early[-1:], rest if early else rest[-1:]
-    best: RestartResult | None = None
-    seen = set[
-        tuple[int, bytes]
-    ]()  # labels at the ends of the pieces; of starts that meet one continues
-    for number, (labels, warm) in enumerate(starts):
-        working_set = candidate.new_working_set()
-        scores = list[float]()
-        tagged = tag(record, stage="sample", start=number)
-        for piece, path in enumerate(warm_pieces if warm else (first, early, rest)):
-            if not path:
-                continue
-            given = working_set, labels, objective, path, config.eta, limits, tagged
-            reached = continuation(*given, passing=piece > 0)
-            if reached is None:
-                break
-            state = reached
-            labels = reached.labels
-            y = labels.block(None, 0, state.training_set.n_samples)
-            met = piece, (y * y[0]).tobytes()
-            if met in seen:
-                scores.clear()
-                break
-            seen.add(met)
-            if piece > 0:
-                scores.append(state.solution.score)
-        if scores:
-            restart = RestartResult(
-                candidate, config, objective, working_set, state, number, tuple(scores)
+    def last_steps(
+        self,
+        working_set: WorkingSet,
+        labels: Labels,
+        record: Record,
+        stage: str = "all rows",
+        max_sweeps: int | None = None,
+    ) -> CCCPResult:
+        """Run rounds at the last C on more rows than the sample.
+
+        If the labels cannot be separated at the last C, lower ones are tried.
+        """
+        training_set = working_set.training_set
+        limits = self.config.limits
+        max_rounds = limits.max_rounds
+        if larger_sample(training_set.n_samples):
+            max_rounds = min(FINAL_ROUNDS, max_rounds)
+        still = STILL_SHARE * training_set.total_weight
+        limits = replace(limits, changed=still, max_rounds=max_rounds)
+        record = tag(record, stage=stage, gamma=self.gamma)
+        budget = SweepBudget(max_sweeps)
+        for C, objective in self.config.falling(self.objective):
+            state = continuation(
+                working_set, labels, objective, (C,), limits, record, budget
             )
-            if restart.is_better_than(best, WARM_LEAD if warm else TIE):
-                best = restart
-    return best and _settled(best, tag(record, stage="sample", start=best.start))
-
-
-def _settled(restart: RestartResult, record: Record) -> RestartResult:
-    """Refine the best start until its labels no longer change."""
-    config = restart.config
-    given = (restart.working_set, restart.state.labels, restart.objective)
-    state = continuation(
-        *given, (restart.state.solution.C,), config.eta, config.limits, record
-    )
-    if state is None:
-        return restart
-    state = replace(
-        state, quantile_steps=restart.state.quantile_steps + state.quantile_steps
-    )
-    return replace(
-        restart, state=state, scores=(*restart.scores[:-1], state.solution.score)
-    )
-
-
-def pieces_of(
-    path: tuple[float, ...],
-) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """The first C, where many starts meet; those up to 2, where a score is taken; and the others.
-
-    Examples
-    --------
-    >>> from mmcnb.hinge.sample_search import pieces_of
-    >>> pieces_of((1.01, 1.3, 2.0, 3.5))
-    ((1.01,), (1.3, 2.0), (3.5,))
-    >>> pieces_of((1.01, 1.3, 2.0)), pieces_of((10.0,))
-    (((1.01,), (), (1.3, 2.0)), ((), (), (10.0,)))
-    """
-    first = path[:-1][:1]
-    passed = path[1:-1].index(WARM_C) + 1 if WARM_C in path[1:-1] else 0
-    return first, path[1 : 1 + passed], path[len(first) + passed :]
+            if state is not None:
+                break
+        assert state is not None  # the last objective separates any labels
+        return state
 
 
 def search_sample(
@@ -578,7 +583,7 @@ def search_sample(
 ) -> list[RestartResult]:
     """Try every bandwidth; the best result comes first.
 
-    Partitions by least squares are made once, at the middle bandwidth, and serve as
+    Partitions by least squares are found once, under the middle bandwidth, and serve as
     starts at all of them.
 
     Parameters
@@ -598,65 +603,226 @@ def search_sample(
     list of RestartResult
         One for each bandwidth at which some start was separable. Partitions below the
         cut come first, by their relative |w|²; then the others, by their leave-one-out
-        score and, where that is equal, by |w|².
+        score and, where that is equal, by |w|². If no start was separable, a single one
+        whose margin may be 0.
     """
-    in_threads = config.sample_size <= BLOCK_ROWS
-    middle = (
-        len(candidates) // 2
-        if config.init == "mixed" and config.n_init > COLD_STARTS
-        else None
-    )
+    restarts = _search_bandwidths(engine, candidates, config, record)
+    if restarts:
+        return restarts
+    # Not even the first C separates the rows: the report says that no clusters were
+    # found.
+    accepting = replace(config, separable=False)
+    return _search_bandwidths(engine, candidates[:1], accepting, record)
 
-    def prepare(number: int, _: Record) -> tuple[KernelFeatures, Sequence[GivenLabels]]:
+
+class _Prepared(NamedTuple):
+    """The sample under one kernel, and partitions of it by least squares."""
+
+    sample: KernelFeatures
+    partitions: Sequence[GivenLabels] = ()
+
+
+def _search_bandwidths(
+    engine: Engine,
+    candidates: Sequence[Callable[[], KernelFeatures]],
+    config: SearchConfig,
+    record: Record,
+) -> list[RestartResult]:
+    in_threads = config.sample_size <= BLOCK_ROWS
+    middle = None
+    if config.init == "mixed" and config.n_init > COLD_STARTS:
+        middle = len(candidates) // 2
+
+    def prepare(number: int, _: Record) -> _Prepared:
         sample = candidates[number]()
         if number != middle:
-            return sample, ()
+            return _Prepared(sample)
         random_state = np.random.RandomState(config.seed)
-        return sample, least_squares_labels(
-            sample.z, random_state, sample.weights, config.limits.least
-        )
+        least = config.limits.least
+        pair = least_squares_labels(sample.z, random_state, sample.weights, least)
+        return _Prepared(sample, pair)
 
-    def run_start(sample: KernelFeatures, record: Record) -> RestartResult | None:
+    def run(sample: KernelFeatures, record: Record) -> RestartResult | None:
         return search_bandwidth(sample, config, record, partitions)
 
-    order = sorted(
-        range(len(candidates)), key=lambda number: number != middle
-    )  # the longest work first
-    prepared = dict(
-        zip(
-            order,
-            run_starts(engine, prepare, order, in_threads=in_threads),
-            strict=True,
-        )
-    )
-    samples = [prepared[i][0] for i in range(len(candidates))]
-    partitions = prepared[order[0]][1]
-    found = run_starts(engine, run_start, samples, record, in_threads)
-    restarts = [restart for restart in found if restart is not None]
+    numbers = range(len(candidates))
+    order = sorted(numbers, key=lambda number: number != middle)  # the longest first
+    in_order = run_starts(engine, prepare, order, in_threads=in_threads)
+    partitions = in_order[0].partitions
+    prepared = dict(zip(order, in_order, strict=True))
+    samples = [prepared[number].sample for number in numbers]
+    results = run_starts(engine, run, samples, record, in_threads)
+    restarts = [restart for restart in results if restart is not None]
     if len(restarts) < 2:
         return restarts
-    labelings = np.array([restart.labels for restart in restarts])
-    each = engine.each if in_threads else map
     scores = leave_one_out_scores(
-        labelings, [one.z for one in samples], samples[0].weights, each
+        np.array([restart.labels for restart in restarts]),
+        [sample.z for sample in samples],
+        samples[0].weights,
+        engine.each if in_threads else map,
     )
-    pairs = zip(restarts, scores.tolist(), strict=True)
-    return sorted(
-        (replace(restart, leave_one_out=score) for restart, score in pairs), key=_rank
-    )
+    scored = [
+        replace(restart, leave_one_out=score)
+        for restart, score in zip(restarts, scores.tolist(), strict=True)
+    ]
+    return sorted(scored, key=_rank)
 
 
 def _rank(restart: RestartResult) -> tuple[float, float]:
-    # Bandwidths that part the rows alike have one score but for its rounding, which
-    # must not choose.
+    # Bandwidths that give the same partition have equal scores up to rounding, which
+    # must not choose among them.
     score = round(restart.leave_one_out, 9)
-    return 0.0 if score <= CLEAN_SCORE else score, -round(restart.relative_norm2, 9)
+    if score <= CLEAN_SCORE:
+        score = 0.0
+    return score, -round(restart.relative_norm2, 9)
+
+
+# -- one bandwidth ---------------------------------------------------------------------
+
+
+class Pieces(NamedTuple):
+    """A path cut in three.
+
+    At the first C many starts meet; a score is taken at the end of those up to 2, and
+    at the end of the others.
+    """
+
+    first: tuple[float, ...]
+    early: tuple[float, ...]
+    rest: tuple[float, ...]
+
+    @property
+    def warm(self) -> "Pieces":
+        """The path of a partition by least squares, which the first C would lose."""
+        if self.early:
+            return Pieces((), self.early[-1:], self.rest)
+        return Pieces((), (), self.rest[-1:])
+
+
+def pieces_of(path: tuple[float, ...]) -> Pieces:
+    """Cut a path after its first C and after C = 2.
+
+    Examples
+    --------
+    >>> from mmcnb.hinge.sample_search import pieces_of
+    >>> pieces_of((1.01, 1.3, 2.0, 3.5))
+    Pieces(first=(1.01,), early=(1.3, 2.0), rest=(3.5,))
+    >>> pieces_of((1.01, 1.3, 2.0)).rest, pieces_of((10.0,)).rest
+    ((1.3, 2.0), (10.0,))
+    """
+    first = path[:-1][:1]
+    passed = path[1:-1].index(WARM_C) + 1 if WARM_C in path[1:-1] else 0
+    return Pieces(first, path[1 : 1 + passed], path[len(first) + passed :])
+
+
+def search_bandwidth(
+    candidate: KernelFeatures,
+    config: SearchConfig,
+    record: Record,
+    partitions: Sequence[GivenLabels] = (),
+) -> RestartResult | None:
+    """Run all starts at the first C, the distinct ones along the whole path, and refine the best.
+
+    Given partitions enter the path at C = 2, and win where they are clearly ahead.
+    """
+    random_state = np.random.RandomState(config.seed)
+    starts = starting_labels(
+        config.init,
+        config.n_init,
+        candidate.z,
+        random_state,
+        candidate.weights,
+        partitions,
+    )
+    gamma = getattr(candidate.kernel, "gamma", np.nan)  # several kernels have none
+    record = tag(record, gamma=gamma)
+    objective = config.objective(candidate)
+    best: RestartResult | None = None
+    reached = set[tuple[int, bytes]]()
+    for number, start in enumerate(starts):
+        tagged = tag(record, stage="sample", start=number)
+        restart = _run_start(
+            candidate, config, objective, start, number, reached, tagged
+        )
+        lead = WARM_LEAD if start.is_warm else TIE
+        if restart is not None and restart.is_better_than(best, lead):
+            best = restart
+    if best is None:
+        return None
+    return _settled(best, tag(record, stage="sample", start=best.start))
+
+
+def _run_start(
+    candidate: KernelFeatures,
+    config: SearchConfig,
+    objective: Objective,
+    start: Start,
+    number: int,
+    reached: set[tuple[int, bytes]],
+    record: Record,
+) -> RestartResult | None:
+    """Run one start, unless it meets an earlier one at the end of a piece of the path.
+
+    ``reached`` has the labels at these ends, up to their sign.
+    """
+    working_set = candidate.new_working_set()
+    labels: Labels = start.labels
+    pieces = pieces_of(config.path)
+    if start.is_warm:
+        pieces = pieces.warm
+    scores = list[float]()
+    for piece, path in enumerate(pieces):
+        if not path:
+            continue
+        limits = replace(config.limits, settles=piece == 0)
+        end = continuation(working_set, labels, objective, path, limits, record)
+        if end is None:
+            break
+        state = end
+        labels = state.labels
+        y = labels.block(None, 0, state.training_set.n_samples)
+        place = (piece, (y * y[0]).tobytes())
+        if place in reached:
+            return None
+        reached.add(place)
+        if piece > 0:
+            scores.append(state.solution.score)
+    if not scores:
+        return None
+    return RestartResult(
+        candidate=candidate,
+        config=config,
+        objective=objective,
+        working_set=working_set,
+        state=state,
+        start=number,
+        scores=tuple(scores),
+    )
+
+
+def _settled(restart: RestartResult, record: Record) -> RestartResult:
+    """Refine the best start until its labels no longer change."""
+    before = restart.state
+    state = continuation(
+        restart.working_set,
+        before.labels,
+        restart.objective,
+        (before.solution.C,),
+        restart.config.limits,
+        record,
+    )
+    if state is None:
+        return restart
+    quantile_steps = before.quantile_steps + state.quantile_steps
+    state = replace(state, quantile_steps=quantile_steps)
+    scores = (*restart.scores[:-1], state.solution.score)
+    return replace(restart, state=state, scores=scores)
 
 
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """The solution for random labels at one C, from a limited number of cutting planes."""
+    """Solve the subproblem of random labels at one C, from a limited number of planes."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

@@ -1,9 +1,11 @@
 """The training set of the solver: features with their weights, and the geometry of cutting planes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
 from mmcnb.engine.run import Engine, Pass, Total
@@ -17,6 +19,7 @@ from mmcnb.features.rules import (
 )
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
+from mmcnb.samples.matrix import as_matrix
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
@@ -50,9 +53,44 @@ class ConstraintStatistics:
     hinge: float
 
 
+class Generator(NamedTuple):
+    """A hyperplane and its rho, which generate a cutting plane under any labels."""
+
+    hyperplane: Any
+    rho: float
+
+
+class MostViolated(NamedTuple):
+    """The most violated constraint of a hyperplane.
+
+    Parameters
+    ----------
+    centred : ndarray of shape (p,)
+        Mean of y F over its rows, in centred features.
+    statistics : ConstraintStatistics
+        The statistics of the sweep.
+    active : ndarray of shape (n,), int8
+        1 for each of its rows; empty if labels are not stored.
+    """
+
+    centred: np.ndarray
+    statistics: ConstraintStatistics
+    active: np.ndarray
+
+
+class PlaneSums(NamedTuple):
+    """The planes of some generators: s, t and the means of y F in centred features."""
+
+    s: np.ndarray
+    t: np.ndarray
+    centred: np.ndarray
+
+
 @dataclass(frozen=True)
 class MostViolatedPass(SumPass):
-    """The most violated constraint of a hyperplane: the rows with y f(x) <= rho, and the sum of their y F(x).
+    """The most violated constraint of a hyperplane.
+
+    It has the rows with y f(x) <= rho; the pass sums their y F(x).
 
     Parameters
     ----------
@@ -75,19 +113,19 @@ class MostViolatedPass(SumPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        y = self.labels.block(rows, start, stop)
-        weights = self.weights_of(start, stop)
-        sparse = isinstance(rows, CSRBlock)
-        sweep = (
-            kernels.most_violated_constraint_csr
-            if sparse
-            else kernels.most_violated_constraint
+        hyperplane = self.hyperplane
+        arguments = (
+            self.labels.block(rows, start, stop),
+            self.weights_of(start, stop),
+            hyperplane.coef,
+            hyperplane.offset,
+            self.rho,
         )
-        features = rows[:3] if sparse else (rows,)
-        plane = self.hyperplane
-        active, row_sum, totals = sweep(
-            *features, y, weights, plane.coef, plane.offset, self.rho
-        )
+        if isinstance(rows, CSRBlock):
+            sums = kernels.most_violated_constraint_csr(*rows[:3], *arguments)
+        else:
+            sums = kernels.most_violated_constraint(rows, *arguments)
+        active, row_sum, totals = sums
         return [row_sum, totals, [active] if self.keep_rows else []]
 
 
@@ -179,6 +217,10 @@ class TrainingSet:
         )  # work on a sample is too short for a bar
         return self.engine.run(pass_, self.features, description)
 
+    def matrix(self) -> np.ndarray | csr_array:
+        """Return the features of all rows in float64."""
+        return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
+
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
         """Coefficients on the features of vectors that are given by inner products with the basis."""
         if not self.inverses:
@@ -193,9 +235,9 @@ class TrainingSet:
         fresh = {"hold_labels": False, "basis": None, "row_sum": None, "sketch": None}
         return replace(self, features=features, weights=weights, **fresh | given)
 
-    def all_rows(self) -> tuple[Any, float]:
-        """A zero hyperplane and an infinite threshold: they generate the plane of all rows."""
-        return Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf
+    def all_rows(self) -> Generator:
+        """Return the generator of the plane of all rows: a zero hyperplane, and infinity."""
+        return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
         """The hyperplane of some coefficients with mean decision value beta."""
@@ -203,41 +245,42 @@ class TrainingSet:
 
     def most_violated(
         self, labels: Labels, hyperplane: Any, rho: float
-    ) -> tuple[np.ndarray, ConstraintStatistics, np.ndarray]:
-        """The most violated constraint of a hyperplane.
-
-        Returns
-        -------
-        centred : ndarray of shape (p,)
-            Mean of y F over its rows, in centred features.
-        statistics : ConstraintStatistics
-            The statistics of the sweep.
-        active : ndarray of shape (n,), int8
-            1 for each of its rows; empty if labels are not stored.
-        """
+    ) -> MostViolated:
+        """Find the most violated constraint of a hyperplane in one sweep."""
         sweep = MostViolatedPass(
             self.weights, labels, hyperplane, rho, self.hold_labels
         )
-        row_sum, totals, parts = self._sweep(sweep)
-        active, signed, violation, positive, changed, hinge, _ = totals.tolist()
+        row_sum, totals, active = self._sweep(sweep)
+        active_weight, signed, violation, positive, changed, hinge, _ = totals.tolist()
         total = self.total_weight
-        shares = active / total, signed / total, violation / total, positive / total
-        statistics = ConstraintStatistics(*shares, changed, hinge / total)
-        centred = row_sum / total - statistics.signed * self.mean
-        return centred, statistics, np.concatenate([np.empty(0, np.int8), *parts])
-
-    def plane_sums(
-        self, labels: Labels, generators: list[tuple[Any, float]]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The planes that some hyperplanes generate under the labels: s, t and centred means of y F."""
-        coefs = np.ascontiguousarray(
-            np.column_stack([plane.coef for plane, _ in generators])
+        statistics = ConstraintStatistics(
+            active=active_weight / total,
+            signed=signed / total,
+            violation=violation / total,
+            positive=positive / total,
+            changed=changed,
+            hinge=hinge / total,
         )
-        offsets = np.array([plane.offset for plane, _ in generators])
-        rhos = np.array([rho for _, rho in generators], np.float64)
-        totals = self._sweep(PlaneSumsPass(self.weights, labels, coefs, offsets, rhos))
-        s, t, row_sums = (total / self.total_weight for total in totals)
-        return s, t, row_sums - np.outer(t, self.mean)
+        centred = row_sum / total - statistics.signed * self.mean
+        no_rows = np.empty(0, np.int8)
+        return MostViolated(centred, statistics, np.concatenate([no_rows, *active]))
+
+    def plane_sums(self, labels: Labels, generators: Sequence[Generator]) -> PlaneSums:
+        """Sum the planes that some hyperplanes generate under the labels."""
+        hyperplanes = [generator.hyperplane for generator in generators]
+        coefs = np.column_stack([hyperplane.coef for hyperplane in hyperplanes])
+        sweep = PlaneSumsPass(
+            weights=self.weights,
+            labels=labels,
+            coefs=np.ascontiguousarray(coefs),
+            offsets=np.array([hyperplane.offset for hyperplane in hyperplanes]),
+            rhos=np.array([generator.rho for generator in generators], np.float64),
+        )
+        total = self.total_weight
+        s, t, row_sums = self._sweep(sweep)
+        s = s / total
+        t = t / total
+        return PlaneSums(s, t, row_sums / total - np.outer(t, self.mean))
 
     def decide(self, hyperplane: Hyperplane) -> np.ndarray:
         """Decision values of all rows."""

@@ -50,9 +50,7 @@ def fit(
     path = [
         step / (1 - balance) for step in path_to(C)
     ]  # a balance is infeasible below C = 1/(1 - balance)
-    state = continuation(
-        planes, start, form, path, 0.01, CCCPLimits(30, 0, 0.05), rows.append
-    )
+    state = continuation(planes, start, form, path, CCCPLimits(), rows.append)
     return state, planes, rows
 
 
@@ -114,9 +112,8 @@ def test_converged_labels_are_a_fixpoint(engine, data):
         planes.training_set.decide(state.solution.hyperplane.shifted(state.threshold))
     )
     np.testing.assert_array_equal(state.labels.y, y)
-    limits = CCCPLimits(30, 0, 0.05)
     again = continuation(
-        planes, GivenLabels(y), ADAPTIVE, (10.0,), 0.01, limits, ignore
+        planes, GivenLabels(y), ADAPTIVE, (10.0,), CCCPLimits(), ignore
     )
     np.testing.assert_array_equal(again.labels.y, y)
     assert again.solution.quadratic.norm2 == pytest.approx(
@@ -131,7 +128,7 @@ def test_labels_held_and_labels_derived_give_the_same_bits(engine):
     for hold in (True, False):
         planes, _ = make_planes("landmarks", engine, X, hold_labels=hold)
         state = continuation(
-            planes, start, ADAPTIVE, path_to(6.0), 0.01, CCCPLimits(), ignore
+            planes, start, ADAPTIVE, path_to(6.0), CCCPLimits(), ignore
         )
         ends.append(
             (state.solution.hyperplane.coef.tobytes(), state.solution.hyperplane.offset)
@@ -155,10 +152,8 @@ def test_compiled_rounds_end_where_the_streamed_ones_do(engine, data, weighted):
     for kind in ("landmarks", "sample"):
         planes, K = make_planes(kind, engine, X, weights=weights)
         form = Objective("adaptive", 0.0, float(np.trace(K) / N - K.mean()))
-        limits = CCCPLimits(30, 0, 0.05)
-        ends.append(
-            continuation(planes, start, form, (1.01, 1.3), 1e-4, limits, rows.append)
-        )
+        limits = CCCPLimits(eta=1e-4)
+        ends.append(continuation(planes, start, form, (1.01, 1.3), limits, rows.append))
     one, other = ends
     assert (one.status, one.quantile_steps) == (other.status, other.quantile_steps)
     np.testing.assert_array_equal(one.labels.y, other.labels.y)
@@ -170,7 +165,7 @@ def test_a_program_without_a_solution_raises(engine):
     planes, _ = make_planes("sample", engine, DATA["blobs"](0))
     start = coin_flip(N, np.random.RandomState(0))
     with pytest.raises(PlaneQPError, match="has no solution; lower balance or raise C"):
-        continuation(planes, start, ADAPTIVE, (0.5,), 0.01, CCCPLimits(), ignore)
+        continuation(planes, start, ADAPTIVE, (0.5,), CCCPLimits(), ignore)
 
 
 def test_path_rises_from_near_one_to_C():
@@ -196,8 +191,7 @@ def test_what_ran_out_of_sweeps_or_stalled_is_not_called_converged(engine, eta, 
         labels,
         form,
         (1.01,),
-        eta,
-        CCCPLimits(),
+        CCCPLimits(eta=eta),
         rows.append,
         SweepBudget(sweeps),
     )

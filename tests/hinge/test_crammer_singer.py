@@ -96,7 +96,7 @@ def test_the_continuation_holds_the_sizes_and_ends_at_the_best_labels_of_few_row
     start = GivenLabels(np.array([0, 1, 0, 1, 2, 2]))
     planes = planes_of(engine, X, 3, low=2, high=2)
     state = continuation(
-        planes, start, ADAPTIVE, (1.01, 1.2), 0.001, CCCPLimits(10), ignore
+        planes, start, ADAPTIVE, (1.01, 1.2), CCCPLimits(10, eta=0.001), ignore
     )
     y = state.labels.y
     best = np.array(best)

@@ -116,8 +116,8 @@ def test_the_objective_never_rises_over_the_rounds_at_one_C(engine, seed):
     planes = make_planes(engine, rings(60, seed))
     start = coin_flip(60, np.random.RandomState(seed))
     rows = []
-    limits = CCCPLimits(20, 0, 0.05)
-    continuation(planes, start, FORM, (1.3, 2.0, 3.5), 1e-3, limits, rows.append)
+    limits = CCCPLimits(20, eta=1e-3)
+    continuation(planes, start, FORM, (1.3, 2.0, 3.5), limits, rows.append)
     ends = {
         (row["C"], row["round"]): row["objective"] for row in rows
     }  # the last sweep of each round
