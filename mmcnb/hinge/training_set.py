@@ -232,7 +232,7 @@ class TrainingSet:
 
     def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
         """The same problem on other rows in the same features; ``given`` are further arguments."""
-        fresh = {"hold_labels": False, "basis": None, "row_sum": None, "sketch": None}
+        fresh = {"hold_labels": False, "row_sum": None, "sketch": None}
         return replace(self, features=features, weights=weights, **fresh | given)
 
     def all_rows(self) -> Generator:

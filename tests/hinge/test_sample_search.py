@@ -5,10 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.features.kernel import Kernel
 from mmcnb.hinge.cccp import CCCPLimits, path_to
+from mmcnb.hinge.landmarks import margin_on_sample
 from mmcnb.hinge.sample_search import (
     CLEAN_SCORE,
     SearchConfig,
@@ -95,3 +97,16 @@ def test_the_start_wins_that_is_best_at_two_and_at_the_last_c(engine):
     assert len(ends) > 2
     assert best.start == judged.idxmax() != ends[10.0].idxmax()
     assert best.score == pytest.approx(judged.max())
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_rows_beyond_those_that_are_searched_refine_the_widest_margin(n_clusters):
+    rng = np.random.default_rng(0)
+    clusters = rng.integers(0, n_clusters, 2200)
+    X = rng.standard_normal((2200, 2)) + 12.0 * np.eye(3, 2)[clusters]
+    rows = []
+    model = margin_on_sample(X, None, n_clusters, "rbf", 0, rows.append)
+    assert "all rows" in {row["stage"] for row in rows}
+    features = model.features(open_samples(X))
+    labels = model.rule.label(features.block(0, len(X)))
+    assert adjusted_rand_score(clusters, labels) == 1
