@@ -8,7 +8,7 @@ of noise), and in scikit-learn's wine more than 99 %.
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,14 +19,17 @@ from mmcnb.features.bandwidth import candidate_gammas
 from mmcnb.samples.matrix import moments
 from mmcnb.samples.zarr import chunk_advice
 
+if TYPE_CHECKING:
+    from mmcnb.estimators.base import Estimator
 
-def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
-    """The sentences of all checks, each with the category of its warning.
+
+def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warning]]:
+    """Run all checks, and return their sentences with the categories of warnings.
 
     Parameters
     ----------
-    estimator : StreamedClusterer
-        The estimator that is fitted.
+    estimator : Estimator
+        It is being fitted.
     session : FitSession
         Its fit.
 
@@ -39,22 +42,23 @@ def advice(estimator: Any, session: FitSession) -> dict[str, type[Warning]]:
     from sklearn.exceptions import EfficiencyWarning
 
     sample = session.sample
-    told = dict[str, type[Warning]]()
+    sentences: list[str] = []
     if estimator.scale is None:
-        names = session.samples.feature_names
-        told |= dict.fromkeys(
-            [*count_advice(sample)] or [*spread_advice(sample, names)], ClusterWarning
-        )
-    if getattr(estimator, "kernel", "rbf") == "rbf":
-        told |= dict.fromkeys(
-            gamma_advice(getattr(estimator, "gamma", None), sample), ClusterWarning
-        )
+        sentences += count_advice(sample)
+        if not sentences:
+            sentences += spread_advice(sample, session.samples.feature_names)
+    parameters = estimator.get_params(deep=False)
+    if parameters.get("kernel") == "rbf":
+        sentences += gamma_advice(parameters.get("gamma"), sample)
+    categories: dict[str, type[Warning]] = dict.fromkeys(sentences, ClusterWarning)
     slow = chunk_advice(session.samples)
-    return told | ({slow: EfficiencyWarning} if slow else {})
+    if slow:
+        categories[slow] = EfficiencyWarning
+    return categories
 
 
-def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
-    """A sentence if one of three or more columns alone decides which rows are near.
+def spread_advice(sample: Any, feature_names: list[str] | None = None) -> Iterator[str]:
+    """Warn if one of three or more columns alone decides which rows are near.
 
     Examples
     --------
@@ -72,17 +76,16 @@ def spread_advice(sample: Any, feature_names: Any = None) -> Iterator[str]:
     share = variances[widest] / variances.sum()
     # With less left for them, the other columns together hardly move a distance.
     if share > 0.9 and variances[widest] > 100 * np.median(varying):
-        column = (
-            f"column {widest}"
-            if feature_names is None
-            else f"column {feature_names[widest]!r}"
+        name = widest if feature_names is None else repr(feature_names[widest])
+        yield (
+            f"column {name} has more than {int(100 * share)}% of the variance, "
+            "so it alone decides which rows are near; "
+            "scale='standard' makes all columns count."
         )
-        fault = f"{column} has more than {int(100 * share)}% of the variance"
-        yield f"{fault}, so it alone decides which rows are near; scale='standard' makes all columns count."
 
 
 def count_advice(sample: Any) -> Iterator[str]:
-    """A sentence if sparse rows look like counts of words or of genes, which want weights.
+    """Warn if sparse rows look like counts of words or of genes, which need weights.
 
     Examples
     --------
@@ -102,24 +105,23 @@ def count_advice(sample: Any) -> Iterator[str]:
     # Of counts most are 1, some are large, and some columns have more than 1.
     is_large = counted >= max(3, 0.05 * used)
     if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
-        fault = (
-            "the rows look like counts, so frequent words or genes and long rows decide"
+        yield (
+            "the rows look like counts, so frequent words or genes and long rows "
+            "decide; weight words by sklearn's TfidfTransformer, and log-normalise "
+            "single cells."
         )
-        remedy = (
-            "weight words by sklearn's TfidfTransformer, and log-normalise single cells"
-        )
-        yield f"{fault}; {remedy}."
 
 
-def gamma_advice(gamma: Any, sample: Any) -> Iterator[str]:
-    """A sentence if a given gamma makes the kernel matrix that of rows all alone, or all alike.
+def gamma_advice(gamma: object, sample: Any) -> Iterator[str]:
+    """Warn if a gamma makes the kernel matrix nearly the identity, or nearly constant.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mmcnb.estimators.advice import gamma_advice
     >>> list(gamma_advice(1e6, np.arange(9.0)[:, None]))
-    ["gamma=1e+06 leaves each row alone: kernel values are 0; give about 0.0094 to 0.6, or gamma='auto'."]
+    ["gamma=1e+06 leaves each row alone: kernel values are 0; \
+give about 0.0094 to 0.6, or gamma='auto'."]
     """
     from sklearn.metrics.pairwise import euclidean_distances
 

@@ -118,6 +118,9 @@ class Estimator(Attributes, BaseEstimator):
         "converged",
         "report",
     )
+    # What a model file must have, beside `fitted_names`.
+    needed_in_report: ClassVar[frozenset[str]] = frozenset()
+    needs_ridge: ClassVar[bool] = False
     # The parameter that ends a fit before it has converged, and the warning about it.
     limit: ClassVar[str] = "max_rounds"
     unsettled: ClassVar[str] = "the fit did not converge within"

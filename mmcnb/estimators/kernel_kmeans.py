@@ -137,6 +137,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     inertia_: float = field(init=False, repr=False)
     limit = "max_iter"
+    needs_ridge = True
     fitted_names = ("inertia", "gamma", "n_iter", "converged", "report")
 
     @property

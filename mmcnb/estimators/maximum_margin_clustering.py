@@ -175,6 +175,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         "n_nodes": Interval(2, integer=True),
     }
     fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
+    needed_in_report = frozenset({"layers", "sizes"})
 
     def fit(
         self,

@@ -1,9 +1,9 @@
-"""Results of a fit: its verdict in a notebook, and the clusters of rows as a frame or as a file."""
+"""The clusters of rows as columns, a frame or a file."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -16,10 +16,13 @@ from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter
 from mmcnb.stores.label_table import TableWriter, is_table, names_of
 
+if TYPE_CHECKING:
+    from mmcnb.estimators.base import Estimator
+
 
 @fill_docstrings
 class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Clusters whose weights are reported, and columns computed from rows of any kind."""
+    """Clusters whose sizes are reported, and columns computed from rows of any kind."""
 
     @property
     def cluster_sizes_(self: Any) -> np.ndarray:
@@ -27,7 +30,12 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return np.array(self.report_["sizes"])
 
     def fit_transform(
-        self: Any, X: Any, y: Any = None, *, element: str | None = None, **options: Any
+        self: Any,
+        X: Any,
+        y: object = None,
+        *,
+        element: str | None = None,
+        **options: Any,
     ) -> Any:
         """Fit, then transform the same rows.
 
@@ -79,7 +87,7 @@ def rows_output(
         with TableWriter(out, rows.n_samples, names) as table:
 
             def write_table(
-                _: Any, engine: Engine, features: Samples, rule: Any, *__: Any
+                _: object, engine: Engine, features: Samples, rule: Any, *__: object
             ) -> None:
                 for group in engine.stream(TablePass(rule), features, "labels"):
                     table.append(columns_of(group))
@@ -90,41 +98,48 @@ def rows_output(
             kept = KeptLabels(writer.sink())
 
             def write(
-                _: Any, engine: Engine, features: Samples, rule: Any, labels: Any = None
+                _: object,
+                engine: Engine,
+                features: Samples,
+                rule: Any,
+                digests: list[Any] | None = None,
             ) -> None:
                 writer.finish_chunks(
-                    labels or engine.run(LabelsPass(rule, kept), features, "labels")
+                    digests or engine.run(LabelsPass(rule, kept), features, "labels")
                 )
 
             yield kept, write
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
-    """A function that writes the clusters of rows, and notes its seconds in the report of the estimator."""
+    """Return a function that writes, and notes its seconds in the report of a fit."""
 
-    def write_and_note(estimator: Any, *given: Any) -> None:
-        started, _ = times()
-        write(estimator, *given)
+    def write_and_note(estimator: "Estimator", *arguments: Any) -> None:
+        started = times()[0]
+        write(estimator, *arguments)
         estimator.report_["labels_seconds"] = times()[0] - started
 
     return write_and_note
 
 
 def columns_of(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The columns of some blocks of rows."""
+    """Join the columns of blocks of rows."""
     return {
         name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
     }
 
 
 def index_of(X: Any, samples: Samples) -> Any:
-    """Names of the rows: of a pandas frame, of AnnData or of a store; None if they have numbers alone."""
+    """Return the names of rows, or a reader of them; None if rows have only numbers.
+
+    The names are the index of a pandas frame, ``obs_names`` of AnnData, or in a store.
+    """
     names: Any = getattr(X, "obs_names", getattr(X, "index", None))
     if names is None or callable(names):  # a list has a method of this name
         return names_of(samples)
     import pandas as pd
 
-    numbers = isinstance(names, pd.RangeIndex) and names.equals(
-        pd.RangeIndex(len(names))
-    )
-    return None if numbers else names
+    numbers = pd.RangeIndex(len(names))
+    if isinstance(names, pd.RangeIndex) and names.equals(numbers):
+        return None
+    return names

@@ -1,4 +1,4 @@
-"""Parameters of estimators: how a class declares them, their values, and the identity of a fit."""
+"""Parameters of estimators: their declaration, their values, and checkpoints."""
 
 import numbers
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from inspect import cleandoc, signature
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -25,24 +25,25 @@ from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 from mmcnb.samples.paths import checked_path
 
+if TYPE_CHECKING:
+    from mmcnb.estimators.base import Estimator, StreamedClusterer
+
 BASES = "mmcnb.estimators.base"  # has the classes with shared parameters
 Class = TypeVar("Class")
 
 
 class Scale:
-    """A scaling by name, or wishes for columns."""
+    """A scaling by name, or a mapping from columns to their scalings."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError for other values."""
         if not isinstance(value, Mapping):
             return Choice((None, "auto", "standard")).check(name, value)
-        for column, wish in value.items():
-            if not isinstance(wish, str):
-                Interval(0.0, open_low=True, optional=True).check(
-                    f"{name}[{column!r}]", wish
-                )
-            else:
-                Choice(("log", "standard", None)).check(f"{name}[{column!r}]", wish)
+        step = Interval(0.0, open_low=True, optional=True)
+        treatment = Choice(("log", "standard", None))
+        for column, scale in value.items():
+            constraint = treatment if isinstance(scale, str) else step
+            constraint.check(f"{name}[{column!r}]", scale)
 
 
 class NumberOrRange:
@@ -54,7 +55,8 @@ class NumberOrRange:
             return IntervalOr(COUNT, ("auto",), optional=True).check(name, value)
         if len(value) != 2:
             raise InputError(
-                f"{name}={shown(value)} is no range; give the least and the most, as (5, 30)."
+                f"{name}={shown(value)} is no range; "
+                "give the least and the most, as (5, 30)."
             )
         for end in value:
             COUNT.check(name, end)
@@ -68,9 +70,8 @@ COUNT = Interval(1, integer=True)
 POSITIVE = Interval(0.0, open_low=True)
 SHARE = Interval(0.0, 1.0)
 OPTIONAL_SHARE = Interval(0.0, 1.0, optional=True)
-SHARED: Mapping[
-    str, Constraint
-] = {  # by the name of the parameter; a class states its own
+# By the name of the parameter. A class has further constraints, which come first.
+SHARED: Mapping[str, Constraint] = {
     **dict.fromkeys(("n_clusters", "n_init", "n_parents", "n_offspring"), COUNT),
     "degree": Interval(1, 1000, integer=True),
     **dict.fromkeys(("max_generations", "max_iter", "max_passes", "max_rounds"), COUNT),
@@ -139,36 +140,29 @@ SEARCH = tuple(CuttingPlanes.__dataclass_fields__)
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def estimator(cls: type[Class]) -> type[Class]:
-    """Make a class an estimator: its fields are its parameters, followed by those that all classes share.
+    """Make a class an estimator: its fields are its parameters.
 
-    They are given by name, but for the number of clusters. A signature has the order of
-    the docstring.
-
-    ``{runtime}`` in its docstring becomes the documentation of the shared parameters,
-    from their classes.
+    The parameters that all classes share follow. All are given by name, but for the
+    number of clusters. The signature has the order of the docstring, in which
+    ``{runtime}`` becomes the documentation of the shared parameters.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
-    # Python strips the indentation of docstrings from 3.13 on.
-    shared = [
-        cleandoc(base.__doc__ or "")
-        for base in reversed(cls.__mro__)
-        if base.__module__ == BASES
-    ]
-    docs = [
-        doc.split("----------\n")[1].strip() for doc in shared if "----------" in doc
-    ]
-    made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", "\n".join(docs))
-    names = [
-        "self",
-        *", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", "),
-    ]
-    given = signature(made.__init__)
-    ordered = sorted(given.parameters.values(), key=lambda one: names.index(one.name))
-    made.__init__.__signature__ = given.replace(parameters=ordered)
+    shared = []
+    for base in reversed(cls.__mro__):
+        # Python strips the indentation of docstrings from 3.13 on.
+        docstring = cleandoc(base.__doc__ or "")
+        if base.__module__ == BASES and "----------" in docstring:
+            shared.append(docstring.split("----------\n")[1].strip())
+    made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", "\n".join(shared))
+    documented = ", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", ")
+    call = signature(made.__init__)
+    itself, *parameters = call.parameters.values()
+    parameters.sort(key=lambda parameter: documented.index(parameter.name))
+    made.__init__.__signature__ = call.replace(parameters=[itself, *parameters])
     return fill_docstrings(made)
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameters(estimator: "Estimator") -> None:
     """Refuse parameters that break the constraints of their class.
 
     Raises
@@ -182,28 +176,32 @@ def check_parameters(estimator: Any) -> None:
         if name in constraints:
             constraints[name].check(name, value)
     if "size_tolerance" in parameters:
-        target_shares(estimator.cluster_sizes, estimator.n_clusters)
+        target_shares(parameters["cluster_sizes"], parameters["n_clusters"])
     if parameters.get("threshold") != "adaptive":
         return
-    most = greatest_balance(estimator.C)
-    if estimator.balance > most:  # some labels have no solution
-        fault = f"balance={estimator.balance:g} is infeasible with C={estimator.C:g}"
+    C = parameters["C"]
+    balance = parameters["balance"]
+    greatest = greatest_balance(C)
+    if balance > greatest:  # some labels have no solution
         raise InputError(
-            f"{fault}; give a balance of at most {max(0.0, most):.4g}, or raise C."
+            f"balance={balance:g} is infeasible with C={C:g}; "
+            f"give a balance of at most {max(0.0, greatest):.4g}, or raise C."
         )
 
 
-def values_of(estimator: Any, *names: str) -> dict[str, Any]:
-    """Some parameters, or other attributes, by name, with NumPy's numbers as Python's."""
-    values = {name: getattr(estimator, name) for name in names}
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in values.items()
-    }
+def values_of(owner: object, *names: str) -> dict[str, Any]:
+    """Return some attributes by name, with numbers of NumPy as Python's."""
+    values = {}
+    for name in names:
+        value = getattr(owner, name)
+        values[name] = value.item() if isinstance(value, np.generic) else value
+    return values
 
 
-def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> Kernel:
-    """The one kernel of a method that tries no bandwidths."""
+def default_kernel(
+    estimator: KernelFunction, sample: Any, weights: np.ndarray | None
+) -> Kernel:
+    """Return the kernel of a method that compares no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
     return Kernel(
         estimator.kernel, gamma, int(estimator.degree), float(estimator.coef0)
@@ -211,44 +209,57 @@ def default_kernel(estimator: Any, sample: Any, weights: np.ndarray | None) -> K
 
 
 def open_checkpoint(
-    estimator: Any,
+    estimator: "StreamedClusterer",
     samples: Samples,
     weights: np.ndarray | None,
     unit: float,
     others: dict[str, Any],
 ) -> AbstractContextManager[Checkpoint | None]:
-    """The checkpoint of an estimator, for a ``with`` block; None if it has none."""
+    """Open the checkpoint of an estimator in a ``with`` block; None if it has none.
+
+    Parameters
+    ----------
+    estimator : StreamedClusterer
+        Its parameters are part of the identity of the fit.
+    samples : Samples
+        The rows.
+    weights, unit
+        Sample weights, and what a weight of 1 was given as.
+    others : dict
+        What else the result depends on, by the names that messages use.
+
+    Returns
+    -------
+    context manager
+        Gives the checkpoint or None.
+    """
     folder = estimator.checkpoint
     if folder is None:
         return nullcontext()
-    check_folder(
-        checked_path(folder, "checkpoint")
-    )  # before the rows are read for their digest
-    parameters = estimator.get_params(deep=False)
-    # everything that the result depends on, by the names that messages use
-    identity = {
-        "the estimator": type(estimator).__name__,
-        **{name: parameters[name] for name in parameters if name not in RUNTIME_NAMES},
-        "random_state": _seed(estimator.random_state),
-        "the rows": {"digest": samples.digest},
-        "the place of the rows": "a store"
-        if samples.is_reopenable
-        else "memory",  # the passes differ
-        "the sample weights": {
-            "digest": fingerprint(*[weights] if unit == 1 else [weights, unit])
-        },
-        **environment(),
-    }
-    identity |= {
-        name: {"digest": fingerprint(other)}
-        for name, other in others.items()
-        if other is not None
-    }
+    # Before the rows are read for their digest.
+    check_folder(checked_path(folder, "checkpoint"))
+    # Everything that the result depends on, by the names that messages use.
+    identity: dict[str, Any] = {"the estimator": type(estimator).__name__}
+    identity |= estimator.get_params(deep=False)
+    for name in RUNTIME_NAMES:
+        identity.pop(name, None)
+    identity["random_state"] = _seed(estimator.random_state)
+    identity["the rows"] = {"digest": samples.digest}
+    # The passes differ.
+    identity["the place of the rows"] = "a store" if samples.is_reopenable else "memory"
+    digest = fingerprint(weights) if unit == 1 else fingerprint(weights, unit)
+    identity["the sample weights"] = {"digest": digest}
+    identity |= environment()
+    for name, other in others.items():
+        if other is not None:
+            identity[name] = {"digest": fingerprint(other)}
     return Checkpoint(folder, identity)
 
 
 def _seed(random_state: Any) -> int | str | None:
-    """A seed as it is; a generator as a digest of its state."""
-    if random_state is None or isinstance(random_state, numbers.Integral):
-        return None if random_state is None else int(random_state)
+    """Return a seed as it is, a generator as a digest of its state."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
     return f"RandomState {fingerprint(check_random_state(random_state).get_state())}"

@@ -155,6 +155,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         "n_landmarks": Interval(2, integer=True),
     }
     limit = "max_passes"
+    needs_ridge = True
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
     def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
