@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from mmcnb._config import LIBRARIES, format_bytes
@@ -27,6 +28,9 @@ from mmcnb.stores.labels import (
     open_index,
 )
 
+if TYPE_CHECKING:
+    from mmcnb.tables.rows import TableRows
+
 
 class _Stream(NamedTuple):
     """Rows being converted, as far as they are known in advance."""
@@ -39,12 +43,11 @@ class _Stream(NamedTuple):
     cached_bytes: int = 0
     feature_names: list[str] | None = None
     sources: list[str] | None = None
-    class_names: Callable[[], list[str] | None] = lambda: (
-        None
-    )  # of a table: as many as its rows have shown
+    # Called when all rows are read: a table does not know all of its classes before.
+    class_names: Callable[[], list[str] | None] = lambda: None
 
 
-def convert(
+def convert(  # noqa: PLR0913
     source: Any,
     out: PathLike,
     *,
@@ -54,20 +57,20 @@ def convert(
     overwrite: bool = False,
     zero_based: bool = False,
     n_features: int | None = None,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
     progress: bool | None = None,
     show_columns: Callable[[list[dict[str, Any]]], object] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Write rows as a Zarr store with checksums, and their class labels and names beside them.
+    """Write rows, class labels and names of rows as a Zarr store with checksums.
 
     Parameters
     ----------
     source : path, array, sparse matrix, zarr.Array or zarr.Group
         CSV or LIBSVM text (plain, .gz, .bz2, .xz or .zst), Parquet (a file, or a folder
         of files), Arrow IPC or Feather, .npy, .npz, a Zarr or AnnData store, or rows in
-        memory. A file with another ending is taken for LIBSVM text if its first line
-        looks so.
+        memory. A file with another ending is read as LIBSVM text if its first line
+        looks like it.
     out : str or path-like
         The store; it appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
@@ -92,13 +95,13 @@ def convert(
     show_columns : callable, default=None
         Called with the listing of the columns of a table when 100,000 rows are read.
     **options
-        Of tables, as `mmcnb.read_table` has them. Classes and row names become arrays
+        Options of tables, as in `mmcnb.read_table`. Classes and row names become arrays
         ``y`` and ``index`` of the store.
 
     Returns
     -------
     dict
-        Of a table: ``header``, ``rows_dropped``, ``cells_filled``, and ``columns``, a
+        For a table: ``header``, ``rows_dropped``, ``cells_filled``, and ``columns``, a
         listing with name, type, missing and different values of each column, and its
         treatment. Empty for other sources.
 
@@ -119,8 +122,10 @@ def convert(
     ...     table = pathlib.Path(folder, "tiny.csv")
     ...     _ = table.write_text("width,height,kind\\n1,2.5,a\\n3,4,b\\n")
     ...     taken = convert(table, f"{folder}/tiny.zarr", label_column="kind")
-    ...     open_samples(f"{folder}/tiny.zarr").n_features, taken["columns"][2]["becomes"]
-    (2, 'classes')
+    ...     open_samples(f"{folder}/tiny.zarr").n_features
+    2
+    >>> taken["columns"][2]["becomes"]
+    'classes'
     """
     if layout not in ("auto", "dense", "csr"):
         raise InputError(
@@ -132,9 +137,8 @@ def convert(
         )
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
-    _check_apart(
-        source, AtomicOutput(out, overwrite).target
-    )  # which refuses one that is there
+    # This raises InputError if the store exists.
+    _check_apart(source, AtomicOutput(out, overwrite).target)
     form = _format(source)
 
     def write(stream: _Stream) -> None:
@@ -145,23 +149,19 @@ def convert(
         return _convert_table(
             Path(source), options | {"dtype": dtype}, progress, show_columns, write
         )
-    given = next((name for name, value in options.items() if value is not None), None)
-    if given is not None:
-        what = (
-            source
-            if isinstance(source, str | os.PathLike)
-            else f"a {type(source).__name__}"
-        )
-        raise InputError(
-            f"{given} is of CSV, Parquet and Arrow files, but {what} is none: leave it out."
-        )
+    _check_no_options(source, options)
     if form == "libsvm":
-        path = Path(source)
         text_dtype = np.dtype(dtype or np.float32)
-        rows = read_libsvm(path, text_dtype, zero_based, n_features, progress)
-        write(
-            _Stream(rows, True, text_dtype, n_features, cached_bytes=3 * 2**24)
-        )  # of lines, measured
+        stream = _Stream(
+            blocks=read_libsvm(
+                Path(source), text_dtype, zero_based, n_features, progress
+            ),
+            is_sparse=True,
+            dtype=text_dtype,
+            n_features=n_features,
+            cached_bytes=3 * 2**24,  # of lines, measured
+        )
+        write(stream)
     elif form == "numpy":
         samples, y = read_npz(Path(source))
         write(_stream_of(samples, dtype, y))
@@ -170,71 +170,92 @@ def convert(
     return {}
 
 
+def _check_no_options(source: Any, options: dict[str, Any]) -> None:
+    """Raise InputError if a source that is not a table has options of tables."""
+    is_path = isinstance(source, str | os.PathLike)
+    for name, value in options.items():
+        if value is not None:
+            what = source if is_path else f"a {type(source).__name__}"
+            raise InputError(
+                f"{name} is of CSV, Parquet and Arrow files, but {what} is none: "
+                "leave it out."
+            )
+
+
 def _check_apart(source: Any, target: Path) -> None:
+    """Raise InputError if a source is inside the target, or the target inside it."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
-    inner, outer = (
-        Path(os.path.realpath(one))
-        for one in (checked_path(source, "the source"), target)
-    )
-    if inner == outer or inner in outer.parents or outer in inner.parents:
+    source_path = Path(os.path.realpath(checked_path(source, "the source")))
+    target_path = Path(os.path.realpath(target))
+    if (
+        source_path == target_path
+        or source_path in target_path.parents
+        or target_path in source_path.parents
+    ):
         raise InputError(
             f"{target} overlaps its source {source}: choose another path to write to."
         )
 
 
-def _check_memory(memory_limit: Any, stream: _Stream) -> None:
+def _check_memory(memory_limit: int | str | None, stream: _Stream) -> None:
     if memory_limit is None:
         return
     if isinstance(memory_limit, str):
         raise InputError(
-            f"memory_limit={memory_limit!r} is no number of bytes: give one such as 2**29."
+            f"memory_limit={memory_limit!r} is no number of bytes: "
+            "give one such as 2**29."
         )
     row_bytes = (stream.n_features or 1) * stream.dtype.itemsize
-    # Pieces, chunks and libraries take 160 MiB beyond the memory of the process before,
-    # measured.
-    least = (
-        (resident_memory() or LIBRARIES)
-        + 160 * 2**20
-        + stream.cached_bytes
-        + 4 * row_bytes
-    )
+    # Pieces, chunks and libraries take 160 MiB beyond the memory before, measured.
+    before = resident_memory() or LIBRARIES
+    least = before + 160 * 2**20 + stream.cached_bytes + 4 * row_bytes
     if memory_limit < least:
-        fault = (
-            f"memory_limit={format_bytes(memory_limit)} is too small to convert with"
+        # The next process may begin with a little more.
+        enough = format_bytes(least + 2**24, up=True)
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(memory_limit)} is too small to convert with; "
+            f"the least that works is {enough}."
         )
-        named = format_bytes(
-            least + 2**24, up=True
-        )  # the next process may begin with a little more
-        raise MemoryLimitError(f"{fault}; the least that works is {named}.")
 
 
 def _convert_table(
-    path: Path, options: Any, progress: Any, show: Any, write: Any
+    path: Path,
+    options: dict[str, Any],
+    progress: bool | None,
+    show_columns: Callable[[list[dict[str, Any]]], object] | None,
+    write: Callable[[_Stream], None],
 ) -> dict[str, Any]:
     from mmcnb.tables.columns import TableOptions
     from mmcnb.tables.files import Table
     from mmcnb.tables.rows import TableRows
 
-    given = TableOptions(
+    table_options = TableOptions(
         **{name: value for name, value in options.items() if value is not None}
     )
-    table = Table(path, given, progress)
-    rows = TableRows(table, given, show)
-    n_rows = None if table.lengths is None else sum(table.lengths)
+    table = Table(path, table_options, progress)
+    rows = TableRows(table, table_options, show_columns)
 
     def write_all() -> None:
-        written = _written_dtype(rows, given.dtype)
-        shape = len(rows.encoding.feature_names), n_rows, table.cached_bytes
-        names = rows.feature_names, rows.encoding.sources, lambda: rows.classes.names
-        write(_Stream(rows.blocks(), False, written, *shape, *names))
+        stream = _Stream(
+            blocks=rows.blocks(),
+            is_sparse=False,
+            dtype=_written_dtype(rows, table_options.dtype),
+            n_features=len(rows.encoding.feature_names),
+            n_samples=None if table.lengths is None else sum(table.lengths),
+            cached_bytes=table.cached_bytes,
+            feature_names=rows.feature_names,
+            sources=rows.encoding.sources,
+            class_names=lambda: rows.classes.names,
+        )
+        write(stream)
 
     rows.settled(write_all)
     return rows.report()
 
 
 def _format(source: Any) -> str:
-    """One of store, libsvm, table, numpy."""
+    """Return the format of a source: store, libsvm, table or numpy."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return "store"
     path = Path(source)
@@ -249,111 +270,128 @@ def _format(source: Any) -> str:
         return "libsvm"
     if is_store_folder(path.parent):
         raise InputError(
-            f"{path} is a part of a Zarr store: give the path of the store, {path.parent}."
+            f"{path} is a part of a Zarr store: "
+            f"give the path of the store, {path.parent}."
         )
     if looks_like_libsvm(path):
         return "libsvm"
-    fault = f"{path} is of no known format: name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst)"
     raise InputError(
-        f"{fault}, .parquet, .arrow, .feather, .npy or .npz, or give a Zarr store."
+        f"{path} is of no known format: "
+        "name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst), "
+        ".parquet, .arrow, .feather, .npy or .npz, or give a Zarr store."
     )
 
 
-def _written_dtype(rows: Any, dtype: Any) -> np.dtype:
-    """Type to write rows with: the one asked for, or the one they have if it is no wider than needed."""
+def _written_dtype(
+    rows: "Samples | TableRows", dtype: npt.DTypeLike | None
+) -> np.dtype:
+    """Return the requested dtype, or that of the rows if it is no wider than needed."""
     if dtype is not None:
         return np.dtype(dtype)
     native = rows.stored_dtype.newbyteorder("=")
-    narrow = not rows.is_sparse and native.kind in "iu" and native.itemsize < 4
-    return native if narrow else block_dtype(native)
+    is_narrow = not rows.is_sparse and native.kind in "iu" and native.itemsize < 4
+    return native if is_narrow else block_dtype(native)
 
 
-def _stream_of(samples: Samples, dtype: Any, y: np.ndarray | None = None) -> _Stream:
-    """Rows with the class labels and names of rows that their store has, or with labels of their own."""
+def _stream_of(
+    samples: Samples, dtype: npt.DTypeLike | None, y: np.ndarray | None = None
+) -> _Stream:
+    """Return a stream of rows, with the class labels and row names of their store.
+
+    Rows of a file of NumPy may have labels ``y`` instead.
+    """
     n = samples.n_samples
-    stored = array_beside(samples, "y")
+    labels = y
     names_of_classes = None
-    if stored is not None:
-        if stored.shape[0] != n:
+    stored_labels = array_beside(samples, "y")
+    if stored_labels is not None:
+        n_labels = stored_labels.shape[0]
+        if n_labels != n:
             raise InputError(
-                f"{samples.name}: y has {stored.shape[0]} labels, but X has {n} rows."
+                f"{samples.name}: y has {n_labels} labels, but X has {n} rows."
             )
-        names_of_classes = class_names(stored)
-        y = open_class_labels(samples)
+        names_of_classes = class_names(stored_labels)
+        labels = open_class_labels(samples)
     index = open_index(samples)
 
     def blocks() -> Blocks:
-        step = samples.chunk_rows * max(
-            1, step_rows(samples.row_bytes) // samples.chunk_rows
-        )
+        chunks = max(1, step_rows(samples.row_bytes) // samples.chunk_rows)
+        step = samples.chunk_rows * chunks
         for start in range(0, n, step):
             stop = min(start + step, n)
-            labels, names = (
-                None if part is None else part[start:stop] for part in (y, index)
+            yield Rows(
+                samples.block(start, stop),
+                None if labels is None else labels[start:stop],
+                None if index is None else index[start:stop],
             )
-            yield Rows(samples.block(start, stop), labels, names)
 
-    written = _written_dtype(samples, dtype)
-    beside = sum(part.nbytes for part in (y, index) if part is not None)
-    cached = int(2 * samples.chunk_rows * samples.row_bytes) + beside
-    shape = samples.n_features, n, cached
-    names = samples.feature_names, samples.sources, lambda: names_of_classes
-    return _Stream(blocks(), samples.is_sparse, written, *shape, *names)
+    beside = sum(array.nbytes for array in (labels, index) if array is not None)
+    return _Stream(
+        blocks=blocks(),
+        is_sparse=samples.is_sparse,
+        dtype=_written_dtype(samples, dtype),
+        n_features=samples.n_features,
+        n_samples=n,
+        cached_bytes=int(2 * samples.chunk_rows * samples.row_bytes) + beside,
+        feature_names=samples.feature_names,
+        sources=samples.sources,
+        class_names=lambda: names_of_classes,
+    )
 
 
 def _write(
     stream: _Stream, layout: str, show_progress: bool | None, output: AtomicOutput
 ) -> None:
-    """Write a store; one of sparse rows that shall be dense is moved aside, and written in its place."""
+    """Write a store.
+
+    Sparse rows that become dense are first written as CSR, because their number of
+    columns may be unknown. That store is moved aside, and its rows are written again.
+    """
     with output:
         path = output.path
-        writer = _write_rows(
-            stream, path, stream.is_sparse or layout == "csr", show_progress
-        )
-        if stream.is_sparse and (
-            layout == "dense" or (layout == "auto" and writer.density > 0.5)
-        ):
-            sparse = path.rename(path.with_name(f".sparse-{path.name}"))
-            _write_rows(
-                _stream_of(open_samples(sparse), stream.dtype),
-                path,
-                False,
-                show_progress,
-            )
+        is_csr = stream.is_sparse or layout == "csr"
+        writer = _write_rows(stream, path, is_csr, show_progress)
+        if not isinstance(writer, CSRStoreWriter) or not stream.is_sparse:
+            return
+        if layout == "dense" or (layout == "auto" and writer.density > 0.5):
+            aside = path.rename(path.with_name(f".sparse-{path.name}"))
+            sparse = _stream_of(open_samples(aside), stream.dtype)
+            _write_rows(sparse, path, False, show_progress)
 
 
 def _write_rows(
     stream: _Stream, path: Path, is_csr: bool, show_progress: bool | None
-) -> Any:
-    """Write all rows of a stream; the writer."""
-    kind, dtype = (
-        (CSRStoreWriter, block_dtype(stream.dtype))
-        if is_csr
-        else (DenseStoreWriter, stream.dtype)
-    )
-    writer: Any = kind(path, stream.n_features, dtype)
+) -> CSRStoreWriter | DenseStoreWriter:
+    """Write all rows of a stream, and return the writer."""
+    writer: CSRStoreWriter | DenseStoreWriter
+    if is_csr:
+        dtype = block_dtype(stream.dtype)
+        writer = CSRStoreWriter(path, stream.n_features, dtype)
+    else:
+        writer = DenseStoreWriter(path, stream.n_features or 0, stream.dtype)
     shown = show_progress if stream.n_samples is not None else False
     with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
         for block, y, names in stream.blocks:
-            if is_csr:
+            if isinstance(writer, CSRStoreWriter):
                 writer.append(scipy.sparse.csr_array(as_matrix(block)), y=y)
             else:
                 _append_dense(writer, as_matrix(block), y)
             if names is not None:
                 writer.append_index(names)
             bar.update(n_rows_of(block))
-        writer.class_names = (
-            stream.class_names()
-        )  # of a table: as many as its rows have shown
+        writer.class_names = stream.class_names()
         writer.feature_names = stream.feature_names
         writer.sources = stream.sources
     return writer
 
 
-def _append_dense(writer: DenseStoreWriter, rows: Any, y: np.ndarray | None) -> None:
-    step = step_rows(
-        writer.n_features * rows.dtype.itemsize
-    )  # a sparse row may be far shorter
+def _append_dense(
+    writer: DenseStoreWriter,
+    rows: np.ndarray | scipy.sparse.csr_array,
+    y: np.ndarray | None,
+) -> None:
+    """Append rows in steps, because sparse rows are far shorter than dense ones."""
+    step = step_rows(writer.n_features * rows.dtype.itemsize)
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
         writer.append(to_dense(rows[part]), None if y is None else y[part])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 import zarr
 from zarr.storage import LocalStore
@@ -19,15 +20,14 @@ from mmcnb.samples.inventory import ATTRIBUTE, FORMAT, metadata_digest
 from mmcnb.samples.paths import PathLike
 from mmcnb.stores.atomic import AtomicOutput
 
-PARTIAL = ".partial"  # ending of the files of chunks being written, Zarr's too
+PARTIAL = ".partial"  # ending of the files of chunks being written, also by Zarr
 LABEL_CHUNK_ROWS = GROUP_ROWS  # of class labels and names of rows
-CSR_CHUNK_VALUES = (
-    2**18
-)  # fewer bytes than a chunk of dense rows, as rows do not begin with chunks
+# Fewer bytes than a chunk of dense rows, because rows do not begin with chunks.
+CSR_CHUNK_VALUES = 2**18
 
 
 class ArrayWriter:
-    """Append to one array of a store; whole chunks are written, the rest waits in memory.
+    """Append to an array of a store: it writes whole chunks, and keeps the rest.
 
     Parameters
     ----------
@@ -35,17 +35,20 @@ class ArrayWriter:
     name : str
         Path inside the store.
     dtype : dtype
-    chunk_rows : int
-    *row_shape : int
-        Number of columns; none for a 1-D array.
+    chunk_shape : tuple of int
+        Rows of a chunk, and its columns unless the array is 1-D.
     """
 
     def __init__(
-        self, store: LocalStore, name: str, dtype: Any, chunk_rows: int, *row_shape: int
+        self,
+        store: LocalStore,
+        name: str,
+        dtype: npt.DTypeLike,
+        chunk_shape: tuple[int, ...],
     ) -> None:
         self._store = store
         self._name = name
-        self._chunk = np.empty((chunk_rows, *row_shape), dtype)
+        self._chunk = np.empty(chunk_shape, dtype)
         self._filled = 0
         self.n_rows = 0
         self.hashes: list[str] = []
@@ -53,10 +56,12 @@ class ArrayWriter:
     def append(self, values: np.ndarray) -> None:
         """Add values; they are copied."""
         self.n_rows += len(values)
-        while len(values):
-            place = self._chunk[self._filled : self._filled + len(values)]
-            place[...] = values[: len(place)]
-            self._filled, values = self._filled + len(place), values[len(place) :]
+        start = 0
+        while start < len(values):
+            place = self._chunk[self._filled :][: len(values) - start]
+            place[...] = values[start : start + len(place)]
+            start += len(place)
+            self._filled += len(place)
             if self._filled == len(self._chunk):
                 self._write()
 
@@ -69,16 +74,15 @@ class ArrayWriter:
         return self.hashes
 
     def _write(self) -> None:
-        self.hashes.append(
-            write_chunk(self._array, len(self.hashes), self._chunk[: self._filled])
-        )
+        chunk = self._chunk[: self._filled]
+        self.hashes.append(write_chunk(self._array, len(self.hashes), chunk))
         self._filled = 0
 
     @cached_property
     def _array(self) -> zarr.Array:
         """The array, made with its first chunk."""
-        # A store of less than one chunk gets a smaller one; multiples of the block suit
-        # readers.
+        # An array of less than one chunk gets a smaller chunk: whole blocks, as readers
+        # take them.
         rows = self._filled or len(self._chunk)
         if rows > BLOCK_ROWS:
             rows = -(-rows // BLOCK_ROWS) * BLOCK_ROWS
@@ -87,25 +91,24 @@ class ArrayWriter:
 
 
 def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
-    """Write a chunk of whole rows of an array in a local folder, as Zarr would; its checksum.
+    """Write a chunk of whole rows of an array in a local folder; return its checksum.
 
-    Zarr's own way has an event loop and copies.
+    The file is as Zarr writes it. Zarr itself would use an event loop, and copies.
     """
-    store: Any = array.store
+    store: Any = array.store  # a LocalStore
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     path = Path(store.root, array.path, key)
     if chunk_codec(array) is None:
-        first = number * array.chunks[0]
-        array.resize(
-            (first + len(chunk), *array.shape[1:])
-        )  # Zarr clips at the end of the array
-        array[first : first + len(chunk)] = chunk
+        start = number * array.chunks[0]
+        stop = start + len(chunk)
+        array.resize((stop, *array.shape[1:]))  # Zarr clips at the end of the array
+        array[start:stop] = chunk
         return frame_checksum(path.read_bytes())
+    whole = chunk
     if len(chunk) < array.chunks[0]:
         whole = np.full(array.chunks, array.fill_value, array.dtype)
         whole[: len(chunk)] = chunk
-        chunk = whole
-    frame = ZSTD.encode(chunk)
+    frame = ZSTD.encode(whole)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     part.write_bytes(frame)
@@ -116,50 +119,54 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
 def create_array(
     store: LocalStore, name: str, dtype: np.dtype, n_rows: int, chunks: tuple
 ) -> zarr.Array:
-    """An array of a store in our codec, in chunks of whole rows: damage shows."""
-    how: Any = {
-        "dtype": dtype,
-        "fill_value": _fill_value(dtype),
-        "config": {"write_empty_chunks": True},
-    }
-    how |= {
-        "shape": (n_rows, *chunks[1:]),
-        "chunks": chunks,
-        "compressors": [CODEC],
-    }
-    return zarr.create_array(store, name=name or None, zarr_format=3, **how)
+    """Create an array of a store in chunks of whole rows, with checksums."""
+    return zarr.create_array(
+        store,
+        name=name or None,
+        shape=(n_rows, *chunks[1:]),
+        dtype=dtype,
+        chunks=chunks,
+        compressors=[CODEC],
+        fill_value=_fill_value(dtype),
+        zarr_format=3,
+        config={"write_empty_chunks": True},
+    )
 
 
-def _fill_value(dtype: np.dtype) -> Any:
-    """A value that data seldom or never have, so that a missing chunk shows."""
+def _fill_value(dtype: np.dtype) -> str | float:
+    """Return a value that data rarely or never have, so that a missing chunk shows."""
     if dtype.kind == "T":
         return ""
     if dtype.kind == "f":
         return float("nan")
-    return int(np.iinfo(dtype).max if dtype.kind == "u" else np.iinfo(dtype).min)
+    limits = np.iinfo(dtype)
+    return int(limits.max if dtype.kind == "u" else limits.min)
 
 
 def chunk_rows_for(row_bytes: int) -> int:
-    """Rows in a chunk of at most 4 MiB: a power of two, so that no two groups share a chunk."""
+    """Return the rows of a chunk of at most 4 MiB.
+
+    They are a power of two, so that no two groups of rows share a chunk.
+    """
     rows = min(GROUP_ROWS, max(1, 4 * 2**20 // row_bytes))
     return 1 << (rows.bit_length() - 1)
 
 
 def set_record(root: zarr.Array | zarr.Group, record: dict[str, Any]) -> None:
-    """Put the inventory on the root of a store all of whose arrays are written."""
-    record = {"format": FORMAT, **record}
-    record["metadata"] = metadata_digest(root.store, "", record)
-    root.update_attributes({ATTRIBUTE: record})
+    """Put the inventory on the root of a store whose arrays are all written."""
+    complete = {"format": FORMAT, **record}
+    complete["metadata"] = metadata_digest(root.store, "", complete)
+    root.update_attributes({ATTRIBUTE: complete})
 
 
 class StoreWriter(AtomicOutput):
-    """Common part of the writers: rows counted and digested, class labels, names of rows, inventory.
+    """Base of the writers: it counts and digests rows, and writes what is beside them.
 
     Parameters
     ----------
     path : str or path-like
     n_features : int
-        As far as columns are known.
+        Number of columns; 0 if it is not known yet.
     dtype : dtype
     overwrite : bool, default=False
         Replace a store that is there.
@@ -167,19 +174,24 @@ class StoreWriter(AtomicOutput):
     Attributes
     ----------
     attributes : dict
-        Of the arrays, by path.
+        Attributes of the arrays, by path.
     class_names, feature_names : list of str or None
     sources : list of str or None
         The columns of a table behind the columns.
     """
 
-    encoding: tuple[str, str]  # AnnData's name of it, and its version
+    encoding: tuple[str, str]  # of AnnData: its name and version
 
     def __init__(
-        self, path: PathLike, n_features: int, dtype: Any, overwrite: bool = False
+        self,
+        path: PathLike,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        overwrite: bool = False,
     ) -> None:
         super().__init__(path, overwrite)
-        self.n_features, self._dtype = int(n_features), np.dtype(dtype)
+        self.n_features = int(n_features)
+        self._dtype = np.dtype(dtype)
         matrix.check_dtype(self._dtype, f"the dtype to write {self.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
@@ -196,52 +208,52 @@ class StoreWriter(AtomicOutput):
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
         n_samples = self._digest.n_samples
-        n_features = self.n_features
-        name = self.name
-        matrix.check_shape((n_samples, n_features), name)
-        sources = None if self.sources == self.feature_names else self.sources
-        for key, names in (
-            ("feature_names", self.feature_names),
-            ("table_columns", sources),
-        ):
-            if (checked := check_feature_names(names, n_features, name)) is not None:
-                self.attributes["X"][key] = checked
+        matrix.check_shape((n_samples, self.n_features), self.name)
+        self._name_columns("feature_names", self.feature_names)
+        if self.sources != self.feature_names:
+            self._name_columns("table_columns", self.sources)
         if self._is_sparse:
-            self.attributes["X"]["shape"] = [n_samples, n_features]
+            self.attributes["X"]["shape"] = [n_samples, self.n_features]
         if self.class_names is not None and "y" in self._arrays:
             self.attributes["y"] = {"class_names": self.class_names}
-        if (
-            "index" in self._arrays
-            and (n_names := self._arrays["index"].n_rows) != n_samples
-        ):
-            raise InputError(
-                f"{name}: {n_names} names of rows came for {n_samples} rows: give one a row."
-            )
+        if "index" in self._arrays:
+            n_names = self._arrays["index"].n_rows
+            if n_names != n_samples:
+                raise InputError(
+                    f"{self.name}: {n_names} names of rows came for {n_samples} rows: "
+                    "give one a row."
+                )
         inventory = {path: array.close() for path, array in self._arrays.items()}
         root = zarr.open_group(self._store, mode="r+")
         for path, attributes in self.attributes.items():
             root[path].update_attributes(attributes)
-        counts = {
+        record = {
             "n_samples": n_samples,
-            "n_features": n_features,
+            "n_features": self.n_features,
             "n_nonzero": self._n_nonzero,
+            "digest": self._digest.hexdigest(self.n_features),
+            "inventory": inventory,
         }
-        digest = self._digest.hexdigest(n_features)
-        set_record(root, {**counts, "digest": digest, "inventory": inventory})
+        set_record(root, record)
 
-    def _add(self, name: str, dtype: Any, chunk_rows: int, *row_shape: int) -> None:
-        self._arrays[name] = ArrayWriter(
-            self._store, name, dtype, chunk_rows, *row_shape
-        )
+    def _name_columns(self, attribute: str, names: list[str] | None) -> None:
+        checked = check_feature_names(names, self.n_features, self.name)
+        if checked is not None:
+            self.attributes["X"][attribute] = checked
+
+    def _add(
+        self, name: str, dtype: npt.DTypeLike, chunk_shape: tuple[int, ...]
+    ) -> None:
+        self._arrays[name] = ArrayWriter(self._store, name, dtype, chunk_shape)
 
     def _count(
         self,
         values: np.ndarray,
         block: np.ndarray | matrix.CSRBlock,
         n_rows: int,
-        y: Any,
+        y: npt.ArrayLike | None,
     ) -> None:
-        """Check rows that come as ``values`` and are written as ``block``; add them to the record."""
+        """Check and count rows given as ``values`` and written as ``block``."""
         written = block.data if isinstance(block, matrix.CSRBlock) else block
         if (
             not matrix.all_finite(written)
@@ -249,14 +261,15 @@ class StoreWriter(AtomicOutput):
             and np.isfinite(values).all()
         ):
             raise InputError(
-                f"{self.name}: X has numbers too large for {written.dtype}: write float64."
+                f"{self.name}: X has numbers too large for {written.dtype}: "
+                "write float64."
             )
         matrix.check_finite(block, self.name, self._digest.n_samples)
         self._append_labels(y, n_rows)
         self._digest.update(block)
         self._n_nonzero += int(np.count_nonzero(written))
 
-    def _append_labels(self, y: Any, n_rows: int) -> None:
+    def _append_labels(self, y: npt.ArrayLike | None, n_rows: int) -> None:
         if (y is None) == ("y" in self._arrays) and self._digest.n_samples:
             raise InputError(
                 f"{self.name}: class labels must be given with all rows or with none."
@@ -265,33 +278,31 @@ class StoreWriter(AtomicOutput):
             return
         labels = plain_values(y, "y")
         if labels.shape != (n_rows,) or labels.dtype.kind not in "biu":
-            wanted = f"class labels must be one integer a row ({n_rows} here)"
             raise InputError(
-                f"{self.name}: {wanted}, but y is {labels.dtype} of shape {labels.shape}."
+                f"{self.name}: class labels must be one integer a row ({n_rows} here), "
+                f"but y is {labels.dtype} of shape {labels.shape}."
             )
         if "y" not in self._arrays:
-            self._add("y", np.int64, LABEL_CHUNK_ROWS)
+            self._add("y", np.int64, (LABEL_CHUNK_ROWS,))
         self._arrays["y"].append(labels)
 
     def append_index(self, index: np.ndarray) -> None:
-        """Add names of rows, kept as array ``index`` of the store.
+        """Add names of rows to the array ``index`` of the store.
 
         Parameters
         ----------
         index : array of int or text of shape (n_rows,)
-            In all, one a row.
+            All calls together give one name a row.
         """
         names = np.asarray(index)
         if "index" not in self._arrays:
-            is_text = names.dtype.kind in "TUO"
-            self._add(
-                "index",
-                np.dtypes.StringDType() if is_text else np.int64,
-                LABEL_CHUNK_ROWS,
-            )
-            self.attributes["index"] = _encoded(
-                "string-array" if is_text else "array", "0.2.0"
-            )
+            dtype: npt.DTypeLike = np.int64
+            encoding = "array"
+            if names.dtype.kind in "TUO":
+                dtype = np.dtypes.StringDType()
+                encoding = "string-array"
+            self._add("index", dtype, (LABEL_CHUNK_ROWS,))
+            self.attributes["index"] = _encoded(encoding, "0.2.0")
         self._arrays["index"].append(names)
 
 
@@ -304,14 +315,20 @@ class DenseStoreWriter(StoreWriter):
 
     encoding = "array", "0.2.0"
 
-    def __init__(self, *store: Any, chunk_rows: int | None = None) -> None:
-        super().__init__(*store)
+    def __init__(
+        self,
+        path: PathLike,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        overwrite: bool = False,
+        chunk_rows: int | None = None,
+    ) -> None:
+        super().__init__(path, n_features, dtype, overwrite)
         row_bytes = max(1, self.n_features) * self._dtype.itemsize
-        self._add(
-            "X", self._dtype, chunk_rows or chunk_rows_for(row_bytes), self.n_features
-        )
+        rows = chunk_rows or chunk_rows_for(row_bytes)
+        self._add("X", self._dtype, (rows, self.n_features))
 
-    def append(self, X: np.ndarray, y: Any = None) -> None:
+    def append(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> None:
         """Add rows, and their class labels.
 
         Parameters
@@ -320,23 +337,22 @@ class DenseStoreWriter(StoreWriter):
         y : array of int of shape (n_rows,), default=None
             Given with all blocks of rows or with none.
         """
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
+        rows = np.asarray(X)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(
-                f"{self.name}: rows of shape {X.shape} came, not of {self.n_features} columns."
+                f"{self.name}: rows of shape {rows.shape} came, "
+                f"not of {self.n_features} columns."
             )
-        matrix.check_dtype(X.dtype, "X")
+        matrix.check_dtype(rows.dtype, "X")
         with np.errstate(over="ignore", invalid="ignore"):
-            stored = np.ascontiguousarray(X, dtype=self._dtype)
-        if (
-            self._dtype.kind in "iu"
-            and X.dtype != self._dtype
-            and not np.array_equal(stored, X)
-        ):
+            stored = np.ascontiguousarray(rows, dtype=self._dtype)
+        is_cast = self._dtype.kind in "iu" and rows.dtype != self._dtype
+        if is_cast and not np.array_equal(stored, rows):
             raise InputError(
-                f"{self.name}: X has numbers that {self._dtype} cannot: write a wider dtype."
+                f"{self.name}: X has numbers that {self._dtype} cannot: "
+                "write a wider dtype."
             )
-        self._count(X, matrix.as_block(stored), len(X), y)
+        self._count(rows, matrix.as_block(stored), len(rows), y)
         self._arrays["X"].append(stored)
 
 
@@ -345,31 +361,38 @@ class CSRStoreWriter(StoreWriter):
 
     encoding = "csr_matrix", "0.1.0"
 
-    def __init__(self, path: PathLike, n_features: int | None, *store: Any) -> None:
-        super().__init__(path, n_features or 0, *store)
+    def __init__(
+        self,
+        path: PathLike,
+        n_features: int | None,
+        dtype: npt.DTypeLike,
+        overwrite: bool = False,
+    ) -> None:
+        super().__init__(path, n_features or 0, dtype, overwrite)
         if self._dtype not in (np.float32, np.float64):
             raise InputError(
-                f"dtype is {self._dtype}; sparse rows are written as float32 or float64."
+                f"dtype is {self._dtype}; "
+                "sparse rows are written as float32 or float64."
             )
-        self._given = n_features  # None is one more than the largest index so far
-        self._add("X/data", self._dtype, CSR_CHUNK_VALUES)
-        self._add(
-            "X/indices",
-            np.int32 if self.n_features < 2**31 else np.int64,
-            CSR_CHUNK_VALUES,
-        )
-        self._add("X/indptr", np.int64, chunk_rows_for(8))
+        self._width = n_features  # None is one more than the largest index so far
+        index_dtype = np.int32 if self.n_features < 2**31 else np.int64
+        self._add("X/data", self._dtype, (CSR_CHUNK_VALUES,))
+        self._add("X/indices", index_dtype, (CSR_CHUNK_VALUES,))
+        self._add("X/indptr", np.int64, (chunk_rows_for(8),))
         self._arrays["X/indptr"].append(np.zeros(1, np.int64))
 
     @property
     def density(self) -> float:
         """Share of values that are stored."""
-        return self._arrays["X/data"].n_rows / (
-            self._digest.n_samples * self.n_features
-        )
+        size = self._digest.n_samples * self.n_features
+        return self._arrays["X/data"].n_rows / size
 
     def append(
-        self, data: Any, indices: Any = None, indptr: Any = None, y: Any = None
+        self,
+        data: npt.ArrayLike | scipy.sparse.csr_array,
+        indices: npt.ArrayLike | None = None,
+        indptr: npt.ArrayLike | None = None,
+        y: npt.ArrayLike | None = None,
     ) -> None:
         """Add rows, and their class labels.
 
@@ -382,31 +405,29 @@ class CSRStoreWriter(StoreWriter):
             Given with all blocks of rows or with none.
         """
         if scipy.sparse.issparse(data):
-            csr = data.tocsr()
-            data = csr.data
-            indices = csr.indices
-            indptr = csr.indptr
-        data = np.asarray(data)
-        indices = np.asarray(indices)
-        indptr = np.asarray(indptr, dtype=np.int64)
-        matrix.check_dtype(data.dtype, "X")
-        n_rows = len(indptr) - 1
-        indptr = indptr - indptr[0]
-        matrix.check_indptr(indptr, n_rows, len(data), len(indices), self.name)
-        width = self._given or max(1, int(indices.max(initial=0)) + 1)
-        if self._given is None and width > 2**31 - 1:
+            csr = scipy.sparse.csr_array(data)
+            self.append(csr.data, csr.indices, csr.indptr, y)
+            return
+        values = np.asarray(data)
+        columns = np.asarray(indices)
+        pointers = np.asarray(indptr, dtype=np.int64)
+        matrix.check_dtype(values.dtype, "X")
+        n_rows = len(pointers) - 1
+        ends = pointers - pointers[0]
+        matrix.check_indptr(ends, n_rows, len(values), len(columns), self.name)
+        width = self._width or max(1, int(columns.max(initial=0)) + 1)
+        if self._width is None and width > 2**31 - 1:
             raise InputError(
                 f"{self.name}: column index {width - 1} needs n_features to be given."
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            stored = data.astype(self._dtype, copy=False)
+            stored = values.astype(self._dtype, copy=False)
         block = matrix.csr_block(
-            (stored, indices, indptr), width, self.name, self._digest.n_samples
+            (stored, columns, ends), width, self.name, self._digest.n_samples
         )
-        self._count(data, block, n_rows, y)
-        self._arrays["X/indptr"].append(
-            block.indptr[1:] + self._arrays["X/data"].n_rows
-        )
+        self._count(values, block, n_rows, y)
+        n_stored = self._arrays["X/data"].n_rows
+        self._arrays["X/indptr"].append(block.indptr[1:] + n_stored)
         self._arrays["X/data"].append(block.data)
         self._arrays["X/indices"].append(block.indices)
         if len(block.indices):
@@ -416,7 +437,7 @@ class CSRStoreWriter(StoreWriter):
 def create_dense_store(
     path: PathLike,
     n_features: int,
-    dtype: Any = "float32",
+    dtype: npt.DTypeLike = "float32",
     chunk_rows: int | None = None,
     overwrite: bool = False,
 ) -> DenseStoreWriter:
@@ -458,16 +479,18 @@ def create_dense_store(
     ...     open_samples(f"{folder}/small.zarr").n_samples
     2
     """
-    return DenseStoreWriter(path, n_features, dtype, overwrite, chunk_rows=chunk_rows)
+    return DenseStoreWriter(path, n_features, dtype, overwrite, chunk_rows)
 
 
 def create_csr_store(
     path: PathLike,
     n_features: int | None = None,
-    dtype: Any = "float32",
+    dtype: npt.DTypeLike = "float32",
     overwrite: bool = False,
 ) -> CSRStoreWriter:
-    """Write sparse rows, block by block, to a Zarr store with checksums, in AnnData's encoding.
+    """Write sparse rows, block by block, to a Zarr store with checksums.
+
+    The store has the encoding of AnnData.
 
     Parameters
     ----------
