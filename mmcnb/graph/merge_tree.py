@@ -77,7 +77,7 @@ class MergeTree:
         return int(self.n_pieces - np.count_nonzero(self.links >= link))
 
     def sums(self, of_nodes: np.ndarray) -> np.ndarray:
-        """Return the sums of a figure over the nodes of each piece, then of each merge."""
+        """Return sums of a figure over the nodes of each piece, then of each merge."""
         c = self.n_pieces
         of_pieces = np.bincount(self.piece_of_node, of_nodes)
         sums = np.append(of_pieces, np.zeros(c - 1))
@@ -87,20 +87,14 @@ class MergeTree:
 
     def merge_of_pieces(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Return the number of the merge that joins each pair of different pieces."""
-        from scipy.cluster.hierarchy import cophenet
-
-        if not one.size:
-            return np.empty(0, np.int64)
         c = self.n_pieces
-        # With the number of a merge as its height, the height at which pieces join is
-        # the number of their merge, from 1 on.
-        heights = np.arange(1.0, c)
-        tree = np.column_stack([self.merges, heights, self.linkage()[:, 3]])
-        joined_at = np.asarray(cophenet(tree))
-        low = np.minimum(one, other)
-        high = np.maximum(one, other)
-        place = c * low + high - (low + 1) * (low + 2) // 2  # in the condensed matrix
-        return joined_at[place].astype(np.int64) - 1
+        joined_by = np.empty((c, c), np.int64)
+        pieces = [np.array([piece]) for piece in range(c)]  # then those of each merge
+        for t, (a, b) in enumerate(self.merges):
+            joined_by[np.ix_(pieces[a], pieces[b])] = t
+            joined_by[np.ix_(pieces[b], pieces[a])] = t
+            pieces.append(np.append(pieces[a], pieces[b]))
+        return joined_by[one, other]
 
     def linkage(self) -> np.ndarray:
         """Return SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are pieces.

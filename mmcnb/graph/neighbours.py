@@ -369,23 +369,11 @@ def weighted(graph: csr_array, sizes: np.ndarray) -> tuple[csr_array, np.ndarray
 # -- one component ---------------------------------------------------------------------
 
 
-class Edges(NamedTuple):
-    """Edges between nodes.
+Edges = dict[tuple[int, int], float]
+"""Lengths of edges, by their two nodes, the smaller number first."""
 
-    Attributes
-    ----------
-    ends : ndarray of shape (e, 2), int64
-        The two nodes of each edge.
-    lengths : ndarray of shape (e,)
-        Their distances.
-    """
-
-    ends: np.ndarray
-    lengths: np.ndarray
-
-
-Bridges = dict[tuple[bytes, bool], Edges]
-"""The shortest edges between components, by the components and whether they are many."""
+Bridges = dict[bytes, Edges]
+"""The shortest edges between components, by the component of each node."""
 
 
 def connected_graph(
@@ -447,23 +435,26 @@ def _join_components(
         and nodes.shape[0] > SEARCHED_NODES
     )
     while count > 1:
-        key = component.tobytes(), are_many
+        key = component.tobytes() + bytes([are_many])
         if key not in bridges:
             bridges[key] = _shortest_edges(nodes, component, nearest, are_many)
-        edges = bridges[key]
-        # Two components may choose the same edge.
-        ends = np.sort(edges.ends, axis=1)
-        _, once = np.unique(ends, axis=0, return_index=True)
-        a, b = edges.ends[once].T
+        a, b = np.array(list(bridges[key])).T
+        lengths = np.array(list(bridges[key].values()))
         # w = 1/2 / (1 + d² / (s_a s_b)), and not 0, which would be no edge.
         with np.errstate(over="ignore"):
             scale = np.maximum(scales[a] * scales[b], np.finfo(float).tiny)
-            squares = edges.lengths[once] ** 2 / scale
+            squares = lengths**2 / scale
         weights = np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)
         joins = coo_array((weights, (a, b)), shape=graph.shape).tocsr()
         graph = (graph + joins + joins.T).tocsr()
         count, component = connected_components(graph, directed=False)
     return graph
+
+
+class _Edge(NamedTuple):
+    start: int
+    end: int
+    length: float
 
 
 def _shortest_edges(
@@ -492,21 +483,20 @@ def _shortest_edges(
     if nodes is not None:
         np.minimum.at(least, component[~reaches], distances[~reaches, -1])
     nearest_mean = _nearest_means(nodes, component) if are_many else None
-    ends = []
-    lengths = []
+    edges: Edges = {}
     for number in np.argsort(-np.bincount(component), kind="stable")[1:]:
         node = start[number]
-        length = gaps[node]
-        end = numbers[node, place[node]]
-        if length >= least[number]:
+        edge = _Edge(node, numbers[node, place[node]], gaps[node])
+        if edge.length >= least[number]:
             is_target = component != number
             if nearest_mean is not None:
                 is_target = component == nearest_mean[number]
             inside = np.flatnonzero(component == number)
-            node, end, length = _shortest_edge(nodes, inside, np.flatnonzero(is_target))
-        ends.append((node, end))
-        lengths.append(length)
-    return Edges(np.array(ends), np.array(lengths))
+            edge = _shortest_edge(nodes, inside, np.flatnonzero(is_target))
+        # Two components may choose the same edge.
+        ends = min(edge.start, edge.end), max(edge.start, edge.end)
+        edges.setdefault(ends, edge.length)
+    return edges
 
 
 def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
@@ -518,12 +508,6 @@ def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
     distances = euclidean_distances(of_node.T @ nodes)
     np.fill_diagonal(distances, np.inf)
     return np.asarray(distances.argmin(axis=1))
-
-
-class _Edge(NamedTuple):
-    start: int
-    end: int
-    length: float
 
 
 def _shortest_edge(

@@ -32,11 +32,6 @@ class AllColumns:
     n_features: int
     is_sparse: bool
 
-    @property
-    def n_axes(self) -> int:
-        """Number of columns of the nodes."""
-        return self.n_features + 1
-
     def __call__(self, rows: Matrix | CSRBlock) -> Matrix:
         """Return rows with one more column.
 

@@ -68,30 +68,17 @@ def restore_vote(arrays: Arrays) -> Vote:
     parts = {name.removeprefix("graph_"): array for name, array in arrays.items()}
     _check_fits("search", parts["search"].shape == (3,))
     n_probes, n_neighbors, n_clusters = parts["search"].tolist()
-    axes: RowMap
-    search: NodeSearch
-    if "indptr" in parts:
-        axes = _restore_axes(parts)
-        search = _restore_sparse(parts, axes.n_axes)
-        p = search.nodes.shape[0]
-    elif "nodes" in parts:
-        axes = _restore_axes(parts)
-        search = _restore_index(parts, axes.n_axes, n_probes)
-        p = search.nodes.shape[0]
-    else:
-        _check_fits("shape", parts["shape"].shape == (1,))
-        p = int(parts["shape"][0])
-        axes = search = Precomputed(p)
+    search = _restore_search(parts, n_probes)
+    axes = _restore_axes(parts, search)
+    p = axes.n_features if search.nodes is None else search.nodes.shape[0]
     labels = parts["labels"]
-    sizes = parts["sizes"]
-    offsets = parts["offsets"]
     is_deep = parts.get("is_deep")
     _check_fits("search", min(n_probes, n_neighbors, n_clusters) >= 1)
     _check_fits("search", n_neighbors <= p)
-    _check_fits("sizes", sizes.shape == (p,) and (sizes > 0).all())
-    is_cluster = (labels >= 0) & (labels < n_clusters)
-    _check_fits("labels", labels.shape == (p,) and is_cluster.all())
-    _check_fits("offsets", offsets.shape == (p,))
+    for name in ("sizes", "labels", "offsets"):
+        _check_fits(name, parts[name].shape == (p,))
+    _check_fits("sizes", (parts["sizes"] > 0).all())
+    _check_fits("labels", ((labels >= 0) & (labels < n_clusters)).all())
     if is_deep is not None:
         _check_fits("is_deep", is_deep.shape == (p,) and (is_deep >> 1 == 0).all())
     for name in ("offsets", "threshold", "bound"):  # outlier scores are float32
@@ -102,10 +89,10 @@ def restore_vote(arrays: Arrays) -> Vote:
         search=search,
         labels=labels,
         n_features=n_clusters,
-        sizes=sizes,
+        sizes=parts["sizes"],
         n_neighbors=n_neighbors,
         tree=restore_tree(parts, p),
-        offsets=offsets,
+        offsets=parts["offsets"],
         threshold=float(parts.get("threshold", np.inf)),
         bound=float(parts.get("bound", np.inf)),
         is_deep=is_deep,
@@ -118,35 +105,37 @@ def _check_fits(name: str, fits: bool | np.bool_) -> None:
         raise InputError(f"graph_{name} does not fit the other arrays of the graph")
 
 
-def _restore_axes(parts: Arrays) -> Axes | AllColumns:
-    if "mean" in parts:
-        mean = parts["mean"]
-        axes = parts.get("axes")
-        _check_fits("axes", axes is None or axes.shape[:1] == mean.shape)
-        return Axes(mean, axes)
-    is_sparse = "shape" in parts
-    shape = parts["shape"] if is_sparse else np.array(parts["nodes"].shape)
-    _check_fits("shape", shape.shape == (2,))
-    return AllColumns(int(shape[1]) - 1, is_sparse)
-
-
-def _restore_index(parts: Arrays, n_axes: int, n_probes: int) -> InvertedFileIndex:
+def _restore_search(parts: Arrays, n_probes: int) -> NodeSearch:
+    if "indptr" in parts:
+        _check_fits("shape", parts["shape"].shape == (2,))
+        nodes = csr_of(parts, "graph_indptr does not fit the other arrays of the graph")
+        return SparseSearch(nodes.astype(np.float64, copy=False))
+    if "nodes" not in parts:
+        _check_fits("shape", parts["shape"].shape == (1,))
+        return Precomputed(int(parts["shape"][0]))
     nodes = parts["nodes"]
     starts = parts["starts"]
     centres = parts["centres"]
-    is_bounds = starts.dtype == np.int64 and starts.shape == (centres.shape[0] + 1,)
-    _check_fits("starts", is_bounds)
-    spans = starts[0] == 0 and starts[-1] == nodes.shape[0]
-    _check_fits("starts", spans and (np.diff(starts) > 0).all())
-    _check_fits("centres", nodes.shape[1] == centres.shape[1] == n_axes)
+    _check_fits("starts", starts.dtype == np.int64)
+    _check_fits("starts", starts.shape == (centres.shape[0] + 1,))
+    _check_fits("starts", starts[0] == 0 and starts[-1] == nodes.shape[0])
+    _check_fits("starts", (np.diff(starts) > 0).all())
+    _check_fits("centres", nodes.shape[1] == centres.shape[1])
     _check_fits("centres", nodes.dtype == centres.dtype)
     return InvertedFileIndex(nodes, starts, centres, n_probes)
 
 
-def _restore_sparse(parts: Arrays, n_axes: int) -> SparseSearch:
-    nodes = csr_of(parts, "graph_indptr does not fit the other arrays of the graph")
-    _check_fits("shape", nodes.shape[1] == n_axes)
-    return SparseSearch(nodes.astype(np.float64, copy=False))
+def _restore_axes(parts: Arrays, search: NodeSearch) -> RowMap:
+    if isinstance(search, Precomputed):
+        return search
+    is_sparse = isinstance(search, SparseSearch)
+    n_columns = search.nodes.shape[1]
+    if "mean" not in parts:
+        return AllColumns(n_columns - 1, is_sparse)
+    axes = Axes(parts["mean"], parts.get("axes"))
+    _check_fits("axes", axes.axes is None or len(axes.axes) == len(axes.mean))
+    _check_fits("shape" if is_sparse else "centres", n_columns == axes.n_axes)
+    return axes
 
 
 def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from mmcnb.choice.candidates import MARGIN, TREE, Proposal
 from mmcnb.choice.number import Request, choose_number
 from mmcnb.choice.search import AS_BEFORE, RESOLUTIONS, Nodes, search
-from mmcnb.graph.communities import by_first
+from mmcnb.graph.merge_tree import by_first
 from tests.choice.graphs import ring
 
 
