@@ -16,7 +16,7 @@ from mmcnb.plotting._rows import two_columns
 from mmcnb.plotting._style import cluster_colors
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.tables.columns import options_of_fit
+from mmcnb.tables.options import options_of_fit
 
 
 class ShakingDisplay:

@@ -23,7 +23,7 @@ _MODULES = {
     "load": "mmcnb.estimators.persistence",
     "open_samples": "mmcnb.samples",
     "partition_score": "mmcnb.estimators.partition_score",
-    "read_table": "mmcnb.tables.rows",
+    "read_table": "mmcnb.tables.open",
     "warmup": "mmcnb.estimators.warmup",
     "config": "mmcnb._config",
     "InputError": "mmcnb.errors",

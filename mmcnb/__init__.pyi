@@ -21,7 +21,7 @@ from mmcnb.estimators.unsupervised_rls import UnsupervisedRLS as UnsupervisedRLS
 from mmcnb.estimators.warmup import warmup as warmup
 from mmcnb.features.basis import estimate_basis as estimate_basis
 from mmcnb.samples import open_samples as open_samples
-from mmcnb.tables.rows import read_table as read_table
+from mmcnb.tables.open import read_table as read_table
 
 __version__: str
 __all__ = [

@@ -175,7 +175,7 @@ def _rows(arguments: Arguments) -> Any:
     """Open the rows, of a table by its options."""
     from mmcnb import open_samples
     from mmcnb.samples.text import table_format
-    from mmcnb.tables.columns import TableOptions
+    from mmcnb.tables.options import TableOptions
 
     store = arguments.store
     options = {}

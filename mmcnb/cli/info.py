@@ -17,7 +17,7 @@ def run(arguments: Arguments) -> Report:
     store = arguments.store
     is_local = "://" not in store
     if is_local and table_format(Path(store)) and not arguments.element:
-        from mmcnb.tables.rows import describe_table
+        from mmcnb.tables.open import describe_table
 
         return describe_table(store)
     return describe_store(store, arguments.element)

@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Arguments) -> Report:
     """Label every row."""
     from mmcnb import load, open_samples
-    from mmcnb.tables.columns import options_of_fit
+    from mmcnb.tables.options import options_of_fit
 
     outputs = whole_outputs(
         [arguments.store, arguments.model],

@@ -145,8 +145,8 @@ class Sentinel(NamedTuple):
     def sentence(self) -> str:
         """Return the value, the range of the others, and the remedy."""
         return (
-            f"{label_of(self.name)} has the value {self.value:g} in {self.n_equal:,} of "
-            f"{self.n_rows:,} rows looked at, and {self.low:g} to {self.high:g} in "
+            f"{label_of(self.name)} has the value {self.value:g} in {self.n_equal:,} "
+            f"of {self.n_rows:,} rows looked at, and {self.low:g} to {self.high:g} in "
             "all others; if it marks missing values, make it a gap "
             f"(--na-values {self.value:g})."
         )
@@ -180,8 +180,8 @@ def sentinels(columns: SampleColumns) -> list[str]:
     )
     may_have = (columns.n_values > FEW) & (share_at_ends[columns.first] >= 0.01)
     for k, values in columns.numbers(may_have):
-        for sentinel in _sentinels_of(columns.names[k], values):
-            sentences.append(sentinel.sentence())
+        found = _sentinels_of(columns.names[k], values)
+        sentences += map(Sentinel.sentence, found)
     return sentences
 
 

@@ -98,7 +98,7 @@ class Treatment(NamedTuple):
 
     @property
     def sentinels(self) -> list[str]:
-        """Sentences about values that may mark missing ones, of columns not yet scaled."""
+        """Sentences about values that may mark missing ones, if columns are raw."""
         is_raw = self.scaling is None or bool(self.sentence)
         if self.columns is None or not is_raw:
             return []
@@ -272,7 +272,7 @@ def _reason_to_scale(columns: SampleColumns) -> str:
 
 
 class ColumnScale(NamedTuple):
-    """Scaling of a column to (x - center) / divisor; x is log(1 + x / unit) if unit > 0."""
+    """Scaling (x - center) / divisor; of log(1 + x / unit) if there is a unit."""
 
     treatment: str
     center: float = 0.0

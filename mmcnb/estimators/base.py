@@ -45,7 +45,7 @@ from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
 from mmcnb.stores.label_table import labels_of_rows
-from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions, options_of_fit
+from mmcnb.tables.options import NUMBERS_ALONE, TableOptions, options_of_fit
 
 if TYPE_CHECKING:
     import pandas as pd

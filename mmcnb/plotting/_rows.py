@@ -11,7 +11,7 @@ from mmcnb.engine.passes import sample_rows
 from mmcnb.errors import InputError, shown
 from mmcnb.samples import BLOCK_ROWS, Samples, open_samples
 from mmcnb.samples.matrix import as_matrix, to_dense
-from mmcnb.tables.columns import options_of_fit
+from mmcnb.tables.options import options_of_fit
 
 
 def drawn_rows(

@@ -81,7 +81,7 @@ def _open_frame(source: Any, options: Any) -> Samples:
 
 
 def _open_table(path: PathLike, options: Any) -> Samples:
-    from mmcnb.tables.rows import open_table
+    from mmcnb.tables.open import open_table
 
     return open_table(path, options)
 

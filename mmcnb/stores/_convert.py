@@ -29,7 +29,7 @@ from mmcnb.stores.labels import (
 )
 
 if TYPE_CHECKING:
-    from mmcnb.tables.rows import TableRows
+    from mmcnb.tables.reader import TableReader
 
 
 class _Stream(NamedTuple):
@@ -226,15 +226,15 @@ def _convert_table(
     show_columns: Callable[[list[dict[str, Any]]], object] | None,
     write: Callable[[_Stream], None],
 ) -> dict[str, Any]:
-    from mmcnb.tables.columns import TableOptions
-    from mmcnb.tables.files import Table
-    from mmcnb.tables.rows import TableRows
+    from mmcnb.tables.files import FileTable
+    from mmcnb.tables.options import TableOptions
+    from mmcnb.tables.reader import TableReader
 
     table_options = TableOptions(
         **{name: value for name, value in options.items() if value is not None}
     )
-    table = Table(path, table_options, progress)
-    rows = TableRows(table, table_options, show_columns)
+    table = FileTable(path, table_options, progress)
+    rows = TableReader(table, table_options, show_columns)
 
     def write_all() -> None:
         stream = _Stream(
@@ -250,7 +250,7 @@ def _convert_table(
         )
         write(stream)
 
-    rows.settled(write_all)
+    rows.with_final_types(write_all)
     return rows.report()
 
 
@@ -283,7 +283,7 @@ def _format(source: Any) -> str:
 
 
 def _written_dtype(
-    rows: "Samples | TableRows", dtype: npt.DTypeLike | None
+    rows: "Samples | TableReader", dtype: npt.DTypeLike | None
 ) -> np.dtype:
     """Return the requested dtype, or that of the rows if it is no wider than needed."""
     if dtype is not None:

@@ -1,1 +1,1 @@
-"""Tables as rows of numbers: CSV text, Parquet, Arrow and data frames, by decisions about their columns."""
+"""Tables as rows of numbers: CSV text, Parquet, Arrow and data frames."""

@@ -16,7 +16,7 @@ from sklearn.datasets import make_blobs
 import mmcnb
 from mmcnb import InputError, open_samples
 from mmcnb.stores import convert
-from mmcnb.tables.columns import NUMBERS_ALONE
+from mmcnb.tables.options import NUMBERS_ALONE
 from tests.samples.common import assert_same, one_sentence, rows_of
 
 FORMS = ("csv", "parquet", "arrow", "stream", "feather", "folder")

@@ -16,7 +16,7 @@ from mmcnb import open_samples
 from mmcnb.errors import ClusterWarning
 from mmcnb.stores import convert
 from mmcnb.stores.archive import read_archive, write_archive
-from mmcnb.tables.columns import NUMBERS_ALONE, TableOptions
+from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
 from tests.samples.common import one_sentence, rows_of
 
 N = 300

@@ -1,0 +1,163 @@
+"""What all tables have: columns by name and number, and parts of rows."""
+
+import csv
+import difflib
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from mmcnb.errors import InputError
+from mmcnb.samples.npy import step_rows
+
+Types = Mapping[str, pa.DataType]
+
+
+class Part(NamedTuple):
+    """Some rows of a table: columns by their keys, and how a row is named in messages.
+
+    Lines whose cells are too many or too few are left out; ``ragged`` has a sentence
+    about each.
+    """
+
+    columns: dict[str, pa.Array]
+    n_rows: int
+    place: Callable[[int], str]
+    ragged: Sequence[str] = ()
+
+
+def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
+    """Yield some rows of a batch at a time; its first row has the number ``first``."""
+    step = step_rows(8 * len(wanted))
+    for start in range(0, batch.num_rows, step):
+        rows = batch.slice(start, step)
+        columns = {key: rows.column(key).cast(kind) for key, kind in wanted.items()}
+        yield Part(columns, rows.num_rows, _row_place(first + start))
+
+
+def _row_place(first: int) -> Callable[[int], str]:
+    """Return the function that names a row in messages, counted from ``first``."""
+    return lambda row: f"row {first + row}"
+
+
+class BaseTable:
+    """The columns of a table by name and number.
+
+    Attributes
+    ----------
+    name : str
+        Of the table, for messages.
+    keys : list of str
+        Names of the columns in parts.
+    types : list of pyarrow.DataType
+        As far as is known before all rows are read.
+    names : list of str
+        One a column; their numbers if there is no header.
+    has_names : bool
+    is_text : bool
+        Whether its cells are read from text.
+    index_columns : tuple of int
+        Columns that are known to be names of rows.
+    paths : sequence of Path
+        Its files; none if it is in memory.
+    lengths : list of int or None
+        Rows of each group that can be read by itself; None if there are none.
+    """
+
+    name: str
+    is_text: bool
+    keys: list[str]
+    types: list[pa.DataType]
+    names: list[str]
+    has_names: bool
+    index_columns: tuple[int, ...] = ()
+    paths: Sequence[Path] = ()
+    lengths: list[int] | None = None
+
+    def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
+        """Read columns, given by their keys, as these types; of one group, or all."""
+        raise NotImplementedError
+
+    def label_of(self, position: int) -> str:
+        """Return a column's number and name, for messages."""
+        if self.has_names:
+            return f"column {position} ({self.names[position]!r})"
+        return f"column {position}"
+
+    def option(self, position: int) -> str:
+        """Return a column as the command line takes it: by name, or by number."""
+        name = self.names[position]
+        number = str(position)
+        is_clear = self.names.count(name) == 1 and not name.startswith("-")
+        # A blank name is used only if the number is the name of another column.
+        if self.has_names and is_clear and (name.strip() or number in self.names):
+            return shlex.quote(name)
+        return number
+
+    def resolve(self, references: Any, option: str) -> list[int]:
+        """Return numbers of columns, given by name or number or as text with commas."""
+        if isinstance(references, str | int):
+            references = [references]
+        positions: list[int] = []
+        for reference in references or ():
+            position = self._position(reference)
+            if position is not None:
+                positions.append(position)
+            elif isinstance(reference, str) and "," in reference:
+                cells = next(csv.reader([reference], skipinitialspace=True))
+                names = filter(None, map(str.strip, cells))
+                positions += self.resolve(names, option)
+            else:
+                raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
+        return list(dict.fromkeys(positions))
+
+    def _position(self, reference: Any) -> int | None:
+        if isinstance(reference, str) and self.has_names and reference in self.names:
+            if self.names.count(reference) > 1:
+                raise InputError(
+                    f"{self.name}: several columns are named {reference!r}: "
+                    "give a number."
+                )
+            return self.names.index(reference)
+        if is_numeral(reference):
+            reference = int(reference)
+        if isinstance(reference, bool) or not isinstance(reference, int | np.integer):
+            return None
+        width = len(self.names)
+        if -width <= reference < width:
+            return int(reference) % width
+        return None
+
+    def _unknown(self, reference: Any) -> str:
+        """Say why there is no such column."""
+        n_names = len(self.names)
+        if not isinstance(reference, str) or is_numeral(reference):
+            return (
+                f": there is no column {reference} among {n_names}: "
+                "count from 0, or from -1 backwards"
+            )
+        if not self.has_names:
+            return (
+                f" has no header, so no column is named {reference!r}: "
+                "give its number from 0"
+            )
+        hint = "name one of these, or give its number from 0"
+        close = difflib.get_close_matches(reference, self.names, 1)
+        if close:
+            hint = f"perhaps {close[0]!r} is meant"
+        listed = ", ".join(self.names[:10])
+        if n_names > 10:
+            listed += f" and {n_names - 10} more"
+        return f": no column is named {reference!r} among {listed}: {hint}"
+
+
+def is_numeral(reference: Any) -> bool:
+    """Whether a text can be the number of a column."""
+    return (
+        isinstance(reference, str)
+        and reference.isascii()
+        and reference.removeprefix("-").isdigit()
+    )

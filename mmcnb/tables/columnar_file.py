@@ -1,0 +1,150 @@
+"""Parquet files, and Arrow files and streams, read some rows at a time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from mmcnb.errors import InputError, worded
+from mmcnb.samples.npy import step_rows
+from mmcnb.tables.base import Part, Types, parts_of
+
+# Read at once of each column of a Parquet file, as whole column chunks take far more.
+BUFFER_BYTES = 2**18
+PAGE_BYTES = 2**20  # about, of a page of a Parquet file
+
+
+class OpenedFile(NamedTuple):
+    """What is known of a file before rows are read.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+    lengths : list of int or None
+        Rows of each group that can be read by itself; None if there are none.
+    cached_bytes : int
+        In memory at once.
+    batches : callable
+        Reads batches of rows, given names of columns, rows of a batch and the number of
+        a group, or None for all.
+    """
+
+    schema: pa.Schema
+    lengths: list[int] | None
+    cached_bytes: int
+    batches: Callable[[list[str], int, int | None], Iterator[pa.RecordBatch]]
+
+
+class ColumnarFile:
+    """Rows of a Parquet or Arrow file, read some at a time."""
+
+    has_names = True
+
+    def __init__(self, path: Path, open_file: Callable[[Path], OpenedFile]) -> None:
+        self._worded = partial(
+            worded,
+            f"{path} cannot be read",
+            "get or write the file again",
+            pa.ArrowException,
+            OSError,
+            EOFError,
+        )
+        with self._worded():
+            schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
+        self.keys = schema.names
+        self.names = schema.names
+        self.types = schema.types
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise InputError(
+                    f"{path}: several columns are named {name!r}: rename all but one."
+                )
+        index_names: list[str] = []
+        with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
+            index_names = [*schema.pandas_metadata["index_columns"]]
+        index_columns = []
+        for position, name in enumerate(self.names):
+            if name in index_names or name.startswith("__index_level_"):
+                index_columns.append(position)
+        self.index_columns = tuple(index_columns)
+
+    def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
+        """Yield columns, some rows at a time; of one group, or all."""
+        first = sum((self.lengths or [])[: group or 0])
+        with self._worded():
+            for batch in self._batches([*wanted], step_rows(8 * len(wanted)), group):
+                # Arrow's own reader does not see buffers that are too short.
+                batch.validate()
+                yield from parts_of(batch, wanted, first)
+                first += batch.num_rows
+
+
+def open_parquet(path: Path) -> OpenedFile:
+    """Open a Parquet file, so that only pages of a row group are in memory."""
+    metadata = pa.parquet.read_metadata(path)
+    # Threads for columns take more memory and save nothing.
+    options = {"metadata": metadata, "buffer_size": BUFFER_BYTES, "pre_buffer": False}
+
+    def batches(
+        keys: list[str], step: int, group: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        groups = None if group is None else [group]
+        with pa.parquet.ParquetFile(path, **options) as file:
+            yield from file.iter_batches(
+                step, row_groups=groups, columns=keys, use_threads=False
+            )
+
+    groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
+    cached = 0
+    for group in groups[:1]:
+        for chunk in map(group.column, range(group.num_columns)):
+            cached += min(BUFFER_BYTES + PAGE_BYTES, chunk.total_uncompressed_size)
+    return OpenedFile(
+        schema=metadata.schema.to_arrow_schema(),
+        lengths=[group.num_rows for group in groups],
+        cached_bytes=cached,
+        batches=batches,
+    )
+
+
+def open_arrow(path: Path) -> OpenedFile:
+    """Open an Arrow IPC file (Feather) or, without groups, an Arrow stream."""
+
+    @contextmanager
+    def reading(fields: list[int]) -> Iterator[pa.ipc.RecordBatchFileReader]:
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        with pa.OSFile(str(path)) as file:
+            is_stream = file.read(6) != b"ARROW1"
+            file.seek(0)
+            open_reader = pa.ipc.open_stream if is_stream else pa.ipc.open_file
+            with open_reader(file, options=options) as reader:
+                yield reader
+
+    def batches(
+        keys: list[str], step: int, group: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        with reading(sorted(map(schema.names.index, keys))) as reader:
+            if lengths is None:
+                yield from reader
+            elif group is None:
+                yield from map(reader.get_batch, range(len(lengths)))
+            else:
+                yield reader.get_batch(group)
+
+    with reading([]) as reader:
+        schema = reader.schema
+    lengths = None
+    with reading([0]) as reader:
+        if hasattr(reader, "get_batch") and schema.names:
+            groups = map(reader.get_batch, range(reader.num_record_batches))
+            lengths = [group.num_rows for group in groups]
+    return OpenedFile(
+        schema=schema,
+        lengths=lengths,
+        cached_bytes=16 * len(schema.names) * max(lengths or [0]),
+        batches=batches,
+    )

@@ -1,0 +1,71 @@
+"""What is learned of all rows before the first is written: categories and medians."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mmcnb.tables.columns import GAP, MOST_DISTINCT, Role, TableColumn
+
+
+class Categories:
+    """Different texts of each feature that is text, by its number.
+
+    A feature has over 1,000 of them if it has too many.
+    """
+
+    def __init__(self, features: Sequence[TableColumn], takes_gaps: bool) -> None:
+        self._takes_gaps = takes_gaps
+        self.texts: dict[int, set[str]] = {}
+        for k, column in enumerate(features):
+            if column.role is Role.ONE_HOT:
+                self.texts[k] = set()
+
+    def add(self, values: list[pa.Array], is_kept: np.ndarray) -> None:
+        """Add the texts of the next rows; a gap is a category or is passed over."""
+        for k, known in self.texts.items():
+            if len(known) <= MOST_DISTINCT:
+                texts = values[k].filter(pa.array(is_kept))
+                texts = texts.fill_null(GAP) if self._takes_gaps else texts.drop_null()
+                known.update(pc.unique(texts).to_pylist())
+
+
+class Medians:
+    """Rows at equal distances, from which medians are taken, and counts of gaps.
+
+    There are at least 250 rows if the table has so many. They do not depend on the
+    parts in which rows come.
+    """
+
+    most_numbers = 2**20
+
+    def __init__(self, width: int) -> None:
+        self._parts = [np.empty((0, width))]
+        self._most = max(250, self.most_numbers // width)
+        self.step = 1
+        self.n_gaps = np.zeros(width, int)
+
+    def add(self, block: np.ndarray, start: int) -> None:
+        """Add the next rows; ``start`` is the number of the first."""
+        self.n_gaps += np.isnan(block).sum(axis=0)
+        # A copy, so that no view keeps all rows in memory.
+        rows = block[-start % self.step :: self.step].astype(np.float64)
+        self._parts.append(rows)
+        while sum(map(len, self._parts)) > self._most:
+            self._parts = [np.concatenate(self._parts)[::2]]
+            self.step *= 2
+
+    def column(self, k: int) -> np.ndarray:
+        """Return the values of a feature, ``step`` rows apart."""
+        return np.concatenate([part[:, k] for part in self._parts])
+
+    def fill(self, k: int, missing: str) -> float:
+        """Return the lower median or the mean of a feature; NaN if it is empty."""
+        values = np.sort(self.column(k))  # NaN comes last
+        count = np.isfinite(values).sum()
+        if count == 0:
+            return np.nan
+        if missing == "mean":
+            return float(values[:count].mean())
+        return float(values[(count - 1) // 2])

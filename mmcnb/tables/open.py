@@ -1,0 +1,277 @@
+"""Open a table as samples: whole, or by groups of rows as they are needed."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
+from mmcnb.samples.files import file_identity
+from mmcnb.samples.groups import GroupedRows
+from mmcnb.samples.matrix import CSRBlock, stack
+from mmcnb.samples.text import plain_name, table_format
+from mmcnb.tables.files import FileTable
+from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
+from mmcnb.tables.reader import TableReader
+
+# Bytes of files that are read whole; compressed ones may have a quarter of it.
+MOST_WHOLE_BYTES = 256 * 2**20
+
+
+class TableSamples(ChunkedSamples):
+    """Rows of Parquet or Arrow files, read by row groups and record batches."""
+
+    is_reopenable = True
+
+    def __init__(self, path: Path, reader: TableReader, options: TableOptions) -> None:
+        lengths = reader.table.lengths or []
+        encoding = reader.encoding
+        self._reader = reader
+        self._options = options
+        self._warned: set[str] = set()
+        shape = sum(lengths), len(encoding.feature_names)
+        self._describe(str(path), shape, options.dtype or reader.stored_dtype)
+        self.feature_names = reader.feature_names
+        self.encoding = encoding
+        self.notes = []
+        if options.encoding is None:  # notes of other rows come as they are read
+            self.notes = reader.notes
+        self.path = str(path.absolute())
+        # With the encoding, no process looks ahead again.
+        self.opening = (open_table, self.path, replace(options, encoding=encoding))
+        self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
+
+    def _read_group(self, number: int) -> np.ndarray:
+        with _names_commands(self.name, self._options):
+            block = self._reader.group(number)
+        if self._options.encoding is not None:
+            for note in self._reader.notes:
+                self._warn_once(note)
+        return block
+
+    def _warn_once(self, note: str) -> None:
+        change = note.rpartition(": ")[0]
+        if change not in self._warned:
+            self._warned.add(change)
+            sentence = f"{note.removesuffix('.')} as far as rows are read."
+            warnings.warn(sentence, ClusterWarning, stacklevel=3)
+
+    def identity(self) -> str:
+        """Return a hash of sizes and times of the files."""
+        return "".join(map(file_identity, self._reader.table.paths))
+
+
+def open_table(
+    path: str | os.PathLike[str], options: TableOptions | None = None
+) -> Samples:
+    """Open the rows of a table; row groups are read as they are needed, and text whole.
+
+    Raises
+    ------
+    InputError
+        A column is not numbers, a cell is missing, or the file cannot be read or is too
+        large.
+    """
+    path = Path(path)
+    options = options or TableOptions()
+    if table_format(path) is None:
+        raise InputError(
+            f"{path} is no table: give a .csv, .tsv, .parquet, .arrow or .feather "
+            "file, or a folder of these."
+        )
+    with _names_commands(path, options):
+        table = FileTable(path, options)
+        is_whole = table.lengths is None or options.missing == "drop"
+        if is_whole and _unpacked_bytes(table.paths) > MOST_WHOLE_BYTES:
+            raise InputError(
+                f"{path} is too large to be read whole: make a store with "
+                f"`mmcnb convert {path} OUT.zarr`."
+            )
+        reader = TableReader(table, options)
+        if is_whole:
+            return whole_table(reader)
+        reader.with_final_types(reader.check_first_rows)
+        return TableSamples(path, reader, options)
+
+
+def _unpacked_bytes(paths: list[Path]) -> int:
+    """Return the size of files; four times the size if a file is compressed."""
+    total = 0
+    for path in paths:
+        is_packed = plain_name(path) != path.name.lower()
+        total += path.stat().st_size * (4 if is_packed else 1)
+    return total
+
+
+def read_table(  # noqa: PLR0913
+    path: str | os.PathLike[str],
+    columns: Any = None,
+    drop: Any = None,
+    *,
+    label_column: str | int | None = None,
+    index_column: str | int | None = None,
+    header: str | None = None,
+    na_values: Any = None,
+    thousands: str | None = None,
+    decimal: str = ".",
+    delimiter: str | None = None,
+    missing: str = "median",
+    categories: str = "auto",
+    dates: str = "epoch",
+    dtype: Any = None,
+) -> Samples:
+    """Read a table as rows of numbers.
+
+    Parameters
+    ----------
+    path : path
+        CSV text (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather; or a folder
+        of such files, whose columns are joined by name. A folder named ``year=2024``
+        adds a column ``year``.
+    columns : {None, "all"} or list of str or int, default=None
+        Columns to take as features, in this order, by name or by number from 0. One
+        text may contain several names between commas. None leaves out texts of many
+        values, numbers of rows and empty columns, "all" takes these too.
+    drop : list of str or int, default=None
+        Columns to leave out.
+    label_column, index_column : str or int, default=None
+        Columns of classes and of row names, which are no features;
+        `mmcnb.stores.convert` keeps their values. None leaves out the index that pandas
+        has recorded in a Parquet or Arrow file.
+    header : {None, "yes", "no"}, default=None
+        Whether the first line of CSV text names the columns; None tells it from its
+        cells.
+    na_values : list of str, default=None
+        Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""``
+        is the empty cell alone.
+    thousands : str, default=None
+        Mark between thousands in CSV text.
+    decimal : {".", ","}, default="."
+        Decimal point of CSV text.
+    delimiter : str, default=None
+        Mark between cells of CSV text, a space for any number of them. None tells it
+        from the first lines.
+    missing : {"median", "mean", "drop", "refuse"}, default="median"
+        Treatment of missing cells: the median or mean of the column, for which all rows
+        are read twice; rows left out; or an error. A missing text is a category of its
+        own. Infinite cells are no gaps.
+    categories : {"auto", "one-hot", "refuse"}, default="auto"
+        A column of text becomes one column of 0 and 1 for each text, in sorted order.
+        "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than
+        100 rows a value. "refuse" takes no text.
+    dates : {"epoch", "drop", "refuse"}, default="epoch"
+        "epoch" makes dates and times seconds since 1970, "drop" leaves them out;
+        "refuse" takes none.
+    dtype : {None, "float32", "float64"}, default=None
+        None is float32 for CSV text, or float64 if float32 would merge its numbers, and
+        for others as the columns are.
+
+    Returns
+    -------
+    Samples
+        Parquet and Arrow are read as rows are needed; text, Arrow streams and rows with
+        ``missing="drop"`` are in memory.
+
+    Raises
+    ------
+    InputError
+        Columns or cells cannot be taken; the message names all of them, with options
+        that help.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mmcnb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pathlib.Path(folder, "tiny.csv")
+    ...     _ = table.write_text("width,height,kind\\n1,2.5,a\\n3,4,b\\n")
+    ...     rows = mmcnb.read_table(table, drop="kind")
+    >>> rows.feature_names, rows.block(0, 2).tolist()
+    (['width', 'height'], [[1.0, 2.5], [3.0, 4.0]])
+    """
+    options = TableOptions(
+        columns=columns,
+        drop=drop,
+        label_column=label_column,
+        index_column=index_column,
+        header=header,
+        na_values=na_values,
+        thousands=thousands,
+        decimal=decimal,
+        delimiter=delimiter,
+        missing=missing,
+        categories=categories,
+        dates=dates,
+        dtype=dtype,
+    )
+    return open_table(path, options)
+
+
+def whole_table(reader: TableReader) -> Samples:
+    """Read all rows of a table into memory."""
+
+    def read_blocks() -> list[np.ndarray | CSRBlock]:
+        return [rows.block for rows in reader.blocks()]
+
+    blocks = reader.with_final_types(read_blocks)
+    if not blocks:
+        raise InputError(f"{reader.table.name} has no rows: give it at least one.")
+    samples = in_memory(stack(blocks), reader.table.name)
+    samples.feature_names = reader.feature_names
+    samples.encoding = reader.encoding
+    samples.notes = reader.notes
+    return samples
+
+
+def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a table with all options at their defaults, and list its columns.
+
+    Returns
+    -------
+    dict
+        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, a text or
+        None.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    options = TableOptions()
+    reader = TableReader(FileTable(Path(path), options), options)
+    faults = None
+    try:
+        with _names_commands(path, options):
+            reader.with_final_types(lambda: None)
+    except InputError as error:
+        faults = str(error)
+    return {
+        **reader.report(),
+        "table": str(path),
+        "faults": faults,
+        "n_samples": reader.n_read,
+    }
+
+
+@contextmanager
+def _names_commands(
+    path: str | os.PathLike[str], options: TableOptions
+) -> Iterator[None]:
+    """Say which commands take the options of a message, if the caller takes none."""
+    try:
+        yield
+    except InputError as error:
+        sentence = str(error).removesuffix(".")
+        has_default_options = options in (TableOptions(), NUMBERS_ALONE)
+        if "--" not in sentence or "`mmcnb" in sentence or not has_default_options:
+            raise
+        raise InputError(
+            f"{sentence}; `mmcnb convert {path} OUT.zarr` and `mmcnb.read_table` take "
+            "these options."
+        ) from error

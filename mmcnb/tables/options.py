@@ -1,0 +1,106 @@
+"""Options of tables: which columns are taken, and how their cells are read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmcnb.errors import InputError, shown
+from mmcnb.samples.encoding import Encoding
+
+CHOICES = {
+    "missing": ("median", "mean", "drop", "refuse"),
+    "header": (None, "yes", "no"),
+    "decimal": (".", ","),
+    "dtype": (None, "float32", "float64"),
+    "categories": ("auto", "one-hot", "refuse"),
+    "dates": ("epoch", "drop", "refuse"),
+}
+HEADERS: dict[Any, str] = {True: "yes", False: "no"}
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of a table; see `mmcnb.read_table`.
+
+    ``encoding`` has the columns of a fit, which these columns are to be.
+    """
+
+    columns: Any = None
+    drop: Any = None
+    label_column: str | int | None = None
+    index_column: str | int | None = None
+    header: str | bool | None = None
+    na_values: Any = None
+    thousands: str | None = None
+    decimal: str = "."
+    delimiter: str | None = None
+    missing: str = "median"
+    categories: str = "auto"
+    dates: str = "epoch"
+    dtype: Any = None
+    encoding: Encoding | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse unknown words; lists become tuples, so that options are a key."""
+        fields = vars(self)  # attributes of a frozen class cannot be assigned
+        fields["header"] = HEADERS.get(self.header, self.header)
+        if self.dtype is not None:
+            fields["dtype"] = np.dtype(self.dtype).name
+        for name in ("columns", "drop", "na_values"):
+            fields[name] = _as_tuple(name, fields[name])
+        if self.delimiter == r"\t":  # a shell leaves \t as it is
+            fields["delimiter"] = "\t"
+        for name, choices in CHOICES.items():
+            if fields[name] not in choices:
+                words = " or ".join(map(repr, choices))
+                raise InputError(
+                    f"{name}={shown(fields[name])} is unknown: give {words}."
+                )
+        delimiter = self.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise InputError(
+                f"delimiter={delimiter!r} is no single character between cells: "
+                "give one."
+            )
+        if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
+            raise InputError(
+                f"thousands={shown(self.thousands)} cannot stand between thousands "
+                f'beside decimal={self.decimal!r}: give another mark, such as "\'".'
+            )
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether columns are chosen by name or number, and not by rules."""
+        return self.columns not in (None, ("auto",), ("all",))
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether columns are asked for, by name or all of a kind."""
+        return self.columns not in (None, ("auto",)) or self.categories == "one-hot"
+
+
+def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
+    if values is None:
+        return None
+    if isinstance(values, str | int | np.integer):
+        return (values,)
+    if not np.iterable(values):
+        raise InputError(
+            f"{name}={shown(values)} is no list: give one of texts or numbers."
+        )
+    return tuple(values)
+
+
+NUMBERS_ALONE = TableOptions(
+    "all", missing="refuse", categories="refuse", dates="refuse"
+)
+"""Options of rows for a model of plain numbers."""
+
+
+def options_of_fit(estimator: Any) -> TableOptions | None:
+    """Return options that read other rows as the table of a fit; None without one."""
+    encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
+    if encoding is None:
+        return None
+    return TableOptions(**dict(encoding.options), encoding=encoding)

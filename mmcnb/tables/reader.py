@@ -1,0 +1,612 @@
+"""Rows of a table as numbers: the reader that follows the roles of its columns.
+
+A reader looks at all rows once for categories, medians and columns that say nothing,
+if it needs these, and reads all rows again as blocks. If a cell shows that a column has
+another type than its first rows did, the reader begins anew with that type.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mmcnb.errors import InputError
+from mmcnb.samples.encoding import TEXT_OPTIONS, Encoding
+from mmcnb.samples.matrix import all_finite, block_dtype, stack
+from mmcnb.samples.npy import Rows
+from mmcnb.tables.base import BaseTable, Part
+from mmcnb.tables.choose import check_features, choose_columns
+from mmcnb.tables.columns import (
+    GAP,
+    MOST_DISTINCT,
+    NUMBERS_ROWS,
+    Role,
+    TableColumn,
+    float32_merges,
+    kind_of,
+    names_rows,
+)
+from mmcnb.tables.csv_cells import (
+    TEXT,
+    WHOLE,
+    all_match,
+    gap_marks,
+    number_hint,
+    number_pattern,
+    parse_cells,
+    trim_cells,
+    type_of_cells,
+)
+from mmcnb.tables.faults import FAULTS, OPTIONS, Faults
+from mmcnb.tables.look_ahead import Categories, Medians
+from mmcnb.tables.options import TableOptions
+
+MOST_CATEGORIES = 30  # of a text that is taken without being asked for
+Result = TypeVar("Result")
+
+
+class TypeChangedError(Exception):
+    """A row changed the type of a column: read the table again with the new type."""
+
+
+class TableReader:
+    """Rows of a table as blocks of numbers.
+
+    Parameters
+    ----------
+    table : BaseTable
+    options : TableOptions
+    show : callable or None, default=None
+        Called once with the listing of the columns, when 100,000 rows are read.
+
+    Attributes
+    ----------
+    stored_dtype : dtype
+        The narrowest type of all features; of text float32, or float64 if float32 would
+        merge numbers.
+    columns : list of TableColumn
+        Features first, in the order in which they are written.
+    classes : ClassLabels
+        As far as rows are read.
+    faults : Faults
+        Columns and cells that cannot be taken, as far as rows are read.
+    n_dropped, n_filled : int
+        Rows left out and cells filled so far, as values are missing.
+    """
+
+    is_sparse = False
+
+    def __init__(
+        self,
+        table: BaseTable,
+        options: TableOptions,
+        show: Callable[..., object] | None = None,
+    ) -> None:
+        self.table = table
+        self._options = options
+        self._show = show
+        self._fills = options.missing in ("median", "mean")  # gaps, from their column
+        self._gaps = pa.array(gap_marks(options, table.is_text), TEXT)
+        self._marks = _number_marks(options)
+        self._is_wide = False
+        self.n_read = 0
+        self._take(choose_columns(table, options))
+
+    def with_final_types(self, read: Callable[[], Result]) -> Result:
+        """Return the result of a function that reads rows, of columns that are decided.
+
+        All is read again if a type proves wrong meanwhile.
+
+        Raises
+        ------
+        InputError
+            Columns or cells cannot be taken; the message names all of them.
+        """
+        while True:
+            with suppress(TypeChangedError):
+                if self._needs_look_ahead():
+                    self._look_ahead()
+                return read()
+            self._take(choose_columns(self.table, self._options))
+
+    def _needs_look_ahead(self) -> bool:
+        if self._options.encoding is not None:
+            return False
+        if self._fills or not self._options.takes_all:
+            return True
+        return any(column.role is Role.ONE_HOT for column in self.features)
+
+    def _take(self, columns: list[TableColumn]) -> None:
+        """Read these columns, and write their features."""
+        self.columns = columns
+        self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
+        self.features = [column for column in self._used if column.is_feature]
+        self._wanted = {column.key: column.type_to_read for column in self._used}
+        types = {column.dtype for column in self.features}
+        if self.table.is_text:
+            kinds = {kind_of(column.type) for column in self.features}
+            is_wide = self._is_wide or "date" in kinds
+            self.stored_dtype = np.dtype(np.float64 if is_wide else np.float32)
+        elif len(types) == 1:
+            self.stored_dtype = types.pop()
+        else:
+            self.stored_dtype = block_dtype(*types)
+        self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns that are written; None if the table has no header."""
+        if not self.table.has_names:
+            return None
+        return self.encoding.feature_names
+
+    @property
+    def encoding(self) -> Encoding:
+        """All columns but classes and row names; chosen features keep their order."""
+        if self._options.encoding is not None:
+            return self._options.encoding
+        columns = self.columns
+        if not self._options.names_columns:
+            columns = self._in_order()
+        roles = (Role.CLASSES, Role.ROW_NAMES)
+        encoded = [column.encoded for column in columns if column.role not in roles]
+        options = tuple((name, getattr(self._options, name)) for name in TEXT_OPTIONS)
+        return Encoding(tuple(encoded), options, self.table.has_names)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about cells that were changed: filled gaps and unknown texts."""
+        filled = []
+        unknown = []
+        for column in self.features:
+            if column.gaps:
+                filled.append(f"{column.gaps:,} in {column.name!r}")
+            if column.unknown:
+                unknown.append(f"{column.unknown:,} in {column.name!r}")
+        dropped = []
+        if self._options.missing == "drop" and self.n_dropped:
+            dropped.append(f"{self.n_dropped:,}")
+        notes = []
+        for change, counts in (
+            ("gaps were filled from their column", filled),
+            ("texts that no row of the fit had are 0 in all categories", unknown),
+            ("rows with missing cells were left out and have no number", dropped),
+        ):
+            if counts:
+                notes.append(f"{self.table.name}: {change}: {', '.join(counts[:10])}.")
+        return notes
+
+    def report(self) -> dict[str, Any]:
+        """Return a listing of all columns, and counts of missing values."""
+        return {
+            "header": self.table.has_names,
+            "columns": self._listing(),
+            "rows_dropped": self.n_dropped,
+            "cells_filled": self.n_filled,
+        }
+
+    def _listing(self) -> list[dict[str, Any]]:
+        return [column.listing() for column in self._in_order()]
+
+    def _in_order(self) -> list[TableColumn]:
+        """Return all columns in the order of the table."""
+        return sorted(self.columns, key=lambda column: column.position)
+
+    # --- all rows, part by part ---
+
+    def blocks(self) -> Iterator[Rows]:
+        """Yield some rows at a time, with class labels and row names.
+
+        Raises
+        ------
+        InputError
+            Columns or cells cannot be taken; the message names all of them.
+        TypeChangedError
+            A column has another type; `with_final_types` reads all rows again.
+        """
+        for part, values in self._pass():
+            rows = self._rows(part, values)
+            self.n_dropped += part.n_rows - len(rows.block)
+            if not self.faults and len(rows.block):
+                yield rows
+        self.faults.check()
+        if self.n_dropped and self.n_dropped == self.n_read:
+            raise InputError(
+                f"{self.table.name}: all {self.n_read} rows have a missing cell: leave "
+                "out the columns that are empty (--drop), or give --missing median."
+            )
+
+    def group(self, number: int) -> Any:
+        """Return a group of rows that is read by itself."""
+        parts = self.table.parts(self._wanted, number)
+        blocks = [self._rows(part, self._values(part)).block for part in parts]
+        self.faults.check()
+        assert self.table.lengths is not None
+        if sum(map(len, blocks)) != self.table.lengths[number]:
+            raise InputError(
+                f"{self.table.name} has other rows than when it was opened; run this "
+                "again once nothing writes there."
+            )
+        return blocks[0] if len(blocks) == 1 else stack(blocks)
+
+    def check_first_rows(self) -> None:
+        """Refuse columns that cannot be taken, by the first cells that show why."""
+        next(self._pass(), None)
+        self.faults.check()
+
+    def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
+        """Yield all parts with the values of their columns, and note faults."""
+        self.faults = Faults()
+        self.classes = ClassLabels()
+        self.n_read = 0
+        self.n_dropped = 0
+        self.n_filled = 0
+        for column in self._used:
+            column.begin_count()
+        for part in self.table.parts(self._wanted):
+            for line in part.ragged:
+                place = f"{self.table.name}, {line}"
+                self.faults.add("width", place, "correct or remove the line")
+            if not part.n_rows:
+                continue
+            values = self._values(part)
+            for column, cells in zip(self._used, values, strict=True):
+                column.count(cells)
+            yield part, values
+            self.n_read += part.n_rows
+            if self._show and self.n_read >= 100_000:
+                self._show(self._listing())
+                self._show = None
+
+    # --- values of cells ---
+
+    def _values(self, part: Part) -> list[pa.Array]:
+        """Return columns in the types that they are to have; null for gaps."""
+        return [self._values_of(column, part) for column in self._used]
+
+    def _values_of(self, column: TableColumn, part: Part) -> pa.Array:
+        values = part.columns[column.key]
+        is_feature = column.is_feature
+        if values.type == TEXT:
+            gaps = self._gaps if is_feature else pa.array([""], TEXT)
+            values = trim_cells(values, gaps)
+            if column.type_to_read != TEXT and column.role is not Role.CLASSES:
+                values = self._parsed(column, values, part)
+        elif (
+            is_feature and self._marks is not None and kind_of(values.type) == "number"
+        ):
+            is_mark = pc.is_in(values.cast(pa.float64()), self._marks)
+            values = pc.if_else(is_mark, None, values)
+        if pa.types.is_float32(values.type) or pa.types.is_float64(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)
+        is_read = is_feature and self.table.is_text
+        if is_read and float32_merges(values, is_first=not self.n_read):
+            self._take_float64()
+        is_told = (kind_of(column.type), column.position) in self.faults
+        if column.role is Role.REFUSED and not is_told:
+            self._refuse(column, values, part)
+        return values
+
+    def _parsed(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
+        """Return texts as the values that they should be; 0 or null for wrong ones."""
+        kind = column.type_to_read
+        if column.role is Role.ROW_NAMES or kind_of(kind) == "date":
+            return self._cast(column, texts, part)
+        values, is_wrong = parse_cells(texts, kind, self._options)
+        rows = _rows_of(is_wrong)
+        if not len(rows):
+            if pa.types.is_integer(kind) and not all_match(texts, WHOLE):
+                self._take_type(column, pa.float64())
+            return values
+        if pa.types.is_null(column.type):
+            self._take_type(column, TEXT)
+        fault = "flag cell" if kind == pa.bool_() else "cell"
+        hint = number_hint(texts.filter(is_wrong), self._options)
+        self._fault(fault, column, part, rows, values=texts, hint=hint)
+        return pc.if_else(is_wrong, pa.scalar(0).cast(values.type), values)
+
+    def _cast(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
+        """Return texts as dates or as numbers of rows; null for those that are none."""
+        kind = column.type_to_read
+        try:
+            return texts.cast(kind)
+        except pa.ArrowInvalid:
+            if column.role is Role.ROW_NAMES:
+                self._take_type(column, TEXT)
+        is_wrong = pa.array([not _is_castable(text, kind) for text in texts])
+        self._fault("date cell", column, part, _rows_of(is_wrong), values=texts)
+        return pc.if_else(is_wrong, None, texts).cast(kind)
+
+    def _take_type(self, column: TableColumn, data_type: pa.DataType) -> None:
+        self.table.types[column.position] = data_type
+        raise TypeChangedError
+
+    def _take_float64(self) -> None:
+        if self.table.is_text and self._options.dtype is None and not self._is_wide:
+            self._is_wide = True
+            raise TypeChangedError
+
+    # --- rows of numbers ---
+
+    def _rows(self, part: Part, values: list[pa.Array]) -> Rows:
+        """Return numbers of the rows that are written, their labels and names."""
+        block = self._narrow(values)
+        is_kept = self._is_kept(part, values, block)
+        self._fill_gaps(block)
+        if not is_kept.all():
+            rows = np.flatnonzero(is_kept)
+            block = block[rows]
+            place = part.place
+            part = part._replace(place=lambda row: place(int(rows[row])))
+            values = [cells.take(pa.array(rows)) for cells in values]
+        labels = None
+        names = None
+        for column, cells in zip(self._used, values, strict=True):
+            if column.role is Role.CLASSES:
+                labels, wrong = self.classes.numbers(cells)
+                if wrong >= 0:
+                    self._fault("class", column, part, [wrong], values=cells)
+            elif column.role is Role.ROW_NAMES and pa.types.is_integer(cells.type):
+                self._fault("row name", column, part, _rows_of(cells.is_null()))
+                numbers = cells.fill_null(0).to_numpy(zero_copy_only=False)
+                names = numbers.astype(np.int64)
+            elif column.role is Role.ROW_NAMES:
+                texts = cells.fill_null("").to_pylist()
+                names = np.array(texts, np.dtypes.StringDType())
+        return Rows(self._widened(block), labels, names)
+
+    def _narrow(self, values: list[pa.Array]) -> np.ndarray:
+        """Return one column a feature; numbers of categories, and NaN for gaps."""
+        numbers = {}
+        for column, cells in zip(self.features, values, strict=False):
+            numbers[column.key] = column.encode(cells)
+        batch = pa.record_batch(numbers)
+        block = batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
+        # Infinity is looked at in the whole block.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return block.astype(self.dtype, copy=False)
+
+    def _fill_gaps(self, block: np.ndarray) -> None:
+        for k, column in enumerate(self.features):
+            if column.fill is None:
+                continue
+            rows = np.flatnonzero(np.isnan(block[:, k]))
+            block[rows, k] = column.fill
+            self.n_filled += len(rows)
+            if self._options.encoding is not None:  # others were looked at ahead
+                column.gaps += len(rows)
+
+    def _widened(self, block: np.ndarray) -> np.ndarray:
+        """Return columns of 0 and 1 in place of the numbers of categories."""
+        if all(column.categories is None for column in self.features):
+            return block
+        parts = []
+        for k, column in enumerate(self.features):
+            numbers = block[:, k : k + 1]
+            if column.categories is not None:
+                # All are 0 for a text that no row of the fit had.
+                column.unknown += int(np.isnan(numbers).sum())
+                numbers = numbers == np.arange(len(column.categories))
+            parts.append(numbers)
+        return np.concatenate(parts, axis=1, dtype=self.dtype)
+
+    # --- identifiers, categories and medians, before the first row is written ---
+
+    def _look_ahead(self) -> None:
+        """Find the categories and the median of each column, and those to leave out."""
+        categories = Categories(self.features, takes_gaps=self._fills)
+        medians = Medians(len(self.features))
+        for part, values in self._pass():
+            block = self._narrow(values)
+            medians.add(block, self.n_read)
+            categories.add(values, self._is_kept(part, values, block))
+        if not self.n_read:
+            raise InputError(f"{self.table.name} has no rows: give it at least one.")
+        for k, column in enumerate(self.features):
+            if k in categories.texts:
+                self._decide_text(column, categories.texts[k])
+            else:
+                self._decide_number(column, k, medians)
+        self.faults.check()
+        if all(column.why for column in self.features):
+            # Numbers of rows are better than nothing.
+            for column in self.features:
+                column.why = column.why.replace(NUMBERS_ROWS, "")
+        for column in self.features:
+            if column.why:
+                column.role = Role.LEFT_OUT
+        check_features(self.table, self.columns)
+        self._take(self.columns)
+
+    def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
+        """Make categories of texts, unless they are too many or of another type."""
+        column.categories = pa.array(sorted(texts), TEXT)
+        is_text = pc.not_equal(column.categories, GAP)
+        other_type = type_of_cells(column.categories.filter(is_text))
+        most = min(MOST_CATEGORIES, max(10, self.n_read // 100))
+        if len(texts) > MOST_DISTINCT:
+            self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
+        elif self.table.is_text and other_type is not None:
+            self._take_type(column, other_type)
+        elif len(texts) > most:
+            self._leave_out(column, f"{len(texts)} texts in {self.n_read:,} rows")
+
+    def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
+        """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
+        if self._fills:
+            fill = medians.fill(k, self._options.missing)
+            if np.isnan(fill):
+                self._leave_out(column, "it is empty", "no value")
+            else:
+                column.fill = fill
+                column.gaps = int(medians.n_gaps[k])
+        is_number = kind_of(column.type) == "number"
+        if is_number and names_rows(column.name, medians.column(k), medians.step):
+            self._leave_out(column, NUMBERS_ROWS)
+
+    def _leave_out(
+        self, column: TableColumn, why: str, fault: str | None = None
+    ) -> None:
+        """Leave out a column that says nothing; if it is asked for, note a fault."""
+        if not self._options.takes_all:
+            column.why = why
+        elif fault is not None:
+            self._fault(fault, column)
+
+    # --- faults ---
+
+    def _fault(
+        self,
+        kind: str,
+        column: TableColumn,
+        part: Part | None = None,
+        rows: Sequence[int] | np.ndarray = (),
+        **details: Any,
+    ) -> None:
+        """Note a fault of a column, or of the cells of these rows of a part, if any.
+
+        ``details`` may have the text of the ``cell``, or the ``values`` of all of them.
+        """
+        place = self.table.label_of(column.position)
+        count = 1
+        if part is not None:
+            count = len(rows)
+            if count == 0:
+                return
+            place = f"{part.place(int(rows[0]))}, {place}"
+        if "values" in details:
+            cell = details["values"][int(rows[0])]
+            text = str(cell) if kind == "date" else cell.as_py()
+            details["cell"] = repr(text)[:60]
+        details["type"] = self.dtype if kind == "large" else column.type
+        details["drop"] = ""
+        if self.table.paths:
+            details["drop"] = f" with --drop {self.table.option(column.position)}"
+        fault, remedy = FAULTS[kind]
+        remedy = remedy.format(**details)
+        if self._options.encoding is not None:
+            remedy = "correct it, or leave its row out"
+        elif not self.table.paths:  # options are of files
+            remedy = re.sub(OPTIONS, "", remedy)
+        sentence = f"{self.table.name}, {place}: {fault.format(**details)}"
+        self.faults.add((kind, column.position), sentence, remedy, count)
+
+    def _refuse(self, column: TableColumn, values: pa.Array, part: Part) -> None:
+        """Name the first cell that is no number."""
+        kind = kind_of(column.type)
+        rows = _rows_of(values.is_valid())
+        if kind == "text":
+            pattern = number_pattern(self._options)
+            is_number = pc.match_substring_regex(values, pattern)
+            texts = _rows_of(pc.invert(is_number))
+            if self.table.is_text or len(texts):
+                rows = texts
+        self._fault(kind, column, part, rows[:1], values=values)
+
+    def _is_kept(
+        self, part: Part, values: list[pa.Array], block: np.ndarray
+    ) -> np.ndarray:
+        """Find the rows that are written, and note missing values that are faults."""
+        is_kept = np.ones(part.n_rows, bool)
+        missing = self._options.missing
+        if not all_finite(block):
+            is_gap = ~np.isfinite(block)
+            for k in np.flatnonzero(is_gap.any(axis=0)).tolist():
+                column = self.features[k]
+                self._check_large(column, part, values[k], block[:, k])
+                if missing == "drop":
+                    is_kept &= ~is_gap[:, k]
+                elif missing == "refuse":
+                    self._refuse_gaps(column, part, np.flatnonzero(is_gap[:, k]))
+                else:
+                    rows = np.flatnonzero(np.isinf(block[:, k]))
+                    self._fault("infinite", column, part, rows)
+        for column, cells in zip(self._used, values, strict=True):
+            if column.role is Role.CLASSES and cells.null_count:
+                if missing != "drop":
+                    self._fault("no class", column, part, _rows_of(cells.is_null()))
+                is_kept &= cells.is_valid().to_numpy(zero_copy_only=False)
+        return is_kept
+
+    def _check_large(
+        self, column: TableColumn, part: Part, values: pa.Array, numbers: np.ndarray
+    ) -> None:
+        """Note numbers beyond float32, which need float64."""
+        if not np.isinf(numbers).any():
+            return
+        exact = values.cast(pa.float64())
+        is_finite = np.isfinite(exact.to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(np.isinf(numbers) & is_finite)
+        if len(rows):
+            self._take_float64()
+        self._fault("large", column, part, rows, values=exact)
+
+    def _refuse_gaps(self, column: TableColumn, part: Part, rows: np.ndarray) -> None:
+        cell = part.columns[column.key][int(rows[0])].as_py()
+        hint = ""
+        state = "has no value"
+        if isinstance(cell, float):
+            state = "is NaN" if np.isnan(cell) else "is infinite"
+        elif isinstance(cell, str) and cell.strip():
+            state = f"{cell!r} is a mark of missing values"
+            hint = ", or take it as a text with --na-values ''"
+        self._fault("gap", column, part, rows, cell=state, hint=hint)
+
+
+class ClassLabels:
+    """Class labels of a column: whole numbers, or names numbered as they first appear.
+
+    Attributes
+    ----------
+    names : list of str or None
+        Names of the classes read so far; None if they are whole numbers.
+    """
+
+    names: list[str] | None = None
+    _has_begun = False
+
+    def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
+        """Return labels, and the first row that does not suit those before, or -1."""
+        if pa.types.is_integer(values.type):
+            return values.to_numpy(zero_copy_only=False).astype(np.int64), -1
+        is_whole = pc.match_substring_regex(
+            values, r"^[-+]?\d+(\.0*)?(e\+?0+)?$", ignore_case=True
+        )
+        if not self._has_begun and len(values):
+            self._has_begun = True
+            if not is_whole[0].as_py():
+                self.names = []
+        if self.names is not None:
+            self.names = [*dict.fromkeys(self.names + pc.unique(values).to_pylist())]
+            numbers = pc.index_in(values, pa.array(self.names, TEXT))
+            return numbers.to_numpy().astype(np.int64), -1
+        whole = pc.if_else(is_whole, values, "0")
+        digits = pc.replace_substring_regex(whole, r"^\+|(\.0*)?([eE].*)?$", "")
+        return digits.cast(pa.int64()).to_numpy(), pc.index(is_whole, False).as_py()
+
+
+def _number_marks(options: TableOptions) -> pa.Array | None:
+    """Return the marks of missing values that are numbers; None if none is."""
+    pattern = number_pattern(options)
+    marks = options.na_values or ()
+    numbers = [float(mark) for mark in marks if re.fullmatch(pattern, mark)]
+    if not numbers:
+        return None
+    return pa.array(numbers, pa.float64())
+
+
+def _rows_of(mask: pa.Array) -> np.ndarray:
+    """Return the numbers of the rows that are true."""
+    return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
+
+
+def _is_castable(text: pa.Scalar, data_type: pa.DataType) -> bool:
+    """Whether a text is a value of a type."""
+    with suppress(pa.ArrowInvalid):
+        text.cast(data_type)
+        return True
+    return False
