@@ -1,4 +1,4 @@
-"""Clusters of the observations of an AnnData object, written where scanpy's users look for them."""
+"""Clusters of the observations of an AnnData object, written as scanpy writes them."""
 
 from numbers import Integral
 from typing import Any
@@ -84,87 +84,103 @@ def annotate(
     >>> adata.obs["mmcnb"].cat.categories.tolist()
     ['0', '1']
     """
-    import pandas as pd
-
     if not (hasattr(adata, "obs_names") and hasattr(adata, "uns")):
         raise InputError(f"adata is a {type(adata).__name__}; give an AnnData object.")
     if copy and adata.isbacked:
         raise InputError(
-            "adata is backed and is not copied; leave copy out, or read it to memory first."
+            "adata is backed and is not copied; "
+            "leave copy out, or read it to memory first."
         )
+    if n_clusters is not None:
+        parameters["n_clusters"] = n_clusters
+    if element.startswith("obsp/"):
+        parameters = {"metric": "precomputed"} | parameters
+    model = _with_parameters(estimator, parameters, probabilities)
+    rows = open_samples(adata, element)
+    if element == "obsp/connectivities":
+        rows = _distances(adata.obsp["connectivities"], model.n_clusters)
+    model.fit(rows)
+    target = adata.copy() if copy else adata
+    _write_columns(target, key_added, model, rows)
+    if probabilities:
+        target.obsm[f"{key_added}_probabilities"] = model.predict_proba(rows)
+    settings = model.get_params(deep=False)
+    for name in RUNTIME_NAMES:
+        settings.pop(name, None)
+    params = {"method": type(model).__name__, "element": element} | settings
+    target.uns[key_added] = _storable(
+        {
+            "params": params,
+            "objective": model.objective_,
+            "trust": model.report_.get("trust"),
+            "n_clusters": len(target.obs[key_added].cat.categories),
+        }
+    )
+    return target if copy else None
+
+
+def _with_parameters(
+    estimator: StreamedClusterer | None, parameters: dict[str, Any], probabilities: bool
+) -> Any:
+    """Return the estimator, by default `MaximumMarginClustering`, with parameters."""
     if estimator is None:
         from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
-        estimator = MaximumMarginClustering(n_clusters=n_clusters)
+        estimator = MaximumMarginClustering()
     elif not isinstance(estimator, StreamedClusterer):
         raise InputError(
             f"estimator={shown(estimator)} is no clusterer of mmcnb; give one, or None."
         )
-    elif n_clusters is not None:
-        parameters = {"n_clusters": n_clusters} | parameters
     if probabilities and not hasattr(estimator, "predict_proba"):
         raise InputError(
             f"{type(estimator).__name__} has no probabilities; leave them out."
         )
-    if element.startswith("obsp/"):
-        parameters = {"metric": "precomputed"} | parameters
     try:
-        estimator.set_params(**parameters)
+        return estimator.set_params(**parameters)
     except ValueError as error:
         raise InputError(str(error)) from error
-    rows = open_samples(adata, element)
-    if element == "obsp/connectivities":
-        rows = _distances(adata.obsp["connectivities"], estimator)
-    given: Any = estimator.fit(rows)
-    layers = given._layer("all") if given.report_.get("layers") else {}
-    frame = given._frame(rows, None, **layers).set_axis(adata.obs_names)
-    adata = adata.copy() if copy else adata
-    if probabilities:
-        adata.obsm[f"{key_added}_probabilities"] = given.predict_proba(rows)
+
+
+def _write_columns(adata: Any, key: str, model: Any, rows: Samples) -> None:
+    """Write clusters, also of other layers, and margins of the rows into ``obs``."""
+    import pandas as pd
+
+    layers = model._layer("all") if model.report_.get("layers") else {}
+    frame = model._frame(rows, None, **layers).set_axis(adata.obs_names)
     for name, values in frame.items():
+        column = key if name == "cluster" else f"{key}_{name}"
         if name != "margin":
-            values = pd.Categorical.from_codes(
-                values, [str(k) for k in range(int(values.max()) + 1)]
-            )
-        adata.obs[key_added if name == "cluster" else f"{key_added}_{name}"] = values
-    params = {"method": type(estimator).__name__, "element": element}
-    params |= {
-        name: value
-        for name, value in given.get_params(False).items()
-        if name not in RUNTIME_NAMES
-    }
-    told = {
-        "params": params,
-        "objective": estimator.objective_,
-        "trust": estimator.report_.get("trust"),
-    }
-    adata.uns[key_added] = _plain(
-        told | {"n_clusters": len(adata.obs[key_added].cat.categories)}
-    )
-    return adata if copy else None
+            categories = [str(cluster) for cluster in range(int(values.max()) + 1)]
+            values = pd.Categorical.from_codes(values, categories)
+        adata.obs[column] = values
 
 
-def _distances(connectivities: Any, estimator: Any) -> Samples:
-    """Distances in the order of connectivities, for a known number of clusters."""
-    if not isinstance(estimator.n_clusters, Integral):
-        fault = "connectivities do not tell the number of clusters"
-        raise InputError(f"{fault}; give n_clusters, or element='obsp/distances'.")
-    found = csr_array(connectivities, copy=True)
-    found.data = np.where(
-        found.data < 0, found.data, 1 - np.log(np.clip(found.data, 1e-12, 1))
-    )
-    return open_samples(found)
+def _distances(connectivities: Any, n_clusters: object) -> Samples:
+    """Return distances in the order of connectivities, if n_clusters is a number."""
+    if not isinstance(n_clusters, Integral):
+        raise InputError(
+            "connectivities do not tell the number of clusters; "
+            "give n_clusters, or element='obsp/distances'."
+        )
+    distances = csr_array(connectivities, copy=True)
+    strengths = distances.data
+    decreasing = 1 - np.log(np.clip(strengths, 1e-12, 1))
+    # Negative values stay, and are refused as distances.
+    distances.data = np.where(strengths < 0, strengths, decreasing)
+    return open_samples(distances)
 
 
-def _plain(value: Any) -> Any:
-    """A value as files of AnnData store it: text, numbers, arrays of numbers, and dicts without None."""
+def _storable(value: Any) -> Any:
+    """Convert a value to text, numbers, arrays of numbers, and dicts without None."""
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items() if part is not None}
-    value = np.asarray(value) if isinstance(value, list | tuple) else value
-    value = value.item() if isinstance(value, np.generic) else value
-    has_numbers = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
-    return (
-        value
-        if has_numbers or isinstance(value, str | bool | int | float)
-        else str(value)
-    )
+        return {
+            name: _storable(part) for name, part in value.items() if part is not None
+        }
+    if isinstance(value, list | tuple):
+        value = np.asarray(value)
+    elif isinstance(value, np.generic):
+        value = value.item()
+    is_numeric = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+    if is_numeric or isinstance(value, str | bool | int | float):
+        return value
+    return str(value)

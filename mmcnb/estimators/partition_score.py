@@ -1,4 +1,4 @@
-"""The judge of the front door, for partitions of any program."""
+"""The criterion of `MaximumMarginClustering`, for partitions by any program."""
 
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ class PartitionScore(NamedTuple):
 
 
 @fill_docstrings
-def partition_score(
+def partition_score(  # noqa: PLR0913
     X: Any,
     labels: ArrayLike,
     *,
@@ -56,7 +56,7 @@ def partition_score(
     random_state: Any = None,
     element: str | None = None,
 ) -> PartitionScore:
-    """Score a partition by any program as `MaximumMarginClustering` scores its candidates.
+    """Score a partition as `MaximumMarginClustering` scores its candidates.
 
     Compare partitions of the same rows with the same number of clusters.
 
@@ -93,44 +93,58 @@ def partition_score(
     --------
     >>> import numpy as np
     >>> import mmcnb
-    >>> X = np.r_[np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 9.0)]
-    >>> halves, stripes = np.repeat([0, 1], 50), np.tile([0, 1], 50)
+    >>> near = np.random.default_rng(0).normal(size=(50, 2))
+    >>> X = np.r_[near, np.full((50, 2), 9.0)]
+    >>> halves = np.repeat([0, 1], 50)
+    >>> stripes = np.tile([0, 1], 50)
     >>> mmcnb.partition_score(X, halves).J > mmcnb.partition_score(X, stripes).J
     True
     """
     samples = open_samples(X, element)
-    labels = plain_values(labels, "labels", text=True)
+    partition = plain_values(labels, "labels", text=True)
     n = samples.n_samples
     Choice(("euclidean", "cosine")).check("metric", metric)
     Scale().check("scale", scale)
     Interval(2, integer=True).check("n_nodes", n_nodes)
-    if labels.shape != (n,):
+    if partition.shape != (n,):
         raise InputError(
-            f"labels has the shape {labels.shape} for {n} rows; give one label a row."
+            f"labels has the shape {partition.shape} for {n} rows; "
+            "give one label a row."
         )
-    weights: Any = (
-        np.ones(n) if sample_weight is None else read_weights(sample_weight, n)[0]
-    )
-    weights = np.ones(n) if weights is None else weights  # all are equal
-    counted = labels != -1 if labels.dtype.kind in "iufb" else np.ones(n, bool)
+    weights = None
+    if sample_weight is not None:
+        weights = read_weights(sample_weight, n)[0]
+    if weights is None:  # all are equal
+        weights = np.ones(n)
+    is_counted = np.ones(n, bool)
+    if partition.dtype.kind in "iufb":
+        is_counted = partition != -1
     state = generator(random_state)
-    rows = sample_rows(n, int(n_nodes), weights * counted, state)
-    clusters, of_rows = np.unique(labels[rows], return_inverse=True)
+    rows = sample_rows(n, int(n_nodes), weights * is_counted, state)
+    clusters, numbers = np.unique(partition[rows], return_inverse=True)
     if clusters.size < 2:
         raise InputError(
-            f"labels has {clusters.size} cluster(s) in the sample; give labels of two or more."
+            f"labels has {clusters.size} cluster(s) in the sample; "
+            "give labels of two or more."
         )
     sample = as_matrix(samples.gather(rows))
-    own = None if sample_weight is None else weights[rows]
-    kept = "directions alone count" if metric == "cosine" else ""
-    moments = (
-        scaling_of(column_moments(sample, weights[rows]))
-        if scale == "standard"
-        else None
+    moments = None
+    if scale == "standard":
+        moments = scaling_of(column_moments(sample, weights[rows]))
+    row_weights = None if sample_weight is None else weights[rows]
+    treatment = treat(
+        scale,
+        sample,
+        moments,
+        row_weights,
+        samples.sources,
+        kept="directions alone count" if metric == "cosine" else "",
+        is_part=rows.size < n,
     )
-    treatment = treat(scale, sample, moments, own, samples.sources, kept, rows.size < n)
     sample = scaled_matrix(sample, treatment.scaling)
-    sample = unit_rows(sample) if metric == "cosine" else sample
-    graph = node_graph(sample, own, state, n_axes=axes_of(clusters.size))
-    left_out = float(1 - (weights[counted].sum() / weights.sum()))
-    return PartitionScore(*judge(graph, graph.of_nodes(of_rows.ravel())), left_out)
+    if metric == "cosine":
+        sample = unit_rows(sample)
+    graph = node_graph(sample, row_weights, state, n_axes=axes_of(clusters.size))
+    left_out = 1 - weights[is_counted].sum() / weights.sum()
+    score = judge(graph, graph.of_nodes(numbers.ravel()))
+    return PartitionScore(*score, left_out=float(left_out))
