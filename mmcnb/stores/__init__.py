@@ -1,4 +1,4 @@
-"""Stores of rows and labels in our own format: written, converted, verified and described.
+"""Stores of rows and labels in our own format.
 
 `create_dense_store` and `create_csr_store` write checksummed stores, `convert` makes
 one of any file, and `verify_store` and `describe_store` report on one.

@@ -1,7 +1,7 @@
-"""Arrays and a JSON header in one file, which appears complete or not at all and is checked when it is read.
+"""Arrays and a JSON header in one file, which is written atomically.
 
-It is NumPy's .npz: a zip without compression, with a checksum of each member. What it
-claims is believed as little as other input.
+It is NumPy's .npz: a zip without compression, with a checksum of each member. Like all
+input, it is checked when it is read.
 """
 
 import json
@@ -52,7 +52,7 @@ def write_archive(
 
 
 def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of an archive; no more is read than the file has bytes.
+    """Read header and arrays of an archive; at most as many bytes as the file has.
 
     Raises
     ------
@@ -65,10 +65,9 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     try:
         with file, ZipFile(file) as members:
             _check_members(members, Path(path).stat().st_size)
-            arrays = {
-                name.removesuffix(".npy"): read_member(members, name)
-                for name in members.namelist()
-            }
+            arrays = {}
+            for name in members.namelist():
+                arrays[name.removesuffix(".npy")] = read_member(members, name)
         header = dict(json.loads(arrays.pop("header").tobytes()))
         if sorted(arrays) != header.get("arrays", sorted(arrays)):
             raise BadZipFile("an array is missing")
@@ -86,11 +85,10 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 def _check_members(members: ZipFile, n_bytes: int) -> None:
-    """Refuse an archive that claims more than it has bytes, as one does that is compressed, or damaged."""
-    listed = members.infolist()
-    if any(member.compress_type != ZIP_STORED for member in listed):
+    """Raise BadZipFile if an archive claims more bytes than its file has."""
+    entries = members.infolist()
+    if any(entry.compress_type != ZIP_STORED for entry in entries):
         raise BadZipFile("a member is compressed")
-    if sum(member.file_size for member in listed) > n_bytes or len(
-        set(members.namelist())
-    ) != len(listed):
+    claimed = sum(entry.file_size for entry in entries)
+    if claimed > n_bytes or len(set(members.namelist())) != len(entries):
         raise BadZipFile("members lie in one another")

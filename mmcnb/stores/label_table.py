@@ -1,9 +1,9 @@
-"""Clusters of rows as a table, CSV or Parquet: written block by block, and read back."""
+"""Clusters of rows as a table, CSV or Parquet: written in blocks, and read back."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,21 +17,26 @@ from mmcnb.samples.zarr import stored_array
 from mmcnb.stores.atomic import AtomicOutput
 from mmcnb.stores.labels import array_beside, open_index, read_column
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.csv import CSVWriter
+    from pyarrow.parquet import ParquetWriter
+
 TABLES = (".csv", ".parquet")
-# the columns of the numbers and the names of rows
-ROW = "row"
-INDEX = "index"
-RowNames = Sequence[Any] | Callable[[int, int], Any]
-NAMES = ("cluster", "class")  # of the column that `read_values` takes if none is named
+ROW = "row"  # the column of row numbers
+INDEX = "index"  # the column of row names
+VALUE_COLUMNS = ("cluster", "class")  # that `read_values` reads if none is named
+# Returns the names from one row to another.
+NamesReader = Callable[[int, int], np.ndarray | list[str]]
 
 
 def is_table(path: PathLike) -> bool:
-    """Whether labels at a path are a table; otherwise they are a Zarr array.
+    """Return whether labels at a path are a table; otherwise they are a Zarr array.
 
     Raises
     ------
     InputError
-        The ending is of neither.
+        The ending is that of another format.
 
     Examples
     --------
@@ -41,15 +46,17 @@ def is_table(path: PathLike) -> bool:
     """
     ending = Path(path).suffix.lower()
     if ending not in (*TABLES, ".zarr", ""):
-        fault = f"{path}: labels are not written as {ending!r}"
         raise InputError(
-            f"{fault}; give a path that ends with .csv, .parquet or .zarr."
+            f"{path}: labels are not written as {ending!r}; "
+            "give a path that ends with .csv, .parquet or .zarr."
         )
     return ending in TABLES
 
 
-def names_of(samples: Samples) -> Callable[[int, int], Any] | None:
-    """A reader of the names of rows of a store: its array ``index``, or AnnData's names of observations.
+def names_of(samples: Samples) -> NamesReader | None:
+    """Return a reader of the names of rows of a store.
+
+    They are its array ``index``, or the names of observations of AnnData.
 
     Parameters
     ----------
@@ -70,7 +77,7 @@ def names_of(samples: Samples) -> Callable[[int, int], Any] | None:
 
 
 class TableWriter(AtomicOutput):
-    """Write a table of rows, block by block; the ending of its path says in which form.
+    """Write a table of rows, block by block, as CSV or Parquet.
 
     The file appears when the ``with`` block ends; after an error nothing is left.
 
@@ -81,10 +88,10 @@ class TableWriter(AtomicOutput):
     n_samples : int
         Rows to come.
     index : sequence of length n_samples, callable or None, default=None
-        Names of the rows, in the first column; a callable gives those from one row to
-        another. None is their numbers. The column has the ``name`` of a pandas index,
-        unless another one has it, or is "index"; it is "row" if rows have numbers
-        alone.
+        Names of the rows, in the first column; a callable returns the names from one
+        row to another. None means row numbers, in a column "row". The column of names
+        has the ``name`` of a pandas index, or "index" if the index has no name or
+        another column has it.
 
     Raises
     ------
@@ -97,7 +104,8 @@ class TableWriter(AtomicOutput):
     >>> from mmcnb.stores.label_table import TableWriter
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with TableWriter(f"{folder}/labels.csv", n_samples=2) as writer:
-    ...         writer.append({"cluster": np.array([0, 1]), "margin": np.array([0.5, 2.0])})
+    ...         columns = {"cluster": np.array([0, 1]), "margin": np.array([0.5, 2.0])}
+    ...         writer.append(columns)
     ...     print(pathlib.Path(folder, "labels.csv").read_text().replace('"', ""))
     row,cluster,margin
     0,0,0.5
@@ -106,14 +114,18 @@ class TableWriter(AtomicOutput):
     """
 
     def __init__(
-        self, path: PathLike, n_samples: int, index: RowNames | None = None
+        self,
+        path: PathLike,
+        n_samples: int,
+        index: Sequence[Any] | NamesReader | None = None,
     ) -> None:
         super().__init__(path)
         self._expected = n_samples
         self._index = index
         self._index_name = str(getattr(index, "name", None) or INDEX)
         self._written = 0
-        self._file: Any = None  # is made with the first rows, which say its columns
+        # Made with the first rows, which say its columns.
+        self._file: CSVWriter | ParquetWriter | None = None
 
     def append(self, columns: Mapping[str, np.ndarray]) -> None:
         """Add the next rows.
@@ -131,27 +143,23 @@ class TableWriter(AtomicOutput):
             self._index_name = INDEX
         table = pa.table({**self._names(n_rows), **columns})
         if self._file is None:
-            writer = (
-                csv.CSVWriter
-                if self.path.suffix.lower() == ".csv"
-                else parquet.ParquetWriter
-            )
+            is_csv = self.path.suffix.lower() == ".csv"
+            writer = csv.CSVWriter if is_csv else parquet.ParquetWriter
             self._file = writer(str(self.path), table.schema)
         self._file.write_table(table)
         self._written += n_rows
 
-    def _names(self, n_rows: int) -> dict[str, Any]:
+    def _names(self, n_rows: int) -> dict[str, np.ndarray | list[str]]:
+        """Return the first column of the next rows, by its name."""
         start = self._written
-        stop = self._written + n_rows
+        stop = start + n_rows
         index = self._index
         if index is None:
             return {ROW: np.arange(start, stop)}
         names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
-        return {
-            self._index_name: names
-            if names.dtype.kind in "iufbM"
-            else [str(name) for name in names]
-        }
+        if names.dtype.kind in "iufbM":
+            return {self._index_name: names}
+        return {self._index_name: list(map(str, names))}
 
     def _close(self) -> None:
         if self._file is not None:
@@ -161,20 +169,21 @@ class TableWriter(AtomicOutput):
         """Check the number of rows."""
         if self._written != self._expected:
             raise InputError(
-                f"{self.name}: {self._written} rows came, not {self._expected} as was said."
+                f"{self.name}: {self._written} rows came, "
+                f"not {self._expected} as was said."
             )
 
 
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
-    """One value a row: a column of a table, CSV or Parquet, or a Zarr array.
+    """Read one value a row: a column of a table, CSV or Parquet, or a Zarr array.
 
     Parameters
     ----------
     path : path
         The table or array.
     column : str or None, default=None
-        Name of the column. None is "cluster" or "class", or the only column beside
-        those of row numbers.
+        Name of the column. None is "cluster" or "class", or the only column apart from
+        row numbers and row names.
 
     Returns
     -------
@@ -192,101 +201,114 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     if Path(path).suffix.lower() not in TABLES:
         return read_column(path, "labels")
     check_file(path)
-    known_faults = pa.ArrowException, OSError, UnicodeDecodeError
-    with worded(f"{path} cannot be read as a table", "write it again", *known_faults):
-        known, read = _opened(path)
-        column = _chosen(path, column, known)
-        table = read([column, *({ROW} & set(known) - {column})])
-    values = table[column]
-    if values.type in (pa.binary(), pa.large_binary()):  # of CSV that is no UTF-8
-        raise InputError(
-            f"{path}: {column} is no text in UTF-8; write the table again."
-        )
+    with worded(
+        f"{path} cannot be read as a table",
+        "write it again",
+        pa.ArrowException,
+        OSError,
+        UnicodeDecodeError,
+    ):
+        columns = _column_names(path)
+        name = _value_column(columns) if column is None else column
+        if name not in columns:
+            which = "" if name is None else f" {name!r}"
+            raise InputError(
+                f"{path} has no column{which} to take; "
+                f"name one of {', '.join(columns)}."
+            )
+        has_numbers = ROW in columns and name != ROW
+        table = _read_columns(path, [name, ROW] if has_numbers else [name])
+    values = table[name]
+    if values.type in (pa.binary(), pa.large_binary()):  # CSV that is not UTF-8
+        raise InputError(f"{path}: {name} is no text in UTF-8; write the table again.")
     if values.null_count:
         row = int(np.argmax(np.asarray(values.is_null())))
-        raise InputError(f"{path}: row {row} has no {column}; give one value a row.")
-    if ROW in table.column_names and column != ROW:
-        rows = table[ROW].to_numpy()
-        if rows.dtype.kind not in "iu" or not np.array_equal(
-            rows, np.arange(len(rows))
-        ):
-            raise InputError(
-                f'{path}: the column "{ROW}" does not count from 0; sort the table by it.'
-            )
+        raise InputError(f"{path}: row {row} has no {name}; give one value a row.")
+    if has_numbers and not _counts_from_0(table[ROW].to_numpy()):
+        raise InputError(
+            f'{path}: the column "{ROW}" does not count from 0; sort the table by it.'
+        )
     return np.asarray(values.to_numpy())
 
 
+def _counts_from_0(numbers: np.ndarray) -> bool:
+    is_integer = numbers.dtype.kind in "iu"
+    return is_integer and np.array_equal(numbers, np.arange(len(numbers)))
+
+
 def read_names(path: PathLike) -> np.ndarray | None:
-    """The names of the rows of a table, its column "index"; None if it has none."""
-    if Path(path).suffix.lower() not in TABLES:
+    """Read the names of the rows of a table, its column "index"; None without one."""
+    if Path(path).suffix.lower() not in TABLES or INDEX not in _column_names(path):
         return None
-    known, read = _opened(path)
-    return np.asarray(read([INDEX])[INDEX].to_numpy()) if INDEX in known else None
+    return np.asarray(_read_columns(path, [INDEX])[INDEX].to_numpy())
 
 
 def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndarray:
-    """One label or class a row, of the rows of some samples, from an array in memory or a path.
+    """Return one label or class a row of samples, from an array or a path.
 
     Raises
     ------
     InputError
-        They are of another number of rows, or of rows with other names, or are no whole
-        numbers.
+        They are of another number of rows, or of rows with other names, or have a
+        number that is not an integer.
     """
     is_path = isinstance(labels, str | os.PathLike)
-    values = (
-        read_values(labels, column)
-        if is_path
-        else plain_values(labels, "labels", text=True)
-    )
-    name = labels if is_path else "labels"
+    if is_path:
+        name = labels
+        values = read_values(labels, column)
+    else:
+        name = "labels"
+        values = plain_values(labels, "labels", text=True)
     if values.shape != (samples.n_samples,):
         shape = " x ".join(f"{size:,}" for size in values.shape)
-        fault = f"{name} has {shape} values and {samples.name} has {samples.n_samples:,} rows"
-        raise InputError(f"{fault}; give one label a row, in the order of the rows.")
+        raise InputError(
+            f"{name} has {shape} values and {samples.name} has "
+            f"{samples.n_samples:,} rows; "
+            "give one label a row, in the order of the rows."
+        )
     if values.dtype.kind == "f" and (values % 1).any():
         example = values[values % 1 != 0][0]
         raise InputError(
             f"{name} has numbers such as {example:g}; give whole numbers or names."
         )
-    names = read_names(labels) if is_path else None
-    kept = open_index(samples)
-    if names is None or kept is None:
+    table_names = read_names(labels) if is_path else None
+    store_names = open_index(samples)
+    if table_names is None or store_names is None:
         return values
-    other = names.astype("T") != kept.astype("T")  # as texts of any length
-    if other.any():
-        row = int(other.argmax())
-        fault = f"{name} has other rows than {samples.name}: row {row} is {names[row]}, not {kept[row]}"
-        raise InputError(f"{fault}; give the labels of these rows, in their order.")
+    # Compared as texts of any length.
+    differs = table_names.astype("T") != store_names.astype("T")
+    if differs.any():
+        row = int(differs.argmax())
+        raise InputError(
+            f"{name} has other rows than {samples.name}: "
+            f"row {row} is {table_names[row]}, not {store_names[row]}; "
+            "give the labels of these rows, in their order."
+        )
     return values
 
 
-def _opened(path: PathLike) -> tuple[list[str], Callable[[list[str]], Any]]:
-    """Names of the columns of a table, and a function that reads some of them."""
+def _column_names(path: PathLike) -> list[str]:
     from pyarrow import csv, parquet
 
-    place = str(path)
     if Path(path).suffix.lower() == ".parquet":
-        return parquet.read_schema(place).names, lambda some: parquet.read_table(
-            place, columns=some
-        )
-    with csv.open_csv(place) as reader:
-        names = reader.schema.names
-    return names, lambda some: csv.read_csv(
-        place, None, None, csv.ConvertOptions(include_columns=some)
-    )
+        return parquet.read_schema(str(path)).names
+    with csv.open_csv(str(path)) as reader:
+        return reader.schema.names
 
 
-def _chosen(path: PathLike, column: str | None, known: list[str]) -> str:
-    if column is None:
-        others = [name for name in known if name not in (ROW, INDEX)]
-        column = next(
-            (name for name in NAMES if name in known),
-            others[0] if len(others) == 1 else None,
-        )
-    if column not in known:
-        which = "" if column is None else f" {column!r}"
-        raise InputError(
-            f"{path} has no column{which} to take; name one of {', '.join(known)}."
-        )
-    return column
+def _read_columns(path: PathLike, columns: list[str]) -> "pa.Table":
+    from pyarrow import csv, parquet
+
+    if Path(path).suffix.lower() == ".parquet":
+        return parquet.read_table(str(path), columns=columns)
+    options = csv.ConvertOptions(include_columns=columns)
+    return csv.read_csv(str(path), convert_options=options)
+
+
+def _value_column(columns: list[str]) -> str | None:
+    """Return the column that has the clusters or classes; None if it is ambiguous."""
+    for name in VALUE_COLUMNS:
+        if name in columns:
+            return name
+    others = [name for name in columns if name not in (ROW, INDEX)]
+    return others[0] if len(others) == 1 else None

@@ -3,9 +3,10 @@
 import os
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import zarr
 from zarr.storage import LocalStore
 
@@ -26,15 +27,18 @@ from mmcnb.samples.zarr import (
 from mmcnb.stores._write import PARTIAL, create_array, set_record, write_chunk
 from mmcnb.stores.atomic import AtomicOutput, writing
 
+# A store of rows, one of its arrays, a path to them, or rows read from it.
+Source: TypeAlias = str | os.PathLike[str] | zarr.Group | zarr.Array | Samples
+
 
 @dataclass(frozen=True)
 class LabelsSink:
-    """A writer of chunks of a labels array: small, picklable, for any process that sees the folder.
+    """A writer of chunks of a labels array: picklable, for any process on the disk.
 
     Parameters
     ----------
     path : str
-        The array, beside the place it will have.
+        The array while it is written, beside its final place.
     n_samples : int
         Its length.
     name : str
@@ -55,7 +59,7 @@ class LabelsSink:
     n_samples: int
     name: str
 
-    def write(self, start: int, labels: Any) -> str:
+    def write(self, start: int, labels: npt.ArrayLike) -> str:
         """Write one whole chunk; writing it again replaces it.
 
         Parameters
@@ -76,38 +80,35 @@ class LabelsSink:
             The labels are not whole numbers from -1 or do not make one chunk, or cannot
             be written here.
         """
-        block = np.asarray(labels)
-        if (
-            block.ndim != 1
-            or block.dtype.kind not in "iu"
-            or (len(block) and block.min() < -1)
-        ):
+        chunk = np.asarray(labels)
+        is_integer = chunk.ndim == 1 and chunk.dtype.kind in "iu"
+        if not is_integer or (len(chunk) and chunk.min() < -1):
             raise InputError(
-                f"{self.name}: labels must be one whole number from 0 a row, or -1 for noise."
+                f"{self.name}: labels must be one whole number from 0 a row, "
+                "or -1 for noise."
             )
         expected = min(GROUP_ROWS, self.n_samples - start)
-        if (
-            start % GROUP_ROWS
-            or not 0 <= start < self.n_samples
-            or len(block) != expected
-        ):
-            remedy = (
-                f"give the {GROUP_ROWS} from a multiple of that, or those that are left"
-            )
+        is_start = start % GROUP_ROWS == 0 and 0 <= start < self.n_samples
+        if not is_start or len(chunk) != expected:
             raise InputError(
-                f"{self.name}: {len(block)} labels from row {start} are no chunk: {remedy}."
+                f"{self.name}: {len(chunk)} labels from row {start} are no chunk: "
+                f"give the {GROUP_ROWS} from a multiple of that, "
+                "or those that are left."
             )
-        fault = f"{self.name}: the folder being written is not there"
-        remedy = "workers need to see it under the same path, so choose one on a disk that they share"
-        with writing(self.name), worded(fault, remedy, FileNotFoundError):
-            return write_chunk(
-                _opened(self.path), start // GROUP_ROWS, block.astype(np.int32)
-            )
+        not_there = worded(
+            f"{self.name}: the folder being written is not there",
+            "workers need to see it under the same path, "
+            "so choose one on a disk that they share",
+            FileNotFoundError,
+        )
+        with writing(self.name), not_there:
+            array = _array_to_write(self.path)
+            return write_chunk(array, start // GROUP_ROWS, chunk.astype(np.int32))
 
 
 @lru_cache(maxsize=4)
-def _opened(path: str) -> zarr.Array:
-    """An array being written; opening it takes as long as writing a chunk."""
+def _array_to_write(path: str) -> zarr.Array:
+    """Open an array being written; opening it takes as long as writing a chunk."""
     return zarr.open_array(path, mode="r+")
 
 
@@ -161,12 +162,12 @@ class LabelsWriter(AtomicOutput):
         )
 
     def sink(self) -> LabelsSink:
-        """The place that workers write chunks to."""
-        array: Any = self._array  # is made now
+        """Create the array; return what workers write chunks with."""
+        array: Any = self._array
         return LabelsSink(str(array.store.root), self._expected, self.name)
 
     def finish_chunks(self, digests: list[str]) -> None:
-        """Read all chunks back, compare them with what their writers returned, and record them.
+        """Read all chunks back, compare them with their checksums, and record them.
 
         Parameters
         ----------
@@ -186,7 +187,7 @@ class LabelsWriter(AtomicOutput):
             raise InputError(
                 f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}."
             )
-        record = {
+        record: dict[str, Any] = {
             "format": FORMAT,
             "n_samples": self._expected,
             "n_features": 0,
@@ -196,10 +197,9 @@ class LabelsWriter(AtomicOutput):
         content = ContentDigest(False, array.dtype)
         for start in range(0, self._expected, GROUP_ROWS):
             content.update(stored.read(start, start + GROUP_ROWS))
-        for rest in self.path.rglob(
-            f"*{PARTIAL}"
-        ):  # of a worker killed in the middle of a chunk
-            rest.unlink()
+        # A worker that was killed leaves its unfinished chunk.
+        for unfinished in self.path.rglob(f"*{PARTIAL}"):
+            unfinished.unlink()
         set_record(array, {**record, "digest": content.hexdigest(0)})
         self._is_finished = True
 
@@ -209,8 +209,8 @@ class LabelsWriter(AtomicOutput):
             raise InputError(f"{self.name}: labels were begun and not finished.")
 
 
-def open_class_labels(source: Any) -> np.ndarray | None:
-    """Class labels stored beside the rows of a store.
+def open_class_labels(source: Source) -> np.ndarray | None:
+    """Read the class labels stored beside the rows of a store.
 
     Parameters
     ----------
@@ -240,15 +240,13 @@ def open_class_labels(source: Any) -> np.ndarray | None:
     if array is None:
         return None
     labels = read_array(array)
-    return (
-        labels
-        if labels.dtype.kind in "iu"
-        else np.unique(labels, return_inverse=True)[1]
-    )
+    if labels.dtype.kind in "iu":
+        return labels
+    return np.unique(labels, return_inverse=True)[1]
 
 
-def stored_classes(source: Any) -> np.ndarray | None:
-    """The classes that `open_class_labels` finds, by their names if the store has them."""
+def stored_classes(source: Source) -> np.ndarray | None:
+    """Read the classes of a store, by their names if the store has them."""
     labels = open_class_labels(source)
     array = array_beside(source, "y")
     names = None if array is None else class_names(array, labels)
@@ -258,35 +256,37 @@ def stored_classes(source: Any) -> np.ndarray | None:
 def class_names(
     array: zarr.Array, labels: np.ndarray | None = None
 ) -> list[str] | None:
-    """Names of the classes that an array of class labels counts, from its attributes; None if there are none.
+    """Return the names of the classes of an array of labels; None without names.
 
     Raises
     ------
     InputError
-        The attribute is no list of text, or some of the ``labels`` have no name.
+        The attribute is not a list of text, or some of the ``labels`` have no name.
     """
-    names: Any = attributes_of(array, describe(array)).get("class_names")
+    names: object = attributes_of(array, describe(array)).get("class_names")
     if names is None:
         return None
+    remedy = "write the store again, or delete that attribute"
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        fault = "an attribute class_names that is no list of text"
-    elif (
-        labels is not None
-        and len(labels)
-        and not 0 <= labels.min() <= labels.max() < len(names)
-    ):
-        fault = (
-            f"labels other than 0 to {len(names) - 1}, the numbers of its class_names"
+        raise InputError(
+            f"{describe(array)} has an attribute class_names that is no list of text: "
+            f"{remedy}."
         )
-    else:
+    if labels is None or not len(labels):
         return names
-    raise InputError(
-        f"{describe(array)} has {fault}: write the store again, or delete that attribute."
-    )
+    if not 0 <= labels.min() <= labels.max() < len(names):
+        raise InputError(
+            f"{describe(array)} has labels other than 0 to {len(names) - 1}, "
+            f"the numbers of its class_names: {remedy}."
+        )
+    return names
 
 
-def read_column(source: Any, name: str) -> np.ndarray:
-    """One number a row, out of a Zarr array or its path; ``name`` is the parameter's, for messages."""
+def read_column(source: Source, name: str) -> np.ndarray:
+    """Read one number a row from a Zarr array or its path.
+
+    Messages call it ``name``, as the parameter of the user.
+    """
     node = open_node(source)
     if (
         not isinstance(node, zarr.Array)
@@ -294,19 +294,20 @@ def read_column(source: Any, name: str) -> np.ndarray:
         or node.dtype.kind not in "iufb"
     ):
         raise InputError(
-            f"{name}: {describe(node)} is no 1-D array of numbers; give one number a row."
+            f"{name}: {describe(node)} is no 1-D array of numbers; "
+            "give one number a row."
         )
     return read_array(node)
 
 
 def read_array(array: zarr.Array) -> np.ndarray:
-    """All values of an array, checked against the inventory of its store."""
+    """Read all values of an array, checked against the inventory of its store."""
     stored = stored_array(array)
     return stored.read(0, stored.length)
 
 
-def open_index(source: Any) -> np.ndarray | None:
-    """Names of rows stored beside the rows of a store.
+def open_index(source: Source) -> np.ndarray | None:
+    """Read the names of rows stored beside the rows of a store.
 
     Parameters
     ----------
@@ -336,22 +337,21 @@ def open_index(source: Any) -> np.ndarray | None:
     return None if array is None else read_array(array)
 
 
-def array_beside(source: Any, name: str) -> zarr.Array | None:
-    """A 1-D array of the group that the rows are in, not yet read."""
+def array_beside(source: Source, name: str) -> zarr.Array | None:
+    """Open a 1-D array of the group that the rows are in."""
+    place: object = source
     if isinstance(source, Samples):
-        source = source.root
-        source = source.path if is_zarr(source) else None
+        place = source.root.path if is_zarr(source.root) else None
     if not isinstance(
-        source, str | os.PathLike | zarr.Array | zarr.Group
-    ) or is_file_of_rows(source):
+        place, str | os.PathLike | zarr.Array | zarr.Group
+    ) or is_file_of_rows(place):
         return None
-    node = open_node(source)
-    if node.path:
-        node = reopen(node.store, node.path.rpartition("/")[0])
-    find_inventory(
-        node, describe(node)
-    )  # lists the array, so that one that is gone is told
-    found = (
-        ZarrStorage(None).member(node, name) if isinstance(node, zarr.Group) else None
-    )
-    return found if isinstance(found, zarr.Array) and found.ndim == 1 else None
+    group = open_node(place)
+    if group.path:
+        group = reopen(group.store, group.path.rpartition("/")[0])
+    # Raises an error if the inventory lists the array and the array is missing.
+    find_inventory(group, describe(group))
+    if not isinstance(group, zarr.Group):
+        return None
+    array = ZarrStorage(None).member(group, name)
+    return array if isinstance(array, zarr.Array) and array.ndim == 1 else None

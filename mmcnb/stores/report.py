@@ -1,10 +1,12 @@
 """The reports of `mmcnb verify` and `mmcnb info` about a store."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damaged_chunks
@@ -18,20 +20,16 @@ from mmcnb.samples.stored import StoredArray
 from mmcnb.stores.labels import array_beside, class_names
 
 LABELS = ""  # path of an array of labels, which is the root of its store
-PARTS = {
-    LABELS: 0,
-    "X": 0,
-    "X/data": 0,
-    "X/indices": 1,
-    "X/indptr": 2,
-}  # of the digest of rows
-COUNTED = (LABELS, "X", "X/indptr")  # have a value a row
+# Arrays of rows and labels, by path: their part of the digest of the rows.
+DIGEST_PARTS = {LABELS: 0, "X": 0, "X/data": 0, "X/indices": 1, "X/indptr": 2}
+ARRAYS_OF_ROWS = (LABELS, "X", "X/indptr")  # have an entry a row
+MOST_CLASSES = 1000  # more values of y are not classes that a person would count
 
 
 def verify_store(
     path: PathLike, element: str | None = None, progress: bool | None = None
 ) -> dict[str, Any]:
-    """Read a store back whole and compare it with its inventory.
+    """Read a whole store, and compare it with its inventory.
 
     Parameters
     ----------
@@ -88,15 +86,19 @@ def verify_store(
 
 
 def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, Any]:
-    """Number and decoded bytes of all recorded chunks; an error names those that are not what was written."""
+    """Read all recorded chunks; return their number and decoded bytes.
+
+    Raises
+    ------
+    DamagedStoreError
+        Chunks or rows are not what was written.
+    """
     n_bytes = 0
-    damaged = list[str]()
+    damaged: list[str] = []
     n_chunks = sum(map(len, inventory.arrays.values()))
-    store = inventory.store
-    root = inventory.root
-    arrays: dict[str, Any] = {
-        path: _zarr.reopen(store, join(root, path)) for path in inventory.arrays
-    }
+    arrays: dict[str, Any] = {}  # of Zarr
+    for path in inventory.arrays:
+        arrays[path] = _zarr.reopen(inventory.store, join(inventory.root, path))
     content = _content_digest(arrays)
     with progress_bar(n_chunks, "verifying", "chunks", show_progress) as bar:
         for path, array in arrays.items():
@@ -111,7 +113,7 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
                     damaged.append(stored.chunk_key(number, *[0] * (array.ndim - 1)))
                     continue
                 n_bytes += values.nbytes
-                if path in PARTS:
+                if path in DIGEST_PARTS:
                     _add_chunk(content, path, values, end)
                     end = values[-1:]
     if damaged:
@@ -123,30 +125,34 @@ def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str
     return {"chunks": n_chunks, "bytes": n_bytes}
 
 
-def _content_digest(arrays: dict[str, Any]) -> ContentDigest:
-    """The digest that a store of such arrays has, to be filled."""
+def _content_digest(arrays: Mapping[str, zarr.Array]) -> ContentDigest:
+    """Return an empty digest of a store with such arrays."""
     if LABELS in arrays:
         return ContentDigest(False, arrays[LABELS].dtype)
     is_sparse = "X/data" in arrays
-    return ContentDigest(
-        is_sparse, matrix.block_dtype(arrays["X/data" if is_sparse else "X"].dtype)
-    )
+    values = arrays["X/data" if is_sparse else "X"]
+    return ContentDigest(is_sparse, matrix.block_dtype(values.dtype))
 
 
 def _add_chunk(
-    content: ContentDigest, path: str, values: np.ndarray, end: np.ndarray
+    content: ContentDigest, path: str, values: np.ndarray, previous: np.ndarray
 ) -> None:
-    """Add a chunk of an array to the digest of rows; ``end`` is the last value of the one before."""
+    """Add a chunk to the digest of rows; ``previous`` is the value before the chunk."""
+    digested = values
     if path == "X/indptr":
-        values = np.diff(values, prepend=end)
+        digested = np.diff(values, prepend=previous)
     elif path in ("X", "X/data"):
-        values = matrix.as_block(values)
-    content.update_part(PARTS[path], values, len(values) if path in COUNTED else 0)
+        digested = matrix.as_block(values)
+    n_rows = len(digested) if path in ARRAYS_OF_ROWS else 0
+    content.update_part(DIGEST_PARTS[path], digested, n_rows)
 
 
 def unchecked(name: str) -> str:
-    remedy = f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
-    return f"the store has no checksums, so damage can read as wrong numbers: {remedy}"
+    """Say what is wrong with a store without checksums, and what to do."""
+    return (
+        "the store has no checksums, so damage can read as wrong numbers: "
+        f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
+    )
 
 
 def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
@@ -188,10 +194,9 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     array = samples.arrays[0]
     return {
         "store": samples.path,
-        **{
-            name: getattr(samples, name)
-            for name in ("element", "n_samples", "n_features")
-        },
+        "element": samples.element,
+        "n_samples": samples.n_samples,
+        "n_features": samples.n_features,
         "layout": "csr" if samples.is_sparse else "dense",
         "density": _density(samples),
         "dtype": str(samples.stored_dtype),
@@ -217,24 +222,25 @@ def _density(samples: Any) -> float | None:
 
 
 def _class_counts(samples: Samples) -> dict[Any, int] | None:
-    """Rows of each class, by name if classes have names; None without labels or for very many."""
+    """Count the rows of each class; None without labels, or for too many classes."""
     array = array_beside(samples, "y")
     if array is None:
         return None
     stored = _zarr.stored_array(array)
     counts: Counter[Any] = Counter()
     for start in range(0, stored.length, stored.chunk_length):
-        values, times = np.unique(
-            stored.read(start, start + stored.chunk_length), return_counts=True
-        )
-        counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
-        if len(counts) > 1000:  # they are no classes to be counted for people
+        chunk = stored.read(start, start + stored.chunk_length)
+        labels, n_rows = np.unique(chunk, return_counts=True)
+        for label, n in zip(labels.tolist(), n_rows.tolist(), strict=True):
+            counts[label] += n
+        if len(counts) > MOST_CLASSES:
             return None
     names = class_names(array, np.array(list(counts)))
     return {names[label] if names else label: counts[label] for label in sorted(counts)}
 
 
 def _bytes_on_disk(path: str | None) -> int | None:
+    """Add up the sizes of the files of a store; None if it is not on this disk."""
     if path is None or "://" in path:
         return None
     return sum(size for _, size, _ in files_below(Path(path)))
