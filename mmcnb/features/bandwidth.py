@@ -1,11 +1,21 @@
-"""The bandwidth of the Gaussian kernel: rules of thumb, candidates, and a criterion without labels."""
+"""The bandwidth of the Gaussian kernel: rules of thumb, candidates, and a criterion.
 
+The criterion compares bandwidths without known labels.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mmcnb.errors import EqualRowsError
-from mmcnb.samples.matrix import largest_column, moments, range_error, row_shares
+from mmcnb.samples.matrix import (
+    Weights,
+    largest_column,
+    moments,
+    range_error,
+    row_shares,
+)
 
 RIDGES = (1e-3, 1e-2)  # of the leave-one-out score: `python -m benchmarks widths`
 GAMMA_NAMES = ("auto", "mean", "median", "scale")
@@ -15,9 +25,9 @@ DEFAULT_BANDWIDTH = 0.55
 
 
 def mean_squared_distance(
-    X: Any, weights: np.ndarray | None = None, rounding: float = 1e-12
+    X: Any, weights: Weights = None, rounding: float = 1e-12
 ) -> float:
-    """Mean squared distance between two rows, the papers' gamma0.
+    """Return the mean squared distance between two rows, the papers' gamma0.
 
     Parameters
     ----------
@@ -26,7 +36,8 @@ def mean_squared_distance(
     weights : ndarray of shape (n,) or None, default=None
         Sample weights.
     rounding : float, default=1e-12
-        Share of the squares of the values up to which the distance is none.
+        Rows count as equal if the distance is at most this share of the squares of the
+        values.
 
     Returns
     -------
@@ -48,21 +59,21 @@ def mean_squared_distance(
     with np.errstate(over="ignore", invalid="ignore"):
         mean, square = moments(X, weights)
         distance = float(2 * np.maximum(square - mean**2, 0).sum())
-    held = np.finfo(X.dtype)
-    size = np.sqrt(distance)
-    if (
-        size and not np.sqrt(np.finfo(float).tiny) < size < held.max * held.eps
-    ):  # denormals have few digits
+    precision = np.finfo(X.dtype)
+    root = np.sqrt(distance)
+    # Denormal squares have few digits.
+    lowest = np.sqrt(np.finfo(float).tiny)
+    if root and not lowest < root < precision.max * precision.eps:
         raise range_error("the squares of the values are out of range", X, "multiply")
-    if distance <= rounding * float(square.sum()) or distance == 0:
+    if distance <= rounding * float(square.sum()):
         raise EqualRowsError(largest_column(X))
     return distance
 
 
 def default_gamma(
-    gamma: float | str, kernel: str, X: Any, weights: np.ndarray | None = None
+    gamma: float | str, kernel: str, X: Any, weights: Weights = None
 ) -> float:
-    """The gamma of methods that try no bandwidths: a number, or a rule of thumb by its name.
+    """Return gamma as a number; a name selects a rule of thumb.
 
     "mean" is 1/(2 mean squared distance), "median" 1/(2 median squared distance), and
     "scale" scikit-learn's 1/(d variance of all values). "auto" of the Gaussian kernel
@@ -95,15 +106,14 @@ def default_gamma(
 
         # Half a million distances are enough for a median.
         rows = X[:: -(-X.shape[0] // 1000)]
-        distances = euclidean_distances(rows, squared=True)[
-            np.triu_indices(rows.shape[0], 1)
-        ]
-        distance = float(np.median(distances)) or distance
+        distances = euclidean_distances(rows, squared=True)
+        pairs = np.triu_indices(rows.shape[0], 1)
+        distance = float(np.median(distances[pairs])) or distance
     return 1 / (2 * distance)
 
 
-def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
-    """The gammas among which ``gamma="auto"`` chooses, by rising bandwidth.
+def candidate_gammas(X: Any, weights: Weights = None) -> list[float]:
+    """Return the gammas among which ``gamma="auto"`` chooses, by rising bandwidth.
 
     Examples
     --------
@@ -120,10 +130,10 @@ def candidate_gammas(X: Any, weights: np.ndarray | None = None) -> list[float]:
 def leave_one_out_scores(
     labelings: np.ndarray,
     embeddings: list[np.ndarray],
-    weights: np.ndarray | None = None,
-    each: Any = map,
+    weights: Weights = None,
+    each: Callable[..., Any] = map,
 ) -> np.ndarray:
-    """How well any of the kernels predicts each labelling, row by row, from all other rows.
+    """Score how well the best kernel predicts each labelling, leaving out row by row.
 
     Ridge regression of the labels on the features of each kernel gives exact
     leave-one-out residuals. The score of a labelling is the least mean squared residual
@@ -161,22 +171,21 @@ def leave_one_out_scores(
     variance = np.maximum(shares @ y**2, np.finfo(float).tiny)
 
     def least_residuals(z: np.ndarray) -> np.ndarray:
+        """Return the mean squared residual of each labelling at its best ridge."""
         z = z - shares @ z
-        values, vectors = np.linalg.eigh((z * shares[:, None]).T @ z)
-        z = z @ vectors
-        scales = (
-            np.maximum(values, 0)[:, None]
-            + np.multiply(RIDGES, values.sum())
-            + np.finfo(float).tiny
-        )
-        predictors = ((z * shares[:, None]).T @ y)[:, None] / scales[:, :, None]
-        predicted = (z @ predictors.reshape(z.shape[1], -1)).reshape(
-            -1, len(RIDGES), y.shape[1]
-        )
+        values, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
+        z = z @ axes
+        # With H the hat matrix of the ridge, the residual of row i when it is left out
+        # is (y_i - (H y)_i) / (1 - H_ii).
+        ridges = np.multiply(RIDGES, values.sum())
+        scales = np.maximum(values, 0)[:, None] + ridges + np.finfo(float).tiny
+        products = (z * shares[:, None]).T @ y
+        coef = products[:, None] / scales[:, :, None]
+        shape = (-1, len(RIDGES), y.shape[1])
+        fitted = (z @ coef.reshape(z.shape[1], -1)).reshape(shape)
         leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
-        residuals = (y[:, None] - predicted) / np.maximum(1 - leverage, 1e-9)[
-            :, :, None
-        ]
+        rest = np.maximum(1 - leverage, 1e-9)
+        residuals = (y[:, None] - fitted) / rest[:, :, None]
         return np.tensordot(shares, residuals**2, 1).min(axis=0)
 
     return np.min(list(each(least_residuals, embeddings)), axis=0) / variance

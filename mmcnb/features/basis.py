@@ -1,11 +1,12 @@
-"""Basis vectors of a mean in the space of a Gaussian kernel (Wu & Zhang, Alg. 4), in linear storage.
+"""Basis vectors of a mean in the space of a Gaussian kernel (Wu & Zhang, Alg. 4).
 
 Ψ = 1/n Σ z_i φ(x_i) becomes Σ β_j φ(b_j) with few b_j. Each is a fixed point on the
 residual of those before. All sums over rows are passes over blocks: one read a step,
-and nothing but z has the size of the rows.
+and only z has the size of the rows, so that storage is linear.
 """
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,19 +24,18 @@ from mmcnb.engine.checkpoint import (
     fingerprint,
 )
 from mmcnb.engine.passes import SumPass, row_sum
-from mmcnb.engine.run import Engine
+from mmcnb.engine.run import Engine, Pass
 from mmcnb.engine.session import open_engine
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples, open_samples
 from mmcnb.samples.arrays import plain_values
-from mmcnb.samples.matrix import as_matrix, to_dense
+from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
-# of a fixed point; another start if the denominator of (47) vanishes
-MOST_STEPS = 50
-MOST_STARTS = 4
-AVERAGED_ROWS = 5  # whose mean is the first start
-VANISHED = 1e-12
+MOST_STEPS = 50  # of a fixed point
+MOST_STARTS = 4  # of a fixed point: the denominator of (47) may vanish
+AVERAGED_ROWS = 5  # their mean is the first start
+VANISHED = 1e-12  # the denominator, a row
 
 
 class BasisEstimate(NamedTuple):
@@ -74,8 +74,8 @@ class FixedPointPass(SumPass):
     kernel: Kernel
     b: np.ndarray
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
+    def block(self, rows: Block, start: int, stop: int) -> list[Any]:
+        """Return the sums of one block."""
         values = self.kernel(_precise(rows), self.b)[:, 0]
         return row_sum(rows, self.weights_of(start, stop) * values)
 
@@ -95,13 +95,14 @@ class ProjectionPass(SumPass):
     kernel: Kernel
     basis: np.ndarray
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Sums of one block."""
-        return [self.weights_of(start, stop) @ self.kernel(_precise(rows), self.basis)]
+    def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
+        """Return the sums of one block."""
+        values = self.kernel(_precise(rows), self.basis)
+        return [self.weights_of(start, stop) @ values]
 
 
 @fill_docstrings
-def estimate_basis(
+def estimate_basis(  # noqa: PLR0913
     X: Any,
     coefficients: ArrayLike,
     *,
@@ -115,9 +116,10 @@ def estimate_basis(
     checkpoint: str | os.PathLike[str] | None = None,
     element: str | None = None,
 ) -> BasisEstimate:
-    """Estimate the basis vectors of Ψ = 1/n Σ z_i φ(x_i) under a Gaussian kernel, in linear storage.
+    """Estimate the basis vectors of Ψ = 1/n Σ z_i φ(x_i) under a Gaussian kernel.
 
-    Rows are streamed: a fixed point takes about ten reads. Results do not depend on
+    Rows are streamed, and storage is linear in their number. A fixed point takes about
+    ten reads. Results do not depend on
     where the rows lie, on chunks or on threads.
 
     Parameters
@@ -180,96 +182,131 @@ def estimate_basis(
     Interval(0.0, optional=True).check("tol", tol)
     Interval(1, samples.n_samples, integer=True).check("n_basis", n_basis)
     if z.shape != (samples.n_samples,):
-        fault = f"coefficients has the shape {z.shape} for {samples.n_samples} rows"
-        raise InputError(f"{fault}; give one number a row.")
+        raise InputError(
+            f"coefficients has the shape {z.shape} for {samples.n_samples} rows; "
+            "give one number a row."
+        )
     if not np.isfinite(z).all() or not z.any():
         raise InputError(
-            "coefficients has values that are not finite, or zeros alone; give finite ones."
+            "coefficients has values that are not finite, or zeros alone; "
+            "give finite ones."
         )
     state = generator(random_state)
     record: Any = nullcontext()
     if checkpoint is not None:
-        seed = fingerprint(state.get_state())
-        given = {
+        arguments = {
             "gamma": gamma,
             "n_basis": n_basis,
             "delta": delta,
             "tol": tol,
-            "random_state": seed,
-        }
-        rows = {
+            "random_state": fingerprint(state.get_state()),
             "the rows": {"digest": samples.digest},
             "the coefficients": {"digest": fingerprint(z)},
         }
-        record = Checkpoint(checkpoint, given | rows | environment())
-    with open_engine(engine, n_jobs, show_progress=None) as runs, record as kept:
-        passes = runs if kept is None else CheckpointEngine(runs, kept)
-        return estimated(
-            passes, samples, z, Kernel("rbf", float(gamma)), state, n_basis, delta, tol
-        )
+        record = Checkpoint(checkpoint, arguments | environment())
+    with open_engine(engine, n_jobs, show_progress=None) as opened, record as journal:
+        recorded = opened if journal is None else CheckpointEngine(opened, journal)
+        mean = KernelMean(recorded, samples, z, Kernel("rbf", float(gamma)))
+        return mean.estimate(state, n_basis, delta, tol)
 
 
-def estimated(
-    engine: Engine,
-    samples: Samples,
-    z: np.ndarray,
-    kernel: Kernel,
-    random_state: np.random.RandomState,
-    n_basis: int = 1,
-    delta: float = 0.01,
-    tol: float | None = None,
-) -> BasisEstimate:
-    """`estimate_basis` of opened samples, by an engine."""
-    n = samples.n_samples
-    n_iter = 0
-    mse = None
-    basis = np.empty((0, samples.n_features))
-    beta = np.empty(0)
-    whole = None if tol is None else _squared_norm(engine, samples, z, kernel)
+@dataclass(frozen=True)
+class KernelMean:
+    """The kernel mean Ψ = 1/n Σ z_i φ(x_i), by passes over the rows x_i.
 
-    def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
-        """The two sums of (46): of the rows, less those of the basis so far."""
-        total, weight = engine.run(
-            FixedPointPass(z, kernel, b[None]), samples, "basis vector"
-        )
-        of_basis = n * beta * kernel(basis, b[None])[:, 0]
-        return np.asarray(total).ravel() - of_basis @ basis, float(
-            weight - of_basis.sum()
-        )
+    Parameters
+    ----------
+    engine : Engine
+        Runs the passes.
+    samples : Samples
+        The rows x_i.
+    z : ndarray of shape (n,), float64
+        Their coefficients.
+    kernel : Kernel
+        A Gaussian kernel.
+    """
 
-    def mean_of(count: int) -> np.ndarray:
-        rows = np.unique(random_state.randint(n, size=count))
-        return to_dense(as_matrix(samples.gather(rows))).mean(axis=0, dtype=np.float64)
+    engine: Engine
+    samples: Samples
+    z: np.ndarray
+    kernel: Kernel
 
-    while len(basis) < n_basis and (mse is None or tol is None or mse > tol):
-        b, steps = _fixed_point(sums, mean_of, delta / (2 * kernel.gamma), VANISHED * n)
-        basis = np.vstack([basis, b])
-        n_iter = n_iter + steps
-        products = (
-            engine.run(ProjectionPass(z, kernel, basis), samples, "coefficients")[0] / n
-        )
-        between = kernel(basis, basis)
-        beta = np.linalg.pinv(between, hermitian=True) @ products  # (49)
-        mse = (
-            None
-            if whole is None
-            else max(0.0, whole - 2 * beta @ products + beta @ between @ beta)
-        )
-    return BasisEstimate(basis, beta, mse, n_iter)
+    def estimate(
+        self,
+        random_state: np.random.RandomState,
+        n_basis: int = 1,
+        delta: float = 0.01,
+        tol: float | None = None,
+    ) -> BasisEstimate:
+        """Return basis vectors of the mean, as `estimate_basis` describes them."""
+        n = self.samples.n_samples
+        n_iter = 0
+        mse = None
+        basis = np.empty((0, self.samples.n_features))
+        beta = np.empty(0)
+        if tol is not None:
+            squared_norm = self._squared_norm()
+
+        def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
+            """Return the two sums of (46): of the rows, less those of the basis."""
+            fixed_point = FixedPointPass(self.z, self.kernel, b[None])
+            total, weight = self._run(fixed_point, "basis vector")
+            of_basis = n * beta * self.kernel(basis, b[None])[:, 0]
+            total = np.asarray(total).ravel() - of_basis @ basis
+            return total, float(weight - of_basis.sum())
+
+        def start(count: int) -> np.ndarray:
+            rows = np.unique(random_state.randint(n, size=count))
+            drawn = to_dense(as_matrix(self.samples.gather(rows)))
+            return drawn.mean(axis=0, dtype=np.float64)
+
+        least_step = delta / (2 * self.kernel.gamma)
+        while len(basis) < n_basis and (mse is None or tol is None or mse > tol):
+            b, steps = _fixed_point(sums, start, least_step, VANISHED * n)
+            basis = np.vstack([basis, b])
+            n_iter = n_iter + steps
+            products = self._products(basis, "coefficients") / n
+            gram = self.kernel(basis, basis)
+            beta = np.linalg.pinv(gram, hermitian=True) @ products  # (49)
+            if tol is not None:
+                residual = squared_norm - 2 * beta @ products + beta @ gram @ beta
+                mse = max(0.0, residual)  # (43)
+        return BasisEstimate(basis, beta, mse, n_iter)
+
+    def _run(self, sums: Pass[list[Any]], stage: str) -> list[Any]:
+        return self.engine.run(sums, self.samples, stage)
+
+    def _products(self, basis: np.ndarray, stage: str) -> np.ndarray:
+        """Return n <Ψ, φ(b)> for each basis vector b."""
+        return self._run(ProjectionPass(self.z, self.kernel, basis), stage)[0]
+
+    def _squared_norm(self) -> float:
+        """Return |Ψ|², from the kernel between all pairs of rows."""
+        total = 0.0
+        n = self.samples.n_samples
+        for start in range(0, n, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, n)
+            rows = to_dense(as_matrix(self.samples.block(start, stop)))
+            products = self._products(rows.astype(np.float64), "squared norm")
+            total += self.z[start:stop] @ products
+        return float(total) / n**2
 
 
 def _fixed_point(
-    sums: Any, mean_of: Any, least_step: float, vanished: float
+    sums: Callable[[np.ndarray], tuple[np.ndarray, float]],
+    start: Callable[[int], np.ndarray],
+    least_step: float,
+    vanished: float,
 ) -> tuple[np.ndarray, int]:
-    """The point where one Gaussian bump is most like the residual, and the number of steps.
+    """Return where a Gaussian bump is most like the residual, and the number of steps.
 
     Signs in z are mixed, so that the denominator can vanish: then there is another
     start. Steps are capped, and the best point of all is taken.
     """
     steps = 0
     highest = -1.0
-    for start in range(MOST_STARTS):
-        b = mean_of(1 if start else AVERAGED_ROWS)
+    for attempt in range(MOST_STARTS):
+        b = start(1 if attempt else AVERAGED_ROWS)
         for _ in range(MOST_STEPS):
             total, weight = sums(b)
             steps += 1
@@ -285,22 +322,5 @@ def _fixed_point(
     return best, steps
 
 
-def _squared_norm(
-    engine: Engine, samples: Samples, z: np.ndarray, kernel: Kernel
-) -> float:
-    """|Ψ|², from the kernel between all pairs of rows."""
-    total = 0.0
-    for start in range(0, samples.n_samples, BLOCK_ROWS):
-        part = slice(start, min(start + BLOCK_ROWS, samples.n_samples))
-        rows = to_dense(as_matrix(samples.block(part.start, part.stop))).astype(
-            np.float64
-        )
-        total += (
-            z[part]
-            @ engine.run(ProjectionPass(z, kernel, rows), samples, "squared norm")[0]
-        )
-    return float(total) / samples.n_samples**2
-
-
-def _precise(rows: Any) -> Any:
+def _precise(rows: Block) -> Block:
     return rows if isinstance(rows, CSRBlock) else rows.astype(np.float64)

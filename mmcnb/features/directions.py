@@ -1,22 +1,20 @@
 """Rows divided by their lengths, of which the direction alone counts."""
 
-from typing import Any
-
 from mmcnb.graph.nodes import finite
 from mmcnb.samples.derived import DerivedSamples
-from mmcnb.samples.matrix import CSRBlock, as_matrix
+from mmcnb.samples.matrix import Block, CSRBlock, as_matrix
 
 
 class UnitSamples(DerivedSamples):
     """Rows divided by their lengths; rows of zeros stay as they are."""
 
-    def derive(self, rows: Any) -> Any:
-        """Rows of length 1, in the dtype they had."""
+    def derive(self, rows: Block) -> Block:
+        """Return rows of length 1, in the dtype they had."""
         return unit_rows(rows)
 
 
-def unit_rows(rows: Any) -> Any:
-    """Rows of a block or a matrix divided by their lengths, in the dtype they had.
+def unit_rows(rows: Block) -> Block:
+    """Divide the rows of a block or a matrix by their lengths, in the dtype they had.
 
     Examples
     --------
@@ -32,4 +30,6 @@ def unit_rows(rows: Any) -> Any:
     matrix = as_matrix(rows)
     finite(row_norms)(matrix)  # a row of infinite length would become one of zeros
     unit = normalize(matrix)
-    return rows._replace(data=unit.data) if isinstance(rows, CSRBlock) else unit
+    if isinstance(rows, CSRBlock):
+        return rows._replace(data=unit.data)
+    return unit

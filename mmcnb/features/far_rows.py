@@ -1,4 +1,4 @@
-"""A second draw of rows: those farthest from the nodes of a graph, where small clusters are."""
+"""A second draw of rows: the farthest from the nodes, where small clusters are."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,14 +11,16 @@ from mmcnb.graph.inverted_file import InvertedFileIndex
 from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, RowMap
 from mmcnb.graph.vote import is_own
 from mmcnb.samples import Samples
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import Block, Weights, as_matrix
 
-FAR_SHARE = 0.2  # of the nodes: so many rows are drawn
+FAR_SHARE = 0.2  # number of rows drawn, as a share of the number of nodes
 
 
 @dataclass(frozen=True)
 class FarRowsPass:
-    """The rows farthest from their tenth node, and these distances; rows of a node itself are left out.
+    """The rows farthest from their tenth node, and these distances.
+
+    Rows of a node itself are left out.
 
     Parameters
     ----------
@@ -37,21 +39,22 @@ class FarRowsPass:
     search: InvertedFileIndex
     count: int
 
-    def block(self, rows: Any, start: int, stop: int) -> list[np.ndarray]:
-        """The farthest rows of one block."""
-        drawn = self.drawn[slice(*np.searchsorted(self.drawn, (start, stop)))]
-        count = min(N_NEIGHBORS, self.search.nodes.shape[0])
-        _, distances = self.search.nearest(
-            self.axes(as_matrix(rows)[drawn - start]), count
-        )
+    def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
+        """Return the farthest rows of one block."""
+        first, last = np.searchsorted(self.drawn, (start, stop))
+        drawn = self.drawn[first:last]
+        points = self.axes(as_matrix(rows)[drawn - start])
+        n_neighbors = min(N_NEIGHBORS, self.search.nodes.shape[0])
+        _, distances = self.search.nearest(points, n_neighbors)
         is_other = ~is_own(distances)
         return self._farthest(distances[is_other, -1], drawn[is_other])
 
     def combine(
         self, total: list[np.ndarray], other: list[np.ndarray]
     ) -> list[np.ndarray]:
-        """The farthest of both."""
-        return self._farthest(*map(np.concatenate, zip(total, other, strict=True)))
+        """Return the farthest rows of two ranges."""
+        distances = np.concatenate([total[0], other[0]])
+        return self._farthest(distances, np.concatenate([total[1], other[1]]))
 
     def _farthest(self, distances: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
         first = np.lexsort((rows, -distances))[: self.count]
@@ -61,10 +64,10 @@ class FarRowsPass:
 def far_rows(
     engine: Engine,
     samples: Samples,
-    weights: np.ndarray | None,
+    weights: Weights,
     graph: NodeGraph,
     most: int = 10**6,
-) -> tuple[Any, np.ndarray | None]:
+) -> tuple[Any, Weights]:
     """Draw the rows farthest from the nodes of a graph, in two passes.
 
     Rows at random are looked at; each looks at the nodes of the cell nearest to it.
@@ -91,14 +94,12 @@ def far_rows(
         Their weights.
     """
     nodes: Any = graph.search
-    drawn = sample_rows(samples.n_samples, most, weights, 0)
-    given = (
-        drawn,
-        graph.axes,
-        replace(nodes, n_probes=1),
-        int(np.ceil(FAR_SHARE * graph.n_nodes)),
+    sweep = FarRowsPass(
+        drawn=sample_rows(samples.n_samples, most, weights, 0),
+        axes=graph.axes,
+        search=replace(nodes, n_probes=1),
+        count=int(np.ceil(FAR_SHARE * graph.n_nodes)),
     )
-    rows = np.sort(engine.run(FarRowsPass(*given), samples, "far rows")[1])
-    return draw_sample(engine, samples, rows)[0], None if weights is None else weights[
-        rows
-    ]
+    rows = np.sort(engine.run(sweep, samples, "far rows")[1])
+    sample, _ = draw_sample(engine, samples, rows)
+    return sample, None if weights is None else weights[rows]

@@ -1,20 +1,23 @@
-"""Rows as features: kernel functions, alone or side by side, and kernel values against a basis."""
+"""Rows as features: kernel functions, alone or side by side, against a basis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mmcnb.errors import InputError, one_line
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
 from mmcnb.samples.matrix import (
+    Block,
     as_csr_block,
     as_matrix,
+    n_rows_of,
     squared_sums,
     to_dense,
     with_short_indices,
@@ -31,19 +34,21 @@ class FeatureMap(Protocol):
     def n_features(self) -> int:
         """Number of features of a row."""
 
-    def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """Features of dense or CSR rows, of shape (rows, n_features)."""
+    def block(self, rows: Block, dtype: DTypeLike) -> np.ndarray:
+        """Return the features of dense or CSR rows, of shape (rows, n_features)."""
 
 
 class OnBasis:
-    """A kernel or kernels whose values against one basis are asked for, block by block."""
+    """Base of a kernel or several, whose values against one basis are features."""
 
-    def __call__(self, rows: Any, basis: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values between dense or CSR rows and a basis, of shape (rows, n_features)."""
+    def __call__(
+        self, rows: Any, basis: Any, dtype: DTypeLike = np.float64
+    ) -> np.ndarray:
+        """Return kernel values of rows against a basis, of shape (rows, n_features)."""
         return self.against(basis).block(rows, dtype)
 
     def against(self, basis: Any) -> FeatureMap:
-        """The map of rows to their kernel values against a basis of shape (p, d), dense or CSR."""
+        """Return the map of rows to kernel values against a dense or CSR basis."""
         return BasisMap(self, basis)
 
 
@@ -75,49 +80,44 @@ class Kernel(OnBasis):
     degree: int = 3
     coef0: float = 1.0
 
-    def values(self, rows: Any, vectors: "BasisVectors", dtype: Any) -> np.ndarray:
-        """Kernel values between dense or CSR rows and basis vectors, of shape (rows, p)."""
-        is_csr = isinstance(rows, CSRBlock)
+    def values(
+        self, rows: Block, vectors: "BasisVectors", dtype: DTypeLike
+    ) -> np.ndarray:
+        """Return kernel values of rows against basis vectors, of shape (rows, p)."""
+        p = vectors.dense.shape[0]
+        if isinstance(rows, CSRBlock):
+            out = np.empty((rows.indptr.size - 1, p), dtype)
+            basis = vectors.for_csr
+            if self.name == "rbf":
+                kernels.rbf_kernel_block_csr_into(*rows[:3], *basis, self.gamma, out)
+            else:
+                fill = kernels.polynomial_kernel_block_csr_into
+                fill(*rows[:3], basis.transposed, *self._polynomial, out)
+            return out
         # Products of float32 may leave its range, though the values are float64.
-        given = (
-            rows[:3]
-            if is_csr
-            else (rows.astype(np.result_type(rows, dtype), copy=False),)
-        )
-        basis = (
-            vectors.for_csr
-            if is_csr
-            else (vectors.dense.astype(given[0].dtype, copy=False),)
-        )
-        out = np.empty(
-            (rows.indptr.size - 1 if is_csr else rows.shape[0], vectors.dense.shape[0]),
-            dtype,
-        )
+        rows = rows.astype(np.result_type(rows, dtype), copy=False)
+        dense = vectors.dense.astype(rows.dtype, copy=False)
+        out = np.empty((rows.shape[0], p), dtype)
         if self.name == "rbf":
-            fill = (
-                kernels.rbf_kernel_block_csr_into
-                if is_csr
-                else kernels.rbf_kernel_block_into
-            )
-            fill(*given, *basis, self.gamma, out)
+            kernels.rbf_kernel_block_into(rows, dense, self.gamma, out)
         else:
-            dense = kernels.polynomial_kernel_block_into
-            sparse = kernels.polynomial_kernel_block_csr_into
-            form = (
-                (1.0, 0.0, 1)
-                if self.name == "linear"
-                else (self.gamma, self.coef0, self.degree)
-            )
-            (sparse if is_csr else dense)(*given, basis[0], *form, out)
+            kernels.polynomial_kernel_block_into(rows, dense, *self._polynomial, out)
         return out
 
+    @property
+    def _polynomial(self) -> tuple[float, float, int]:
+        """Scale, constant and degree of the polynomial."""
+        if self.name == "linear":
+            return 1.0, 0.0, 1
+        return self.gamma, self.coef0, self.degree
+
     def to_dict(self) -> dict[str, Any]:
-        """The kernel as a JSON object."""
+        """Return the kernel as a JSON object."""
         return dict(vars(self))
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "Kernel":
-        """The kernel of a result of `to_dict`.
+        """Return the kernel of a result of `to_dict`.
 
         Raises
         ------
@@ -132,16 +132,14 @@ class Kernel(OnBasis):
         """
         kernel = cls(**values)
         if kernel.name not in KERNELS:
+            known = ", ".join(KERNELS)
             raise InputError(
-                f"kernel is named {kernel.name!r}, which is none of {', '.join(KERNELS)}"
+                f"kernel is named {kernel.name!r}, which is none of {known}"
             )
         for name, least in (("gamma", 0.0), ("coef0", -np.inf)):
             value = getattr(kernel, name)
-            if (
-                type(value) not in (int, float)
-                or not np.isfinite(value)
-                or value < least
-            ):
+            is_number = type(value) in (int, float) and np.isfinite(value)
+            if not is_number or value < least:
                 raise InputError(
                     f"{name} of the kernel is {value!r}, which it never is"
                 )
@@ -150,6 +148,14 @@ class Kernel(OnBasis):
                 f"degree of the kernel is {kernel.degree!r}, which it never is"
             )
         return kernel
+
+
+class TransposedBasis(NamedTuple):
+    """What kernels of CSR rows take of a basis: it, squared norms, tiles of columns."""
+
+    transposed: np.ndarray
+    norms: np.ndarray
+    tiles: np.ndarray
 
 
 class BasisVectors:
@@ -165,80 +171,92 @@ class BasisVectors:
     """
 
     def __init__(self, basis: Any) -> None:
-        self.basis, self.columns = (
-            basis,
-            np.unique(basis.indices) if sp.issparse(basis) else None,
-        )
-        self.dense = np.ascontiguousarray(
-            basis if self.columns is None else basis[:, self.columns].toarray()
-        )
+        self.columns: np.ndarray | None = None
+        if sp.issparse(basis):
+            self.columns = np.unique(basis.indices)
+            basis = basis[:, self.columns].toarray()
+        self.dense = np.ascontiguousarray(basis)
 
-    def within(self, rows: Any) -> tuple[Any, np.ndarray | None]:
-        """Rows in the columns of the basis, and the sum of squares of what each has in the others."""
+    def within(self, rows: Block) -> tuple[Block, np.ndarray | None]:
+        """Return rows in the columns of the basis, and squared norms of the rest."""
         if self.columns is None:
             return rows, None
         within = select_columns(rows, self.columns)
         if not isinstance(rows, CSRBlock):
             return within, np.maximum(squared_sums(rows) - squared_sums(within), 0)
-        others = select_columns(
-            rows, np.delete(np.arange(rows.n_features), self.columns)
-        )
-        return within, as_matrix(others).astype(np.float64).power(2).sum(axis=1)
+        others = np.delete(np.arange(rows.n_features), self.columns)
+        rest = as_matrix(select_columns(rows, others)).astype(np.float64)
+        return within, rest.power(2).sum(axis=1)
 
     @cached_property
-    def for_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The transposed basis, squared norms and tiles of columns."""
+    def for_csr(self) -> TransposedBasis:
+        """The basis as kernels of CSR rows take it."""
         transposed = np.ascontiguousarray(self.dense.T, np.float64)
         norms = kernels.squared_norms(self.dense.astype(np.float64))
-        return transposed, norms, kernels.column_tiles(self.dense)
+        return TransposedBasis(transposed, norms, kernels.column_tiles(self.dense))
+
+
+class ColumnGroup(NamedTuple):
+    """Kernels on the same columns share the selected rows and basis.
+
+    Attributes
+    ----------
+    columns : ndarray or None
+        The columns; None for all.
+    vectors : BasisVectors
+        The basis in these columns.
+    numbers : list of int
+        Numbers of the kernels.
+    """
+
+    columns: np.ndarray | None
+    vectors: BasisVectors
+    numbers: list[int]
 
 
 class BasisMap:
-    """Values of a kernel, or of several, against one basis; what blocks share is computed once."""
+    """Values of a kernel or several against one basis; blocks share what is computed.
+
+    Parameters
+    ----------
+    kernel : Kernel, CallableKernel or MultipleKernels
+        The kernel or kernels.
+    basis : ndarray or csr_array of shape (p, d)
+        The basis.
+    """
 
     def __init__(self, kernel: Any, basis: Any) -> None:
         self.kernel = kernel
         self.basis = basis
-        kernels = getattr(kernel, "kernels", (kernel,))
-        p = basis.shape[0]
-        self.n_features: int = p * len(kernels)
-        # Kernels on the same columns share the selected rows and basis.
-        self._groups: dict[
-            bytes | None, tuple[np.ndarray | None, BasisVectors, list[Any]]
-        ] = {}
-        for k, (one, columns) in enumerate(
-            zip(kernels, getattr(kernel, "columns", (None,)), strict=True)
-        ):
+        self._kernels = getattr(kernel, "kernels", (kernel,))
+        self.n_features: int = basis.shape[0] * len(self._kernels)
+        self._groups: dict[bytes | None, ColumnGroup] = {}
+        for k, columns in enumerate(getattr(kernel, "columns", (None,))):
             key = None if columns is None else columns.tobytes()
             if key not in self._groups:
-                self._groups[key] = (
-                    columns,
-                    BasisVectors(select_columns(basis, columns)),
-                    [],
-                )
-            self._groups[key][2].append((slice(k * p, (k + 1) * p), one))
+                vectors = BasisVectors(select_columns(basis, columns))
+                self._groups[key] = ColumnGroup(columns, vectors, [])
+            self._groups[key].numbers.append(k)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BasisMap, (self.kernel, self.basis)
 
-    def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """Values of shape (rows, n_features), those of kernel k in columns k p to (k + 1) p."""
-        rows = as_csr_block(rows) if sp.issparse(rows) else rows
-        out: Any = None
-        for columns, vectors, placed in self._groups.values():
-            seen, others = vectors.within(select_columns(rows, columns))
-            for place, kernel in placed:
-                values: np.ndarray = kernel.values(seen, vectors, dtype)
-                if others is not None and kernel.name == "rbf":
-                    values *= np.exp(-kernel.gamma * others)[:, None].astype(dtype)
+    def block(self, rows: Any, dtype: DTypeLike) -> np.ndarray:
+        """Return the values of kernel k in columns k p to (k + 1) p."""
+        if sp.issparse(rows):
+            rows = as_csr_block(rows)
+        p = self.basis.shape[0]
+        out = np.empty((n_rows_of(rows), self.n_features), dtype)
+        for columns, vectors, numbers in self._groups.values():
+            selected, rest = vectors.within(select_columns(rows, columns))
+            for k in numbers:
+                kernel = self._kernels[k]
+                values: np.ndarray = kernel.values(selected, vectors, dtype)
+                if rest is not None and kernel.name == "rbf":
+                    values *= np.exp(-kernel.gamma * rest)[:, None].astype(dtype)
                 if kernel is self.kernel:
                     return values
-                out = (
-                    np.empty((len(values), self.n_features), dtype)
-                    if out is None
-                    else out
-                )
-                out[:, place] = values
+                out[:, k * p : (k + 1) * p] = values
         return out
 
 
@@ -246,7 +264,7 @@ class KernelSamples(DerivedSamples):
     """Kernel values of each row against a basis, recomputed at each read."""
 
     def __init__(
-        self, base: Samples, basis_map: FeatureMap, dtype: Any = FEATURE_DTYPE
+        self, base: Samples, basis_map: FeatureMap, dtype: DTypeLike = FEATURE_DTYPE
     ) -> None:
         super().__init__(base)
         self.basis_map = basis_map
@@ -254,18 +272,18 @@ class KernelSamples(DerivedSamples):
         self.dtype = self.stored_dtype = np.dtype(dtype)
         self.is_sparse = False
 
-    def derive(self, rows: Any) -> np.ndarray:
-        """Kernel values of some rows."""
+    def derive(self, rows: Block) -> np.ndarray:
+        """Return kernel values of some rows."""
         return self.basis_map.block(rows, self.dtype)
 
 
 def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
-    """Kernel values between all rows of a dense or CSR sample, float64."""
+    """Return kernel values between all rows of a dense or CSR sample, float64."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
-    given = sample.astype(np.float64)
+    rows = sample.astype(np.float64)
     return pairwise_kernels(
-        given, metric=kernel.name, filter_params=True, **kernel.to_dict()
+        rows, metric=kernel.name, filter_params=True, **vars(kernel)
     )
 
 
@@ -292,15 +310,18 @@ class CallableKernel(OnBasis):
     >>> import numpy as np
     >>> from sklearn.metrics.pairwise import laplacian_kernel
     >>> from mmcnb.features.kernel import CallableKernel
-    >>> CallableKernel(laplacian_kernel, "laplacian")(np.array([[1.0, 2.0]]), np.array([[1.0, 2.0]]))
+    >>> kernel = CallableKernel(laplacian_kernel, "laplacian")
+    >>> kernel(np.array([[1.0, 2.0]]), np.array([[1.0, 2.0]]))
     array([[1.]])
     """
 
     function: Callable[[Any, np.ndarray], Any]
     name: str
 
-    def values(self, rows: Any, vectors: BasisVectors, dtype: Any) -> np.ndarray:
-        """Kernel values between dense or CSR rows and basis vectors, of shape (n_rows, p).
+    def values(
+        self, rows: Block, vectors: BasisVectors, dtype: DTypeLike
+    ) -> np.ndarray:
+        """Return kernel values of rows against basis vectors, of shape (n_rows, p).
 
         Raises
         ------
@@ -308,58 +329,62 @@ class CallableKernel(OnBasis):
             If the function fails on sparse rows, or returns another shape, NaN,
             infinity or anything but real numbers.
         """
-        given = as_matrix(rows)
-        values = to_dense(self._evaluate(given, vectors.dense))
+        matrix = as_matrix(rows)
+        values = to_dense(self._evaluate(matrix, vectors.dense))
         if values.dtype.kind not in "fiub":
-            fault = f"kernel {self.name} gave values of {values.dtype}"
-            raise InputError(f"{fault}; give a function whose values are real numbers.")
-        expected = given.shape[0], vectors.dense.shape[0]
-        if values.shape != expected:
-            fault = f"kernel {self.name} gave values of shape {values.shape}, not {expected}"
-            remedy = (
-                "give a function of rows and basis with one value for each pair of them"
+            raise InputError(
+                f"kernel {self.name} gave values of {values.dtype}; "
+                "give a function whose values are real numbers."
             )
-            raise InputError(f"{fault}; {remedy}.")
+        expected = matrix.shape[0], vectors.dense.shape[0]
+        if values.shape != expected:
+            raise InputError(
+                f"kernel {self.name} gave values of shape {values.shape}, not "
+                f"{expected}; give a function of rows and basis with one value for "
+                "each pair of them."
+            )
         with np.errstate(over="ignore"):  # reported below
             values = np.ascontiguousarray(values, dtype)
         finite = np.isfinite(values)
         if not finite.all():
             i, j = np.argwhere(~finite)[0]
-            place = f"row {i} of a block of shape {expected} and basis vector {j}"
-            fault = (
-                f"kernel {self.name} gave {values[i, j]} in {values.dtype} for {place}"
+            raise InputError(
+                f"kernel {self.name} gave {values[i, j]} in {values.dtype} for row {i} "
+                f"of a block of shape {expected} and basis vector {j}; "
+                "give a function whose values are finite."
             )
-            raise InputError(f"{fault}; give a function whose values are finite.")
         return values
 
     def _evaluate(self, rows: Any, basis: np.ndarray) -> Any:
         if isinstance(rows, np.ndarray):
             return self.function(rows, basis)
-        try:
-            return self.function(with_short_indices(rows), basis)
-        except (
+        # The errors of functions for dense rows do not name sparse rows as the cause.
+        causes = (
             TypeError,
             ValueError,
             AttributeError,
             IndexError,
             NotImplementedError,
-        ) as error:
-            # The errors of functions for dense rows do not name sparse rows as the
-            # cause.
-            fault = f"kernel {self.name} failed on sparse rows ({one_line(error)}); give dense rows"
+        )
+        try:
+            return self.function(with_short_indices(rows), basis)
+        except causes as error:
             raise InputError(
-                f"{fault}, or a function that takes a scipy.sparse.csr_array."
+                f"kernel {self.name} failed on sparse rows ({one_line(error)}); give "
+                "dense rows, or a function that takes a scipy.sparse.csr_array."
             ) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Raise InputError: JSON cannot hold a function."""
-        fault = f"kernel {self.name} is a function, which a model file cannot hold"
-        raise InputError(f"{fault}; pickle the estimator, or give the kernel by name.")
+        raise InputError(
+            f"kernel {self.name} is a function, which a model file cannot hold; "
+            "pickle the estimator, or give the kernel by name."
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class MultipleKernels(OnBasis):
-    """Several kernels side by side against one basis, each on its own columns of the data.
+    """Several kernels side by side against one basis, each on its own columns.
 
     Parameters
     ----------
@@ -378,7 +403,8 @@ class MultipleKernels(OnBasis):
     --------
     >>> import numpy as np
     >>> from mmcnb.features.kernel import Kernel, MultipleKernels
-    >>> stack = MultipleKernels((Kernel("linear"), Kernel("linear")), (None, np.array([1])))
+    >>> linear = Kernel("linear")
+    >>> stack = MultipleKernels((linear, linear), (None, np.array([1])))
     >>> stack(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]]))
     array([[11., 17.,  8., 12.]])
     >>> stack.slices(2)
@@ -390,43 +416,41 @@ class MultipleKernels(OnBasis):
 
     def __post_init__(self) -> None:
         if not self.kernels or len(self.kernels) != len(self.columns):
-            fault = f"there are {len(self.kernels)} kernels and columns for {len(self.columns)}"
             raise InputError(
-                f"{fault}; give at least one kernel, and for each its columns or None."
+                f"there are {len(self.kernels)} kernels and columns for "
+                f"{len(self.columns)}; give at least one kernel, and for each its "
+                "columns or None."
             )
-        for k, part in enumerate(self.columns):
-            if part is not None and not (
-                part.size and part[0] >= 0 and (np.diff(part) > 0).all()
-            ):
-                fault = f"the columns of kernel {k} are not strictly increasing numbers from 0 on"
+        for k, columns in enumerate(self.columns):
+            if columns is None:
+                continue
+            if not columns.size or columns[0] < 0 or (np.diff(columns) <= 0).any():
                 raise InputError(
-                    f"{fault}; sort them, name each once, and at least one."
+                    f"the columns of kernel {k} are not strictly increasing numbers "
+                    "from 0 on; sort them, name each once, and at least one."
                 )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """The features of each kernel against p basis vectors."""
+        """Return the features of each kernel against p basis vectors."""
         return tuple(slice(k * p, (k + 1) * p) for k in range(len(self.kernels)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The kernels and their columns as a JSON object; raises InputError where a kernel is a function."""
+        """Return kernels and columns as a JSON object; refuse a function."""
         columns = [None if part is None else part.tolist() for part in self.columns]
-        return {
-            "kernels": [kernel.to_dict() for kernel in self.kernels],
-            "columns": columns,
-        }
+        kernels = [kernel.to_dict() for kernel in self.kernels]
+        return {"kernels": kernels, "columns": columns}
 
     @classmethod
     def restore(cls, values: dict[str, Any]) -> "MultipleKernels":
-        """The kernels of a result of `to_dict`."""
-        columns = (
-            None if part is None else np.array(part, np.int64)
-            for part in values["columns"]
-        )
+        """Return the kernels of a result of `to_dict`."""
+        columns: list[np.ndarray | None] = []
+        for part in values["columns"]:
+            columns.append(None if part is None else np.array(part, np.int64))
         return cls(tuple(map(Kernel.restore, values["kernels"])), tuple(columns))
 
 
 def select_columns(rows: Any, columns: np.ndarray | None) -> Any:
-    """Some columns of a dense or CSR block.
+    """Return some columns of a dense or CSR block.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ def label_once(
 
 
 def without_noise(session: FitSession, result: FitResult) -> FitResult:
-    """Return a result with the sizes, order and labels of its clusters without noise."""
+    """Return a result with clusters that leave out noise: sizes, order and labels."""
     features, rule = result.model.labelling(session.samples)
     clusters = _label_pass(session, rule, features, "noise")
     total = session.samples.n_samples

@@ -27,21 +27,44 @@ from mmcnb.stores.atomic import name_of, writing
 FORMAT = 3  # of model files, the only one that can be read
 FLOATS = ("float32", "float64")
 INTEGERS = ("int32", "int64")
-KINDS = {  # numbers of axes and types, and the arrays of a model that have them
-    ((1, 2), FLOATS): "coef",
-    ((0, 1), FLOATS): "offset",
-    ((0,), FLOATS): "graph_threshold graph_bound",
-    ((1,), FLOATS): "basis_data mean deviation units ridge_centre kernel_weights "
-    "graph_mean graph_data graph_sizes graph_links graph_offsets",
-    ((2,), FLOATS): "basis ridge_matrix graph_axes graph_nodes graph_centres",
-    (
-        (1,),
-        INTEGERS,
-    ): "basis_indices basis_indptr basis_shape graph_starts graph_search graph_labels "
-    "graph_indices graph_indptr graph_shape graph_pieces graph_is_deep",
-    ((2,), INTEGERS): "graph_merges",
+# Numbers of axes, and types, of each array.
+FLOAT_VECTOR = ((1,), FLOATS)
+FLOAT_MATRIX = ((2,), FLOATS)
+INTEGER_VECTOR = ((1,), INTEGERS)
+ARRAYS: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
+    "coef": ((1, 2), FLOATS),
+    "offset": ((0, 1), FLOATS),
+    "basis": FLOAT_MATRIX,
+    "basis_data": FLOAT_VECTOR,
+    "basis_indices": INTEGER_VECTOR,
+    "basis_indptr": INTEGER_VECTOR,
+    "basis_shape": INTEGER_VECTOR,
+    "mean": FLOAT_VECTOR,
+    "deviation": FLOAT_VECTOR,
+    "units": FLOAT_VECTOR,
+    "ridge_matrix": FLOAT_MATRIX,
+    "ridge_centre": FLOAT_VECTOR,
+    "kernel_weights": FLOAT_VECTOR,
+    "graph_threshold": ((0,), FLOATS),
+    "graph_bound": ((0,), FLOATS),
+    "graph_mean": FLOAT_VECTOR,
+    "graph_axes": FLOAT_MATRIX,
+    "graph_nodes": FLOAT_MATRIX,
+    "graph_centres": FLOAT_MATRIX,
+    "graph_data": FLOAT_VECTOR,
+    "graph_indices": INTEGER_VECTOR,
+    "graph_indptr": INTEGER_VECTOR,
+    "graph_shape": INTEGER_VECTOR,
+    "graph_sizes": FLOAT_VECTOR,
+    "graph_links": FLOAT_VECTOR,
+    "graph_offsets": FLOAT_VECTOR,
+    "graph_starts": INTEGER_VECTOR,
+    "graph_search": INTEGER_VECTOR,
+    "graph_labels": INTEGER_VECTOR,
+    "graph_pieces": INTEGER_VECTOR,
+    "graph_is_deep": INTEGER_VECTOR,
+    "graph_merges": ((2,), INTEGERS),
 }
-ARRAYS = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -84,20 +107,18 @@ class Model:
     encoding: Encoding | None = None
 
     def scaled(self, samples: Samples) -> Samples:
-        """The rows with their columns scaled as in the fit."""
+        """Return the rows with their columns scaled as in the fit."""
         if self.scaling is not None:
             samples = ScaledSamples(samples, self.scaling)
         return UnitSamples(samples) if self.is_unit else samples
 
     def features(self, samples: Samples) -> Samples:
-        """The rows in the features of the rule."""
+        """Return the rows in the features of the rule."""
         scaled = self.scaled(samples)
         mapped = self._map
-        return (
-            scaled
-            if mapped is None
-            else KernelSamples(scaled, mapped, np.dtype(self.feature_dtype))
-        )
+        if mapped is None:
+            return scaled
+        return KernelSamples(scaled, mapped, self.feature_dtype)
 
     @property
     def _map(self) -> FeatureMap | None:
@@ -109,53 +130,52 @@ class Model:
     def labelling(
         self, samples: Samples, of_nodes: bool = False, **layer: Any
     ) -> tuple[Samples, Hyperplane | Scores | NodeRule]:
-        """The rows in the features of what labels them, and that: the rule, or one that knows the nodes.
+        """Return what labels rows, the rule or a `NodeRule`, and rows in its features.
 
         Noise needs the nodes, and so does a layer: ``layer`` has parameters of
         `NodeRule`.
         """
-        if self.graph is None or not (
-            of_nodes or layer or self.graph.threshold < np.inf
-        ):
+        nodes = self.graph
+        if nodes is None or not (of_nodes or layer or nodes.threshold < np.inf):
             return self.features(samples), self.rule
-        columns = NodeColumns(self.rule, self._map, self.graph, self.feature_dtype)
-        rule = NodeRule(self.rule.n_clusters, self.graph.threshold, **layer)
+        columns = NodeColumns(self.rule, self._map, nodes, self.feature_dtype)
+        rule = NodeRule(self.rule.n_clusters, nodes.threshold, **layer)
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays of the model, by name."""
-        ridge = {} if self.ridge is None else vars(self.ridge)
+        """Return the arrays of the model, by name."""
         arrays: dict[str, Any] = {
             "coef": self.rule.coef,
             "offset": np.asarray(self.rule.offset, np.float64),
         }
-        arrays |= (
-            csr_parts(self.basis, "basis_")
-            if issparse(self.basis)
-            else {"basis": self.basis}
-        )
-        arrays |= {} if self.scaling is None else vars(self.scaling)
-        arrays |= {f"ridge_{name}": array for name, array in ridge.items()}
+        if issparse(self.basis):
+            arrays |= csr_parts(self.basis, "basis_")
+        else:
+            arrays["basis"] = self.basis
+        if self.scaling is not None:
+            arrays |= vars(self.scaling)
+        if self.ridge is not None:
+            arrays["ridge_matrix"] = self.ridge.matrix
+            arrays["ridge_centre"] = self.ridge.centre
         arrays["kernel_weights"] = self.kernel_weights
-        arrays |= {} if self.graph is None else vote_arrays(self.graph)
+        if self.graph is not None:
+            arrays |= vote_arrays(self.graph)
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """The model without its arrays, as a JSON object."""
-        kernel = None if self.kernel is None else self.kernel.to_dict()
-        encoding = None if self.encoding is None else self.encoding.to_dict()
-        own = {
+        """Return the model without its arrays, as a JSON object."""
+        return {
+            "kernel": self.kernel and self.kernel.to_dict(),
             "feature_dtype": self.feature_dtype,
             "is_unit": self.is_unit,
-            "encoding": encoding,
+            "encoding": self.encoding and self.encoding.to_dict(),
         }
-        return {"kernel": kernel, **own}
 
     @classmethod
     def restore(
         cls, arrays: Mapping[str, np.ndarray], header: dict[str, Any]
     ) -> "Model":
-        """The model of some `arrays` and the result of `to_dict`.
+        """Return the model of some `arrays` and the result of `to_dict`.
 
         Raises
         ------
@@ -164,37 +184,37 @@ class Model:
             name.
         """
         check_arrays(arrays)
-        coef = arrays["coef"]
-        offset = arrays["offset"]
-        basis = arrays.get("basis")
         kernel = header["kernel"] or None
         if kernel is not None:
-            kernel = (MultipleKernels if "kernels" in kernel else Kernel).restore(
-                kernel
-            )
-        of_many = Shares if coef.ndim == 1 else Scores
+            kind = MultipleKernels if "kernels" in kernel else Kernel
+            kernel = kind.restore(kernel)
+        basis = arrays.get("basis")
+        if "basis_shape" in arrays:
+            basis = csr_of(arrays, "basis is no sparse matrix", "basis_")
+        scaling = _scaling_of(arrays)
+        ridge = None
+        if "ridge_matrix" in arrays:
+            ridge = RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"])
+        graph = None
+        if any(name.startswith("graph_") for name in arrays):
+            graph = restore_vote(arrays)
+        encoding = header.get("encoding") or None
         return cls(
-            of_many(coef, offset) if offset.ndim else Hyperplane(coef, float(offset)),
-            kernel,
-            csr_of(arrays, "basis is no sparse matrix", "basis_")
-            if "basis_shape" in arrays
-            else basis,
-            _scaling_of(arrays),
-            header["feature_dtype"],
-            RidgeMap(arrays["ridge_matrix"], arrays["ridge_centre"])
-            if "ridge_matrix" in arrays
-            else None,
-            arrays.get("kernel_weights"),
-            restore_vote(arrays)
-            if any(name.startswith("graph_") for name in arrays)
-            else None,
-            header.get("is_unit", False),
-            Encoding.restore(header["encoding"]) if header.get("encoding") else None,
+            rule=_rule_of(arrays["coef"], arrays["offset"]),
+            kernel=kernel,
+            basis=basis,
+            scaling=scaling,
+            feature_dtype=header["feature_dtype"],
+            ridge=ridge,
+            kernel_weights=arrays.get("kernel_weights"),
+            graph=graph,
+            is_unit=header.get("is_unit", False),
+            encoding=encoding and Encoding.restore(encoding),
         )
 
 
-def renumbered(model: Any, numbers: np.ndarray, count: int) -> Model:
-    """A model whose clusters have other numbers; no row gets one that is left over.
+def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
+    """Give the clusters of a model other numbers; no row gets a number left over.
 
     Parameters
     ----------
@@ -210,29 +230,35 @@ def renumbered(model: Any, numbers: np.ndarray, count: int) -> Model:
     >>> import numpy as np
     >>> from mmcnb.features.model import Model, renumbered
     >>> from mmcnb.features.rules import Scores
-    >>> model = renumbered(Model(Scores(np.array([[1.0, -1.0]]), np.zeros(2))), np.array([2, 0]), 3)
+    >>> model = Model(Scores(np.array([[1.0, -1.0]]), np.zeros(2)))
+    >>> model = renumbered(model, np.array([2, 0]), 3)
     >>> model.rule.label(np.array([[5.0], [-5.0]]))
     array([2, 0], dtype=int32)
     """
-    rule = model.rule
+    rule: Any = model.rule
+    graph: Any = model.graph
     k = numbers.size
-    order = np.argsort(np.append(numbers, np.setdiff1d(np.arange(count), numbers)))
-    if isinstance(rule, Shares):  # the further columns are 0
-        shares = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))
-        return replace(
-            model,
-            rule=shares.ordered(order),
-            graph=replace(model.graph, n_features=count),
-        )
-    never = np.full(count - k, float(np.finfo(np.float32).max))
-    scores = Scores(
-        np.pad(rule.coef, ((0, 0), (0, count - k))), np.append(rule.offset, never)
-    )
-    return replace(model, rule=scores.ordered(order))
+    unused = np.setdiff1d(np.arange(count), numbers)
+    order = np.argsort(np.append(numbers, unused))
+    if isinstance(rule, Shares):
+        # The columns of the unused numbers are 0.
+        rule = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))
+        graph = replace(graph, n_features=count)
+    else:
+        coef = np.pad(rule.coef, ((0, 0), (0, count - k)))
+        never = np.full(count - k, float(np.finfo(np.float32).max))
+        rule = Scores(coef, np.append(rule.offset, never))
+    return replace(model, rule=rule.ordered(order), graph=graph)
+
+
+def _rule_of(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:
+    if offset.ndim == 0:
+        return Hyperplane(coef, float(offset))
+    return Shares(coef, offset) if coef.ndim == 1 else Scores(coef, offset)
 
 
 def _scaling_of(arrays: Mapping[str, np.ndarray]) -> Scaling | None:
-    """The scaling of some arrays; None where they hold none."""
+    """Return the scaling of some arrays; None where they hold none."""
     if ("mean" in arrays) != ("deviation" in arrays):
         raise InputError("mean and deviation go together, and one is missing")
     if "mean" not in arrays:
@@ -251,7 +277,7 @@ def write_model(
 def read_model(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a model file."""
+    """Return header and arrays of a model file."""
     if not Path(path).exists():
         raise InputError(
             f"there is no model at {path}; write one with `mmcnb fit --model {path}`."
@@ -260,25 +286,28 @@ def read_model(
         header, arrays = read_archive(path)
         version = header["format"]
     except (DamagedArchiveError, KeyError) as error:
-        why = (
-            f" ({one_line(error.__cause__)})"
-            if isinstance(error.__cause__, OSError)
-            else ""
-        )
-        fault = f"{path} is no model of mmcnb, or it is damaged{why}"
-        raise InputError(f"{fault}; fit again to write it anew.") from error
+        cause = error.__cause__
+        why = f" ({one_line(cause)})" if isinstance(cause, OSError) else ""
+        raise InputError(
+            f"{path} is no model of mmcnb, or it is damaged{why}; "
+            "fit again to write it anew."
+        ) from error
     if version != FORMAT:
-        fault = f"{path} has model format {version}, and this version reads {FORMAT}"
-        raise InputError(f"{fault}; read it with the version that wrote it.")
+        raise InputError(
+            f"{path} has model format {version}, and this version reads {FORMAT}; "
+            "read it with the version that wrote it."
+        )
     return header, arrays
 
 
-# -- checks: a file may be whole and contain numbers that no fit has written, and
-# compiled routines trust -- the shapes that they are given
+# -- checks ----------------------------------------------------------------------------
+#
+# A file may be whole and contain numbers that no fit has written, and compiled routines
+# trust the shapes that they are given.
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse arrays that no model has, of other types, or with numbers that are not finite.
+    """Refuse arrays that no model has, other types, and numbers that are not finite.
 
     Raises
     ------
@@ -289,24 +318,22 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
         if name not in ARRAYS:
             raise InputError(f"{name!r} is no array of a model")
         axes, types = ARRAYS[name]
-        if (
-            array.ndim not in axes
-            or array.dtype.name not in types
-            or not array.dtype.isnative
-        ):
+        dtype = array.dtype
+        if array.ndim not in axes or dtype.name not in types or not dtype.isnative:
             raise InputError(
-                f"{name} is of shape {array.shape} and type {array.dtype}, which it never is"
+                f"{name} is of shape {array.shape} and type {dtype}, which it never is"
             )
         if not np.abs(array).max(initial=0) < np.finfo(np.float64).max ** 0.5:
             raise InputError(
                 f"{name} holds numbers that are not finite, or whose squares overflow"
             )
-    if missing := sorted({"coef", "offset"} - set(arrays)):
-        raise InputError(f"{missing[0]} is missing")
+    for name in ("coef", "offset"):
+        if name not in arrays:
+            raise InputError(f"{name} is missing")
 
 
 def check_shapes(model: Model, n_features: int) -> None:
-    """Refuse a model whose parts do not fit one another, or not rows of ``n_features`` columns.
+    """Refuse a model whose parts fit neither one another nor ``n_features`` columns.
 
     Raises
     ------
@@ -314,35 +341,16 @@ def check_shapes(model: Model, n_features: int) -> None:
         The message begins with the name of the part.
     """
     if model.encoding is not None:
-        if len(model.encoding.columns) != n_features:
-            fault = f"encoding is of {len(model.encoding.columns)} columns"
-            raise InputError(f"{fault}, and {n_features} would fit")
+        n_encoded = len(model.encoding.columns)
+        if n_encoded != n_features:
+            raise InputError(
+                f"encoding is of {n_encoded} columns, and {n_features} would fit"
+            )
         n_features = len(model.encoding.feature_names)
     if model.scaling is not None:
-        for name, array in vars(model.scaling).items():
-            _check_shape(name, array, (n_features,))
-        if not (model.scaling.deviation >= 0).all():  # 0 of a constant column
-            raise InputError("deviation is negative")
-        if model.scaling.units is not None and not (model.scaling.units >= 0).all():
-            raise InputError("units are negative")
-    if model.basis is not None and (
-        model.basis.ndim != 2 or model.basis.shape[1] != n_features
-    ):
-        raise InputError(
-            f"basis has shape {model.basis.shape} for rows of {n_features} columns"
-        )
-    if (model.kernel is None) != (model.basis is None):
-        raise InputError("kernel and basis go together, and one is missing")
-    if isinstance(model.rule, Shares):
-        is_order = np.array_equal(
-            np.sort(model.rule.coef), np.arange(len(model.rule.offset))
-        )
-        if model.graph is None or not is_order:
-            raise InputError("coef numbers no clusters of the nodes of a graph")
-    if model.graph is not None and (own := model.graph.axes.n_features) != n_features:
-        raise InputError(
-            f"the graph is of {own} columns, and {n_features} would fit the rest"
-        )
+        _check_scaling(model.scaling, n_features)
+    _check_basis(model, n_features)
+    _check_graph(model, n_features)
     if not isinstance(model.is_unit, bool):
         raise InputError(f"is_unit is {model.is_unit!r}, and neither true nor false")
     if model.feature_dtype not in FLOATS:
@@ -353,13 +361,46 @@ def check_shapes(model: Model, n_features: int) -> None:
     of_coef = () if isinstance(model.rule, Shares) else np.shape(model.rule.offset)
     _check_shape("coef", model.rule.coef, (columns, *of_coef))
     if model.ridge is not None:
-        _check_shape(
-            "ridge_matrix", model.ridge.matrix, (columns, *model.ridge.centre.shape)
+        shape = (columns, *model.ridge.centre.shape)
+        _check_shape("ridge_matrix", model.ridge.matrix, shape)
+
+
+def _check_scaling(scaling: Scaling, n_features: int) -> None:
+    for name, array in vars(scaling).items():
+        _check_shape(name, array, (n_features,))
+    if not (scaling.deviation >= 0).all():  # 0 of a constant column
+        raise InputError("deviation is negative")
+    if scaling.units is not None and not (scaling.units >= 0).all():
+        raise InputError("units are negative")
+
+
+def _check_basis(model: Model, n_features: int) -> None:
+    basis = model.basis
+    if basis is not None and (basis.ndim != 2 or basis.shape[1] != n_features):
+        raise InputError(
+            f"basis has shape {basis.shape} for rows of {n_features} columns"
+        )
+    if (model.kernel is None) != (basis is None):
+        raise InputError("kernel and basis go together, and one is missing")
+
+
+def _check_graph(model: Model, n_features: int) -> None:
+    if isinstance(model.rule, Shares):
+        clusters = np.arange(model.rule.n_clusters)
+        is_order = np.array_equal(np.sort(model.rule.coef), clusters)
+        if model.graph is None or not is_order:
+            raise InputError("coef numbers no clusters of the nodes of a graph")
+    if model.graph is None:
+        return
+    n_columns = model.graph.axes.n_features
+    if n_columns != n_features:
+        raise InputError(
+            f"the graph is of {n_columns} columns, and {n_features} would fit the rest"
         )
 
 
 def _n_columns(model: Model, n_features: int) -> int:
-    """Columns of the rows in the features of the rule."""
+    """Return the number of features of the rule."""
     if model.graph is not None and isinstance(model.rule, Shares):
         return int(model.graph.n_features)
     if model.basis is None:
@@ -370,14 +411,15 @@ def _n_columns(model: Model, n_features: int) -> int:
     for part in model.kernel.columns:
         if part is not None and part[-1] >= n_features:
             raise InputError(
-                f"columns of a kernel reach {part[-1]}, beyond the {n_features} there are"
+                f"columns of a kernel reach {part[-1]}, "
+                f"beyond the {n_features} there are"
             )
     n_kernels = len(model.kernel.kernels)
     _check_shape("kernel_weights", np.array(model.kernel_weights), (n_kernels,))
     return n_basis * n_kernels
 
 
-def _check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
+def _check_shape(name: str, array: np.ndarray | None, shape: tuple[int, ...]) -> None:
     if array is not None and array.shape != shape:
         raise InputError(
             f"{name} has shape {array.shape}, and {shape} would fit the rest"

@@ -1,23 +1,19 @@
 """Bytes and seconds of kernel columns on landmarks of a sample."""
 
-from typing import Any
-
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.graph.axes import LEADING_AXES
 from mmcnb.graph.inverted_file import SEARCHED_NODES
 from mmcnb.samples.matrix import WIDE_COLUMNS
 
 ROUTINES = {"rbf_kernel_block_into": 3.5}
-# of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second
+# Of one core: blocks of 4,096 rows reach 56 to 86 GFLOP a second.
 PRODUCT_RATE = 40e9
 EXP_SECONDS = 0.8e-9
-LIKELY_PROBES = 16  # cells of nodes in which a row looks
-COMPARISON_FLOPS = (
-    1.5  # a product with a node, and its place among the candidates, in products
-)
-SPARSE_WORK = (
-    2**26
-)  # bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns
+LIKELY_PROBES = 16  # cells of nodes that a query scans
+# A product with a node, and its place among the candidates, in products.
+COMPARISON_FLOPS = 1.5
+# Bytes of copies of CSR rows, measured on 2,000 rows of 1,000 to 300,000 columns.
+SPARSE_WORK = 2**26
 
 
 def landmark_needs(
@@ -27,7 +23,7 @@ def landmark_needs(
     candidates: int = 7,
     stays_sparse: bool = False,
 ) -> FitNeeds:
-    """The needs of a fit on landmarks of a sample, without those of the search for clusters.
+    """Return the needs of a fit on landmarks, without the search for clusters.
 
     Parameters
     ----------
@@ -48,53 +44,54 @@ def landmark_needs(
         The needs.
     """
     size = min(sample_size, rows.n_samples)
-    columns = (
-        12.0 * size * n_landmarks
-    )  # float32 values, and as many float64 coordinates
+    # float32 values, and as many float64 coordinates
+    columns = 12.0 * size * n_landmarks
     if rows.is_sparse and stays_sparse:
         # As read, put together, in float64, and copied.
-        sample = (
-            min(SPARSE_WORK, 32 * size * rows.n_features) + 4 * size * rows.row_bytes
-        )
+        copies = min(SPARSE_WORK, 32 * size * rows.n_features)
+        sample = copies + 4 * size * rows.row_bytes
     else:
         sample = size * rows.n_features * (rows.itemsize + 8.0)
     basis = _basis_bytes(rows, n_landmarks, candidates if stays_sparse else 0)
-    held = sample + columns + 16.0 * n_landmarks**2 + basis
-    work = (candidates - 1) * columns
-    seconds = n_landmarks * (
-        2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE + EXP_SECONDS
+    product = 2.0 * rows.row_bytes / rows.itemsize / PRODUCT_RATE
+    return FitNeeds(
+        n_landmarks,
+        sample_size,
+        sample_bytes=sample + columns + 16.0 * n_landmarks**2 + basis,
+        work_bytes=(candidates - 1) * columns,
+        row_seconds=n_landmarks * (product + EXP_SECONDS),
+        routines=ROUTINES,
     )
-    sizes: Any = {"sample_bytes": held, "work_bytes": work, "row_seconds": seconds}
-    return FitNeeds(n_landmarks, sample_size, routines=ROUTINES, **sizes)
 
 
 def bytes_of_rows(rows: RowShape, n_rows: int) -> float:
-    """Bytes of some rows as they are; CSR rows take twice as many while they are put together."""
+    """Return the bytes of some rows; CSR rows take twice as many while they join."""
     return min(n_rows, rows.n_samples) * rows.row_bytes * (1 + rows.is_sparse)
 
 
 def node_row_seconds(rows: RowShape, n_nodes: int) -> float:
-    """Seconds of one core for the nearest nodes of a row, at most."""
-    nodes = (
-        n_nodes
-        if n_nodes <= SEARCHED_NODES
-        else min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
-    )
-    return (
-        2.0 * LEADING_AXES * (rows.n_features + COMPARISON_FLOPS * nodes) / PRODUCT_RATE
-    )
+    """Return the seconds of one core for the nearest nodes of a row, at most."""
+    nodes: float = n_nodes
+    if n_nodes > SEARCHED_NODES:
+        nodes = min(n_nodes, LIKELY_PROBES * n_nodes**0.5)
+    products = LEADING_AXES * (rows.n_features + COMPARISON_FLOPS * nodes)
+    return 2.0 * products / PRODUCT_RATE
 
 
 def _basis_bytes(rows: RowShape, n_landmarks: int, sparse_candidates: int) -> float:
-    """Bytes of landmarks: dense, or as they are and transposed in float64 for each candidate."""
+    """Return the bytes of landmarks: dense, or sparse with a copy a candidate.
+
+    The copy of a candidate is transposed and in float64.
+    """
     d = rows.n_features
     if not (n_landmarks and rows.is_sparse and sparse_candidates):
         return 24.0 * n_landmarks * d
-    values = max(rows.row_bytes - 8, 0) / (rows.itemsize + 4) * n_landmarks
-    columns, wide = (min(d, values), 1) if d > WIDE_COLUMNS else (d, 0)
-    axes = 8 * 60 * d * wide  # principal axes of the sample, while they are computed
-    return (
-        axes
-        + 24 * n_landmarks * columns
-        + sparse_candidates * (16 * n_landmarks * columns + 4 * d * wide)
-    )
+    columns: float = d
+    wide = 0
+    if d > WIDE_COLUMNS:
+        values = max(rows.row_bytes - 8, 0) / (rows.itemsize + 4) * n_landmarks
+        columns = min(d, values)
+        wide = d
+    axes = 8 * 60 * wide  # principal axes of the sample, while they are computed
+    candidate = 16 * n_landmarks * columns + 4 * wide
+    return axes + 24 * n_landmarks * columns + sparse_candidates * candidate

@@ -1,9 +1,10 @@
-"""The Nyström map: landmarks, the normalization of their kernel matrix, and principal axes of features."""
+"""The Nyström map: landmarks, their normalization, and principal axes of features."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.sparse import issparse
 
 from mmcnb.errors import InputError
@@ -15,6 +16,8 @@ from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.matrix import (
     WIDE_COLUMNS,
+    Block,
+    Weights,
     as_matrix,
     row_shares,
     to_dense,
@@ -23,21 +26,23 @@ from mmcnb.samples.matrix import (
 
 
 def normalization_of(
-    gram: np.ndarray, tolerance: float = 1e-6, dtype: Any = np.float64
+    gram: np.ndarray, tolerance: float = 1e-6, dtype: DTypeLike = np.float64
 ) -> np.ndarray:
-    """M with M M' the pseudo-inverse of a kernel matrix; tiny eigenvalues are dropped.
+    """Return M with M M' the pseudo-inverse of a kernel matrix.
+
+    Tiny eigenvalues are dropped.
 
     Raises
     ------
     InputError
-        The values lie at the ends of the range of a type, in which those of the rows
-        are computed.
+        The values lie at the ends of the range of the type of the rows' kernel values.
     """
-    held = np.finfo(dtype)
+    precision = np.finfo(dtype)
     largest = np.abs(gram).max()
-    if largest and not held.tiny < largest < held.max * held.eps:
+    if largest and not precision.tiny < largest < precision.max * precision.eps:
         raise InputError(
-            "kernel values overflow or underflow; scale the columns, as scale='standard' does."
+            "kernel values overflow or underflow; "
+            "scale the columns, as scale='standard' does."
         )
     values, vectors = np.linalg.eigh(gram)
     keep = values > tolerance * values[-1]
@@ -59,28 +64,26 @@ class RidgeMap:
     matrix: np.ndarray
     centre: np.ndarray
 
-    def decide(self, rows: Any) -> np.ndarray:
-        """z of a block of features."""
+    def decide(self, rows: Block) -> np.ndarray:
+        """Return z of a block of features."""
         return np.asarray(as_matrix(rows) @ self.matrix) - self.centre
 
     def means(self, row_sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Mean z of each cluster, from the sums of its features; 0 for an empty cluster."""
+        """Return mean z of each cluster from sums of its features; 0 if it is empty."""
         filled = np.maximum(sizes, np.finfo(float).tiny)
-        return np.where(
-            sizes[:, None] > 0,
-            row_sums / filled[:, None] @ self.matrix - self.centre,
-            0.0,
-        )
+        means = row_sums / filled[:, None] @ self.matrix - self.centre
+        return np.where(sizes[:, None] > 0, means, 0.0)
 
     def scores(self, means: np.ndarray, shares: np.ndarray | None = None) -> Scores:
-        """Scores of clusters: the nearest mean, or z·S_h where shares are given, for size constraints.
+        """Return scores by the nearest mean, or by z·S_h for size constraints.
 
         Parameters
         ----------
         means : ndarray of shape (k, r)
             C_h.
         shares : ndarray of shape (k,) or None, default=None
-            Proportions of the clusters, n_h/n.
+            Proportions of the clusters, n_h/n, for size constraints; None scores by the
+            nearest mean.
 
         Returns
         -------
@@ -88,9 +91,8 @@ class RidgeMap:
             The scores, without multipliers of size constraints.
         """
         if shares is None:
-            return Scores(
-                self.matrix @ means.T, means @ self.centre + (means**2).sum(axis=1) / 2
-            )
+            norms = (means**2).sum(axis=1)
+            return Scores(self.matrix @ means.T, means @ self.centre + norms / 2)
         scaled = means * shares[:, None]
         return Scores(self.matrix @ scaled.T, scaled @ self.centre)
 
@@ -98,24 +100,24 @@ class RidgeMap:
 def landmark_values(
     sample: Any, kernel: Kernel, basis: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kernel values of rows against landmarks, and their normalization M (see `normalization_of`)."""
+    """Return kernel values of rows against landmarks, and `normalization_of` these."""
     values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
     basis = basis.astype(np.float64)
     # Smaller eigenvalues, relative to the largest, are rounding of float32.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
 
 
-PROJECTED_COLUMNS = 64  # k-means++ projects more columns to so many at random
+PROJECTED_COLUMNS = 64  # of k-means++: more columns are projected at random
 
 
 def choose_landmarks(
     X: Any,
     n_landmarks: int,
     random_state: np.random.RandomState,
-    weights: np.ndarray | None = None,
+    weights: Weights = None,
     may_be_sparse: bool = False,
 ) -> Any:
-    """Basis vectors by k-means++ on a sample.
+    """Choose basis vectors by k-means++ on a sample.
 
     Parameters
     ----------
@@ -139,7 +141,8 @@ def choose_landmarks(
     --------
     >>> import numpy as np
     >>> from mmcnb.features.nystroem import choose_landmarks
-    >>> choose_landmarks(np.array([[0.0], [9.0], [0.0]]), 3, np.random.RandomState(0)).ravel().tolist()
+    >>> rows = np.array([[0.0], [9.0], [0.0]])
+    >>> choose_landmarks(rows, 3, np.random.RandomState(0)).ravel().tolist()
     [0.0, 9.0]
     """
     from sklearn.cluster import kmeans_plusplus
@@ -161,7 +164,7 @@ def choose_landmarks(
 
 @finite
 def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
-    """The rows as dense float64 with few columns, which nearly preserve their distances."""
+    """Project rows to few columns of float64, which nearly preserve their distances."""
     from sklearn.random_projection import SparseRandomProjection
 
     if X.shape[1] > PROJECTED_COLUMNS:
@@ -174,16 +177,18 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
 
 
 def check_landmarks(landmarks: Any) -> np.ndarray:
-    """Landmarks that a user gives, as an array of finite numbers."""
+    """Return landmarks that a user gives, as an array of finite numbers."""
     rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
         raise InputError(
-            f"landmarks have shape {rows.shape}; give at least two rows, (p, n_features)."
+            f"landmarks have shape {rows.shape}; "
+            "give at least two rows, (p, n_features)."
         )
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
         raise InputError(
-            f"landmarks hold {rows[row, column]} in row {row}, column {column}; leave it out."
+            f"landmarks hold {rows[row, column]} in row {row}, column {column}; "
+            "leave it out."
         )
     return rows
 
@@ -191,7 +196,7 @@ def check_landmarks(landmarks: Any) -> np.ndarray:
 def scaled_landmarks(
     landmarks: Any, sample: Any, scaling: Scaling | None
 ) -> np.ndarray:
-    """Landmarks that a user gives, scaled as the sample is, in its type; repeated ones count once.
+    """Scale landmarks that a user gives as the sample is; repeated ones count once.
 
     Raises
     ------
@@ -200,15 +205,15 @@ def scaled_landmarks(
     """
     rows = check_landmarks(landmarks)
     if rows.shape[1] != sample.shape[1]:
-        fault = f"landmarks have {rows.shape[1]} columns where the rows have {sample.shape[1]}"
-        raise InputError(f"{fault}; give landmarks with the columns of the rows.")
-    if hasattr(sample, "indptr") and scaling is not None:
-        scaling = replace(
-            scaling, mean=np.zeros_like(scaling.mean)
-        )  # sparse columns are not centred
-    return distinct_rows(scaled_matrix(rows.astype(sample.dtype, order="C"), scaling))[
-        0
-    ]
+        raise InputError(
+            f"landmarks have {rows.shape[1]} columns where the rows have "
+            f"{sample.shape[1]}; give landmarks with the columns of the rows."
+        )
+    if issparse(sample) and scaling is not None:
+        # Sparse columns are not centred.
+        scaling = replace(scaling, mean=np.zeros_like(scaling.mean))
+    scaled = scaled_matrix(rows.astype(sample.dtype, order="C"), scaling)
+    return distinct_rows(scaled)[0]
 
 
 SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
@@ -244,13 +249,16 @@ class PrincipalFeatures:
         return float(self.weights.sum())
 
     def scales(self, alpha: float) -> np.ndarray:
-        """Squared factors from z to the features of the ridge: 1/(n (e_j + alpha)), or 1 for alpha = ∞."""
+        """Return 1/(n (e_j + alpha)), squared factors from z to features of the ridge.
+
+        They are 1 for alpha = ∞.
+        """
         if np.isinf(alpha):
             return np.ones_like(self.variances)
         return 1 / (self.total * (self.variances + alpha))
 
     def smoother(self, alpha: float) -> np.ndarray:
-        """The matrix that maps labels to fitted values, of the rows without their weights.
+        """Return the matrix that maps labels of unweighted rows to fitted values.
 
         Parameters
         ----------
@@ -269,18 +277,19 @@ class PrincipalFeatures:
     def sums(
         self, labels: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted sum of the rows z of each cluster, of shape (k, r), and the weight of each cluster."""
+        """Return the weighted sum of z in each cluster, (k, r), and its weight."""
         return kernels.cluster_row_sums(self.z, labels, n_clusters, self.weights)
 
     def objective(self, labels: np.ndarray, n_clusters: int, alpha: float) -> float:
-        """J of a partition at a ridge; empty clusters add nothing."""
+        """Return J of a partition at a ridge; empty clusters add nothing."""
         S, sizes = self.sums(labels, n_clusters)
         filled = sizes > 0
-        return float(((S[filled] ** 2 @ self.scales(alpha)) / sizes[filled]).sum())
+        norms = S[filled] ** 2 @ self.scales(alpha)
+        return float((norms / sizes[filled]).sum())
 
 
 def principal_features(
-    features: np.ndarray, weights: np.ndarray | None = None
+    features: np.ndarray, weights: Weights = None
 ) -> PrincipalFeatures:
     """Centre features and rotate them to their principal axes.
 
@@ -305,11 +314,9 @@ def principal_features(
     [[-1.0], [1.0]]
     """
     features = np.asarray(features, np.float64)
-    weights = (
-        np.ones(features.shape[0])
-        if weights is None
-        else np.asarray(weights, np.float64)
-    )
+    if weights is None:
+        weights = np.ones(features.shape[0])
+    weights = np.asarray(weights, np.float64)
     shares = weights / weights.sum()
     mean = shares @ features
     centred = features - mean
@@ -322,20 +329,18 @@ def principal_features(
     return PrincipalFeatures(z, shares @ z**2, mean, axes, weights)
 
 
-def total_variance_of(z: Any, weights: np.ndarray | None) -> float:
-    """Mean squared distance of the rows from their mean in feature space, trace(K̃)/n."""
+def total_variance_of(z: Any, weights: Weights) -> float:
+    """Return trace(K̃)/n, the mean squared distance of rows from their mean."""
     shares = row_shares(z.shape[0], weights)
     centre = shares @ z
     return float((shares @ (z * z)).sum() - centre @ centre)
 
 
-MANY_COLUMNS = 1000  # beyond it an iterative solver finds the leading components
+MANY_COLUMNS = 1000  # above, an iterative solver finds the leading components
 
 
-def principal_directions(
-    z: Any, count: int, weights: np.ndarray | None = None
-) -> np.ndarray:
-    """Scores of the rows on the leading principal components of their features, dense or CSR.
+def principal_directions(z: Any, count: int, weights: Weights = None) -> np.ndarray:
+    """Return scores of dense or CSR rows on their leading principal components.
 
     Examples
     --------
@@ -350,7 +355,7 @@ def principal_directions(
 
 
 def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
-    """The same from the inner products of the rows: no more than a few vectors of the columns are held."""
+    """Find scores by the inner products of rows: memory has few vectors of columns."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     m = z.shape[0]
@@ -358,23 +363,24 @@ def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
     mean = shares @ z
 
     def axis_of(u: np.ndarray) -> np.ndarray:
+        """Map a vector of rows to one of columns: A'u for A = √shares (z - mean)."""
         return np.asarray(z.T @ (roots * u) - mean * (roots @ u))
 
     def product(u: np.ndarray) -> np.ndarray:
+        """Return A A'u."""
         axis = axis_of(u.ravel())
         return np.asarray(roots * (z @ axis - mean @ axis))
 
     gram = LinearOperator((m, m), product, dtype=np.float64)
-    few = m <= 2 * count + 1
-    values, vectors = (
-        np.linalg.eigh(gram @ np.eye(m))
-        if few
-        else eigsh(gram, count, v0=np.arange(1.0, m + 1))
-    )
+    if m <= 2 * count + 1:
+        values, vectors = np.linalg.eigh(gram @ np.eye(m))
+    else:
+        values, vectors = eigsh(gram, count, v0=np.arange(1.0, m + 1))
     scores = np.zeros((m, count))
     for k in range(count):
-        if values[-1 - k] > 1e-14 * values[-1]:  # less is rounding
-            axis = axis_of(vectors[:, -1 - k])
-            axis = with_fixed_signs(axis[:, None] / np.linalg.norm(axis))[:, 0]
-            scores[:, k] = z @ axis - mean @ axis
+        if values[-1 - k] <= 1e-14 * values[-1]:
+            continue  # rounding
+        axis = axis_of(vectors[:, -1 - k])
+        axis = with_fixed_signs(axis[:, None] / np.linalg.norm(axis))[:, 0]
+        scores[:, k] = z @ axis - mean @ axis
     return scores

@@ -13,7 +13,7 @@ import numpy as np
 
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, tag
-from mmcnb.features.basis import BasisEstimate, estimated
+from mmcnb.features.basis import BasisEstimate, KernelMean
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
@@ -71,9 +71,8 @@ class OwnBasisWorkingSet(WorkingSet):
 
     def _estimate(self, z: np.ndarray) -> BasisEstimate:
         """The basis of 1/n Σ z_i φ(x_i)."""
-        found = estimated(
-            self.engine, self.samples, z, self.kernel, np.random.RandomState(self.seed)
-        )
+        mean = KernelMean(self.engine, self.samples, z, self.kernel)
+        found = mean.estimate(np.random.RandomState(self.seed))
         self.evaluations += found.n_iter + len(found.basis)
         return found
 
