@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mmcnb.engine.passes import CollectingPass, WeightedPass, first_rows
+from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
 from mmcnb.features.rules import Hyperplane, Rule, Scores
 from mmcnb.samples import BLOCK_ROWS, Samples
@@ -155,11 +156,11 @@ def likely_order(rule: Rule, rows: Samples, *others: Block) -> np.ndarray:
 
 
 def labels_in_order(
-    session: FitSession, labels: list[Any], order: np.ndarray
+    engine: Engine, labels: list[Any], order: np.ndarray
 ) -> list[Any] | None:
     """Return what a pass kept of the labels; None unless its order was right."""
     # A checkpoint may recall labels that were kept elsewhere.
-    if not labels or session.engine.traffic.resumed or (np.diff(order) < 0).any():
+    if not labels or engine.traffic.resumed or (np.diff(order) < 0).any():
         return None
     return labels
 
@@ -214,5 +215,5 @@ def _label_pass(
     sweep = SizesPass(session.weights, rule, kept=session.kept_labels)
     sizes, first, labels = session.engine.run(sweep, rows, stage)
     order = np.argsort(first, kind="stable")
-    labels = labels_in_order(session, labels, order)
+    labels = labels_in_order(session.engine, labels, order)
     return OrderedClusters(order, sizes[order], labels)

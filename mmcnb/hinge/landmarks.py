@@ -18,7 +18,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.needs import ROUTINES
 from mmcnb.features.nystroem import choose_landmarks, scaled_landmarks
 from mmcnb.features.rules import Scores
-from mmcnb.hinge import multiclass
+from mmcnb.hinge.multiclass import WidestMargin, widest_margin_of_rows
 from mmcnb.hinge.needs import (
     MARGIN_ROUTINES,
     ROUND_ROUTINES,
@@ -188,10 +188,17 @@ def margin_on_sample(
     random_state = np.random.RandomState(seed)
     with ThreadEngine(1) as engine:
         if n_clusters == 2:
-            return _widest_of_two(engine, rows, weights, kernel, random_state, record)
-        return multiclass.widest_margin_of_rows(
-            engine, rows, weights, _settings(n_clusters, kernel), random_state, record
-        )
+            model, rho = _widest_of_two(
+                engine, rows, weights, kernel, random_state, record
+            )
+        else:
+            settings = _settings(n_clusters, kernel)
+            model, rho = widest_margin_of_rows(
+                engine, rows, weights, settings, random_state, record
+            )
+    unit = rho if rho > 0 else 1.0
+    rule: Any = model.rule
+    return replace(model, rule=Scores(rule.coef / unit, rule.offset / unit))
 
 
 def _widest_of_two(
@@ -201,7 +208,7 @@ def _widest_of_two(
     kernel: str,
     random_state: np.random.RandomState,
     record: Record,
-) -> Model:
+) -> WidestMargin:
     """Search two clusters on a sample of the rows, and refine the best start on all."""
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
     kernels = candidate_kernels(sample, sample_weights, kernel)[::2]  # in steps of 2
@@ -224,8 +231,8 @@ def _widest_of_two(
     half = boundary.coef / 2
     offsets = np.array([boundary.offset, -boundary.offset]) / 2
     scores = Scores(np.column_stack([-half, half]), offsets)  # they differ by f
-    rho = best.state.solution.quadratic.rho
-    return replace(best.model(None), rule=multiclass.in_margins(scores, rho))
+    model = replace(best.model(None), rule=scores)
+    return WidestMargin(model, best.state.solution.quadratic.rho)
 
 
 def _settings(n_clusters: int, kernel: str) -> SearchSettings:

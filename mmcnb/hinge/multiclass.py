@@ -23,7 +23,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mmcnb.engine.passes import SumPass
-from mmcnb.engine.plan import FitPlan, RowShape
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
 from mmcnb.features import rules
@@ -35,8 +34,9 @@ from mmcnb.hinge.cutting_plane import (
     SweepBudget,
     WorkingSet,
 )
-from mmcnb.hinge.needs import larger_sample, needs_of_search
+from mmcnb.hinge.needs import MANY_SWEEPS, larger_sample
 from mmcnb.hinge.sample_search import (
+    DrawnRows,
     SearchConfig,
     draw_rows,
     search_config,
@@ -52,18 +52,20 @@ from mmcnb.hinge.training_set import (
 )
 from mmcnb.hinge.two_clusters import draw_larger_sample, separation
 from mmcnb.kernels import unchecked as kernels
-from mmcnb.least_squares.all_rows import LabelledRows, LandmarkSample, label_all_rows
+from mmcnb.least_squares.all_rows import LabelledRows, LabelSteps, LandmarkSample, Stage
 from mmcnb.least_squares.objective import Bounds, Partition
-from mmcnb.least_squares.partition import PartitionConfig, Refine, random_labels
+from mmcnb.least_squares.partition import PartitionConfig, random_labels
 from mmcnb.least_squares.search import SearchSettings, search
 from mmcnb.samples import Samples, open_samples
-from mmcnb.samples.matrix import Weights, as_matrix
+from mmcnb.samples.derived import cache_features
+from mmcnb.samples.matrix import Weights, as_matrix, check_clusters
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
 ROUNDS = (
     5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
 )
 LEAST_SQUARES = "least squares"
+ALL_ROWS = "all rows"
 
 
 @dataclass(frozen=True)
@@ -214,44 +216,71 @@ class MulticlassTrainingSet(TrainingSet):
         centred = row_sums / total - (shares / total)[:, :, None] * self.mean
         return _RunnerUps(means / total, centred)
 
-    def over(self, features: Samples, weights: Weights, **given: Any) -> Self:
-        """The same problem on other rows; where labels are not held, this set serves as the sketch."""
-        sketch = given.pop("sketch", None) or (
-            None if given.get("hold_labels") else self
-        )
-        other = super().over(features, weights, sketch=sketch, **given)
+    def over(
+        self,
+        features: Samples,
+        weights: Weights,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: Self | None = None,
+    ) -> Self:
+        """Return the same problem on other rows.
+
+        Where labels are not held, this set serves as the sketch.
+        """
+        if sketch is None and not hold_labels:
+            sketch = self
+        other = super().over(features, weights, hold_labels, row_sum, sketch)
         if sketch is None:
-            share, (low, high) = other.total_weight / self.total_weight, self.bounds
-            other.bounds = (
-                np.floor(low * share).astype(np.int64),
-                np.ceil(high * share).astype(np.int64),
-            )
+            share = other.total_weight / self.total_weight
+            low, high = self.bounds
+            low = np.floor(low * share).astype(np.int64)
+            high = np.ceil(high * share).astype(np.int64)
+            other.bounds = (low, high)
         return other
 
     def label_step(
-        self, labels: rules.Labels, hyperplane: Any, statistics: Any, least: float
+        self,
+        labels: rules.Labels,
+        hyperplane: Any,
+        statistics: ConstraintStatistics,
+        least: float,
     ) -> LabelStep:
-        """The largest score of each row, minus the multipliers that keep cluster sizes within bounds."""
+        """Label each row by its largest score, minus multipliers that bound the sizes."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
         new = self.labels_of(boundary)
-        if not self.hold_labels:
-            return LabelStep(new, boundary, b, statistics.changed, not b.any())
-        every = None, 0, self.n_samples
-        changed = new.block(*every) != labels.block(*every)
-        weight = changed.sum() if self.weights is None else self.weights[changed].sum()
-        return LabelStep(new, boundary, b, float(weight), True)
+        changed = statistics.changed
+        if self.hold_labels:
+            n = self.n_samples
+            is_changed = new.block(None, 0, n) != labels.block(None, 0, n)
+            weights = np.ones(n) if self.weights is None else self.weights
+            changed = float(weights[is_changed].sum())
+        counted = self.hold_labels or not b.any()
+        return LabelStep(new, boundary, b, changed, counted)
 
-    def size_multipliers(self, hyperplane: Any) -> np.ndarray:
-        """What to subtract from the scores so that cluster sizes stay within their bounds."""
+    def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
+        """Return what is subtracted from the scores to keep sizes within their bounds."""
         weights = np.ones(self.n_samples) if self.weights is None else self.weights
-        start = np.zeros(self.n_clusters)
-        return kernels.size_multipliers(
-            self.decide(hyperplane), *self.bounds, weights, start
-        )
+        return _size_multipliers(self.decide(scores), self.bounds, weights)
+
+
+def _size_multipliers(
+    scores: np.ndarray, bounds: Bounds, weights: np.ndarray
+) -> np.ndarray:
+    low, high = bounds
+    start = np.zeros(low.shape[0])
+    return kernels.size_multipliers(scores, low, high, weights, start)
 
 
 # -- the sample ------------------------------------------------------------------------
+
+
+class Separated(NamedTuple):
+    """Scores that separate the clusters of all rows, and the solution that gave them."""
+
+    scores: rules.Scores
+    solution: SubproblemResult
 
 
 @dataclass(frozen=True)
@@ -280,80 +309,135 @@ class HingeRefinement:
         """What is minimised."""
         return Objective("adaptive", 0.0, float(self.sample.features.variances.sum()))
 
-    def working_set(self, labels: np.ndarray) -> WorkingSet:
-        """A working set whose size bounds are those of the given labels."""
-        weights = self.sample.features.weights
-        bounds = self.partition.bounds_by_size(
-            np.bincount(labels, weights, self.partition.n_clusters)
-        )
-        given = (
+    @property
+    def rows(self) -> Stage:
+        """The rows of the sample."""
+        sample = self.sample
+        return Stage("sample", open_samples(sample.values), sample.features.weights)
+
+    def working_set(
+        self, stage: Stage, bounds: Bounds, hold_labels: bool = False
+    ) -> WorkingSet:
+        """Return the working set of some rows, with bounds on the sizes in the sample."""
+        training_set = MulticlassTrainingSet(
             self.engine,
-            open_samples(self.sample.values),
+            stage.rows,
             self.sample.normalization,
-            weights,
+            stage.weights,
+            hold_labels,
+            bounds=bounds,
         )
-        return WorkingSet(
-            MulticlassTrainingSet(*given, hold_labels=True, bounds=bounds)
-        )
+        return WorkingSet(training_set)
+
+    def working_set_of(self, labels: np.ndarray) -> WorkingSet:
+        """Return the working set of the sample, with bounds by the sizes in the labels."""
+        k = self.partition.n_clusters
+        sizes = np.bincount(labels, self.sample.features.weights, k)
+        bounds = self.partition.bounds_by_size(sizes)
+        return self.working_set(self.rows, bounds, hold_labels=True)
 
     def run_start(self, start: Partition, record: Record) -> np.ndarray | None:
-        """The labels at the last C that separates them; None where there is none."""
-        given = self.working_set(start.labels), self.objective, record
-        state = self.config.warm_start(start.start, start.labels, *given)
-        return (
-            None
-            if state is None
-            else state.labels.block(None, 0, start.labels.shape[0])
+        """Return the labels at the last C that separates them; None if no C does."""
+        labels = start.labels
+        state = self.config.warm_start(
+            start.start, labels, self.working_set_of(labels), self.objective, record
         )
+        return None if state is None else state.labels.block(None, 0, labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:
-        """The solution for random labels at one C: the baseline of a partition."""
+        """Solve the subproblem of random labels at one C: the baseline of a partition."""
         random_state = np.random.RandomState(self.config.seed)
-        labels = random_labels(
-            self.sample.values.shape[0], self.partition.shares, random_state
-        )
-        return solve_random(
-            self.working_set(labels), rules.GivenLabels(labels), self.objective, C
-        )
+        n = self.sample.values.shape[0]
+        labels = random_labels(n, self.partition.shares, random_state)
+        working_set = self.working_set_of(labels)
+        return solve_random(working_set, rules.GivenLabels(labels), self.objective, C)
 
-    def widest_margin(
-        self, session: FitSession, labelled: LabelledRows, rows: Samples
-    ) -> SubproblemResult:
-        """The widest margin between the clusters of least squares: on the sample, then on more rows.
+    def label_all(
+        self, labels: np.ndarray, rows: Stage, record: Record
+    ) -> LabelledRows:
+        """Label all rows by least squares, from the labels of the sample."""
+
+        def record_J(row: dict[str, Any]) -> None:
+            # The objective of least squares has a column of its own.
+            renamed = {"J" if name == "objective" else name: row[name] for name in row}
+            record(renamed | {"stage": LEAST_SQUARES})
+
+        steps = LabelSteps(self.engine, record_J, self.partition, self.sample)
+        return steps.all_rows(labels, rows, PASSES)
+
+    def separate(
+        self,
+        labelled: LabelledRows,
+        further: Sequence[Stage],
+        record: Record,
+        max_sweeps: int,
+    ) -> Separated:
+        """Find the widest margin between labelled clusters: on the sample, then on further rows.
 
         It is found at the largest C that separates the labels. If none does, the first
         is used all the same.
         """
-        sample = self.sample
         labels = rules.RuleLabels(labelled.rule)
-        generators = None
-        stages: list[Any] = [
-            ("sample", open_samples(sample.values), sample.features.weights)
-        ]
-        if more := larger_sample(rows.n_samples):
-            larger = draw_larger_sample(session, rows, more, self.config.seed)
-            stages.append(("larger sample", larger.features, larger.weights))
-        elif rows.n_samples > sample.values.shape[0]:
-            stages.append(("all rows", rows, session.weights))
-        for stage, features, weights in stages:
-            given = session.engine, features, sample.normalization, weights
-            working_set = WorkingSet(
-                MulticlassTrainingSet(*given, bounds=labelled.bounds)
-            )
+        generators: list[Any] = []
+        for stage in (self.rows, *further):
+            working_set = self.working_set(stage, labelled.bounds)
             working_set.generators = generators or working_set.generators
-            record = tag(session.record, stage=stage)
-            budget = SweepBudget(
-                session.plan.needs.sweeps if stage == "all rows" else None
-            )
+            tagged = tag(record, stage=stage.name)
+            budget = SweepBudget(max_sweeps if stage.name == ALL_ROWS else None)
             working_set.relabel(labels)
             for C, form in self.config.falling(self.objective):
                 solution = working_set.cutting_plane(
-                    labels, form, C, self.config.limits.eta, record, budget
+                    labels, form, C, self.config.limits.eta, tagged, budget
                 )
                 if solution.status != "degenerate":
                     break
             generators = working_set.generators
-        return solution
+        scores = solution.hyperplane
+        values = scores.decide(self.sample.values)
+        weights = self.sample.features.weights
+        b = _size_multipliers(values, labelled.bounds, weights)
+        return Separated(scores.shifted(b), solution)
+
+
+class ClusteredSample(NamedTuple):
+    """The best partition of a sample, and what separates its clusters."""
+
+    best: Partition
+    refinement: HingeRefinement
+
+
+def cluster_sample(
+    engine: Engine,
+    drawn: DrawnRows,
+    settings: SearchSettings,
+    config: SearchConfig,
+    random_state: np.random.RandomState,
+    record: Record,
+) -> ClusteredSample:
+    """Cluster a sample by least squares, and refine the best partitions at rising C."""
+
+    def refinement(sample: LandmarkSample) -> HingeRefinement:
+        return HingeRefinement(engine, sample, settings.partition, config)
+
+    sample, partitions = search(
+        engine,
+        drawn.rows,
+        drawn.weights,
+        settings,
+        random_state,
+        record,
+        refine=lambda sample: refinement(sample).run_start,
+    )
+    for found in partitions:
+        record({"stage": LEAST_SQUARES, "start": found.start, "J": found.objective})
+    return ClusteredSample(partitions[0], refinement(sample))
+
+
+class WidestMargin(NamedTuple):
+    """A model of scores, and the margin rho of its fit."""
+
+    model: Model
+    rho: float
 
 
 def widest_margin_of_rows(
@@ -363,81 +447,61 @@ def widest_margin_of_rows(
     settings: SearchSettings,
     random_state: np.random.RandomState,
     record: Record,
-) -> Model:
-    samples = open_samples(rows)
-    shape = RowShape.of(samples, 1)
-    needs = needs_of_search(shape, settings)
-    n_searched = settings.searched_rows(samples.n_samples)
-    drawn = draw_rows(rows, weights, n_searched, random_state)
-    session = FitSession(
-        engine=engine,
-        samples=samples,
-        weights=weights,
-        plan=FitPlan(shape, needs, memory_limit=0, store="memory"),
-        record=record,
-        random_state=random_state,
-        sample=drawn.rows,
-        sample_weights=drawn.weights,
+) -> WidestMargin:
+    """Cluster rows in memory as `fit_multiclass` does."""
+    k = settings.partition.n_clusters
+    n = rows.shape[0]
+    drawn = draw_rows(rows, weights, settings.searched_rows(n), random_state)
+    m = drawn.rows.shape[0]
+    config = search_config(m, random_state.randint(2**31 - 1), max_rounds=ROUNDS)
+    check_clusters(k, drawn.rows, n)
+    best, refinement = cluster_sample(
+        engine, drawn, settings, config, random_state, record
     )
-    config = search_config(drawn.rows.shape[0], session.seed(), max_rounds=ROUNDS)
-    result = fit_multiclass(session, settings, config)
-    return replace(
-        result.model,
-        rule=in_margins(result.model.rule, float(result.attributes["rho"])),
-    )
-
-
-def in_margins(scores: rules.Scores, rho: float) -> rules.Scores:
-    """Return scores in units of the margin rho; as they are if there is no margin."""
-    unit = rho if rho > 0 else 1.0
-    return rules.Scores(scores.coef / unit, scores.offset / unit)
+    model = refinement.sample.model(None, settings.partition.alpha)
+    features = cache_features(model.features(open_samples(rows)), "memory")
+    all_rows = Stage(ALL_ROWS, features, weights)
+    labelled = refinement.label_all(best.labels, all_rows, record)
+    further = [all_rows] if n > m else []
+    separated = refinement.separate(labelled, further, record, MANY_SWEEPS)
+    model = replace(model, rule=separated.scores, ridge=None)
+    return WidestMargin(model, separated.solution.quadratic.rho)
 
 
 def fit_multiclass(
     session: FitSession, settings: SearchSettings, config: SearchConfig
 ) -> FitResult:
-    """Scores on landmarks of the sample, which separate the clusters that refinement leads to."""
-
-    def refine(sample: LandmarkSample) -> Refine:
-        return HingeRefinement(
-            session.engine, sample, settings.partition, config
-        ).run_start
-
-    sample, found = search(session, settings, refine)
-    for one in found:
-        session.record({"stage": LEAST_SQUARES, "start": one.start, "J": one.objective})
-    partition = settings.partition
-    best = found[0]
-    refinement = HingeRefinement(session.engine, sample, partition, config)
-    model = sample.model(session, partition.alpha)
+    """Fit scores on landmarks that separate the clusters of least squares, refined."""
+    record = session.record
+    n = session.samples.n_samples
+    drawn = DrawnRows(session.sample, session.sample_weights)
+    check_clusters(settings.partition.n_clusters, drawn.rows, n)
+    best, refinement = cluster_sample(
+        session.engine, drawn, settings, config, session.random_state, record
+    )
+    model = refinement.sample.model(session.scaling, settings.partition.alpha)
     features = session.cached(model.features(session.samples))
-
-    def record_j(
-        row: dict[str, Any],
-    ) -> None:  # the objective of least squares has a column of its own
-        renamed = {"J" if name == "objective" else name: row[name] for name in row}
-        session.record(renamed | {"stage": LEAST_SQUARES})
-
-    least_squares = replace(session, record=record_j, kept_labels=None)
-    labelled = label_all_rows(
-        least_squares, partition, sample, features, best.labels, PASSES
-    )
-    solution = refinement.widest_margin(session, labelled, features)
-    scores = solution.hyperplane
-    start = np.zeros(partition.n_clusters)
-    weights = sample.features.weights
-    b = kernels.size_multipliers(
-        scores.decide(sample.values), *labelled.bounds, weights, start
-    )
-    model = replace(model, rule=scores.shifted(b), ridge=None)
-    result = multiclass_result(
-        session, model, features, solution, refinement.random_solution(solution.C)
-    )
+    all_rows = Stage(ALL_ROWS, features, session.weights)
+    labelled = refinement.label_all(best.labels, all_rows, record)
+    further = [all_rows] if session.has_more_rows else []
+    size = larger_sample(n)
+    if size:
+        larger = draw_larger_sample(session, features, size, config.seed)
+        further = [Stage("larger sample", larger.features, larger.weights)]
+    max_sweeps = session.plan.needs.sweeps
+    separated = refinement.separate(labelled, further, record, max_sweeps)
+    solution = separated.solution
+    model = replace(model, rule=separated.scores, ridge=None)
+    random = refinement.random_solution(solution.C)
+    result = multiclass_result(session, model, features, solution, random)
+    gamma = refinement.sample.kernel.gamma
     converged = labelled.settled and solution.status == "converged"
-    gamma = sample.kernel.gamma
-    fitted = result.attributes | {"gamma": gamma, "converged": converged}
-    report = result.report | {"gamma": gamma, "sample_objective": float(best.objective)}
-    return replace(result, attributes=fitted, report=report)
+    return replace(
+        result,
+        attributes=result.attributes | {"gamma": gamma, "converged": converged},
+        report=result.report
+        | {"gamma": gamma, "sample_objective": float(best.objective)},
+    )
 
 
 # -- the result ------------------------------------------------------------------------

@@ -15,11 +15,12 @@ from mmcnb.features.rules import (
     Hyperplane,
     Labels,
     RuleLabels,
+    Scores,
     labels_from,
 )
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
-from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.matrix import Weights, as_matrix
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
@@ -230,10 +231,23 @@ class TrainingSet:
             [row_sums[..., one] @ inverse for one, inverse in pairs], -1
         )
 
-    def over(self, features: Samples, weights: np.ndarray | None, **given: Any) -> Self:
-        """The same problem on other rows in the same features; ``given`` are further arguments."""
-        fresh = {"hold_labels": False, "row_sum": None, "sketch": None}
-        return replace(self, features=features, weights=weights, **fresh | given)
+    def over(
+        self,
+        features: Samples,
+        weights: Weights,
+        hold_labels: bool = False,
+        row_sum: tuple[np.ndarray, float] | None = None,
+        sketch: Self | None = None,
+    ) -> Self:
+        """Return the same problem on other rows in the same features."""
+        return replace(
+            self,
+            features=features,
+            weights=weights,
+            hold_labels=hold_labels,
+            row_sum=row_sum,
+            sketch=sketch,
+        )
 
     def all_rows(self) -> Generator:
         """Return the generator of the plane of all rows: a zero hyperplane, and infinity."""
@@ -282,9 +296,9 @@ class TrainingSet:
         t = t / total
         return PlaneSums(s, t, row_sums / total - np.outer(t, self.mean))
 
-    def decide(self, hyperplane: Hyperplane) -> np.ndarray:
-        """Decision values of all rows."""
-        return np.concatenate(self._sweep(DecisionPass(hyperplane)))
+    def decide(self, rule: Hyperplane | Scores) -> np.ndarray:
+        """Compute decision values or scores of all rows."""
+        return np.concatenate(self._sweep(DecisionPass(rule)))
 
     def labels_of(self, hyperplane: Any) -> Labels:
         """The labels that a hyperplane gives."""

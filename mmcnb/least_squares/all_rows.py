@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmcnb.engine.passes import SAMPLE_ROWS
-from mmcnb.engine.session import FitSession
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import Record
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.labelling import (
     ClustersPass,
@@ -28,6 +29,7 @@ from mmcnb.kernels import unchecked as kernels
 from mmcnb.least_squares.objective import Bounds
 from mmcnb.least_squares.partition import PartitionConfig
 from mmcnb.samples import Samples
+from mmcnb.samples.derived import Scaling
 from mmcnb.samples.matrix import Weights
 
 # Matrices of the size of the sample squared: distances and kernel, or kernel and
@@ -90,11 +92,11 @@ class LandmarkSample:
             np.ascontiguousarray(self.normalization @ axes), self.features.mean @ axes
         )
 
-    def model(self, session: FitSession, alpha: float) -> Model:
+    def model(self, scaling: Scaling | None, alpha: float) -> Model:
         """Return the model of these landmarks, still without a rule."""
         empty = Scores(np.empty((0, 0)), np.empty(0))
         return Model(
-            empty, self.kernel, self.basis, session.scaling, ridge=self.ridge_map(alpha)
+            empty, self.kernel, self.basis, scaling, ridge=self.ridge_map(alpha)
         )
 
 
@@ -199,15 +201,18 @@ class LabelSteps:
 
     Parameters
     ----------
-    session : FitSession
-        The fit.
+    engine : Engine
+        Runs the passes.
+    record : callable
+        Called with one dict per step.
     config : PartitionConfig
         How the sample was partitioned.
     sample : LandmarkSample
         The sample.
     """
 
-    session: FitSession
+    engine: Engine
+    record: Record
     config: PartitionConfig
     sample: LandmarkSample
 
@@ -271,7 +276,7 @@ class LabelSteps:
             high = high[order]
         compared = None if once else before.rule
         sweep = LabelSumsPass(stage.weights, rule, compared, kept=kept)
-        sums, sizes, changed, first, labels = self.session.engine.run(
+        sums, sizes, changed, first, labels = self.engine.run(
             sweep, stage.rows, stage.name
         )
         # The share is measured by `python -m benchmarks rls`, section "large".
@@ -284,9 +289,9 @@ class LabelSteps:
             sizes=sizes[order],
             multipliers=multipliers[order],
             settled=settled,
-            kept=labels_in_order(self.session, labels, order),
+            kept=labels_in_order(self.engine, labels, order),
         )
-        self.session.record(
+        self.record(
             {
                 "stage": stage.name,
                 "round": number,
@@ -311,37 +316,32 @@ class LabelSteps:
         )
         return rule.shifted(multipliers), multipliers
 
+    def all_rows(
+        self,
+        labels: np.ndarray,
+        rows: Stage,
+        passes: int,
+        kept: KeptLabels | None = None,
+        larger: Stage | None = None,
+    ) -> LabelledRows:
+        """Label all rows and renew the model pass by pass, from the labels of the sample.
 
-def label_all_rows(
-    session: FitSession,
-    config: PartitionConfig,
-    sample: LandmarkSample,
-    rows: Samples,
-    labels: np.ndarray,
-    passes: int,
-    larger: Samples | None = None,
-) -> LabelledRows:
-    """Label all rows and renew the model pass by pass, from the labels of the sample.
-
-    The last pass renews nothing, so that the rule and its sums belong together. Labels
-    are kept of passes whose clusters are likely to be in order. Where a larger sample
-    is given, steps on it come first; once its labels have settled, one pass over all
-    rows is enough.
-    """
-    steps = LabelSteps(session, config, sample)
-    labelled = steps.start(labels)
-    if larger is not None:
-        stage = Stage("larger sample", larger, session.sample_weights)
-        for number in range(MOST_STEPS):
-            labelled = steps.step(labelled, stage, number)
+        The last pass renews nothing, so that the rule and its sums belong together.
+        Labels are kept of passes whose clusters are likely to be in order. Where a
+        larger sample is given, steps on it come first; once its labels have settled,
+        one pass over all rows is enough.
+        """
+        labelled = self.start(labels)
+        if larger is not None:
+            for number in range(MOST_STEPS):
+                labelled = self.step(labelled, larger, number)
+                if labelled.settled:
+                    break
+        sample_settled = labelled.settled
+        once = passes == 1 or sample_settled
+        for number in range(1 if once else passes):
+            keep = kept if number > 0 or once else None
+            labelled = self.step(labelled, rows, number, keep, once)
             if labelled.settled:
                 break
-    sample_settled = labelled.settled
-    once = passes == 1 or sample_settled
-    stage = Stage("all rows", rows, session.weights)
-    for number in range(1 if once else passes):
-        kept = session.kept_labels if number > 0 or once else None
-        labelled = steps.step(labelled, stage, number, kept, once)
-        if labelled.settled:
-            break
-    return replace(labelled, settled=labelled.settled or sample_settled)
+        return replace(labelled, settled=labelled.settled or sample_settled)

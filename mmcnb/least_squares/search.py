@@ -9,14 +9,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mmcnb.engine.plan import FitNeeds, RowShape
-from mmcnb.engine.session import FitResult, FitSession, whole_numbers
+from mmcnb.engine.run import Engine
+from mmcnb.engine.session import FitResult, FitSession, Record, whole_numbers
 from mmcnb.errors import InputError
 from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, kernel_matrix
 from mmcnb.features.needs import landmark_needs
 from mmcnb.least_squares import all_rows, partition
-from mmcnb.least_squares.all_rows import LandmarkSample
+from mmcnb.least_squares.all_rows import LabelSteps, LandmarkSample, Stage
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import PartitionConfig, Refine
 from mmcnb.samples import open_samples
@@ -130,18 +131,30 @@ def search_needs(
 
 
 def search(
-    session: FitSession,
+    engine: Engine,
+    rows: np.ndarray | csr_array,
+    weights: Weights,
     settings: SearchSettings,
+    random_state: np.random.RandomState,
+    record: Record,
     refine: Callable[[LandmarkSample], Refine] | None = None,
 ) -> tuple[LandmarkSample, list[Partition]]:
-    """Cluster the sample of a fit, in landmark features.
+    """Cluster the rows of a sample, in landmark features.
 
     Parameters
     ----------
-    session : FitSession
-        The fit.
+    engine : Engine
+        Its threads share the starts.
+    rows : ndarray or csr_array of shape (m, d)
+        The sample.
+    weights : ndarray of shape (m,) or None
+        Weights of its rows.
     settings : SearchSettings
-        How the sample is clustered.
+        How the sample is clustered; landmarks are in the units of its rows.
+    random_state : RandomState
+        Source of randomness.
+    record : callable
+        Takes what ``refine`` records.
     refine : callable or None, default=None
         Takes the sample in landmark features, and gives the ``refine`` of
         `partition_sample`.
@@ -156,17 +169,12 @@ def search(
     Raises
     ------
     InputError
-        If there are fewer rows, distinct rows or landmarks than clusters.
+        If there are fewer distinct rows or landmarks than clusters.
     """
     config = settings.partition
-    rows = session.sample
-    weights = all_rows.relative_weights(session.sample_weights)
-    check_clusters(config.n_clusters, rows, session.samples.n_samples)
+    weights = all_rows.relative_weights(weights)
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
     kernel = Kernel(settings.kernel, gamma, settings.degree, settings.coef0)
-    landmarks = settings.landmarks
-    if landmarks is not None:
-        landmarks = nystroem.scaled_landmarks(landmarks, rows, session.scaling)
 
     def smoother() -> np.ndarray | None:
         if weights is not None:
@@ -180,19 +188,19 @@ def search(
         kernel,
         min(rows.shape[0], settings.n_landmarks),
         config.n_clusters,
-        session.random_state,
-        landmarks,
+        random_state,
+        None if settings.landmarks is None else np.asarray(settings.landmarks),
     )
     parts: list[Callable[[], Any]] = [smoother, map_sample]
-    R, sample = session.engine.each(lambda make: make(), parts)
+    R, sample = engine.each(lambda make: make(), parts)
     partitions = partition.partition_sample(
-        session.engine,
+        engine,
         R,
         sample.features,
         config,
-        session.random_state,
+        random_state,
         None if refine is None else refine(sample),
-        session.record,
+        record,
     )
     return sample, partitions
 
@@ -217,21 +225,42 @@ def fit_least_squares(
     FitResult
         The fit by least squares.
     """
-    searched = settings.searched_rows(session.samples.n_samples)
-    sample, partitions = search(session.of_size(searched), settings)
     config = settings.partition
+    n = session.samples.n_samples
+    searched = session.of_size(settings.searched_rows(n))
+    check_clusters(config.n_clusters, searched.sample, n)
+    if settings.landmarks is not None:
+        landmarks = nystroem.scaled_landmarks(
+            settings.landmarks, searched.sample, session.scaling
+        )
+        settings = replace(settings, landmarks=landmarks)
+    sample, partitions = search(
+        session.engine,
+        searched.sample,
+        searched.sample_weights,
+        settings,
+        session.random_state,
+        session.record,
+    )
     best = partitions[0]
     for found in partitions:
         session.record(
             {"stage": "sample", "start": found.start, "objective": found.objective}
         )
-    model = sample.model(session, config.alpha)
+    model = sample.model(session.scaling, config.alpha)
     rows = session.cached(model.features(session.samples))
     larger = None
     if session.sample.shape[0] > sample.values.shape[0]:
-        larger = replace(model, scaling=None).features(open_samples(session.sample))
-    labelled = all_rows.label_all_rows(
-        session, config, sample, rows, best.labels, max_passes, larger
+        unscaled = replace(model, scaling=None)
+        features = unscaled.features(open_samples(session.sample))
+        larger = Stage("larger sample", features, session.sample_weights)
+    steps = LabelSteps(session.engine, session.record, config, sample)
+    labelled = steps.all_rows(
+        best.labels,
+        Stage("all rows", rows, session.weights),
+        max_passes,
+        session.kept_labels,
+        larger,
     )
     gamma = sample.kernel.gamma
     return FitResult(
