@@ -1,4 +1,4 @@
-"""Rows of a Dask array or frame: each chunk is computed in the thread that needs it first."""
+"""Rows of a Dask array or frame, computed in the thread that needs them first."""
 
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples.arrays import plain_array
 from mmcnb.samples.base import ChunkedSamples, edge_bytes
 from mmcnb.samples.groups import GroupedRows
-from mmcnb.samples.matrix import block_dtype, check_index_dtypes
+from mmcnb.samples.matrix import CSRBlock, Matrix, block_dtype, check_index_dtypes
 
 
 class DaskSamples(ChunkedSamples):
@@ -19,8 +19,8 @@ class DaskSamples(ChunkedSamples):
     Parameters
     ----------
     array : dask.array.Array
-        Several chunks of columns are joined. Of sparse rows ``row_bytes`` is that of
-        the first chunk.
+        Several chunks of columns are joined. For sparse rows ``row_bytes`` is that
+        of the first chunk.
     name : str, default="dask array"
         For messages.
     feature_names : list of str or None, default=None
@@ -34,67 +34,75 @@ class DaskSamples(ChunkedSamples):
         name: str = "dask array",
         feature_names: list[str] | None = None,
     ) -> None:
-        if array.ndim == 2 and any(
-            np.isnan(size) for size in (*array.chunks[0], *array.chunks[1])
-        ):
+        if array.ndim == 2 and np.isnan(np.concatenate(array.chunks)).any():
             raise InputError(
-                f"{name} has chunks of unknown sizes: call its compute_chunk_sizes() first."
+                f"{name} has chunks of unknown sizes: "
+                "call its compute_chunk_sizes() first."
             )
         self._describe(name, array.shape, array.dtype)
         self.feature_names = feature_names
-        self._array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+        if len(array.chunks[1]) > 1:
+            array = array.rechunk({1: -1})
+        self._array = array
         self.is_sparse = scipy.sparse.issparse(array._meta)
-        chunks = self._array.chunks[0]
-        self._set_rows(GroupedRows(chunks, self._compute), max(chunks))
+        chunk_lengths = array.chunks[0]
+        rows = GroupedRows(chunk_lengths, self._compute)
+        self._set_rows(rows, max(chunk_lengths))
         if self.is_sparse:
-            first = self._rows.load(*self._rows.chunk_at(0))
-            self.row_bytes = first.nnz / first.shape[0] * (self.dtype.itemsize + 4) + 8
-            chunk = int(self.chunk_rows * self.row_bytes)
-            self.edge_bytes = edge_bytes([chunk], int(self.n_samples * self.row_bytes))
+            first_chunk: Any = rows.load(*rows.chunk_at(0))
+            row_values = first_chunk.nnz / first_chunk.shape[0]
+            self.row_bytes = self._sparse_row_bytes(row_values)
+            chunk_bytes = int(self.chunk_rows * self.row_bytes)
+            all_bytes = int(self.n_samples * self.row_bytes)
+            self.edge_bytes = edge_bytes([chunk_bytes], all_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._array, self.name, self.feature_names)
 
-    def _compute(self, chunk: int) -> Any:
-        from dask import (
-            get,
-        )  # runs in this thread: the client of a cluster is left alone
+    def _compute(self, chunk: int) -> Matrix:
+        # This scheduler runs in this thread: the client of a cluster is left alone.
+        from dask import get
         from dask.optimization import cull
 
-        shape = self._array.chunks[0][chunk], self.n_features
-        # The graph's own functions may raise whatever they want.
+        # The graph's own functions may raise any exception.
         with worded(
             f"{self.name}: chunk {chunk} could not be computed",
             "see that compute() works",
         ):
             graph, keys = self._graph
-            block = get(cull(graph, [keys[chunk]])[0], keys[chunk])
+            key = keys[chunk]
+            block = get(cull(graph, [key])[0], key)
         if isinstance(block, np.ma.MaskedArray):
             block = plain_array(block, f"chunk {chunk} of {self.name}")
-        block = block if scipy.sparse.issparse(block) else np.asarray(block)
-        if block.shape != shape or block.dtype != self._array.dtype:
-            found = f"chunk {chunk} is {block.dtype} of shape {block.shape}"
-            said = f"the array says {self._array.dtype} of shape {shape}"
+        if not scipy.sparse.issparse(block):
+            block = np.asarray(block)
+        dtype = self._array.dtype
+        shape = self._array.chunks[0][chunk], self.n_features
+        if block.shape != shape or block.dtype != dtype:
             raise InputError(
-                f"{self.name}: {found}, but {said}: correct the function that makes it."
+                f"{self.name}: chunk {chunk} is {block.dtype} of shape {block.shape}, "
+                f"but the array says {dtype} of shape {shape}: "
+                "correct the function that makes it."
             )
         return block
 
     @cached_property
     def _graph(self) -> tuple[dict[Any, Any], list[Any]]:
-        """Tasks and the keys of chunks; prepared once, as that takes time in proportion to all chunks."""
+        """Tasks, and the keys of chunks.
+
+        They are prepared once, because that takes time in proportion to all chunks.
+        """
         import dask
 
         (array,) = dask.optimize(self._array)
         return dict(array.__dask_graph__()), [keys[0] for keys in array.__dask_keys__()]
 
-    def _checked(self, values: Any, rows: int | np.ndarray) -> Any:
+    def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
         if self.is_sparse:
             check_index_dtypes(self.name, indices=values.indices)
             indptr = values.indptr.astype(np.int64)
-            first = int(indptr[0])
-            last = int(indptr[-1])
-            values = values.data[first:last], values.indices[first:last], indptr - first
+            used = slice(int(indptr[0]), int(indptr[-1]))
+            values = values.data[used], values.indices[used], indptr - indptr[0]
         return super()._checked(values, rows)
 
 
@@ -116,7 +124,9 @@ def open_dask(source: Any) -> DaskSamples:
         )
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf" or not isinstance(dtype, np.dtype):
-            fault = f"column {name!r} of the Dask frame is {dtype}, no plain numbers"
-            raise InputError(f"{fault}: convert it by X.astype('float64'), or drop it.")
+            raise InputError(
+                f"column {name!r} of the Dask frame is {dtype}, no plain numbers: "
+                "convert it by X.astype('float64'), or drop it."
+            )
     rows = source.astype(block_dtype(*source.dtypes)).to_dask_array(lengths=True)
     return DaskSamples(rows, "the Dask frame", column_names(source))

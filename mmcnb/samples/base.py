@@ -1,8 +1,8 @@
-"""Rows that can be read block by block, and those that are in memory: NumPy arrays and SciPy matrices."""
+"""Rows that are read block by block, and those in memory: arrays and SciPy matrices."""
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,17 +15,15 @@ from mmcnb.samples.arrays import plain_array, plain_csr
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
 
-BLOCK_ROWS = (
-    4096  # of the fixed blocks of all reductions; another number changes the last bits
-)
+# Another number changes the last bits of all reductions.
+BLOCK_ROWS = 4096
 """Rows in the fixed block of reduction, counted by row number."""
 
 GROUP_ROWS = 16 * BLOCK_ROWS
-"""Rows whose partial results are combined before those of other groups; a chunk of a labels array."""
+"""Rows whose partial results are added first; also a chunk of a labels array."""
 
-EDGE_BYTES = (
-    64 * 2**20
-)  # decoded chunks cached for neighbouring reads; at least two chunks of each array
+# Decoded chunks cached for neighbouring reads; at least two chunks of each array.
+EDGE_BYTES = 64 * 2**20
 
 
 class Samples(ABC):
@@ -83,16 +81,24 @@ class Samples(ABC):
     is_reopenable: bool = False
     encoding: Encoding | None = None
     notes: Sequence[str] = ()
-    identity: Any
 
-    def _describe(self, name: str, shape: tuple[int, ...], stored_dtype: Any) -> None:
-        """Take a name, a shape and a type, refusing all but tables of real numbers."""
+    def _describe(
+        self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype
+    ) -> None:
+        """Set name, shape and types; raise InputError unless it is a table of numbers.
+
+        ``row_bytes`` is that of dense rows.
+        """
         self.name = name
         self.n_samples, self.n_features = matrix.check_shape(shape, name)
         self.stored_dtype = np.dtype(stored_dtype)
         matrix.check_dtype(self.stored_dtype, name)
         self.dtype = matrix.block_dtype(self.stored_dtype)
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)  # of dense rows
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+
+    def _sparse_row_bytes(self, row_values: float) -> float:
+        """Return the bytes of a CSR row: values with their indices, and a pointer."""
+        return row_values * (self.dtype.itemsize + 4) + 8
 
     @cached_property
     def feature_names(self) -> list[str] | None:
@@ -102,8 +108,8 @@ class Samples(ABC):
     @property
     def sources(self) -> list[str] | None:
         """For each column the column of a table that it comes from, or its own name."""
-        own = None if self.encoding is None else self.encoding.sources
-        return self.feature_names if own is None else own
+        columns = None if self.encoding is None else self.encoding.sources
+        return self.feature_names if columns is None else columns
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:
@@ -122,14 +128,14 @@ class Samples(ABC):
         """
 
     def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
-        """Read the rows ``start <= row < stop`` once and hand them out in blocks of ``BLOCK_ROWS``."""
+        """Read the rows ``start <= row < stop`` once, in blocks of the reduction."""
         rows = self.block(start, stop)
         for first in range(0, stop - start, BLOCK_ROWS):
             yield matrix.slice_rows(rows, first, min(first + BLOCK_ROWS, stop - start))
 
     @abstractmethod
     def gather(self, rows: np.ndarray) -> np.ndarray | CSRBlock:
-        """Read single rows, given by strictly increasing numbers; each chunk is read at most once."""
+        """Read rows by strictly increasing numbers; each chunk is read at most once."""
 
     @property
     def root(self) -> "Samples":
@@ -138,11 +144,15 @@ class Samples(ABC):
 
     @property
     def cached(self) -> bool:
-        """Whether a pass would be served from rows computed before, without a read of the root."""
+        """Whether all rows have been computed before, so that a pass does not read."""
         return False
 
-    def state(self) -> Any:
-        """What tells a change of the files that the rows are read from; None of rows without a path."""
+    def identity(self) -> str:
+        """Return a hash of the source of rows, which must be reopenable."""
+        raise NotImplementedError
+
+    def state(self) -> object:
+        """Return a value that changes with the files; None without a path."""
         return self.identity() if self.path is not None and self.is_reopenable else None
 
     @cached_property
@@ -162,22 +172,24 @@ class Samples(ABC):
 
 
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
-    """Most bytes cached between reads of arrays with chunks of these sizes and ``n_bytes`` in all."""
+    """Return how many bytes to cache between reads of arrays.
+
+    Their chunks have these sizes, and ``n_bytes`` is the size of all arrays.
+    """
     return min(n_bytes, max(EDGE_BYTES, 2 * len(chunk_bytes) * max(chunk_bytes)))
 
 
 class ChunkedSamples(Samples):
-    """Rows of ``_rows``, an array that is read by ``read(start, stop)`` and ``gather(rows)``.
+    """Rows of ``_rows``, an array that has ``read(start, stop)`` and ``gather(rows)``.
 
-    Of sparse rows ``_read`` and ``_gather`` give data, indices and row pointers from 0.
-    Rows that are reopenable have an ``opening``, a function with its two arguments, and
-    an ``identity``, a hash that others do not have.
+    For sparse rows ``_read`` and ``_gather`` return data, indices and row pointers from
+    0. Rows that are reopenable have an ``opening``, a function with its two arguments.
     """
 
-    opening: tuple[Any, Any, Any]
+    opening: tuple[Callable[[Any, Any], Samples], object, object]
 
     def _set_rows(self, rows: Any, chunk_rows: int) -> None:
-        """Take dense rows, which are read by chunks."""
+        """Set dense rows, which are read by chunks."""
         self._rows = rows
         self.chunk_rows = chunk_rows
         stored = self.n_features * self.stored_dtype.itemsize
@@ -186,7 +198,8 @@ class ChunkedSamples(Samples):
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_reopenable:
             raise InputError(
-                f"{self.name} cannot be sent to another process: open it by its path instead."
+                f"{self.name} cannot be sent to another process: "
+                "open it by its path instead."
             )
         return open_again, (*self.opening, self.identity())
 
@@ -201,11 +214,12 @@ class ChunkedSamples(Samples):
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
         if self.is_sparse:
-            block: Any = matrix.csr_block(values, self.n_features, self.name, rows)
-        else:
-            block = matrix.as_block(values)
-        matrix.check_finite(block, self.name, rows, lambda: self.feature_names)
-        return block
+            block = matrix.csr_block(values, self.n_features, self.name, rows)
+            matrix.check_finite(block, self.name, rows, lambda: self.feature_names)
+            return block
+        dense = matrix.as_block(values)
+        matrix.check_finite(dense, self.name, rows, lambda: self.feature_names)
+        return dense
 
     def _read(self, start: int, stop: int) -> Any:
         return self._rows.read(start, stop)
@@ -215,7 +229,9 @@ class ChunkedSamples(Samples):
 
 
 @lru_cache(maxsize=4)
-def open_again(opener: Any, path: Any, element: Any, identity: str) -> Samples:
+def open_again(
+    opener: Callable[[Any, Any], Samples], path: object, element: object, identity: str
+) -> Samples:
     """Open pickled rows, once in a process.
 
     Raises
@@ -226,7 +242,8 @@ def open_again(opener: Any, path: Any, element: Any, identity: str) -> Samples:
     samples = opener(path, element)
     if samples.identity() != identity:
         raise InputError(
-            f"{samples.name} was replaced by another since it was opened: open it again."
+            f"{samples.name} was replaced by another since it was opened: "
+            "open it again."
         )
     return samples
 
@@ -245,36 +262,40 @@ class ContentDigest:
         """Add the next rows."""
         self.n_samples += matrix.n_rows_of(block)
         if isinstance(block, CSRBlock):
-            for part, array in enumerate(
-                (block.data, block.indices, np.diff(block.indptr))
-            ):
-                self.update_part(part, array)
+            self.update_part(0, block.data)
+            self.update_part(1, block.indices)
+            self.update_part(2, np.diff(block.indptr))
         else:
             self.update_part(0, block)
 
     def update_part(self, part: int, values: np.ndarray, n_rows: int = 0) -> None:
-        """Add the next values of one array alone: of the rows, or of data, indices and lengths of rows."""
+        """Add the next values of one array.
+
+        Dense rows are one array; sparse rows are data, indices and lengths of rows.
+        """
         self.n_samples += n_rows
         self._parts[part].update(np.ascontiguousarray(values).data)
 
     def hexdigest(self, n_features: int) -> str:
         """Digest of all rows so far."""
-        whole = hashlib.blake2b(
-            f"{self._kind} {self.n_samples} {n_features}".encode(), digest_size=16
-        )
+        header = f"{self._kind} {self.n_samples} {n_features}"
+        whole = hashlib.blake2b(header.encode(), digest_size=16)
         for part in self._parts:
             whole.update(part.digest())
         return whole.hexdigest()
 
 
 class ArraySamples(Samples):
-    """Rows of a NumPy array, or of a list of rows; blocks of a C-ordered float array are views."""
+    """Rows of a NumPy array, or of a list of rows.
+
+    Blocks of a C-ordered float array are views.
+    """
 
     checksummed = True
 
     def __init__(self, array: Any, name: str) -> None:
-        plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
-        self._array = array if plain else plain_array(array, name)
+        is_plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
+        self._array = array if is_plain else plain_array(array, name)
         self._describe(name, self._array.shape, self._array.dtype)
 
     def block(self, start: int, stop: int) -> np.ndarray:
@@ -296,18 +317,18 @@ class CSRSamples(Samples):
         csr = plain_csr(source, name)
         self._describe(name, csr.shape, csr.dtype)
         matrix.check_index_dtypes(name, indices=csr.indices, indptr=csr.indptr)
+        self._data = csr.data
+        self._indices = csr.indices
         self._indptr = csr.indptr.astype(np.int64, copy=False)
         # SciPy allows unused capacity behind the last value, in both arrays or in none.
-        end = max(int(self._indptr[-1]), 0) if len(self._indptr) else 0
-        used = end if end < len(csr.data) == len(csr.indices) else None
-        self._data = csr.data[:used]
-        self._indices = csr.indices[:used]
-        matrix.check_indptr(
-            self._indptr, self.n_samples, len(self._data), len(self._indices), name
-        )
-        self.row_bytes = (
-            len(self._data) / self.n_samples * (self.dtype.itemsize + 4) + 8
-        )
+        if len(self._indptr) and len(self._data) == len(self._indices):
+            n_used = max(int(self._indptr[-1]), 0)
+            self._data = self._data[:n_used]
+            self._indices = self._indices[:n_used]
+        n_data = len(self._data)
+        n_indices = len(self._indices)
+        matrix.check_indptr(self._indptr, self.n_samples, n_data, n_indices, name)
+        self.row_bytes = self._sparse_row_bytes(n_data / self.n_samples)
 
     def block(self, start: int, stop: int) -> CSRBlock:
         """Read the rows ``start <= row < stop``."""
@@ -317,22 +338,26 @@ class CSRSamples(Samples):
     def gather(self, rows: np.ndarray) -> CSRBlock:
         """Read rows by number."""
         rows = matrix.check_rows(rows, self.n_samples)
-        return self._part(
-            *matrix.row_positions(self._indptr[rows], self._indptr[rows + 1]), rows
-        )
+        starts = self._indptr[rows]
+        stops = self._indptr[rows + 1]
+        positions, indptr = matrix.row_positions(starts, stops)
+        return self._part(positions, indptr, rows)
 
     def _part(
-        self, places: Any, indptr: np.ndarray, rows: int | np.ndarray
+        self, positions: slice | np.ndarray, indptr: np.ndarray, rows: int | np.ndarray
     ) -> CSRBlock:
-        parts = self._data[places], self._indices[places], indptr
+        parts = self._data[positions], self._indices[positions], indptr
         return matrix.csr_block(parts, self.n_features, self.name, rows)
 
 
 def in_memory(
     rows: Any, name: str = "X", feature_names: list[str] | None = None
 ) -> Samples:
-    """Rows of an array, of a list of rows or of a sparse matrix, all checked."""
-    samples = (CSRSamples if scipy.sparse.issparse(rows) else ArraySamples)(rows, name)
+    """Open an array, a list of rows or a sparse matrix, and check all numbers."""
+    if scipy.sparse.issparse(rows):
+        samples: Samples = CSRSamples(rows, name)
+    else:
+        samples = ArraySamples(rows, name)
     if feature_names is not None:
         samples.feature_names = feature_names
     if samples.is_sparse or samples.stored_dtype.kind == "f":

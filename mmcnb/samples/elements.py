@@ -130,7 +130,7 @@ class CSRElement(Element):
         n_bytes = sum(part.length * part.row_bytes for part in stored)
         self.edge_bytes = edge_bytes([part.chunk_bytes for part in stored], n_bytes)
         row_values = max(data.length / self.n_samples, 1e-9)
-        self.row_bytes = row_values * (self.dtype.itemsize + 4) + 8
+        self.row_bytes = self._sparse_row_bytes(row_values)
         rows = min(data.chunk_length / row_values, self.n_samples)
         self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
 

@@ -24,7 +24,7 @@ def as_frame(source: Any) -> Any:
         return pa.table(source)
 
 
-def columns_of(frame: Any) -> list[Any]:
+def column_labels(frame: Any) -> list[Any]:
     """Names of the columns, of any type."""
     return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
 
@@ -37,7 +37,7 @@ def column_names(frame: Any) -> list[str] | None:
     InputError
         Some names are text and others not, or a name stands twice.
     """
-    columns = columns_of(frame)
+    columns = column_labels(frame)
     text = [isinstance(name, str) for name in columns]
     if any(text) and not all(text):
         other = columns[text.index(False)]

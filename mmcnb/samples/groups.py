@@ -1,4 +1,4 @@
-"""Rows in groups of any lengths, as Dask's chunks and the row groups of Parquet files are."""
+"""Rows in groups of any lengths, such as Dask's chunks and Parquet's row groups."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mmcnb.samples.matrix import stack
+from mmcnb.samples.matrix import Matrix, stack
 from mmcnb.samples.stored import ChunkedRows, EdgeChunks
 
 
@@ -22,48 +22,47 @@ class GroupedRows(ChunkedRows):
     """
 
     def __init__(
-        self, lengths: Sequence[int], read_group: Callable[[int], Any]
+        self, lengths: Sequence[int], read_group: Callable[[int], Matrix]
     ) -> None:
         self._offsets = np.concatenate(([0], np.cumsum(lengths)))
         self._read_group = read_group
         super().__init__("", int(self._offsets[-1]), EdgeChunks())
 
-    def _group(self, rows: Any) -> Any:
+    def _groups_of(self, rows: int | np.ndarray) -> np.ndarray:
         return np.searchsorted(self._offsets, rows, side="right") - 1
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """First row of the group that contains a row, and the one after its last."""
-        group = self._group(row)
+        """Return the first row of the group that contains a row, and its end."""
+        group = self._groups_of(row)
         return int(self._offsets[group]), int(self._offsets[group + 1])
 
-    def load(self, start: int, stop: int) -> Any:
+    def load(self, start: int, stop: int) -> Matrix:
         """Read whole groups."""
         firsts = self._offsets[(self._offsets >= start) & (self._offsets < stop)]
-        return _joined(
-            [self._read_group(int(group)) for group in np.unique(self._group(firsts))]
-        )
+        groups = np.unique(self._groups_of(firsts)).tolist()
+        return _stack_groups([self._read_group(group) for group in groups])
 
-    def read(self, start: int, stop: int) -> Any:
-        """The rows ``start <= row < stop``."""
-        parts = self.pieces(start, min(stop, self.length))
-        return _joined(
-            [
-                self.load(begin, end) if rows is None else rows
-                for begin, end, rows in parts
-            ]
-        )
+    def read(self, start: int, stop: int) -> Matrix:
+        """Return the rows ``start <= row < stop``."""
+        parts = []
+        for begin, end, rows in self.pieces(start, min(stop, self.length)):
+            parts.append(self.load(begin, end) if rows is None else rows)
+        return _stack_groups(parts)
 
-    def gather(self, rows: np.ndarray) -> Any:
-        """Single rows; each group is read at most once, and the first one for no rows."""
-        groups = self._group(rows)
-        wanted = np.unique(groups).tolist() or [0]
-        parts = [
-            self._read_group(k)[rows[groups == k] - self._offsets[k]] for k in wanted
-        ]
-        return _joined(parts)
+    def gather(self, rows: np.ndarray) -> Matrix:
+        """Return single rows; each group is read at most once.
+
+        The first group is read if there are no rows, because it gives their type.
+        """
+        groups = self._groups_of(rows)
+        parts = []
+        for group in np.unique(groups).tolist() or [0]:
+            inside = rows[groups == group] - self._offsets[group]
+            parts.append(self._read_group(group)[inside])
+        return _stack_groups(parts)
 
 
-def _joined(parts: list[Any]) -> Any:
+def _stack_groups(parts: list[Any]) -> Matrix:
     if len(parts) > 1:
         return stack(parts)
     return parts[0].tocsr() if scipy.sparse.issparse(parts[0]) else parts[0]

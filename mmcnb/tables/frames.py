@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples.base import Samples, in_memory
-from mmcnb.samples.frames import FRAME, as_frame, column_names, columns_of
+from mmcnb.samples.frames import FRAME, as_frame, column_labels, column_names
 from mmcnb.samples.matrix import block_dtype
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
@@ -44,7 +44,7 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
     """
     frame = as_frame(source)
     names = column_names(frame)
-    columns = columns_of(frame)
+    columns = column_labels(frame)
     if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
         fault = f"{FRAME} is sparse around other values"
         with worded(fault, "give X.sparse.to_dense()", ValueError):
@@ -59,7 +59,7 @@ def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
 
 def _arrays(frame: Any) -> Iterator[pa.Array]:
     """Yield the columns one by one, as Arrow has them."""
-    for k, name in enumerate(columns_of(frame)):
+    for k, name in enumerate(column_labels(frame)):
         if isinstance(frame, pa.Table):
             column = frame.column(k).combine_chunks()
         else:
@@ -74,7 +74,7 @@ def _plain_rows(frame: Any) -> np.ndarray | None:
 
     It needs one if a column has gaps or other values, or only names the rows.
     """
-    for name, column in zip(columns_of(frame), _arrays(frame), strict=True):
+    for name, column in zip(column_labels(frame), _arrays(frame), strict=True):
         is_number = kind_of(column.type) in ("number", "flag")
         if not is_number or pa.types.is_decimal(column.type):
             return None
