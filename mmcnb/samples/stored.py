@@ -1,4 +1,4 @@
-"""Arrays in chunks, read by slices that begin and end anywhere, and checked against their inventory.
+"""Arrays in chunks, read by any slices and checked against their inventory.
 
 Chunks of numbers that one codec encodes are decoded straight into place. Zarr decodes
 into a buffer and copies, by way of an event loop and a second pool of threads: a third
@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -31,10 +31,11 @@ from mmcnb.samples.inventory import Inventory
 from mmcnb.samples.paths import read_keys
 
 GATHER_BYTES = 16 * 2**20  # decoded at once while single rows are gathered
+FETCHED_CHUNKS = 8  # fetched from a server concurrently
 
 
 class EdgeChunks:
-    """Decoded chunks of which a read needed only a part, cached for the neighbouring reads.
+    """A cache of decoded chunks that neighbouring reads share.
 
     The first reader of a chunk decodes it and others wait for the result. The least
     recently used chunks are dropped if more than ``EDGE_BYTES`` are cached. So a pass
@@ -48,42 +49,43 @@ class EdgeChunks:
 
     def __init__(self, n_arrays: int = 1) -> None:
         self._lock = threading.Lock()
-        self._chunks: OrderedDict[Hashable, Future[Any]] = (
-            OrderedDict()
-        )  # the least recently used one first
+        # The least recently used chunk comes first.
+        self._chunks: OrderedDict[Hashable, Future[Any]] = OrderedDict()
         self._least = 2 * n_arrays
         self._cached_bytes = 0
 
     def take(self, key: Hashable, load: Callable[[], Any]) -> Any:
-        """The chunk of a key, loaded unless it is cached."""
-        place = (
-            os.getpid(),
-            key,
-        )  # a forked child never waits for a thread it does not have
+        """Return the chunk of a key, which is loaded unless it is cached."""
+        # With its process in the key, a forked child does not wait for a thread that
+        # only its parent has.
+        process_key = (os.getpid(), key)
         with self._lock:
-            is_first = place not in self._chunks
-            chunk = self._chunks.setdefault(place, Future())
-            self._chunks.move_to_end(place)
-        if is_first:
-            try:
-                loaded = load()
-            except BaseException as error:
-                with self._lock:
-                    del self._chunks[place]
-                chunk.set_exception(error)
-                raise
+            is_first = process_key not in self._chunks
+            chunk = self._chunks.setdefault(process_key, Future())
+            self._chunks.move_to_end(process_key)
+        if not is_first:
+            return chunk.result()
+        try:
+            loaded = load()
+        except BaseException as error:
             with self._lock:
-                chunk.set_result(loaded)
-                self._cached_bytes += matrix.n_bytes_of(loaded)
-                while (
-                    self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least
-                ):
-                    at, oldest = self._chunks.popitem(last=False)
-                    if oldest.done():
-                        self._cached_bytes -= matrix.n_bytes_of(oldest.result())
-                    else:  # another thread loads it
-                        self._chunks[at] = oldest
-        return chunk.result()
+                del self._chunks[process_key]
+            chunk.set_exception(error)
+            raise
+        with self._lock:
+            chunk.set_result(loaded)
+            self._cached_bytes += matrix.n_bytes_of(loaded)
+            self._drop_oldest()
+        return loaded
+
+    def _drop_oldest(self) -> None:
+        """Drop chunks until the cache is within its limit; the lock must be held."""
+        while self._cached_bytes > EDGE_BYTES and len(self._chunks) > self._least:
+            key, chunk = self._chunks.popitem(last=False)
+            if chunk.done():
+                self._cached_bytes -= matrix.n_bytes_of(chunk.result())
+            else:  # another thread loads it
+                self._chunks[key] = chunk
 
 
 class ChunkedRows(ABC):
@@ -111,36 +113,40 @@ class ChunkedRows(ABC):
 
     @abstractmethod
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """First row of the chunk that contains a row, and the one after its last."""
+        """Return the first row of the chunk that contains a row, and its end."""
 
     @abstractmethod
     def load(self, start: int, stop: int) -> Any:
         """Decode whole chunks."""
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
-        """Ranges of rows with their values, or with None for whole chunks that are to be loaded."""
+        """Yield ranges of rows with their values.
+
+        The values are None for whole chunks, which the caller loads.
+        """
         end = min(stop + self._lookahead, self.length)
-        stop = end if end == self.length else stop
+        whole_stop = end if end == self.length else stop
         position = start
         while position < end:
             begin = position
-            while position < end and self._is_whole(
-                self.chunk_at(position), start, stop
-            ):
+            first, last = self.chunk_at(begin)
+            while position < end and self._is_whole(position, start, whole_stop):
                 position = self.chunk_at(position)[1]
             if position > begin:
                 yield begin, position, None
             else:
-                first, last = self.chunk_at(begin)
                 position = min(last, end)
-                chunk = self._edges.take(
-                    (self._key, first), partial(self.load, first, last)
-                )
+                load = partial(self.load, first, last)
+                chunk = self._edges.take((self._key, first), load)
                 yield begin, position, chunk[begin - first : position - first]
 
-    def _is_whole(self, chunk: tuple[int, int], start: int, stop: int) -> bool:
-        """Whether no other read of a pass needs a chunk; the one before may look ahead to its first row."""
-        return start <= max(0, chunk[0] - self._lookahead) and chunk[1] <= stop
+    def _is_whole(self, position: int, start: int, stop: int) -> bool:
+        """Return whether no other read of a pass needs the chunk at a position.
+
+        The read before may look ahead to the first row of the chunk.
+        """
+        first, last = self.chunk_at(position)
+        return start <= max(0, first - self._lookahead) and last <= stop
 
 
 class SlicedRows(ChunkedRows):
@@ -170,12 +176,13 @@ class SlicedRows(ChunkedRows):
         lookahead: int = 0,
     ) -> None:
         super().__init__(name, int(array.shape[0]), edges or EdgeChunks(), lookahead)
-        self._array, self.chunk_length = array, int(chunk_length)
+        self._array = array
+        self.chunk_length = int(chunk_length)
         self.row_bytes = int(np.prod(array.shape[1:])) * array.dtype.itemsize
         self.chunk_bytes = self.row_bytes * min(self.chunk_length, self.length)
 
     def chunk_at(self, row: int) -> tuple[int, int]:
-        """First position of the chunk that contains a position, and the one after its last."""
+        """Return the first position of the chunk that contains one, and its end."""
         first = row // self.chunk_length * self.chunk_length
         return first, min(first + self.chunk_length, self.length)
 
@@ -184,19 +191,21 @@ class SlicedRows(ChunkedRows):
         return self._array.read(start, stop)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Values at ``start <= position < stop``; a pass in row order decodes each chunk once."""
-        stop = min(stop, self.length)
-        parts = list(self.pieces(start, stop))
+        """Return the values at ``start <= position < stop``.
+
+        A pass in row order decodes each chunk once.
+        """
+        parts = list(self.pieces(start, min(stop, self.length)))
         if len(parts) == 1:
             begin, end, values = parts[0]
             return self.load(begin, end) if values is None else values
         out = self._empty(sum(end - begin for begin, end, _ in parts))
         for begin, end, values in parts:
-            place = out[begin - start : end - start]
+            part = out[begin - start : end - start]
             if values is None:
-                self.load_into(place, begin, end)
+                self.load_into(part, begin, end)
             else:
-                place[...] = values
+                part[...] = values
         return out
 
     def _empty(self, length: int) -> np.ndarray:
@@ -209,22 +218,43 @@ class SlicedRows(ChunkedRows):
         out[...] = self.load(start, stop)
 
     def gather(self, positions: np.ndarray) -> np.ndarray:
-        """Values at strictly increasing positions; each chunk is read at most once."""
+        """Return the values at strictly increasing positions.
+
+        Each chunk is read at most once.
+        """
         out = self._empty(len(positions))
-        chunks = positions // self.chunk_length
-        most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
+        if not len(positions):
+            return out
         # Neighbouring chunks are loaded together, up to ``most`` of them.
-        is_cut = (np.diff(chunks) > 1) | (np.diff(chunks // most) > 0)
-        ends = (
-            [0, *(np.flatnonzero(is_cut) + 1).tolist(), len(positions)]
-            if len(positions)
-            else []
-        )
-        for begin, end in itertools.pairwise(ends):
-            first = self.chunk_at(int(positions[begin]))[0]
-            last = self.chunk_at(int(positions[end - 1]))[1]
-            out[begin:end] = self.load(first, last)[positions[begin:end] - first]
+        most = max(1, GATHER_BYTES // max(1, self.row_bytes * self.chunk_length))
+        chunks = positions // self.chunk_length
+        has_gap = np.diff(chunks) > 1
+        is_next_load = np.diff(chunks // most) > 0
+        cuts = np.flatnonzero(has_gap | is_next_load) + 1
+        for begin, end in itertools.pairwise([0, *cuts.tolist(), len(positions)]):
+            wanted = positions[begin:end]
+            first, _ = self.chunk_at(int(wanted[0]))
+            _, last = self.chunk_at(int(wanted[-1]))
+            values = self.load(first, last)
+            out[begin:end] = values[wanted - first]
         return out
+
+
+class StoredChunk(NamedTuple):
+    """A chunk as it is stored.
+
+    Attributes
+    ----------
+    place : tuple of int
+        Where it begins in the array.
+    key : str
+    frame : bytes or None
+        None if it is missing and need not be there.
+    """
+
+    place: tuple[int, ...]
+    key: str
+    frame: bytes | None
 
 
 class StoredArray(SlicedRows):
@@ -240,26 +270,27 @@ class StoredArray(SlicedRows):
         If the store has one, each chunk is compared with it as it is decoded.
     name : str
         For messages.
-    *cached
-        ``edges`` and ``lookahead``, as in `SlicedRows`.
+    edges, lookahead
+        As in `SlicedRows`.
     """
 
     def __init__(
-        self, array: zarr.Array, inventory: Inventory | None, name: str, *cached: Any
+        self,
+        array: zarr.Array,
+        inventory: Inventory | None,
+        name: str,
+        edges: EdgeChunks | None = None,
+        lookahead: int = 0,
     ) -> None:
-        super().__init__(array.path, array, array.chunks[0], *cached)
+        super().__init__(array.path, array, array.chunks[0], edges, lookahead)
         self._name = name
-        self._inventory = (
-            None
-            if inventory is None or inventory.hashes(array.path) is None
-            else inventory
-        )
+        is_recorded = inventory is not None and inventory.hashes(array.path) is not None
+        self._inventory = inventory if is_recorded else None
         is_local = isinstance(array.store, LocalStore)
-        is_own = not array.shards or (is_local and has_plain_shards(array))
-        self._codec = chunk_codec(array) if is_own else None
-        if (
-            chunk_bytes := self.row_bytes * self.chunk_length
-        ) > 2**30:  # so many on any machine
+        can_find_chunks = not array.shards or (is_local and has_plain_shards(array))
+        self._codec = chunk_codec(array) if can_find_chunks else None
+        chunk_bytes = self.row_bytes * self.chunk_length
+        if chunk_bytes > 2**30:  # smaller chunks fit into the memory of any machine
             check_chunk_bytes(chunk_bytes, name)
         if self._codec is None or not is_local:
             self._array = limited(array, name)
@@ -275,79 +306,93 @@ class StoredArray(SlicedRows):
         if self._codec is None:
             out[...] = self._zarr_values(start, stop)
             return
-        for (first, *columns), key, frame in self._frames(start, stop):
-            place = zip((first - start, *columns), self._array.chunks, strict=True)
-            chunk = out[tuple(slice(begin, begin + length) for begin, length in place)]
-            if frame is None:
-                chunk[...] = self._array.fill_value or 0
+        for chunk in self._frames(start, stop):
+            first, *columns = chunk.place
+            begins = np.array([first - start, *columns])
+            values = out[tuple(map(slice, begins, begins + self._array.chunks))]
+            if chunk.frame is None:
+                values[...] = self._array.fill_value or 0
                 continue
-            self._codec.decode(frame, chunk, f"{self._name}: chunk {key}")
-            if self._inventory is not None:  # it may be sound and belong elsewhere
-                self._inventory.check_chunk(
-                    self._array.path, first // self.chunk_length, key, frame, chunk
-                )
+            place = f"{self._name}: chunk {chunk.key}"
+            self._codec.decode(chunk.frame, values, place)
+            self._check_chunk(chunk, values)
 
-    def _frames(
-        self, start: int, stop: int
-    ) -> Iterator[tuple[tuple[int, ...], str, Any]]:
-        """Places, keys and stored bytes of chunks; None if one is missing that need not be there."""
+    def _check_chunk(self, chunk: StoredChunk, values: np.ndarray) -> None:
+        """Compare a chunk with the inventory, if the array is recorded in one.
+
+        A chunk may be sound and belong elsewhere.
+        """
+        if self._inventory is not None and chunk.frame is not None:
+            number = chunk.place[0] // self.chunk_length
+            self._inventory.check_chunk(
+                self._array.path, number, chunk.key, chunk.frame, values
+            )
+
+    def _frames(self, start: int, stop: int) -> Iterator[StoredChunk]:
+        """Yield the chunks of some rows as they are stored.
+
+        The bytes are None if a chunk is missing that is not recorded.
+        """
         shape = self._array.shape
-        chunks = self._array.chunks
-        axes = (
-            range(start, stop, chunks[0]),
-            *map(range, itertools.repeat(0), shape[1:], chunks[1:]),
-        )
+        rows = range(start, stop, self.chunk_length)
+        axes = [rows]
+        axes += map(range, itertools.repeat(0), shape[1:], self._array.chunks[1:])
         places = list(itertools.product(*axes))
-        in_shards = self._codec is not None and self._array.shards
-        found = (
-            chunks_in_shards(self._array, self._name, axes[0])
-            if in_shards
-            else self._in_files(places)
-        )
-        for place, (key, frame) in zip(places, found, strict=True):
-            if isinstance(frame, Exception):
+        chunks: Iterator[tuple[str, bytes | BaseException | None]]
+        if self._codec is not None and self._array.shards:
+            chunks = chunks_in_shards(self._array, self._name, rows)
+        else:
+            chunks = self._in_files(places)
+        for place, (key, frame) in zip(places, chunks, strict=True):
+            if isinstance(frame, BaseException):
                 with damage(f"{self._name}: chunk {key} is damaged"):
                     raise frame  # as it is, if the store could not be reached
             if frame is None and self._inventory is not None:
                 raise damaged_chunks(self._name, [key], "missing")
-            yield place, key, frame
+            yield StoredChunk(place, key, frame)
 
-    def _in_files(self, places: list[tuple[int, ...]]) -> Iterator[tuple[str, Any]]:
-        """Keys and stored bytes of chunks with files of their own, with the errors of those not readable."""
+    def _in_files(
+        self, places: list[tuple[int, ...]]
+    ) -> Iterator[tuple[str, bytes | BaseException | None]]:
+        """Yield the keys and stored bytes of chunks that are not in shards.
+
+        The error of a chunk that cannot be read takes the place of its bytes.
+        """
         store = self._array.store
-        chunks = self._array.chunks
-        step = 1 if isinstance(store, LocalStore) else 8  # fetched side by side
-        most = most_bytes(self._array)
-        for begin in range(0, len(places), step):
-            numbers = np.floor_divide(places[begin : begin + step], chunks).tolist()
-            keys = [self.chunk_key(*place) for place in numbers]
-            files = [Path(store.root, key) for key in keys] if step == 1 else []
-            found = [read_chunk_file(file, most) for file in files] or read_keys(
-                store, keys
-            )
-            yield from zip(keys, found, strict=True)
+        keys = []
+        for place in places:
+            numbers = np.floor_divide(place, self._array.chunks)
+            keys.append(self.chunk_key(*numbers.tolist()))
+        if isinstance(store, LocalStore):
+            most = most_bytes(self._array)
+            for key in keys:
+                yield key, read_chunk_file(Path(store.root, key), most)
+            return
+        for begin in range(0, len(keys), FETCHED_CHUNKS):
+            fetched = keys[begin : begin + FETCHED_CHUNKS]
+            yield from zip(fetched, read_keys(store, fetched), strict=True)
 
     def _zarr_values(self, start: int, stop: int) -> np.ndarray:
         # Each codec and each store has its own exceptions.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             values = np.asarray(self._array[start:stop])
         if self._inventory is not None:
-            for (first, *_), key, frame in self._frames(start, stop):
-                part = values[first - start : first - start + self.chunk_length]
-                self._inventory.check_chunk(
-                    self._array.path, first // self.chunk_length, key, frame, part
-                )
+            for chunk in self._frames(start, stop):
+                begin = chunk.place[0] - start
+                self._check_chunk(chunk, values[begin : begin + self.chunk_length])
         return values
 
     def chunk_key(self, *coordinates: int) -> str:
-        """Key of a chunk below the root of the store."""
-        return (
-            self._array.store_path / self._array.metadata.encode_chunk_key(coordinates)
-        ).path
+        """Return the key of a chunk below the root of the store."""
+        key = self._array.metadata.encode_chunk_key(coordinates)
+        return (self._array.store_path / key).path
 
 
 def read_chunk_file(path: Path, most: int) -> bytes | OSError | None:
-    """Bytes of a chunk of at most so many; None if it is missing, and the error if it cannot be read."""
+    """Return the bytes of a chunk, which may be ``most``; None if it is missing.
+
+    If the file cannot be read, the error is returned.
+    """
     try:
         check_chunk_file(path, most)
         return path.read_bytes()
