@@ -34,7 +34,7 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
     step = step_rows(8 * len(wanted))
     for start in range(0, batch.num_rows, step):
         rows = batch.slice(start, step)
-        columns = {key: rows.column(key).cast(kind) for key, kind in wanted.items()}
+        columns = {key: rows.column(key).cast(wanted[key]) for key in wanted}
         yield Part(columns, rows.num_rows, _row_place(first + start))
 
 

@@ -8,11 +8,11 @@ from mmcnb.errors import InputError
 from mmcnb.samples.encoding import EncodedColumn, Encoding
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, kind_of, role_of
-from mmcnb.tables.csv_cells import TEXT
+from mmcnb.tables.csv_cells import BOOL, FLOAT64, TEXT
 from mmcnb.tables.options import TableOptions
 
 UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
-TYPE_OF_CELLS = {"flag": pa.bool_(), "number": pa.float64()}
+TYPE_OF_CELLS = {"flag": BOOL, "number": FLOAT64}
 
 
 def choose_columns(table: BaseTable, options: TableOptions) -> list[TableColumn]:

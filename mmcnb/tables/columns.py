@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from mmcnb.samples.encoding import EncodedColumn
-from mmcnb.tables.csv_cells import TEXT
+from mmcnb.tables.csv_cells import FLOAT64, TEXT
 from mmcnb.tables.options import TableOptions
 
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
@@ -59,7 +60,6 @@ def role_of(data_type: pa.DataType, options: TableOptions) -> Role:
 
 def kind_of(data_type: pa.DataType) -> str:
     """Return the kind of a type: "number", "flag", "text", "date" or "other"."""
-    types = pa.types
     if types.is_dictionary(data_type):
         return kind_of(data_type.value_type)
     if types.is_integer(data_type) or types.is_floating(data_type):
@@ -128,7 +128,7 @@ class TableColumn:
             return np.dtype(np.uint8)
         if self.role in (Role.SECONDS, Role.REFUSED):
             return np.dtype(np.float64)
-        if pa.types.is_null(self.type):
+        if types.is_null(self.type):
             return np.dtype(np.float32)
         return np.dtype(self.type_to_read.to_pandas_dtype())
 
@@ -136,12 +136,12 @@ class TableColumn:
     def type_to_read(self) -> pa.DataType:
         """Type of its values: plain numbers, texts, dates or times."""
         values = self.type
-        if pa.types.is_dictionary(values):
+        if types.is_dictionary(values):
             values = values.value_type
         if not self.is_feature:
-            return pa.int64() if pa.types.is_integer(values) else TEXT
-        if pa.types.is_decimal(values) or pa.types.is_null(values):
-            return pa.float64()
+            return pa.int64() if types.is_integer(values) else TEXT
+        if types.is_decimal(values) or types.is_null(values):
+            return FLOAT64
         return TEXT if kind_of(values) == "text" else values
 
     @property
@@ -162,12 +162,12 @@ class TableColumn:
         if self.role is Role.SECONDS:
             return _seconds(values)
         if self.role is Role.ONE_HOT and self.categories is None:
-            return pc.if_else(values.is_valid(), pa.scalar(0, pa.int32()), None)
+            return pc.if_else(values.is_valid(), 0, None)
         if self.role is Role.ONE_HOT:
             return pc.index_in(values.fill_null(GAP), self.categories)
-        if pa.types.is_float16(values.type):  # which is not joined with other types
-            return pa.array(values.to_numpy(zero_copy_only=False).astype(np.float32))
-        if pa.types.is_boolean(values.type):
+        if types.is_float16(values.type):  # which is not joined with other types
+            return pa.array(np.asarray(values, np.float32))
+        if types.is_boolean(values.type):
             return values.cast(pa.uint8())
         return values
 
@@ -188,7 +188,7 @@ class TableColumn:
             known = self.distinct
             if found.type != known.type:
                 is_text = TEXT in (found.type, known.type)
-                common = TEXT if is_text else pa.float64()
+                common = TEXT if is_text else FLOAT64
                 found = found.cast(common)
                 known = known.cast(common)
             self.distinct = pc.unique(pa.chunked_array([known, found]))
@@ -219,13 +219,13 @@ class TableColumn:
 
 def _seconds(times: pa.Array) -> pa.Array:
     """Return seconds since 1970, seconds since midnight, or those of a duration."""
-    if pa.types.is_date(times.type):
+    if types.is_date(times.type):
         unit = "s" if times.type == pa.date32() else "ms"
         times = times.cast(pa.timestamp(unit))
-    divisor = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.type.unit]
+    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.type.unit]
     integer = pa.int64() if times.type.bit_width == 64 else pa.int32()
-    counts = times.view(integer).cast(pa.float64(), safe=False)
-    return pc.divide(counts, divisor)
+    counts = times.view(integer).cast(FLOAT64, safe=False)
+    return pc.divide(counts, per_second)
 
 
 def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
@@ -254,10 +254,10 @@ def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
 
 def float32_merges(values: pa.Array, is_first: bool) -> bool:
     """Whether float32 would merge whole numbers, or over 1 % of the first others."""
-    if pa.types.is_integer(values.type):
-        ends = pc.min_max(values).as_py()
-        return max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > 2**24
-    if not (is_first and pa.types.is_floating(values.type)):
+    if types.is_integer(values.type):
+        ends = pc.min_max(values).as_py().values()
+        return any(abs(end or 0) > 2**24 for end in ends)
+    if not (is_first and types.is_floating(values.type)):
         return False
     distinct = pc.unique(values.drop_null())
     narrow = pc.unique(pc.cast(distinct, pa.float32(), safe=False))

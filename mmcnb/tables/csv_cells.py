@@ -11,6 +11,8 @@ import pyarrow.csv
 from mmcnb.tables.options import TableOptions
 
 TEXT = pa.large_string()
+FLOAT64 = pa.float64()
+BOOL = pa.bool_()
 GAPS = [
     *pa.csv.ConvertOptions().null_values,
     "?",
@@ -37,9 +39,9 @@ class ParsedCells(NamedTuple):
 
 
 def parse_cells(
-    texts: pa.Array, kind: pa.DataType, options: TableOptions
+    texts: pa.Array, data_type: pa.DataType, options: TableOptions
 ) -> ParsedCells:
-    """Read trimmed cells as numbers or, if ``kind`` is bool, as flags.
+    """Read trimmed cells as numbers or, if the type is bool, as flags.
 
     Examples
     --------
@@ -51,17 +53,17 @@ def parse_cells(
     >>> cells.values.to_pylist(), cells.is_wrong.to_pylist()
     ([1234.5, None], [False, True])
     """
-    is_flag = kind == pa.bool_()
+    is_flag = data_type == BOOL
     pattern = FLAG if is_flag else number_pattern(options)
     is_good = pc.match_substring_regex(texts, pattern)
     is_wrong = pc.fill_null(pc.invert(is_good), False)
     values = pc.if_else(is_good, texts, None)
     if is_flag:
-        return ParsedCells(values.cast(pa.bool_()), is_wrong)
+        return ParsedCells(values.cast(BOOL), is_wrong)
     if options.thousands:
         values = pc.replace_substring(values, options.thousands, "")
     values = pc.replace_substring(values, options.decimal, ".")
-    return ParsedCells(values.cast(pa.float64()), is_wrong)
+    return ParsedCells(values.cast(FLOAT64), is_wrong)
 
 
 def trim_cells(texts: pa.Array, gaps: pa.Array) -> pa.Array:
@@ -126,15 +128,17 @@ def type_of_cells(texts: pa.Array) -> pa.DataType | None:
     """
     n_cells = len(texts) - texts.null_count
     n_numbers = _n_matching(texts, LIKE_A_NUMBER)
-    if 0 < n_cells <= 2 * n_numbers:
-        return pa.int64() if all_match(texts, WHOLE) else pa.float64()
-    if 0 < n_cells <= 2 * _n_matching(texts, FLAG):
-        return pa.bool_()
-    if 0 < n_cells <= 2 * _n_matching(texts, DATE):
+    if n_cells == 0:
+        return None
+    if 2 * n_numbers >= n_cells:
+        return pa.int64() if all_match(texts, WHOLE) else FLOAT64
+    if 2 * _n_matching(texts, FLAG) >= n_cells:
+        return BOOL
+    if 2 * _n_matching(texts, DATE) >= n_cells:
         return pa.timestamp("s")
     others = texts.filter(pc.invert(pc.match_substring_regex(texts, PLAIN_NUMBER)))
     if n_numbers > 1 and pc.count_distinct(others).as_py() == 1:
-        return pa.float64()
+        return FLOAT64
     return None
 
 

@@ -38,14 +38,13 @@ class FileTable(BaseTable):
         self.paths = table_files(path)
         if not self.is_text:
             _refuse_csv_options(path, options)
+        open_file = open_parquet if form == "parquet" else open_arrow
         self._files: list[CSVFile | ColumnarFile] = []
         for file in self.paths:
-            if form == "csv":
+            if self.is_text:
                 self._files.append(CSVFile(file, options, show_progress))
-            elif form == "parquet":
-                self._files.append(ColumnarFile(file, open_parquet))
             else:
-                self._files.append(ColumnarFile(file, open_arrow))
+                self._files.append(ColumnarFile(file, open_file))
         first = self._files[0]
         self.has_names = first.has_names
         self.index_columns = first.index_columns

@@ -80,14 +80,14 @@ def _plain_rows(frame: Any) -> np.ndarray | None:
             return None
         if pc.any(pc.is_null(column, nan_is_null=True)).as_py():
             return None
-        if names_rows(str(name), column.to_numpy(zero_copy_only=False) * 1):
+        if names_rows(str(name), np.asarray(column) * 1):
             return None
     types = set(getattr(frame, "dtypes", ()))
     if len(types) == 1 and isinstance(types.pop(), np.dtype):
         rows = frame.to_numpy(copy=False)
         if rows.flags.c_contiguous:
             return rows
-    values = [column.to_numpy(zero_copy_only=False) for column in _arrays(frame)]
+    values = list(map(np.asarray, _arrays(frame)))
     dtypes = [column.dtype for column in values]
     return np.stack(values, axis=1, dtype=block_dtype(*dtypes))
 

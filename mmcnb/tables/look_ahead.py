@@ -38,11 +38,9 @@ class Medians:
     parts in which rows come.
     """
 
-    most_numbers = 2**20
-
     def __init__(self, width: int) -> None:
         self._parts = [np.empty((0, width))]
-        self._most = max(250, self.most_numbers // width)
+        self._most = max(250, 2**20 // width)  # 8 MiB of numbers
         self.step = 1
         self.n_gaps = np.zeros(width, int)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from mmcnb.errors import InputError
 from mmcnb.samples.encoding import TEXT_OPTIONS, Encoding
@@ -31,6 +32,8 @@ from mmcnb.tables.columns import (
     names_rows,
 )
 from mmcnb.tables.csv_cells import (
+    BOOL,
+    FLOAT64,
     TEXT,
     WHOLE,
     all_match,
@@ -126,16 +129,18 @@ class TableReader:
         self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
-        types = {column.dtype for column in self.features}
+        self.stored_dtype = self._narrowest_dtype()
+        self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
+
+    def _narrowest_dtype(self) -> np.dtype:
         if self.table.is_text:
             kinds = {kind_of(column.type) for column in self.features}
             is_wide = self._is_wide or "date" in kinds
-            self.stored_dtype = np.dtype(np.float64 if is_wide else np.float32)
-        elif len(types) == 1:
-            self.stored_dtype = types.pop()
-        else:
-            self.stored_dtype = block_dtype(*types)
-        self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
+            return np.dtype(np.float64 if is_wide else np.float32)
+        dtypes = {column.dtype for column in self.features}
+        if len(dtypes) == 1:
+            return dtypes.pop()
+        return block_dtype(*dtypes)
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -279,9 +284,9 @@ class TableReader:
         elif (
             is_feature and self._marks is not None and kind_of(values.type) == "number"
         ):
-            is_mark = pc.is_in(values.cast(pa.float64()), self._marks)
+            is_mark = pc.is_in(values.cast(FLOAT64), self._marks)
             values = pc.if_else(is_mark, None, values)
-        if pa.types.is_float32(values.type) or pa.types.is_float64(values.type):
+        if types.is_float32(values.type) or types.is_float64(values.type):
             values = pc.if_else(pc.is_nan(values), None, values)
         is_read = is_feature and self.table.is_text
         if is_read and float32_merges(values, is_first=not self.n_read):
@@ -293,33 +298,33 @@ class TableReader:
 
     def _parsed(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
         """Return texts as the values that they should be; 0 or null for wrong ones."""
-        kind = column.type_to_read
-        if column.role is Role.ROW_NAMES or kind_of(kind) == "date":
+        data_type = column.type_to_read
+        if column.role is Role.ROW_NAMES or kind_of(data_type) == "date":
             return self._cast(column, texts, part)
-        values, is_wrong = parse_cells(texts, kind, self._options)
+        values, is_wrong = parse_cells(texts, data_type, self._options)
         rows = _rows_of(is_wrong)
         if not len(rows):
-            if pa.types.is_integer(kind) and not all_match(texts, WHOLE):
-                self._take_type(column, pa.float64())
+            if types.is_integer(data_type) and not all_match(texts, WHOLE):
+                self._take_type(column, FLOAT64)
             return values
-        if pa.types.is_null(column.type):
+        if types.is_null(column.type):
             self._take_type(column, TEXT)
-        fault = "flag cell" if kind == pa.bool_() else "cell"
+        fault = "flag cell" if data_type == BOOL else "cell"
         hint = number_hint(texts.filter(is_wrong), self._options)
         self._fault(fault, column, part, rows, values=texts, hint=hint)
         return pc.if_else(is_wrong, pa.scalar(0).cast(values.type), values)
 
     def _cast(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
         """Return texts as dates or as numbers of rows; null for those that are none."""
-        kind = column.type_to_read
+        data_type = column.type_to_read
         try:
-            return texts.cast(kind)
+            return texts.cast(data_type)
         except pa.ArrowInvalid:
             if column.role is Role.ROW_NAMES:
                 self._take_type(column, TEXT)
-        is_wrong = pa.array([not _is_castable(text, kind) for text in texts])
+        is_wrong = pa.array([not _is_castable(text, data_type) for text in texts])
         self._fault("date cell", column, part, _rows_of(is_wrong), values=texts)
-        return pc.if_else(is_wrong, None, texts).cast(kind)
+        return pc.if_else(is_wrong, None, texts).cast(data_type)
 
     def _take_type(self, column: TableColumn, data_type: pa.DataType) -> None:
         self.table.types[column.position] = data_type
@@ -350,10 +355,9 @@ class TableReader:
                 labels, wrong = self.classes.numbers(cells)
                 if wrong >= 0:
                     self._fault("class", column, part, [wrong], values=cells)
-            elif column.role is Role.ROW_NAMES and pa.types.is_integer(cells.type):
+            elif column.role is Role.ROW_NAMES and types.is_integer(cells.type):
                 self._fault("row name", column, part, _rows_of(cells.is_null()))
-                numbers = cells.fill_null(0).to_numpy(zero_copy_only=False)
-                names = numbers.astype(np.int64)
+                names = np.array(cells.fill_null(0), np.int64)
             elif column.role is Role.ROW_NAMES:
                 texts = cells.fill_null("").to_pylist()
                 names = np.array(texts, np.dtypes.StringDType())
@@ -529,7 +533,7 @@ class TableReader:
             if column.role is Role.CLASSES and cells.null_count:
                 if missing != "drop":
                     self._fault("no class", column, part, _rows_of(cells.is_null()))
-                is_kept &= cells.is_valid().to_numpy(zero_copy_only=False)
+                is_kept &= np.asarray(cells.is_valid())
         return is_kept
 
     def _check_large(
@@ -538,9 +542,8 @@ class TableReader:
         """Note numbers beyond float32, which need float64."""
         if not np.isinf(numbers).any():
             return
-        exact = values.cast(pa.float64())
-        is_finite = np.isfinite(exact.to_numpy(zero_copy_only=False))
-        rows = np.flatnonzero(np.isinf(numbers) & is_finite)
+        exact = values.cast(FLOAT64)
+        rows = np.flatnonzero(np.isinf(numbers) & np.isfinite(np.asarray(exact)))
         if len(rows):
             self._take_float64()
         self._fault("large", column, part, rows, values=exact)
@@ -571,8 +574,8 @@ class ClassLabels:
 
     def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
         """Return labels, and the first row that does not suit those before, or -1."""
-        if pa.types.is_integer(values.type):
-            return values.to_numpy(zero_copy_only=False).astype(np.int64), -1
+        if types.is_integer(values.type):
+            return np.array(values, np.int64), -1
         is_whole = pc.match_substring_regex(
             values, r"^[-+]?\d+(\.0*)?(e\+?0+)?$", ignore_case=True
         )
@@ -583,10 +586,10 @@ class ClassLabels:
         if self.names is not None:
             self.names = [*dict.fromkeys(self.names + pc.unique(values).to_pylist())]
             numbers = pc.index_in(values, pa.array(self.names, TEXT))
-            return numbers.to_numpy().astype(np.int64), -1
+            return np.array(numbers, np.int64), -1
         whole = pc.if_else(is_whole, values, "0")
         digits = pc.replace_substring_regex(whole, r"^\+|(\.0*)?([eE].*)?$", "")
-        return digits.cast(pa.int64()).to_numpy(), pc.index(is_whole, False).as_py()
+        return np.array(digits.cast(pa.int64())), pc.index(is_whole, False).as_py()
 
 
 def _number_marks(options: TableOptions) -> pa.Array | None:
@@ -596,12 +599,12 @@ def _number_marks(options: TableOptions) -> pa.Array | None:
     numbers = [float(mark) for mark in marks if re.fullmatch(pattern, mark)]
     if not numbers:
         return None
-    return pa.array(numbers, pa.float64())
+    return pa.array(numbers, FLOAT64)
 
 
 def _rows_of(mask: pa.Array) -> np.ndarray:
     """Return the numbers of the rows that are true."""
-    return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
+    return np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
 
 
 def _is_castable(text: pa.Scalar, data_type: pa.DataType) -> bool:
