@@ -96,7 +96,7 @@ def compute(run: Run) -> dict[str, Any]:
     labels = model.predict(few)
     graph = model.model_.graph
     points = graph.axes(model.model_.scaled(open_samples(few)).block(0, len(few)))
-    settled = float(np.mean(graph.settled(points) >= 0))
+    without_vote = float(np.mean(graph.clusters_without_vote(points) >= 0))
     model.model_ = replace(model.model_, graph=replace(graph, is_deep=None))
     started = time.perf_counter()
     all_voted = model.predict(few)
@@ -107,7 +107,7 @@ def compute(run: Run) -> dict[str, Any]:
         "seconds": seconds,
         "us_a_row": 1e6 * seconds / rows,
         "all vote, us": 1e6 * voted,
-        "without a vote": settled,
+        "without a vote": without_vote,
         "differ": float(np.mean(all_voted != labels)),
         "ari": adjusted_rand_score(y[: len(few)], labels),
         "ari, all vote": adjusted_rand_score(y[: len(few)], all_voted),

@@ -1,1 +1,1 @@
-"""The neighbour graph of some nodes: communities, linkage, layout and votes, as functions on arrays."""
+"""The neighbour graph of nodes: its communities, linkage, layout and votes."""

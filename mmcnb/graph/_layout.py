@@ -122,8 +122,9 @@ def lay_out(indptr, indices, weights, start, n_epochs, n_negative, seed):
     --------
     >>> import numpy as np
     >>> from mmcnb.graph._layout import lay_out
-    >>> indptr, indices, start = np.arange(3), np.array([1, 0]), np.array([[0.0], [4.0]])
-    >>> lay_out(indptr, indices, np.ones(2), start, 10, 0, 0).round(1).tolist()
+    >>> start = np.array([[0.0], [4.0]])
+    >>> positions = lay_out(np.arange(3), np.array([1, 0]), np.ones(2), start, 10, 0, 0)
+    >>> positions.round(1).tolist()
     [[2.0], [2.0]]
     """
     positions = start.copy()

@@ -82,7 +82,8 @@ class Axes:
             centred = matrix - mean.astype(matrix.dtype)
             squares = np.square(centred, dtype=np.float64).sum(axis=1)
         within = np.square(points, dtype=np.float64).sum(axis=1)
-        return np.sqrt(np.maximum(squares - within, 0.0))
+        outside = squares - within
+        return np.sqrt(np.maximum(outside, 0.0))
 
 
 def leading_axes(

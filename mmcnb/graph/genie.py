@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-# Sizes are multiples of it, times the smallest: then sums have no rounding in any order.
+# Sizes are multiples of it, times the smallest, so that sums are exact in any order.
 GRAIN = 2.0**-20
 
 

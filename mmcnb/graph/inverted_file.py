@@ -70,9 +70,10 @@ class InvertedFileIndex:
         step = max(1, WORK_NUMBERS // self.nodes.shape[1])
         for start in range(0, one.size, step):
             pairs = slice(start, start + step)
-            first = self.nodes[one[pairs]].astype(np.float64)
-            differences = first - self.nodes[other[pairs]]
-            lengths[pairs] = np.sqrt((differences**2).sum(axis=1))
+            a = self.nodes[one[pairs]].astype(np.float64)
+            b = self.nodes[other[pairs]]
+            squares = (a - b) ** 2
+            lengths[pairs] = np.sqrt(squares.sum(axis=1))
         return lengths
 
     def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -256,11 +257,10 @@ def build_index(
     order = np.argsort(cell, kind="stable")
     _, sizes = np.unique(cell, return_counts=True)
     nodes = np.ascontiguousarray(nodes[order])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    centres = np.add.reduceat(nodes.astype(np.float64), starts[:-1]) / sizes[:, None]
-    index = InvertedFileIndex(
-        nodes, starts, centres.astype(nodes.dtype), n_probes=sizes.size
-    )
+    starts = np.append(0, np.cumsum(sizes))
+    sums = np.add.reduceat(nodes.astype(np.float64), starts[:-1])
+    centres = (sums / sizes[:, None]).astype(nodes.dtype)
+    index = InvertedFileIndex(nodes, starts, centres, n_probes=sizes.size)
     n_probes = _probes_needed(index, max(count, CHECKED_NEIGHBOURS), each)
     return replace(index, n_probes=n_probes), order
 
@@ -274,10 +274,12 @@ def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
     def probes(rows: np.ndarray) -> np.ndarray:
         """Return how many cells each row scans to find each of its nearest nodes."""
         cells, _ = index._by_centre.nearest(rows, n_cells)
-        place = np.argsort(cells, axis=1) + 1
+        rank = np.argsort(cells, axis=1) + 1  # of each cell
         numbers, _ = index.nearest(rows, count)
         cell_of = np.searchsorted(index.starts, numbers, side="right") - 1
-        return np.take_along_axis(place, cell_of, axis=1)
+        return np.take_along_axis(rank, cell_of, axis=1)
 
-    needed = np.sort(np.concatenate(of_blocks(checked, probes, each)), axis=None)
-    return int(needed[math.ceil(LEAST_RECALL * needed.size) - 1])
+    needed = np.concatenate(of_blocks(checked, probes, each)).ravel()
+    needed.sort()
+    last = math.ceil(LEAST_RECALL * needed.size) - 1
+    return int(needed[last])

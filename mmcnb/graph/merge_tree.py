@@ -67,7 +67,8 @@ class MergeTree:
         They are numbered by falling numbers of nodes.
         """
         labels = self.labels(n_clusters)
-        rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
+        by_size = np.argsort(-np.bincount(labels), kind="stable")
+        rank = np.argsort(by_size)
         clusters = np.empty(self.n_pieces, np.int64)
         clusters[self.piece_of_node] = rank[labels]
         return clusters
@@ -91,9 +92,11 @@ class MergeTree:
         joined_by = np.empty((c, c), np.int64)
         pieces = [np.array([piece]) for piece in range(c)]  # then those of each merge
         for t, (a, b) in enumerate(self.merges):
-            joined_by[np.ix_(pieces[a], pieces[b])] = t
-            joined_by[np.ix_(pieces[b], pieces[a])] = t
-            pieces.append(np.append(pieces[a], pieces[b]))
+            first = pieces[a]
+            second = pieces[b]
+            joined_by[np.ix_(first, second)] = t
+            joined_by[np.ix_(second, first)] = t
+            pieces.append(np.append(first, second))
         return joined_by[one, other]
 
     def linkage(self) -> np.ndarray:
@@ -108,7 +111,8 @@ class MergeTree:
         # The shares of the nodes in their piece sum to 1.
         shares = 1 / np.bincount(self.piece_of_node)[self.piece_of_node]
         n_leaves = np.rint(self.sums(shares)[self.n_pieces :])
-        return np.column_stack([np.sort(self.merges, axis=1), heights, n_leaves])
+        parts = np.sort(self.merges, axis=1)
+        return np.column_stack([parts, heights, n_leaves])
 
 
 def by_first(labels: np.ndarray) -> np.ndarray:

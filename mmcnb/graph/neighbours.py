@@ -126,7 +126,7 @@ class NodeGraph:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Rows for which each node stands, if the lightest stands for one; at most 2**31."""
+        """Rows for which each node stands if the lightest is one row; at most 2**31."""
         unit = max(self.sizes.min(), self.sizes.max() / 2**31)
         return np.rint(self.sizes / unit).clip(1)
 
@@ -179,7 +179,7 @@ class NodeGraph:
         return labels[np.unique(self.node_of, return_index=True)[1]]
 
     def beyond(self, sample: Matrix, each: Each = map) -> np.ndarray:
-        """Return the distances of nodes from the space of the axes, from their sample."""
+        """Return the distances of the nodes of a sample from the space of the axes."""
         parts = of_row_blocks(
             sample, lambda rows: self.axes.beyond(rows, self.axes(rows)), each
         )
@@ -288,7 +288,7 @@ def _axes_of(
 def _along(
     axes: RowMap, rows: Matrix, node_of: np.ndarray, each: Each
 ) -> tuple[Matrix, np.ndarray]:
-    """Return the distinct rows along their axes, and the node of each row of the sample."""
+    """Return the distinct points of rows, and the node of each row of the sample."""
     if isinstance(axes, AllColumns) and axes.is_sparse:
         nodes = axes(rows)
     else:
@@ -301,7 +301,7 @@ def _along(
 
 
 def _near_equal(numbers: np.ndarray, distances: np.ndarray) -> tuple[int, np.ndarray]:
-    """Return the groups of nodes so near to each other that rounding may be the reason."""
+    """Group nodes so near to each other that they may differ by rounding."""
     p = numbers.shape[0]
     is_near = distances <= NEAR_EQUAL * np.quantile(distances[:, -1], 0.9)
     starts = np.append(0, is_near.sum(axis=1).cumsum())
@@ -382,7 +382,7 @@ def connected_graph(
     nearest: tuple[np.ndarray, np.ndarray],
     bridges: Bridges | None = None,
 ) -> csr_array:
-    """Return symmetric weights of the neighbour graph of distinct nodes, in one component.
+    """Return the symmetric weights of the neighbour graph, in one component.
 
     Weights a and b of the two directions give a + b - ab.
 
@@ -409,11 +409,14 @@ def connected_graph(
     p = numbers.shape[0]
     weights = kernels.calibrated_weights(distances)
     starts = np.arange(0, p * n_neighbors + 1, n_neighbors)
-    directed = csr_array((weights.ravel(), numbers.ravel(), starts), shape=(p, p))
+    entries = weights.ravel(), numbers.ravel(), starts
+    directed = csr_array(entries, shape=(p, p))
     reverse = directed.T.tocsr()
     graph = (directed + reverse - directed * reverse).tocsr()
-    scales = distances[:, min(SCALE_NEIGHBOUR, n_neighbors) - 1]
-    bridges = {} if bridges is None else bridges
+    scale_neighbor = min(SCALE_NEIGHBOUR, n_neighbors)
+    scales = distances[:, scale_neighbor - 1]
+    if bridges is None:
+        bridges = {}
     return _join_components(graph, nodes, scales, nearest, bridges)
 
 
@@ -424,7 +427,7 @@ def _join_components(
     nearest: tuple[np.ndarray, np.ndarray],
     bridges: Bridges,
 ) -> csr_array:
-    """Join components: each but the largest gets an edge to its nearest node of another.
+    """Join each component but the largest to the nearest node of another one.
 
     The weights of these edges go by their lengths and by the scales of their two ends.
     """
@@ -477,7 +480,8 @@ def _shortest_edges(
     gaps = np.where(reaches, distances[every, place], np.inf)
     by_gap = np.lexsort((gaps, component))
     # The node of each component with the smallest gap.
-    start = by_gap[np.unique(component[by_gap], return_index=True)[1]]
+    _, first = np.unique(component[by_gap], return_index=True)
+    start = by_gap[first]
     # Nodes outside that are not listed are at least so far.
     least = np.full(start.size, np.inf)
     if nodes is not None:

@@ -112,8 +112,8 @@ class SparseSearch:
             a = one[pairs]
             b = other[pairs]
             products = self.nodes[a].multiply(self.nodes[b]).sum(axis=1)
-            distances = squares[a] + squares[b] - 2 * products
-            lengths[pairs] = np.sqrt(np.maximum(distances, 0.0))
+            differences = squares[a] + squares[b] - 2 * products
+            lengths[pairs] = np.sqrt(np.maximum(differences, 0.0))
         return lengths
 
 
@@ -132,7 +132,8 @@ def _smallest(values: np.ndarray, count: int) -> np.ndarray:
     is_smaller = values < last
     is_last = values == last
     needed = count - is_smaller.sum(axis=1, keepdims=True)
-    is_taken = is_smaller | (is_last & (np.cumsum(is_last, axis=1) <= needed))
+    is_first = np.cumsum(is_last, axis=1) <= needed
+    is_taken = is_smaller | (is_last & is_first)
     places = np.nonzero(is_taken)[1].reshape(-1, count)
     taken = np.take_along_axis(values, places, axis=1)
     order = np.argsort(taken, axis=1, kind="stable")

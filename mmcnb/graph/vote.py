@@ -82,7 +82,7 @@ class Vote:
 
         Perhaps their nearest nodes are known, with the distances.
         """
-        clusters = self.settled(points)
+        clusters = self.clusters_without_vote(points)
         voting = np.flatnonzero(clusters < 0)
         if nearest is None:
             numbers, distances = self.search.nearest(points[voting], self.n_neighbors)
@@ -97,7 +97,7 @@ class Vote:
         shares[voting] = votes
         return shares
 
-    def settled(self, points: Matrix) -> np.ndarray:
+    def clusters_without_vote(self, points: Matrix) -> np.ndarray:
         """Return the clusters of rows along the axes that need no vote, otherwise -1.
 
         All nodes in the nearest cell of such a row are deep in its cluster, or the
@@ -144,7 +144,7 @@ class Vote:
         """Return the piece of the tree with the largest share of each row's vote."""
         weights = self._weights(numbers, distances)
         pieces = self.tree.piece_of_node[numbers]
-        agrees = pieces[:, :, None] == pieces[:, None, :]
+        agrees = pieces[:, :, None] == pieces[:, None, :]  # of each pair of nodes
         votes = (weights[:, None, :] * agrees).sum(axis=2)
         return pieces[np.arange(len(pieces)), votes.argmax(axis=1)]
 
@@ -174,7 +174,8 @@ class Vote:
         rows = np.flatnonzero(is_own(distances))
         sizes = self.sizes[numbers[rows]]
         own = sizes[:, :1]
-        shared = weights[rows] * (np.minimum(sizes, own) / own)
+        shares = np.minimum(sizes, own) / own
+        shared = weights[rows] * shares
         rest = (weights[rows] - shared).sum(axis=1)
         others = shared[:, 1:].sum(axis=1)
         shared[:, 0] = np.maximum(shared[:, 0] + rest, 1.0 + others)
@@ -205,7 +206,8 @@ def vote(
     >>> from mmcnb.graph.vote import vote
     >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
     >>> graph = node_graph(rows, None, np.random.RandomState(0))
-    >>> labels, tree = (graph.search.nodes[:, 0] > 0).astype(int), merge_tree(*graph.edges())
+    >>> labels = (graph.search.nodes[:, 0] > 0).astype(int)
+    >>> tree = merge_tree(*graph.edges())
     >>> shares = vote(graph, labels, 2, tree, np.zeros(4)).block(rows, np.float64)
     >>> shares.argmax(axis=1)
     array([0, 0, 1, 1])
@@ -254,7 +256,8 @@ def outlier_offsets(
     --------
     >>> import numpy as np
     >>> from mmcnb.graph.vote import outlier_offsets
-    >>> outlier_offsets(np.repeat([1.0, 3.0], [90, 10]), np.repeat([0, 1], [90, 10]))[[0, -1]]
+    >>> logs, labels = np.repeat([[1.0, 3.0], [0, 1]], [90, 10], axis=1)
+    >>> outlier_offsets(logs, labels.astype(int))[[0, -1]]
     array([1., 2.])
     """
     of_all = np.median(logs)

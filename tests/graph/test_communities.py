@@ -1,4 +1,4 @@
-"""Communities equal a plain twin, at a resolution and in a number; numbers are those of the first nodes."""
+"""Communities equal a plain twin, at a resolution and in a number."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The linkage along the shortest spanning tree equals a plain twin; between its extremes it is balanced."""
+"""The Genie linkage along the minimum spanning tree equals a plain twin."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_edges_of_no_length_and_nodes_without_a_path():
 
 
 def random_tree(rng, p):
-    """Each node is joined to one before it, most of them to one of the last; edges in any order."""
+    """Join each node to an earlier one, mostly a recent one; edges in any order."""
     earlier = [max(0, i - 1 - int(rng.exponential(3))) for i in range(1, p)]
     names = rng.permutation(p)
     return np.column_stack([names[np.arange(1, p)], names[earlier]])[

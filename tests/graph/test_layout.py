@@ -1,4 +1,4 @@
-"""The layout of a graph equals a plain twin bit by bit, and k-means in it finds planted groups."""
+"""The layout equals a plain twin bit by bit, and k-means in it finds groups."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests import reference_layout
 
 
 def planted(sizes, seed=0, bridge=0.05):
-    """A graph of rings with random chords, one for each group, with weak edges between neighbours."""
+    """Return a ring with random chords for each group, and weak edges between them."""
     rng = np.random.default_rng(seed)
     rings = []
     for size in sizes:

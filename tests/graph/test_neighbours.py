@@ -1,4 +1,4 @@
-"""The neighbour graph of a sample: equal to a plain twin, in one component, with nodes that have weights."""
+"""The neighbour graph equals a plain twin, in one component, with weighted nodes."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,7 +39,7 @@ def directions(n=200, d=90):
 
 
 def categories(n, seed=0):
-    """Rows of a table of categories, as zeros and ones: many rows lie equally far from each other."""
+    """Return one-hot rows of categories: many lie equally far from each other."""
     codes = np.random.default_rng(seed).integers(0, 3, (n, 5))
     return np.unique(
         np.concatenate([codes == value for value in range(3)], axis=1).astype(float),
@@ -68,7 +68,7 @@ def distances_of(nodes):
 
 
 def groups_at_all_distances(count, size):
-    """Groups of a few nodes, whose distances from each other differ by factors of thousands."""
+    """Return groups whose distances from each other differ by factors of thousands."""
     rng = np.random.default_rng(0)
     scales = 10.0 ** rng.integers(0, 4, (count, 1))
     centres = np.repeat(rng.standard_normal((count, 3)) * scales, size, axis=0)
@@ -128,7 +128,7 @@ def test_groups_that_lie_as_numbers_near_zero_are_joined():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_of_many_components_is_joined_to_the_one_with_the_nearest_mean(form):
-    """Groups on a line, each farther from the next one: it is joined to the one before."""
+    """Groups on a line lie ever farther apart: each is joined to the one before."""
     n_groups = 40
     size = 110
     group = np.repeat(np.arange(n_groups), size)

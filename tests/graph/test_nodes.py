@@ -1,4 +1,4 @@
-"""Leading axes, distinct rows, and the search for the nearest nodes: exact, or nearly so."""
+"""Leading axes, distinct rows, and the inverted-file index."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A graph that is given: its neighbours, lengths, parts without edges between them, and refusals."""
+"""A given graph: its neighbours, lengths, components, and errors."""
 
 import re
 
@@ -135,7 +135,7 @@ def test_what_is_no_graph_is_refused(change, message):
 
 
 @pytest.mark.parametrize("factor", [0.0, 1e-120, 1e-8])
-def test_distances_that_are_nearly_equal_as_numbers_are_refused_with_a_remedy_that_works(
+def test_distances_that_are_nearly_equal_are_refused_with_a_remedy_that_works(
     factor,
 ):
     D = distances(rows(50))

@@ -1,4 +1,4 @@
-"""The vote of the nearest nodes: a share for each cluster, and arrays that a model keeps."""
+"""The vote of the nearest nodes: the shares of clusters, and the arrays of a model."""
 
 from dataclasses import replace
 
@@ -144,7 +144,7 @@ def test_rows_among_deep_nodes_of_one_cluster_belong_to_it_and_others_vote(
     points = found.axes(rows)
     cells = search.nodes, search.starts, search.centres
     expected = reference_graph.settled(points, *cells, found.labels, found.is_deep)
-    np.testing.assert_array_equal(found.settled(points), expected)
+    np.testing.assert_array_equal(found.clusters_without_vote(points), expected)
     shares, all_vote = (
         one.block(rows, np.float64) for one in (found, replace(found, is_deep=None))
     )
