@@ -240,8 +240,9 @@ class FitPlan:
     @property
     def reads(self) -> int:
         """Most reads of the rows; sweeps that recompute the features read them too."""
-        needs = self.needs
-        return needs.reads + (needs.sweeps if self.store == "recompute" else 0)
+        if self.store == "recompute":
+            return self.needs.reads + self.needs.sweeps
+        return self.needs.reads
 
     @property
     def bytes(self) -> int:

@@ -373,7 +373,11 @@ def run_starts(
 
     def run(start: Start) -> tuple[Result, list[Row]]:
         rows: list[Row] = []
-        return run_start(start, lambda row: rows.append({"clock": times()} | row)), rows
+
+        def record_with_clock(row: Row) -> None:
+            rows.append({"clock": times()} | row)
+
+        return run_start(start, record_with_clock), rows
 
     runs = engine.each(run, starts) if in_threads else list(map(run, starts))
     for _, rows in runs:

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from mmcnb._config import check_verbose, generator, n_threads, parse_bytes
 from mmcnb._constraints import Choice, Constraint, Interval, IntervalOr, Parsed
 from mmcnb._docstrings import fill_docstrings
-from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment, fingerprint
+from mmcnb.engine.checkpoint import Checkpoint, check_folder, environment
+from mmcnb.engine.entries import fingerprint
 from mmcnb.errors import InputError, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.kernel import KERNELS, Kernel

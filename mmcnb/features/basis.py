@@ -17,12 +17,8 @@ from numpy.typing import ArrayLike
 from mmcnb._config import generator
 from mmcnb._constraints import Interval
 from mmcnb._docstrings import fill_docstrings
-from mmcnb.engine.checkpoint import (
-    Checkpoint,
-    CheckpointEngine,
-    environment,
-    fingerprint,
-)
+from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, environment
+from mmcnb.engine.entries import fingerprint
 from mmcnb.engine.passes import SumPass, row_sum
 from mmcnb.engine.run import Engine, Pass
 from mmcnb.engine.session import open_engine

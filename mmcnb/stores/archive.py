@@ -47,8 +47,9 @@ def write_archive(
         It cannot be written; what was there stays.
     """
     text = json.dumps({"arrays": sorted(arrays)} | dict(header)).encode()
+    members: dict[str, Any] = {"header": np.frombuffer(text, np.uint8), **arrays}
     with atomic_write(path, part=part) as file:
-        np.savez(file, header=np.frombuffer(text, np.uint8), **arrays)  # type: ignore[arg-type]
+        np.savez(file, **members)
 
 
 def read_archive(path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -192,6 +192,9 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     if not _zarr.is_zarr(samples):
         raise InputError("only a Zarr store can be described: give its path.")
     array = samples.arrays[0]
+    advice = _zarr.chunk_advice(samples)
+    if not advice and not samples.checksummed:
+        advice = unchecked(samples.name)
     return {
         "store": samples.path,
         "element": samples.element,
@@ -207,12 +210,12 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "class_counts": _class_counts(samples),
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
-        "advice": _zarr.chunk_advice(samples)
-        or (None if samples.checksummed else unchecked(samples.name)),
+        "advice": advice or None,
     }
 
 
 def _density(samples: Any) -> float | None:
+    """Return the share of values that are not zero; None if it is not recorded."""
     size = samples.n_samples * samples.n_features
     if samples.is_sparse:
         return int(samples.arrays[0].shape[0]) / size
@@ -230,13 +233,16 @@ def _class_counts(samples: Samples) -> dict[Any, int] | None:
     counts: Counter[Any] = Counter()
     for start in range(0, stored.length, stored.chunk_length):
         chunk = stored.read(start, start + stored.chunk_length)
-        labels, n_rows = np.unique(chunk, return_counts=True)
-        for label, n in zip(labels.tolist(), n_rows.tolist(), strict=True):
-            counts[label] += n
+        labels, rows_of_labels = np.unique(chunk, return_counts=True)
+        for label, n_rows in zip(labels.tolist(), rows_of_labels.tolist(), strict=True):
+            counts[label] += n_rows
         if len(counts) > MOST_CLASSES:
             return None
     names = class_names(array, np.array(list(counts)))
-    return {names[label] if names else label: counts[label] for label in sorted(counts)}
+    ordered = {label: counts[label] for label in sorted(counts)}
+    if names is None:
+        return ordered
+    return {names[label]: n_rows for label, n_rows in ordered.items()}
 
 
 def _bytes_on_disk(path: str | None) -> int | None:

@@ -14,15 +14,12 @@ import scipy.sparse as sp
 
 from mmcnb.engine.checkpoint import (
     FORMAT,
-    PART,
     Checkpoint,
     CheckpointEngine,
-    fingerprint,
     is_finished,
-    read_entry,
     recorded_passes,
-    write_entry,
 )
+from mmcnb.engine.entries import PART, fingerprint, read_entry, write_entry
 from mmcnb.engine.run import ThreadEngine
 from mmcnb.errors import InputError
 from mmcnb.stores.archive import DamagedArchiveError

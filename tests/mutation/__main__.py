@@ -95,6 +95,7 @@ TESTS = {
     "mmcnb.least_squares.all_rows": "tests/least_squares "
     "tests/estimators/test_unsupervised_rls.py tests/estimators/test_sample_weights.py",
     "mmcnb.engine.checkpoint": CHECKPOINT,
+    "mmcnb.engine.entries": CHECKPOINT,
 }
 LIBRARIES = "hypothesis numba numpydoc.docscrape pandas pytest scipy.sparse.linalg sklearn.pipeline sklearn.svm zarr"
 # of processor time and of memory: a mutant that takes more has failed
