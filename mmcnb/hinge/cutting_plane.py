@@ -1,4 +1,4 @@
-"""The cutting-plane loop and its working set: for fixed labels, planes are added until none is violated.
+"""The cutting-plane loop: for fixed labels, planes are added until none is violated.
 
 Wu & Zhang, Alg. 1-3, lines 5-14, with the stopping rule (13). Each subset c of the rows
 is a constraint on the mean of c_i (rho - y_i f(x_i)). The most violated one takes the
@@ -32,20 +32,15 @@ from mmcnb.hinge.training_set import (
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import row_shares
 
-DEGENERATE = (
-    1e-6  # |w|² below this share of the total variance: the labels cannot be separated
-)
-STATUS = (
-    "converged",
-    "stalled",
-    "degenerate",
-    "unsolved",
-)  # by number, of `mmcnb.kernels.sample_subproblem`
+# If |w|² is below this share of the total variance, the labels cannot be separated.
+DEGENERATE = 1e-6
+# By the number that `mmcnb.kernels.sample_subproblem` returns.
+STATUS = ("converged", "stalled", "degenerate", "unsolved")
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: the form of the threshold, the balance and the scale of the features.
+    """What is minimised: form of the threshold, balance and scale of the features.
 
     Parameters
     ----------
@@ -90,7 +85,7 @@ class SubproblemResult:
     status: str
 
     def value(self, slack: float) -> float:
-        """1/2|w|² - rho + C slack, or without rho in the fixed form."""
+        """Return 1/2|w|² - rho + C slack, or without rho in the fixed form."""
         rho = self.quadratic.rho if self.threshold == "adaptive" else 0.0
         return 0.5 * self.quadratic.norm2 - rho + self.C * max(0.0, slack)
 
@@ -101,7 +96,7 @@ class SubproblemResult:
 
     @property
     def primal(self) -> float:
-        """The objective at the true slack: an upper bound of the optimum for these labels."""
+        """The objective at the true slack: an upper bound for these labels."""
         return self.value(self.statistics.violation)
 
     @property
@@ -112,18 +107,15 @@ class SubproblemResult:
         twice the objective. At a threshold of 1 it is how far the objective lies below
         C, its value without a hyperplane.
         """
-        return (
-            self.quadratic.norm2
-            if self.threshold == "adaptive"
-            else self.C - self.primal
-        )
+        if self.threshold == "adaptive":
+            return self.quadratic.norm2
+        return self.C - self.primal
 
     @property
     def gap(self) -> float:
         """Duality gap, relative to C rho."""
-        return (self.primal - self.objective) / max(
-            self.C * self.quadratic.rho, np.finfo(float).tiny
-        )
+        unit = max(self.C * self.quadratic.rho, np.finfo(float).tiny)
+        return (self.primal - self.objective) / unit
 
 
 class NewPlane(NamedTuple):
@@ -155,7 +147,7 @@ class SweepBudget:
 
 
 class WorkingSet:
-    """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns of the rows themselves.
+    """The working set Ω of the cutting-plane loop, on a fixed basis or on the columns.
 
     A plane stores the hyperplane that generated it, p + 1 numbers, and nothing of size
     n. One sweep rebuilds all planes under new labels.
@@ -172,15 +164,14 @@ class WorkingSet:
 
     def __init__(self, training_set: TrainingSet) -> None:
         self.training_set = training_set
-        self.generators: list[Any] = [
-            training_set.all_rows()
-        ]  # the only one that is always feasible
-        self.labels: Any = None  # that the planes have
+        # The plane of all rows is the only one that is always feasible.
+        self.generators: list[Any] = [training_set.all_rows()]
+        self.labels: Labels | None = None  # that the planes have
         self.s = self.t = np.empty(0)
         self.centred = self.coefs = np.empty((0, 0))
 
-    def over(self, training_set: Any) -> "WorkingSet":
-        """The same generators on other rows in the same features."""
+    def over(self, training_set: TrainingSet) -> "WorkingSet":
+        """Return the same generators on other rows in the same features."""
         other = type(self)(training_set)
         other.generators = list(self.generators)
         return other
@@ -224,7 +215,7 @@ class WorkingSet:
     def _represent(
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Cutting planes as rows: inner products with the basis, and coefficients on it."""
+        """Return planes as rows: inner products with the basis, and coefficients on it."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
         return flat, flat if coefs is centred else coefs.reshape(planes, -1)
@@ -240,7 +231,7 @@ class WorkingSet:
         return solve_planes(self.gram, self.s, self.t, C, balance, threshold)
 
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
-        """w = Σ λ_k P_k with mean decision value beta."""
+        """Return w = Σ λ_k P_k with mean decision value beta."""
         return self.training_set.hyperplane(multipliers @ self.coefs, beta)
 
     def cutting_plane(
@@ -333,7 +324,7 @@ class WorkingSet:
         return None
 
     def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
-        """The row of a sweep in the history."""
+        """Return the row of a sweep in the history."""
         return {
             "C": solution.C,
             "objective": solution.objective,
@@ -347,9 +338,9 @@ class WorkingSet:
 
 
 class ExactWorkingSet(WorkingSet):
-    """Cutting planes with all rows as the basis: the features are the kernel matrix itself (Alg. 2).
+    """Cutting planes with all rows as the basis (Alg. 2).
 
-    The coefficients of a plane are its signed rows, so no inverse of the kernel matrix
+    The features are the kernel matrix itself. The coefficients of a plane are its signed rows, so no inverse of the kernel matrix
     is needed.
     """
 
@@ -363,9 +354,11 @@ class ExactWorkingSet(WorkingSet):
         decisions = np.array(
             [gram @ plane.coef + plane.offset for plane, _ in self.generators]
         )
-        active = y * decisions <= np.array([rho for _, rho in self.generators])[:, None]
+        rhos = np.array([generator.rho for generator in self.generators])
+        active = y * decisions <= rhos[:, None]
         signed = active * y * shares
-        self.s, self.t = active @ shares, signed.sum(axis=1)
+        self.s = active @ shares
+        self.t = signed.sum(axis=1)
         self.centred = signed @ gram - np.outer(self.t, self.training_set.mean)
         self.coefs = signed - np.outer(self.t, shares)
 
@@ -383,14 +376,14 @@ class ExactWorkingSet(WorkingSet):
 
 
 class SampleWorkingSet(WorkingSet):
-    """Cutting planes of a dense sample in memory, whose loop is compiled (`mmcnb.kernels.sample_subproblem`).
+    """Cutting planes of a dense sample in memory, whose loop is compiled.
 
-    A plane also stores which rows it has, one byte per row. So new labels change it by
+    The loop is `mmcnb.kernels.sample_subproblem`. A plane also stores which rows it has, one byte per row. So new labels change it by
     the rows whose label changes. The threshold is adaptive, without a balance; other
     forms use the plain loop, and so do rows that are streamed.
     """
 
-    signs: np.ndarray | None = None  # the labels that the planes have
+    state: Any = None  # `SamplePlanes`, from the first loop on
 
     def cutting_plane(
         self,
@@ -401,53 +394,40 @@ class SampleWorkingSet(WorkingSet):
         record: Record,
         budget: SweepBudget,
     ) -> SubproblemResult:
-        """As `WorkingSet.cutting_plane`; the budget bounds passes over rows that are not in memory."""
-        own = self.training_set
-        p = self.training_set.mean.shape[0]
-        if objective.threshold == "fixed" or objective.balance or not own.hold_labels:
+        """Solve the subproblem as `WorkingSet.cutting_plane` does.
+
+        The budget bounds passes over rows that are not in memory.
+        """
+        rows = self.training_set
+        if objective.threshold == "fixed" or objective.balance or not rows.hold_labels:
             return super().cutting_plane(labels, objective, C, eta, record, budget)
-        n = own.n_samples
-        count = len(self.generators)
-        if self.signs is None:
-            self.signs, self.members = (
-                np.zeros(n, np.int8),
-                np.zeros((count, n), np.int8),
-            )
-            self.planes = np.zeros((count, 3 * p + 3))
-            for plane, (hyperplane, rho) in zip(
-                self.planes, self.generators, strict=True
-            ):
-                plane[:p] = hyperplane.coef
-                plane[p] = hyperplane.offset
-                plane[p + 1] = rho
-        rows = kernels.SampleRows(
-            np.ascontiguousarray(own.features.block(0, n)),
-            labels.block(None, 0, n),
-            row_shares(n, own.weights),
-            own.mean,
-            own.inverses[0],
-        )
-        start = kernels.SamplePlanes(self.planes, self.members, self.signs)
+        n = rows.n_samples
         least_norm2 = DEGENERATE * objective.total_variance
-        limits = kernels.Limits(float(C), float(eta), least_norm2, self.max_planes)
-        found = kernels.sample_subproblem(rows, start, limits)
-        self.planes, self.members, self.signs = found.state
-        self.generators = [
-            Generator(Hyperplane(row[:p], float(row[p])), float(row[p + 1]))
-            for row in self.planes
-        ]
+        found = kernels.sample_subproblem(
+            kernels.SampleRows(
+                np.ascontiguousarray(rows.features.block(0, n)),
+                labels.block(None, 0, n),
+                row_shares(n, rows.weights),
+                rows.mean,
+                rows.inverses[0],
+            ),
+            self.state or self._start(),
+            kernels.Limits(float(C), float(eta), least_norm2, self.max_planes),
+        )
+        self.state = found.state
+        self.generators = [_generator(plane) for plane in self.state.planes]
         status = STATUS[found.status]
         if status == "unsolved":
             raise PlaneQPError(NO_SOLUTION)
         hyperplane = Hyperplane(found.hyperplane[:-1], float(found.hyperplane[-1]))
         for sweep in map(kernels.Sweep._make, found.history.tolist()):
             statistics = ConstraintStatistics(
-                sweep.active,
-                sweep.signed,
-                sweep.violation,
-                sweep.above,
-                sweep.changed * own.total_weight,
-                sweep.hinge,
+                active=sweep.active,
+                signed=sweep.signed,
+                violation=sweep.violation,
+                positive=sweep.above,
+                changed=sweep.changed * rows.total_weight,
+                hinge=sweep.hinge,
             )
             quadratic = PlaneSolution(
                 found.multipliers, sweep.rho, sweep.xi, 0.0, sweep.norm2
@@ -457,3 +437,22 @@ class SampleWorkingSet(WorkingSet):
             )
             record(self._row(solution, int(sweep.planes)))
         return solution
+
+    def _start(self) -> Any:
+        """Return the generators as `SamplePlanes`, before they have labels."""
+        n = self.training_set.n_samples
+        p = self.training_set.mean.shape[0]
+        count = len(self.generators)
+        planes = np.zeros((count, 3 * p + 3))
+        for plane, generator in zip(planes, self.generators, strict=True):
+            plane[:p] = generator.hyperplane.coef
+            plane[p] = generator.hyperplane.offset
+            plane[p + 1] = generator.rho
+        members = np.zeros((count, n), np.int8)
+        return kernels.SamplePlanes(planes, members, signs=np.zeros(n, np.int8))
+
+
+def _generator(plane: np.ndarray) -> Generator:
+    """Read the generator of a row of `SamplePlanes`."""
+    p = (plane.shape[0] - 3) // 3
+    return Generator(Hyperplane(plane[:p], float(plane[p])), float(plane[p + 1]))

@@ -1,4 +1,4 @@
-"""Sparse kernel maximum margin clustering as printed (Wu & Zhang, Alg. 3): each plane has basis vectors.
+"""SKMMC as printed (Wu & Zhang, Alg. 3): each plane has basis vectors of its own.
 
 A plane Ψ_k becomes Σ β_j φ(b_j), and so does the mean Ψ_0 of all rows. Planes are
 differences of these, so their Gram matrix and the hyperplane take kernel values between
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, tag
+from mmcnb.engine.session import FitResult, FitSession, Record, tag
 from mmcnb.features.basis import BasisEstimate, KernelMean
 from mmcnb.features.kernel import Kernel, KernelSamples
 from mmcnb.features.labelling import DecisionPass
@@ -70,32 +70,43 @@ class OwnBasisWorkingSet(WorkingSet):
         self._restart()
 
     def _estimate(self, z: np.ndarray) -> BasisEstimate:
-        """The basis of 1/n Σ z_i φ(x_i)."""
+        """Estimate the basis of 1/n Σ z_i φ(x_i)."""
         mean = KernelMean(self.engine, self.samples, z, self.kernel)
         found = mean.estimate(np.random.RandomState(self.seed))
         self.evaluations += found.n_iter + len(found.basis)
         return found
 
     def _restart(self) -> None:
-        """Only the mean has a basis, and there are no planes."""
-        self.generators, self.s, self.t = [], np.empty(0), np.empty(0)
+        """Drop all planes; only the mean has a basis."""
+        self.generators = []
+        self.s = np.empty(0)
+        self.t = np.empty(0)
         self.coefs = np.empty((0, len(self.mean.basis)))
         self._set_basis(self.mean.basis)
 
     def _set_basis(self, basis: np.ndarray) -> None:
-        """All rows in kernel values against a basis, whose mean is that of the basis."""
-        features = KernelSamples(self.samples, self.kernel.against(basis), np.float64)
-        mean = self.kernel(basis, self.mean.basis) @ self.mean.beta
-        weight = self.samples.n_samples if self.weights is None else self.weights.sum()
-        given = self.engine, features, None, self.weights, True, basis, (mean, 1.0)
-        self.training_set = TrainingSet(*given)
+        """Take kernel values against a basis as features."""
+        kernel = self.kernel
         self.basis = basis
+        # The mean of the rows is that of their estimate.
+        mean = kernel(basis, self.mean.basis) @ self.mean.beta
+        self.training_set = TrainingSet(
+            engine=self.engine,
+            features=KernelSamples(self.samples, kernel.against(basis), np.float64),
+            normalization=None,
+            weights=self.weights,
+            hold_labels=True,
+            basis=basis,
+            row_sum=(mean, 1.0),
+        )
+        weight = self.samples.n_samples if self.weights is None else self.weights.sum()
         self.training_set.total_weight = float(weight)
-        self.centred = self.coefs @ self.kernel(basis, basis)
+        self.centred = self.coefs @ kernel(basis, basis)
 
     def relabel(self, labels: Labels) -> None:
         """Start with the plane of all rows under the labels."""
-        self.labels, self.y = labels, labels.block(None, 0, self.samples.n_samples)
+        self.labels = labels
+        self.y = labels.block(None, 0, self.samples.n_samples)
         self._restart()
         self._add_rows(np.ones(self.samples.n_samples, np.int8))
 
@@ -113,15 +124,20 @@ class OwnBasisWorkingSet(WorkingSet):
     def _add_rows(self, active: np.ndarray) -> None:
         n = self.samples.n_samples
         signed = active * self.y * self.counts
-        self.s, self.t = (
-            np.append(self.s, active @ self.counts / n),
-            np.append(self.t, signed.sum() / n),
-        )
+        s = active @ self.counts / n
+        t = signed.sum() / n
         plane = self._estimate(signed)
-        old = np.pad(self.coefs, ((0, 0), (0, len(plane.beta))))
-        new = np.append(np.zeros(self.coefs.shape[1]), plane.beta)
-        new[: len(self.mean.beta)] -= self.t[-1] * self.mean.beta
-        self.generators, self.coefs = [*self.generators, active], np.vstack([old, new])
+        n_before = self.coefs.shape[1]
+        n_added = len(plane.beta)
+        # Coefficients on the vectors before, of which the first are those of the mean,
+        # and on the vectors of the plane.
+        coef = np.append(np.zeros(n_before), plane.beta)
+        coef[: len(self.mean.beta)] -= t * self.mean.beta
+        padded = np.pad(self.coefs, ((0, 0), (0, n_added)))
+        self.generators.append(active)
+        self.s = np.append(self.s, s)
+        self.t = np.append(self.t, t)
+        self.coefs = np.vstack([padded, coef])
         self._set_basis(np.vstack([self.basis, plane.basis]))
 
 
@@ -144,30 +160,20 @@ def fit_on_own_basis(
     FitResult
         Cluster 0 is where f is below 0.
     """
-    samples = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling).scaled(
-        session.samples
-    )
+    bare_model = Model(Hyperplane(np.empty(0), 0.0), scaling=session.scaling)
+    samples = bare_model.scaled(session.samples)
     working_set = OwnBasisWorkingSet(
         session.engine, samples, kernel, session.weights, config.seed
     )
     random_state = np.random.RandomState(config.seed)
     mean = working_set.mean
-    n = samples.n_samples
     variance = 1 - float(mean.beta @ kernel(mean.basis, mean.basis) @ mean.beta)
     objective = Objective(config.threshold, config.balance, variance)
     record = tag(session.record, stage="all rows", gamma=kernel.gamma)
-    bare = replace(objective, total_variance=0.0)
     ends = list[CCCPResult]()
     for number, start in enumerate(_starts(session, samples, config, random_state)):
         tagged = tag(record, start=number)
-        path = config.path
-        end = continuation(working_set, start, objective, path, config.limits, tagged)
-        if end is None:
-            # Labels that not even the first C separates end there all the same.
-            path = path[:1]
-            end = continuation(working_set, start, bare, path, config.limits, tagged)
-        assert end is not None
-        ends.append(end)
+        ends.append(_end_of(working_set, start, objective, config, tagged))
     # Ends with equal scores up to rounding are equally good; the first one counts on
     # every processor.
     state = max(ends, key=lambda end: (end.solution.C, round(end.solution.score, 9)))
@@ -176,23 +182,43 @@ def fit_on_own_basis(
     statistics = training_set.most_violated(
         state.labels, state.boundary, solution.quadratic.rho
     ).statistics
-    random = solve_random(
-        working_set, coin_flip(n, random_state), objective, config.path[-1]
+    flips = coin_flip(samples.n_samples, random_state)
+    random = solve_random(working_set, flips, objective, config.path[-1])
+    separated = separation(solution, random)
+    boundary = state.boundary
+    used = np.flatnonzero(boundary.coef)
+    model = Model(
+        rule=Hyperplane(boundary.coef[used], boundary.offset),
+        kernel=kernel,
+        basis=np.asarray(training_set.basis)[used],
+        scaling=session.scaling,
+        feature_dtype="float64",
     )
-    separated, warnings = separation(solution, random)
-    used = np.flatnonzero(state.boundary.coef)
-    basis = np.asarray(training_set.basis)
-    rule = Hyperplane(state.boundary.coef[used], state.boundary.offset)
-    model = Model(rule, kernel, basis[used], session.scaling, "float64")
+    attributes = {"gamma": kernel.gamma}
     report = {
-        **separated,
+        **separated.report,
         "gamma": kernel.gamma,
         "kernel_evaluations": working_set.evaluations,
     }
-    result = result_of(
-        session, model, state, statistics, {"gamma": kernel.gamma}, report
-    )
-    return replace(result, warnings=[*warnings, *result.warnings])
+    result = result_of(session, model, state, statistics, attributes, report)
+    return replace(result, warnings=[*separated.warnings, *result.warnings])
+
+
+def _end_of(
+    working_set: WorkingSet,
+    start: Labels,
+    objective: Objective,
+    config: SearchConfig,
+    record: Record,
+) -> CCCPResult:
+    """Run a start along the path; labels that the first C does not separate end there."""
+    path = config.path
+    end = continuation(working_set, start, objective, path, config.limits, record)
+    if end is None:
+        bare = replace(objective, total_variance=0.0)
+        end = continuation(working_set, start, bare, path[:1], config.limits, record)
+    assert end is not None  # nothing is degenerate under the bare objective
+    return end
 
 
 def _starts(
@@ -201,7 +227,7 @@ def _starts(
     config: SearchConfig,
     random_state: np.random.RandomState,
 ) -> Iterator[Labels]:
-    """Labels by k-means of the sample, or coin flips; of mixed starts the first is k-means."""
+    """Yield labels by k-means of the sample, or coin flips; mixed starts begin with k-means."""
     from sklearn.cluster import KMeans
 
     sample = with_short_indices(session.sample)
@@ -210,16 +236,9 @@ def _starts(
             yield coin_flip(samples.n_samples, random_state)
             continue
         fitted = KMeans(2, n_init=1, random_state=random_state)
-        low, high = fitted.fit(
-            sample, sample_weight=session.sample_weights
-        ).cluster_centers_
-        between = Hyperplane(
-            (high - low).astype(np.float64), float(low @ low - high @ high) / 2
-        )
-        yield GivenLabels(
-            signs(
-                np.concatenate(
-                    session.engine.run(DecisionPass(between), samples, "start")
-                )
-            )
-        )
+        fitted.fit(sample, sample_weight=session.sample_weights)
+        low, high = fitted.cluster_centers_
+        normal = (high - low).astype(np.float64)
+        between = Hyperplane(normal, float(low @ low - high @ high) / 2)
+        values = session.engine.run(DecisionPass(between), samples, "start")
+        yield GivenLabels(signs(np.concatenate(values)))
