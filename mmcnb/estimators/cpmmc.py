@@ -102,9 +102,8 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
         config = search_config(
             session.sample.shape[0], session.seed(), **values_of(self, *SEARCH)
         )
-        mean_squared_distance(
-            session.sample, session.sample_weights
-        )  # refuses rows that are all equal
+        # Refuses rows that are all equal.
+        mean_squared_distance(session.sample, session.sample_weights)
         sample = open_samples(session.sample)
         features = partial(
             linear_features, session.engine, sample, session.sample_weights

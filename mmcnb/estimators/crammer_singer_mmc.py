@@ -1,4 +1,4 @@
-"""Maximum margin clustering into any number of clusters, by scores with the widest margin."""
+"""Maximum margin clustering into any number of clusters, by one score for each."""
 
 from dataclasses import field, replace
 from typing import Any, ClassVar
@@ -52,8 +52,8 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         regularisation paths.
     sample_size : int or None, default=None
         Rows of the sample; None is max(2000, 100 n_clusters).
-    cluster_sizes : {"auto", "equal"}, None or array of shape (n_clusters,), default="auto"
-        Size constraints, as proportions of the rows. None is a minimum size only.
+    cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
+        Size constraints, as n_clusters proportions. None is a minimum size only.
         "auto" is equal sizes.
     size_tolerance : float, default=0.1
         Relative tolerance of the size constraints.
@@ -137,7 +137,7 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
         return fit_multiclass(session, self._settings(), config)
 
     def _settings(self) -> SearchSettings:
-        """How least squares clusters the sample."""
+        """Return how least squares clusters the sample."""
         sizes = values_of(
             self, "n_clusters", "cluster_sizes", "size_tolerance", "min_share"
         )

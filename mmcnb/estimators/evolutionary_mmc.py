@@ -1,4 +1,4 @@
-"""Evolutionary maximum margin clustering: two clusters by evolution of label vectors."""
+"""Evolutionary maximum margin clustering: two clusters by evolution of labels."""
 
 from dataclasses import replace
 
@@ -30,16 +30,18 @@ from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import to_dense
 
-PLANNED_LANDMARKS = (
-    200  # for the plan if the basis is the sample; its columns are counted apart
-)
+# For the plan if the basis is the sample, whose columns are counted apart.
+PLANNED_LANDMARKS = 200
 MATRICES = 3  # of the size of the kernel matrix, while it is inverted
-ONE_CLUSTER = "the model finds one cluster alone on the sample; give another gamma, or a smaller alpha."
+ONE_CLUSTER = (
+    "the model finds one cluster alone on the sample; "
+    "give another gamma, or a smaller alpha."
+)
 
 
 @estimator
 class EvolutionaryMMC(KernelFunction, StreamedClusterer):
-    """Maximum margin clustering by evolution, with the squared loss (EvoMMC, FastEvoMMC).
+    """Maximum margin clustering by evolution and squared loss (EvoMMC, FastEvoMMC).
 
     Finds the two clusters, of about equal size, on which kernel ridge regression leaves
     the smallest error: label vectors are mutated by flips, the fittest live on. The
@@ -117,7 +119,7 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
 
     See Also
     --------
-    UnsupervisedRLS : The same loss by local search, for any number of clusters; mostly finds lower losses.
+    UnsupervisedRLS : Any number of clusters by local search; mostly of lower loss.
 
     Notes
     -----
@@ -162,12 +164,14 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         )
         if self.n_landmarks is not None:
             return needs
-        matrices = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
-        held = needs.sample_bytes + 24.0 * (sample - size) * rows.n_features
-        remedy = (
-            f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, and {SMALLER_SAMPLE}"
+        matrix_bytes = MATRICES * 8.0 * sample**2 + column_bytes(sample, rows.n_samples)
+        basis_bytes = 24.0 * (sample - size) * rows.n_features
+        return replace(
+            needs,
+            sample_bytes=matrix_bytes + (needs.sample_bytes + basis_bytes),
+            remedy=f"n_landmarks={PLANNED_LANDMARKS} needs no matrix, "
+            f"and {SMALLER_SAMPLE}",
         )
-        return replace(needs, sample_bytes=matrices + held, remedy=remedy)
 
     def _plan(self, rows: RowShape) -> FitPlan:
         plan = super()._plan(rows)
@@ -188,43 +192,48 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         limits = values_of(
             self, "balance", "n_parents", "n_offspring", "max_generations", "patience"
         )
-        found = run_evolutions(session.engine, fitness, seeds, session.record, **limits)
-        y = found[0].y.astype(np.float64)
+        results = run_evolutions(
+            session.engine, fitness, seeds, session.record, **limits
+        )
+        best = results[0]
+        y = best.y.astype(np.float64)
         labels = signs(fitness.decide(y))
         objective = fitness.value(y)
         agreement = float(np.mean(y == labels))
-        converged = len(found[0].best) < self.max_generations
-        warnings = [ONE_CLUSTER] if np.ptp(labels) == 0 or objective > 1 - 1e-9 else []
+        warnings = []
+        quiet = []
+        if np.ptp(labels) == 0 or objective > 1 - 1e-9:
+            warnings.append(ONE_CLUSTER)
         if agreement < 0.99:
-            said = f"the model agrees with the evolved labels on {agreement:.0%} of the sample only"
-            warnings.append(f"{said}; raise balance if the clusters differ in size.")
-        attributes = {
-            "objective": objective,
-            "gamma": kernel.gamma,
-            "converged": converged,
-        }
-        at_best = sum(abs(one.fitness - found[0].fitness) < 1e-6 for one in found)
-        report = {
-            "agreement": agreement,
-            "evolutions_at_best": at_best,
-            "start": found[0].start,
-        }
-        report |= {"gamma": kernel.gamma}
-        evolved, labelled = (
-            [int((side < 0).sum()), int((side > 0).sum())] for side in (y, labels)
-        )
-        sizes = {"evolved_sizes": evolved, "sample_sizes": labelled}
-        quiet = [sentence for sentence in warnings if sentence != ONE_CLUSTER]
-        model, rows = (
+            quiet.append(
+                f"the model agrees with the evolved labels on {agreement:.0%} of the "
+                "sample only; raise balance if the clusters differ in size."
+            )
+        n_best = sum(abs(result.fitness - best.fitness) < 1e-6 for result in results)
+        return FitResult(
             replace(model, rule=fitness.hyperplane(y)),
             model.features(session.samples),
-        )
-        return FitResult(
-            model, rows, attributes, report, sizes, warnings=warnings, quiet=quiet
+            attributes={
+                "objective": objective,
+                "gamma": kernel.gamma,
+                "converged": len(best.best) < self.max_generations,
+            },
+            report={
+                "agreement": agreement,
+                "evolutions_at_best": n_best,
+                "start": best.start,
+                "gamma": kernel.gamma,
+            },
+            per_cluster={
+                "evolved_sizes": _side_sizes(y),
+                "sample_sizes": _side_sizes(labels),
+            },
+            warnings=warnings + quiet,
+            quiet=quiet,
         )
 
     def _fitness(self, session: FitSession, kernel: Kernel) -> tuple[Model, Fitness]:
-        """The model without its hyperplane, and the fitness of labels of the sample."""
+        """Return the model without its hyperplane, and the fitness of sample labels."""
         sample = session.sample
         weights = session.sample_weights
         alpha = float(self.alpha)
@@ -242,6 +251,11 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
         return Model(empty, kernel, basis, session.scaling), fitness
 
 
+def _side_sizes(labels: np.ndarray) -> list[int]:
+    """Count the labels below and above 0."""
+    return [int((labels < 0).sum()), int((labels > 0).sum())]
+
+
 def column_bytes(sample_size: int, n_samples: int) -> float:
-    """Of the kernel columns of a block against the whole sample, which every thread needs."""
+    """Return the bytes of the kernel columns of a block, which every thread needs."""
     return 8.0 * sample_size * min(n_samples, BLOCK_ROWS)

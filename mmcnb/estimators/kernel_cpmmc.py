@@ -1,4 +1,4 @@
-"""Exact kernel cutting-plane maximum margin clustering, for data whose kernel matrix fits."""
+"""Exact kernel cutting-plane clustering, for data whose kernel matrix fits."""
 
 from dataclasses import replace
 from functools import partial
@@ -96,18 +96,19 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         n = rows.n_samples
-        matrices = (
-            20 if n <= EXACT_SEARCH else 4
-        )  # of kernel values: of a search for the bandwidth, or not
-        needs = hinge_needs(
-            rows, n if n <= EXACT_SEARCH else MOST_LANDMARKS, SAMPLE_ROWS
-        )
-        work = max(
-            needs.work_bytes,
-            MARGIN_LIBRARIES + 8.0 * matrices * n**2 - needs.sample_bytes,
-        )
+        # Matrices of kernel values: many while bandwidths are compared.
+        if n <= EXACT_SEARCH:
+            n_landmarks = n
+            n_matrices = 20
+        else:
+            n_landmarks = MOST_LANDMARKS
+            n_matrices = 4
+        needs = hinge_needs(rows, n_landmarks, SAMPLE_ROWS)
+        matrix_bytes = MARGIN_LIBRARIES + 8.0 * n_matrices * n**2
         return replace(
-            needs, work_bytes=work, remedy="SparseKernelMMC needs no matrix of all rows"
+            needs,
+            work_bytes=max(needs.work_bytes, matrix_bytes - needs.sample_bytes),
+            remedy="SparseKernelMMC needs no matrix of all rows",
         )
 
     def _fit(self, session: FitSession) -> FitResult:
@@ -123,13 +124,14 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
             return fit_on_landmarks(
                 session, config, kernels, MOST_LANDMARKS, refine=refine_exactly
             )
-        given = (
-            session.engine,
-            open_samples(rows),
-            to_dense(rows),
-            weights,
+        map_rows = partial(
+            exact_features,
+            engine=session.engine,
+            sample=open_samples(rows),
+            basis=to_dense(rows),
+            weights=weights,
         )
-        candidates = [partial(exact_features, kernel, *given) for kernel in kernels]
+        candidates = [partial(map_rows, kernel) for kernel in kernels]
         return fit_two_clusters(session, candidates, config, refine_exactly)
 
 

@@ -1,4 +1,4 @@
-"""Kernel k-means: clusters by their means in feature space, on a sample and then on all rows."""
+"""Kernel k-means: clusters by their means in feature space."""
 
 from dataclasses import field, replace
 from functools import partial
@@ -27,6 +27,7 @@ from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.features.nystroem import RidgeMap, choose_landmarks, landmark_values
+from mmcnb.least_squares.all_rows import LabelSumsPass
 from mmcnb.least_squares.kernel_kmeans import Distances, Means, lloyd
 from mmcnb.least_squares.partition import partition_seconds
 from mmcnb.least_squares.search import LANDMARKS
@@ -34,6 +35,7 @@ from mmcnb.samples import BLOCK_ROWS
 from mmcnb.samples.matrix import check_clusters, check_places, row_shares
 
 BLOCKS = 16  # that have scores, or sums that wait to be added, at a time; about
+LIKELY_SWEEPS = 20
 
 
 @estimator
@@ -101,7 +103,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
 
     See Also
     --------
-    UnsupervisedRLS : Finds groups that k-means does not: a ridge, size constraints, local search.
+    UnsupervisedRLS : Finds groups that k-means does not, by a ridge and local search.
 
     Notes
     -----
@@ -123,8 +125,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     >>> model = mmcnb.KernelKMeans(n_clusters=3, random_state=0).fit(X)
     >>> model.cluster_sizes_.tolist()
     [100, 100, 100]
-    >>> nearest = model.transform(X).argmin(axis=0)  # the row that is most typical of each cluster
-    >>> model.labels_[nearest].tolist()
+    >>> typical = model.transform(X).argmin(axis=0)  # the nearest row to each mean
+    >>> model.labels_[typical].tolist()
     [0, 1, 2]
     """
 
@@ -175,12 +177,17 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         size = min(rows.n_samples, self.sample_size or max(SAMPLE_ROWS, 10 * k))
         p = min(size, self.n_landmarks or LANDMARKS)
         needs = landmark_needs(rows, p, size)
-        numbers = max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p
-        held = needs.sample_bytes + 8.0 * (2 * size * p + k * numbers)
-        needs = replace(
-            needs, sample_bytes=held, search_seconds=partition_seconds(size, k)
+        landmark_values = 2 * size * p
+        # Scores of the sample or of blocks, and sums that wait.
+        cluster_values = k * (max(size, BLOCKS * BLOCK_ROWS) + BLOCKS * p)
+        own_bytes = 8.0 * (landmark_values + cluster_values)
+        return replace(
+            needs,
+            sample_bytes=needs.sample_bytes + own_bytes,
+            search_seconds=partition_seconds(size, k),
+            sweeps=sweeps,
+            likely_sweeps=min(sweeps, LIKELY_SWEEPS),
         )
-        return replace(needs, sweeps=sweeps, likely_sweeps=min(sweeps, 20))
 
     def _fit(self, session: FitSession) -> FitResult:
         sample = session.sample
@@ -199,9 +206,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         start = self._cluster_sample(session, mapped, values)
         model = Model(start.rule, kernel, basis, session.scaling, ridge=mapped)
         rows = session.cached(model.features(session.samples))
-        run = partial(session.engine.run, samples=rows, description="all rows")
-        for found in lloyd(
-            run,
+        for state in lloyd(
+            partial(session.engine.run, samples=rows, description="all rows"),
             mapped,
             start.means,
             session.weights,
@@ -211,63 +217,63 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
             session.record(
                 {
                     "stage": "all rows",
-                    "round": found.n_iter - 1,
-                    "inertia": found.inertia,
+                    "round": state.n_iter - 1,
+                    "inertia": state.inertia,
                 }
             )
-        attributes = {"gamma": kernel.gamma} | values_of(
-            found, "inertia", "n_iter", "converged"
-        )
-        report = {"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]}
-        sizes = whole_numbers(found.sizes.tolist())
-        n_empty = int((found.sizes == 0).sum())
-        warnings = (
-            [f"{n_empty} of the {k} clusters contain no row; give fewer."]
-            if n_empty
-            else []
-        )
-        model = replace(model, rule=found.rule)
+        warnings = []
+        n_empty = int((state.sizes == 0).sum())
+        if n_empty:
+            warnings.append(
+                f"{n_empty} of the {k} clusters contain no row; give fewer."
+            )
         return FitResult(
-            model, rows, attributes, report, {"sizes": sizes}, warnings=warnings
+            replace(model, rule=state.rule),
+            rows,
+            attributes=values_of(state, "inertia", "n_iter", "converged")
+            | {"gamma": kernel.gamma},
+            report={"sample_inertia": start.inertia, "n_landmarks": basis.shape[0]},
+            per_cluster={"sizes": whole_numbers(state.sizes.tolist())},
+            warnings=warnings,
         )
 
     def _cluster_sample(
         self, session: FitSession, mapped: RidgeMap, values: np.ndarray
     ) -> Means:
-        """The best of several starts on the sample."""
+        """Return the best of several starts on the sample."""
         from sklearn.cluster import kmeans_plusplus
 
         weights = session.sample_weights
-        limits = (int(self.max_iter), float(self.tol))
-        # as they were computed
-        z = mapped.decide(values)
-        values = values.astype(np.float32)
+        z = mapped.decide(values)  # before the values are rounded
+        rounded = values.astype(np.float32)
+
+        def run_on_sample(sweep: LabelSumsPass) -> list[Any]:
+            return sweep.block(rounded, 0, len(z))
 
         def run_start(start: tuple[int, int], record: Record) -> Means:
             number, seed = start
             means, _ = kmeans_plusplus(
                 z, int(self.n_clusters), sample_weight=weights, random_state=seed
             )
-            passes = lloyd(
-                lambda sweep: sweep.block(values, 0, len(z)),
+            *_, state = lloyd(
+                run_on_sample,
                 mapped,
                 means,
                 weights,
-                *limits,
+                int(self.max_iter),
+                float(self.tol),
             )
-            *_, found = passes
             record(
                 {
                     "stage": "sample",
                     "start": number,
-                    "round": found.n_iter,
-                    "inertia": found.inertia,
+                    "round": state.n_iter,
+                    "inertia": state.inertia,
                 }
             )
-            return found
+            return state
 
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()
-        found = run_starts(
-            session.engine, run_start, list(enumerate(seeds)), session.record
-        )
-        return min(found, key=lambda means: means.inertia)
+        starts = list(enumerate(seeds))
+        states = run_starts(session.engine, run_start, starts, session.record)
+        return min(states, key=lambda state: state.inertia)

@@ -1,4 +1,4 @@
-"""Multiple kernel clustering: labels, margin and a combination of kernels, learned together."""
+"""Multiple kernel clustering: labels, margin and weights of kernels, found together."""
 
 from dataclasses import field, replace
 from functools import partial
@@ -34,7 +34,7 @@ COMPARED_ROWS = 50  # fewest rows on which kernels are compared
 
 @estimator
 class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
-    """Maximum margin clustering under several kernels, whose combination is learned (MKC).
+    """Maximum margin clustering that learns a combination of kernels (MKC).
 
     The fit chooses among kernels and bandwidths. Given base kernels, it finds the
     labels, the widest margin and the weights beta of the kernels, which are
@@ -145,7 +145,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     >>> import mmcnb
     >>> from sklearn.datasets import make_circles
     >>> X, y = make_circles(600, noise=0.05, factor=0.4, random_state=0)
-    >>> model = mmcnb.MultipleKernelClustering(kernels=["linear", "rbf"], random_state=0).fit(X)
+    >>> kernels = ["linear", "rbf"]
+    >>> model = mmcnb.MultipleKernelClustering(kernels=kernels, random_state=0).fit(X)
     >>> bool((model.labels_ == (y != y[0])).all())
     True
     >>> bool(model.kernel_weights_[1] > 0.99)  # no straight line separates two rings
@@ -180,45 +181,40 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             if self.basis == "exact" and getattr(self, name) is not None:
                 raise InputError(f"basis='exact' takes all rows; leave {name} at None.")
         if self.n_clusters != 2 and (self.balance != 0 or self.init != "mixed"):
-            fault = "balance and init are for two clusters"
             raise InputError(
-                f"{fault}; with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'."
+                "balance and init are for two clusters; "
+                f"with n_clusters={self.n_clusters} leave them at 0.0 and 'mixed'."
             )
-        named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
-        if self.checkpoint is not None and not named:
-            fault = "a checkpoint knows kernels by name alone"
-            remedy = "give functions and kernel objects by name and parameters, or leave checkpoint out"
-            raise InputError(f"{fault}; {remedy}.")
+        is_named = isinstance(self.kernels, str) or not any(map(callable, self.kernels))
+        if self.checkpoint is not None and not is_named:
+            raise InputError(
+                "a checkpoint knows kernels by name alone; give functions and kernel "
+                "objects by name and parameters, or leave checkpoint out."
+            )
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        exact = self.basis == "exact"
-        many = self.n_clusters != 2
-        size = (
-            rows.n_samples
-            if exact
-            else self.sample_size or rows_of_sample(self.n_clusters)
-        )
+        size = self.sample_size or rows_of_sample(self.n_clusters)
+        if self.basis == "exact":
+            size = rows.n_samples
         searched = min(size, rows.n_samples)
+        n_kernels = base_kernels.n_kernels(self.kernels)
+        needs = hinge_needs(rows, n_kernels * self._landmarks(searched), size)
+        sample_bytes = needs.sample_bytes
+        if self.n_clusters != 2:
+            sample_bytes += matrix_bytes(searched)
+        if self.basis != "exact":
+            return replace(needs, sample_bytes=sample_bytes, remedy=SMALLER_SAMPLE)
         # Six matrices for each kernel: values, coordinates, the matrix of the basis,
         # and copies.
-        held = (
-            8.0 * 6 * base_kernels.n_kernels(self.kernels) * searched**2
-            if exact
-            else 0.0
-        )
-        needs = hinge_needs(
-            rows, base_kernels.n_kernels(self.kernels) * self._landmarks(searched), size
-        )
-        matrices = matrix_bytes(searched) if many else 0.0
-        remedy = (
-            "basis='landmarks' needs no matrix of all rows" if exact else SMALLER_SAMPLE
-        )
+        exact_bytes = 8.0 * 6 * n_kernels * searched**2
         return replace(
-            needs, sample_bytes=max(held, needs.sample_bytes + matrices), remedy=remedy
+            needs,
+            sample_bytes=max(exact_bytes, sample_bytes),
+            remedy="basis='landmarks' needs no matrix of all rows",
         )
 
     def _landmarks(self, rows: int) -> int:
-        """Basis vectors of each kernel."""
+        """Return the number of basis vectors of each kernel."""
         return rows if self.basis == "exact" else basis_size(self.n_landmarks, rows)
 
     # -- the fit -----------------------------------------------------------------------
@@ -235,16 +231,17 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
             return fit_two_clusters(session, candidates, config, kernel_names=names)
         check_clusters(k, session.sample, session.samples.n_samples)
         sample = self._mapped(session, relative_weights(session.sample_weights))
-        # Two local searches a start, measured by `python -m benchmarks mkc`.
-        starts = 2 * int(self.n_init)
-        least = float(self.min_share)
         partition = PartitionConfig(
-            k, n_init=starts, cluster_sizes="equal", min_share=least
+            k,
+            # Two local searches a start, measured by `python -m benchmarks mkc`.
+            n_init=2 * int(self.n_init),
+            cluster_sizes="equal",
+            min_share=float(self.min_share),
         )
         return fit_clusters(session, sample, partition, config)
 
     def _mapped(self, session: FitSession, weights: Weights) -> MultipleKernelSample:
-        """The sample under all kernels, without copies among those of "auto"."""
+        """Map the sample by all kernels; "auto" leaves out copies of other kernels."""
         rows = session.sample
         kernels = base_kernels.base_kernels(self.kernels, self.columns, rows, weights)
         size = self._landmarks(rows.shape[0])

@@ -149,7 +149,8 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
             return
         if self.kernel != "rbf":
             raise InputError(
-                f"basis='paper' needs kernel='rbf', not {self.kernel!r}; use basis='landmarks'."
+                f"basis='paper' needs kernel='rbf', not {self.kernel!r}; "
+                "use basis='landmarks'."
             )
         if self.landmarks is not None or self.n_landmarks is not None:
             raise InputError(
@@ -160,10 +161,10 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         needs = needs_of_landmarks(
             rows, self.sample_size or SAMPLE_ROWS, self.n_landmarks, self.landmarks
         )
-        of_rows = (
-            64.0 * rows.n_samples if self.basis == "paper" else 0.0
-        )  # z, f, and a byte for each plane
-        return replace(needs, sample_bytes=needs.sample_bytes + of_rows)
+        if self.basis != "paper":
+            return needs
+        row_bytes = 64.0 * rows.n_samples  # z, f, and a byte for each plane
+        return replace(needs, sample_bytes=needs.sample_bytes + row_bytes)
 
     def _fit(self, session: FitSession) -> FitResult:
         rows = session.sample

@@ -1,6 +1,6 @@
-"""Unsupervised regularised least squares: k clusters, on a sample and then on all rows."""
+"""Unsupervised regularised least squares: any number of clusters."""
 
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,10 +62,10 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         its first round wipes out the start.
     n_init : int, default=8
         Starts of the local search.
-    cluster_sizes : {"auto", "equal"}, None or array of n_clusters proportions, default="auto"
+    cluster_sizes : {"auto", "equal"}, None or array-like, default="auto"
         Size constraints. None is a minimum size only. "auto" is that for two clusters,
-        and equal sizes otherwise. Proportions are in any order: the largest is that of
-        the largest cluster.
+        and equal sizes otherwise. An array has n_clusters proportions in any order: the
+        largest is that of the largest cluster.
     size_tolerance : float, default=0.1
         How far constrained sizes may lie from their proportions, relatively.
     min_share : float or None, default=None
@@ -182,7 +182,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return 0 if self.model_.ridge is None else self.model_.ridge.centre.shape[0]
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """With a group of rows drawn, of many: labels that have settled on these leave one pass."""
+        """Draw more rows if there are many; if labels settle, one pass is left."""
         settings = self._settings()
         searched = settings.searched_rows(rows.n_samples)
         needs = replace(
@@ -202,8 +202,15 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         return fit_least_squares(session, self._settings(), int(self.max_passes))
 
     def _settings(self) -> SearchSettings:
-        partition = PartitionConfig(
-            **values_of(self, *(field.name for field in fields(PartitionConfig)))
+        names = PartitionConfig.__dataclass_fields__
+        partition = PartitionConfig(**values_of(self, *names))
+        search = values_of(
+            self,
+            "gamma",
+            "degree",
+            "coef0",
+            "n_landmarks",
+            "landmarks",
+            "sample_size",
         )
-        names = "gamma", "degree", "coef0", "n_landmarks", "landmarks", "sample_size"
-        return SearchSettings(partition, self.kernel, **values_of(self, *names))
+        return SearchSettings(partition, self.kernel, **search)

@@ -11,11 +11,11 @@ SAMPLE = 150
 
 
 def warmup(estimator: Any = None) -> float:
-    """Compile the routines that fits of an estimator call, into the cache on disk if it can be written.
+    """Compile the routines that fits of an estimator call, and cache them on disk.
 
     The first fit of a new installation compiles for a while, and so does the first one
     after an upgrade. This does it ahead, for instance in the build of a container. It
-    fits 300 made rows, once in float32 and once in float64. The estimator that is given
+    fits 300 generated rows, once in float32 and once in float64. The given estimator
     stays as it is.
 
     Parameters
@@ -55,24 +55,30 @@ def warmup(estimator: Any = None) -> float:
     compiled = times()[1]
     y = np.arange(ROWS) % 2
     X = np.random.default_rng(0).normal(size=(ROWS, FEATURES)) + 6 * y[:, None]
-    ours = MaximumMarginClustering(), MaximumMarginClustering(3)
-    directions = MaximumMarginClustering(3, metric="cosine", kernel="graph")
-    for kind in (*ours, directions) if estimator is None else [clone(estimator)]:
-        given = kind.get_params()
-        # A sample smaller than the data, so that the passes over all rows are compiled
-        # as well.
-        few = {
+    estimators = [
+        MaximumMarginClustering(),
+        MaximumMarginClustering(3),
+        MaximumMarginClustering(3, metric="cosine", kernel="graph"),
+    ]
+    if estimator is not None:
+        estimators = [clone(estimator)]
+    for model in estimators:
+        parameters = model.get_params()
+        settings = {
             "checkpoint": None,
             "engine": None,
             "landmarks": None,
             "verbose": 0,
             "random_state": 0,
+            # A sample smaller than the data, so that the passes over all rows are
+            # compiled as well.
+            "sample_size": parameters.get("sample_size") or SAMPLE,
+            "n_nodes": min(parameters.get("n_nodes", SAMPLE), SAMPLE),
         }
-        few["sample_size"] = given.get("sample_size") or SAMPLE
-        few["n_nodes"] = min(given.get("n_nodes", SAMPLE), SAMPLE)
-        kind.set_params(**{name: few[name] for name in few.keys() & given.keys()})
+        for name in settings.keys() & parameters.keys():
+            model.set_params(**{name: settings[name]})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # faults of made rows are nobody's concern
+            warnings.simplefilter("ignore")  # about generated rows
             for dtype in ("float32", "float64"):
-                kind.fit(X.astype(dtype), y)
+                model.fit(X.astype(dtype), y)
     return times()[1] - compiled
