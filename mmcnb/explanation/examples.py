@@ -1,8 +1,9 @@
-"""Rows that show what a cluster is: typical ones, those at its edge, and those far out."""
+"""Rows that show what a cluster is: typical ones, those at its edge, and far ones."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.metrics.pairwise import euclidean_distances
 
 from mmcnb.engine.passes import GatherPass
@@ -11,11 +12,11 @@ from mmcnb.explanation.groups import Groups, Sample
 from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.model import Model
 from mmcnb.features.rules import clusters_of
-from mmcnb.samples import open_samples
+from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
 
 
-class SeenRows(NamedTuple):
+class ComparedRows(NamedTuple):
     """Rows of a sample, as the model compares them.
 
     Attributes
@@ -34,92 +35,100 @@ class SeenRows(NamedTuple):
     far: np.ndarray
 
 
-def seen_rows(engine: Engine, model: Model, sample: Sample, groups: Groups) -> SeenRows:
-    """Rows as a model compares them.
+def compare_rows(
+    engine: Engine, model: Model, sample: Sample, groups: Groups
+) -> ComparedRows:
+    """Compare rows as a model does.
 
     Scores are its decision values if it gives most of the rows these labels. Otherwise
     they are distances to the means of the clusters, with a minus sign.
     """
     labels = groups.clusters[sample.codes]
     rows = open_samples(sample.X)
-    X = as_matrix(model.scaled(rows).block(0, labels.size))
+    distances = _distances_to_means(model.scaled(rows), sample, groups)
+    values, far = _model_values(engine, model, rows)
+    is_known = labels != -1
+    n_same = np.count_nonzero(clusters_of(values)[is_known] == labels[is_known])
+    if values.ndim == 1:
+        values = np.column_stack([-values, values]) / 2
+    scores = -distances
+    if n_same > 0.9 * is_known.sum() and groups.clusters.max() < values.shape[1]:
+        scores[:, groups.known] = values[:, groups.clusters[groups.known]]
+    own = np.arange(labels.size), sample.codes
+    margins = scores[own][:, None] - scores
+    margins[own] = np.inf
+    margins[:, groups.clusters == -1] = np.inf
+    margins[~is_known] = np.inf
+    distances[~is_known] = np.inf
+    return ComparedRows(distances, margins, far)
+
+
+def _distances_to_means(rows: Samples, sample: Sample, groups: Groups) -> np.ndarray:
+    """Return the distance of each row to the mean of each cluster."""
+    X = as_matrix(rows.block(0, rows.n_samples))
     inside = np.equal.outer(np.arange(groups.clusters.size), sample.codes)
-    distances = euclidean_distances(X, inside / inside.sum(axis=1, keepdims=True) @ X)
+    means = inside / inside.sum(axis=1, keepdims=True) @ X
+    return euclidean_distances(X, means)
+
+
+def _model_values(
+    engine: Engine, model: Model, rows: Samples
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the decision values of rows, and their outlier scores or NaN."""
     features, rule = model.labelling(rows, of_nodes=True)
     if model.graph is None:
         values = np.concatenate(engine.run(DecisionPass(rule), features))
-        far = np.full(labels.size, np.nan)
-    else:  # a search for nodes gives all columns
-        columns = np.concatenate(
-            engine.run(GatherPass(np.arange(labels.size)), features)
-        )
-        values = rule.decide(columns)
-        far = columns[:, -2]
-    scores = -distances
-    known = groups.known
-    is_known = labels != -1
-    own = np.arange(labels.size), sample.codes
-    n_same = np.count_nonzero(clusters_of(values)[is_known] == labels[is_known])
-    values = np.column_stack([-values, values]) / 2 if values.ndim == 1 else values
-    if n_same > 0.9 * is_known.sum() and groups.clusters.max() < values.shape[1]:
-        scores[:, known] = values[:, groups.clusters[known]]
-    margins = scores[own][:, None] - scores
-    margins[own] = margins[:, groups.clusters == -1] = margins[~is_known] = np.inf
-    distances[~is_known] = np.inf
-    return SeenRows(distances, margins, far)
+        return values, np.full(rows.n_samples, np.nan)
+    # One search for nodes gives the columns of both.
+    gathered = engine.run(GatherPass(np.arange(rows.n_samples)), features)
+    columns = np.concatenate(gathered)
+    return rule.decide(columns), columns[:, -2]
 
 
 def nearest_cluster(
-    seen: SeenRows, sample: Sample, groups: Groups, k: int
+    compared: ComparedRows, sample: Sample, groups: Groups, k: int
 ) -> tuple[Any, float]:
-    """The other cluster with the largest mean score of the rows of one, and the margin to it.
+    """Return the other cluster with the largest mean score for rows of cluster k.
 
-    Of clusters with equal scores it is the one whose mean is nearest.
+    The margin to it comes with it. Of clusters with equal scores it is the one whose
+    mean is nearest.
     """
-    distances, margins = (
-        values[sample.codes == k].mean(axis=0)
-        for values in (seen.distances, seen.margins)
-    )
+    members = sample.codes == k
+    distances = compared.distances[members].mean(axis=0)
+    margins = compared.margins[members].mean(axis=0)
     nearest = np.lexsort((distances, margins))[0]
-    return (
-        (groups.clusters[nearest], margins[nearest])
-        if margins[nearest] < np.inf
-        else (None, np.nan)
-    )
+    if not margins[nearest] < np.inf:
+        return None, np.nan
+    return groups.clusters[nearest], margins[nearest]
 
 
 def row_table(
-    seen: SeenRows, sample: Sample, groups: Groups, index: Any, most: int = 3
-) -> Any:
-    """Examples of each cluster, with numbers and names of the rows."""
-    import pandas as pd
-
+    compared: ComparedRows, sample: Sample, groups: Groups, index: Any, most: int = 3
+) -> pd.DataFrame:
+    """Return examples of each cluster, with numbers and names of the rows."""
     own = np.arange(sample.codes.size), sample.codes
     kinds = {
-        "typical": seen.distances[own],
-        "edge": seen.margins.min(axis=1),
-        "far": -seen.far,
+        "typical": compared.distances[own],
+        "edge": compared.margins.min(axis=1),
+        "far": -compared.far,
     }
-    found = []
+    examples = []
     for k, cluster in enumerate(groups.clusters):
         members = np.flatnonzero(sample.codes == k)
         for kind, scores in kinds.items():
-            best = members[np.argsort(scores[members], kind="stable")][:most]
-            found += [
-                (cluster, kind, sample.rows[j], scores[j])
-                for j in best
-                if np.isfinite(scores[j])
-            ]
-    frame = pd.DataFrame(found, columns=["cluster", "kind", "row", "score"])
+            for j in members[np.argsort(scores[members], kind="stable")][:most]:
+                if np.isfinite(scores[j]):
+                    examples.append((cluster, kind, sample.rows[j], scores[j]))
+    frame = pd.DataFrame(examples, columns=["cluster", "kind", "row", "score"])
     frame.loc[frame["kind"] == "far", "score"] *= -1
-    read = (
-        index
-        if callable(index)
-        else lambda start, stop: [None] if index is None else index[start:stop]
-    )
-    frame.insert(
-        3,
-        "name",
-        pd.Series([read(row, row + 1)[0] for row in frame["row"]], dtype=object),
-    )
+    names = [_row_name(index, row) for row in frame["row"]]
+    frame.insert(3, "name", pd.Series(names, dtype=object))
     return frame
+
+
+def _row_name(index: Any, row: int) -> Any:
+    """Return the name of a row from an index or a function that reads one."""
+    if index is None:
+        return None
+    names = index(row, row + 1) if callable(index) else index[row : row + 1]
+    return names[0]

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import pandas as pd
+
 from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
-from mmcnb.explanation.examples import nearest_cluster, row_table, seen_rows
-from mmcnb.explanation.groups import Groups, Sample, drawn_rows, sizes_of_samples
+from mmcnb.explanation.examples import compare_rows, nearest_cluster, row_table
+from mmcnb.explanation.groups import Groups, Sample, draw_rows, sizes_of_samples
 from mmcnb.explanation.sentences import sentences
 from mmcnb.explanation.summary import MomentsPass, column_table, word_table
 from mmcnb.features.model import Model
@@ -52,40 +54,35 @@ class Explanation:
         this name in all clusters).
     """
 
-    clusters: Any
-    columns: Any
-    rows: Any
-    words: Any = None
+    clusters: pd.DataFrame
+    columns: pd.DataFrame
+    rows: pd.DataFrame
+    words: pd.DataFrame | None = None
 
-    def to_frame(self) -> Any:
-        """One row a cluster, `clusters`."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a cluster, `clusters`."""
         return self.clusters
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables as lists of rows that JSON can have; None in place of what is missing."""
-        tables = {
-            name: table for name, table in vars(self).items() if table is not None
-        }
-        plain = {
-            name: table.astype(object).where(table.notna(), None)
-            for name, table in tables.items()
-        }
-        return {"words": None} | {
-            name: table.to_dict("records") for name, table in plain.items()
-        }
+        """Return the tables as lists of rows for JSON; None is what is missing."""
+        tables: dict[str, Any] = {"words": None}
+        for name, table in vars(self).items():
+            if table is not None:
+                plain = table.astype(object).where(table.notna(), None)
+                tables[name] = plain.to_dict("records")
+        return tables
 
     def __str__(self) -> str:
-        """One sentence a cluster, each on a line."""
+        """Return one sentence a cluster, each on a line."""
         return "\n".join(self.clusters["sentence"])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The sentences and the columns, with all names escaped."""
-        sentences = "".join(
-            f"<li>{escape(sentence)}</li>" for sentence in self.clusters["sentence"]
-        )
-        return f"<ul>{sentences}</ul>{self.columns.to_html(index=False, max_rows=30)}"
+        """Return the sentences and the columns, with all names escaped."""
+        sentences = map(escape, self.clusters["sentence"])
+        items = "".join(f"<li>{sentence}</li>" for sentence in sentences)
+        return f"<ul>{items}</ul>{self.columns.to_html(index=False, max_rows=30)}"
 
 
 def explain(
@@ -113,25 +110,27 @@ def explain(
     most : int
         Rows of the sample, of all clusters.
     """
-    import pandas as pd
-
     sizes = sizes_of_samples(groups.counts, most)
-    rows = drawn_rows(groups, sizes)
+    rows = draw_rows(groups, sizes)
     both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(both, samples, "explanation")
     codes = groups.codes[rows]
-    sample = Sample(stack(parts), rows, codes, (groups.counts / sizes)[codes])
+    sample = Sample(
+        X=stack(parts),
+        rows=rows,
+        codes=codes,
+        weights=(groups.counts / sizes)[codes],
+    )
     columns = column_table(engine, samples, groups, moments, sample)
     words = word_table(samples, groups, moments, sample)
     return_freed_memory()  # of the pass, before the model needs its own
-    seen = seen_rows(engine, model, sample, groups)
-    share = groups.counts / groups.counts.sum()
-    clusters = pd.DataFrame(
-        {"cluster": groups.clusters, "rows": groups.counts, "share": share}
-    )
-    pairs = (nearest_cluster(seen, sample, groups, k) for k in range(sizes.size))
+    compared = compare_rows(engine, model, sample, groups)
+    clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts})
+    clusters["share"] = groups.counts / groups.counts.sum()
+    pairs = [nearest_cluster(compared, sample, groups, k) for k in range(sizes.size)]
     nearest, margins = zip(*pairs, strict=True)
     clusters["nearest"] = pd.Series(nearest, dtype=object).convert_dtypes()
     clusters["margin"] = margins
-    clusters["sentence"] = [*sentences(clusters, columns, words)]
-    return Explanation(clusters, columns, row_table(seen, sample, groups, index), words)
+    clusters["sentence"] = list(sentences(clusters, columns, words))
+    examples = row_table(compared, sample, groups, index)
+    return Explanation(clusters, columns, examples, words)

@@ -4,21 +4,24 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from mmcnb._config import LIBRARIES, resolve_memory_limit
 from mmcnb.engine.passes import sample_rows
 from mmcnb.engine.plan import FitNeeds, RowShape, threads_of_pass
 from mmcnb.engine.run import TASK_BYTES
 from mmcnb.errors import worded
+from mmcnb.features.rules import Rule
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
 
 
-def agree(labels: Any, rule: Any, features: Samples) -> bool:
-    """Whether a rule gives the first and the last rows the labels of a fit, of which there may be none."""
+def agree(labels: np.ndarray | None, rule: Rule, features: Samples) -> bool:
+    """Return whether a rule gives the first and the last rows the labels of a fit."""
     n = features.n_samples
+    if labels is None or labels.size != n:
+        return False
     ends = np.unique(np.r_[:BLOCK_ROWS, n - BLOCK_ROWS : n].clip(0, n - 1))
-    is_fit = labels is not None and labels.size == n
-    return is_fit and np.array_equal(rule.label(features.gather(ends)), labels[ends])
+    return np.array_equal(rule.label(features.gather(ends)), labels[ends])
 
 
 class Groups(NamedTuple):
@@ -66,7 +69,7 @@ class Sample(NamedTuple):
 
 
 def grouped(labels: np.ndarray) -> Groups:
-    """Rows by their labels.
+    """Group rows by their labels.
 
     Raises
     ------
@@ -80,19 +83,17 @@ def grouped(labels: np.ndarray) -> Groups:
     >>> grouped(np.array([3, -1, 3])).codes
     array([1, 0, 1], dtype=int8)
     """
-    import pandas as pd
-
     with worded("labels has numbers and names", "give either of them", TypeError):
         sizes = pd.Series(labels, copy=False).value_counts().sort_index()
     clusters = sizes.index.infer_objects().to_numpy()
     # A byte a row, of which each Dask worker gets that of its own rows.
     dtype = np.min_scalar_type(-len(clusters))
-    parts = range(0, len(labels), GROUP_ROWS)
-    codes = [
-        np.searchsorted(clusters, labels[start : start + GROUP_ROWS]).astype(dtype)
-        for start in parts
-    ]
-    clusters = clusters.astype(np.int64) if clusters.dtype.kind in "iufb" else clusters
+    codes = []
+    for start in range(0, len(labels), GROUP_ROWS):
+        part = np.searchsorted(clusters, labels[start : start + GROUP_ROWS])
+        codes.append(part.astype(dtype))
+    if clusters.dtype.kind in "iufb":
+        clusters = clusters.astype(np.int64)
     return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
 
 
@@ -103,7 +104,7 @@ def plan_explanation(
     n_jobs: int | None = None,
     n_landmarks: int = 0,
 ) -> tuple[int, int]:
-    """Rows of a sample of k clusters, and threads of the pass that gathers them, within a memory limit.
+    """Plan the rows of a sample of k clusters, and the threads of the pass.
 
     The sample has 20,000 rows, or as many as the limit leaves beside float64 means.
     Landmarks count if the rows are labelled first.
@@ -130,18 +131,20 @@ def plan_explanation(
     means = 8.0 * k * d * (8 + 3 * TASK_BYTES / BLOCK_ROWS / size)
     row = 12 * size + 32 * k
     # While blocks are read, the rows gathered have a sixth of what they take later.
-    more = {
-        name: 1.2 * getattr(rows, name)
-        for name in ("row_bytes", "chunk_bytes", "edge_bytes")
-    }
+    read = replace(
+        rows,
+        row_bytes=1.2 * size,
+        chunk_bytes=1.2 * rows.chunk_bytes,
+        edge_bytes=1.2 * rows.edge_bytes,
+    )
     needs = FitNeeds(n_landmarks, sample_bytes=means + k * row)
-    threads = threads_of_pass(replace(rows, **more), needs, memory_limit, n_jobs)
+    threads = threads_of_pass(read, needs, memory_limit, n_jobs)
     spare = resolve_memory_limit(memory_limit) - LIBRARIES - needs.sample_bytes
     return min(20_000, rows.n_samples, k + int(spare / row)), threads
 
 
 def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
-    """As many rows of each cluster as fall to it, and all rows of small ones.
+    """Divide rows of a sample evenly among clusters, and take all rows of small ones.
 
     Examples
     --------
@@ -152,20 +155,22 @@ def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
     """
     sizes = np.zeros_like(counts)
     for done, k in enumerate(np.argsort(counts, kind="stable")):
-        sizes[k] = min(counts[k], max(1, (most - sizes.sum()) // (len(counts) - done)))
+        share = (most - sizes.sum()) // (len(counts) - done)
+        sizes[k] = min(counts[k], max(1, share))
     return sizes
 
 
-def drawn_rows(groups: Groups, sizes: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Numbers of rows drawn at random from each cluster, in rising order."""
+def draw_rows(groups: Groups, sizes: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Draw numbers of rows at random from each cluster, in rising order."""
     random = np.random.RandomState(seed)
     rows = []
     for k, size in enumerate(sizes.tolist()):
         ranks = sample_rows(int(groups.counts[k]), size, None, random)
-        seen = 0
+        n_before = 0
         for start in range(0, len(groups.codes), GROUP_ROWS):
             members = np.flatnonzero(groups.codes[start : start + GROUP_ROWS] == k)
-            first, last = np.searchsorted(ranks, (seen, seen + members.size))
-            rows.append(start + members[ranks[first:last] - seen])
-            seen += members.size
+            n_after = n_before + members.size
+            first, last = np.searchsorted(ranks, (n_before, n_after))
+            rows.append(start + members[ranks[first:last] - n_before])
+            n_before = n_after
     return np.sort(np.concatenate(rows))

@@ -4,18 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mmcnb.errors import shown
 from mmcnb.explanation.summary import strength_of
 
+DAY = 86_400  # seconds
 
-def name_of(value: Any, most: int = 40) -> str:
-    """A name on one line: control characters are escaped, and the end of a long one is a mark.
+
+def short_name(value: Any, most: int = 40) -> str:
+    """Return a name on one line: control characters are escaped, a long one is cut.
 
     Examples
     --------
-    >>> from mmcnb.explanation.sentences import name_of
-    >>> name_of("income"), name_of(3), name_of("a\\nb")
+    >>> from mmcnb.explanation.sentences import short_name
+    >>> short_name("income"), short_name(3), short_name("a\\nb")
     ('income', 'column 3', 'a\\\\nb')
     """
     text = shown(value)[1:-1] if isinstance(value, str) else f"column {value}"
@@ -23,7 +26,7 @@ def name_of(value: Any, most: int = 40) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in words, with as many digits as tell it from nothing and from all, up to three.
+    """Return a share in percent, with up to three digits to tell it from 0 and 100.
 
     Examples
     --------
@@ -37,7 +40,9 @@ def percent(share: float) -> str:
 
 
 def two_numbers(one: float, other: float) -> tuple[str, str]:
-    """Two numbers with three digits, four up to 10,000 as in years, or as many as tell them apart.
+    """Format two numbers with three digits, or as many as tell them apart.
+
+    Numbers from 1,000 to 10,000 have four digits, as years do.
 
     Examples
     --------
@@ -47,21 +52,19 @@ def two_numbers(one: float, other: float) -> tuple[str, str]:
     """
     largest = max(abs(one), abs(other))
     gap = abs(one - other)
-    least = 3 + (1000 <= largest < 10_000)
-    apart = np.ceil(np.log10(largest / gap)) if gap else 0
-    rounded = (
-        float(f"{value:.{min(12, max(least, int(apart) + 1))}g}")
-        for value in (one, other)
-    )
-    first, second = (
-        f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
-        for value in rounded
-    )
-    return first, second
+    digits = 4 if 1000 <= largest < 10_000 else 3
+    if gap:
+        digits = max(digits, int(np.ceil(np.log10(largest / gap))) + 1)
+    return _rounded(one, min(12, digits)), _rounded(other, min(12, digits))
+
+
+def _rounded(value: float, digits: int) -> str:
+    value = float(f"{value:.{digits}g}")
+    return f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
 
 
 def two_dates(one: float, other: float) -> tuple[str, str]:
-    """Two dates out of seconds since 1970, with the time of day if they are less than a day apart.
+    """Format two dates out of seconds since 1970, with the time if a day has both.
 
     Examples
     --------
@@ -69,78 +72,109 @@ def two_dates(one: float, other: float) -> tuple[str, str]:
     >>> two_dates(0.0, 86400.0)
     ('1970-01-01', '1970-01-02')
     """
-    unit = "D" if abs(one - other) >= 86400 else "s"
-    dates = (
-        np.datetime64(round(value), "s").astype(f"M8[{unit}]") for value in (one, other)
-    )
-    first, second = (str(date).replace("T", " ") for date in dates)
-    return first, second
+    unit = "D" if abs(one - other) >= DAY else "s"
+    return _date(one, unit), _date(other, unit)
+
+
+def _date(seconds: float, unit: str) -> str:
+    date = np.datetime64(round(seconds), "s").astype(f"M8[{unit}]")
+    return str(date).replace("T", " ")
 
 
 def phrase(row: Any) -> str:
-    """How a column is in a cluster, beside all others; ``row`` is of the table of columns."""
-    name = name_of(row.column)
+    """Say how a column is in a cluster and in others; ``row`` is of `column_table`."""
+    name = short_name(row.column)
     if row.kind in ("flag", "text"):
-        often = "mostly" if row.kind == "text" and row.mean > 0.5 else "often"
-        word = often if row.auc > 0.5 else "rarely"
-        value = f" {name_of(row.category or 'missing')}" if row.kind == "text" else ""
-        return f"{name} {word}{value} ({percent(row.mean)}, others {percent(row.others_mean)})"
-    is_date = row.kind == "date"
+        return f"{name} {_frequency(row)}"
+    # Other rows are on both sides.
+    is_between = row.near > abs(row.auc - 0.5) + 0.65
+    if is_between and row.spread < row.others_spread:
+        return f"{name} {_range(row)}"
+    return f"{name} {_level(row)}"
+
+
+def _frequency(row: Any) -> str:
+    """Say how often a flag is set, or a text has a category."""
+    word = "often" if row.auc > 0.5 else "rarely"
+    if row.kind == "text":
+        if row.auc > 0.5 and row.mean > 0.5:
+            word = "mostly"
+        word = f"{word} {short_name(row.category or 'missing')}"
+    return f"{word} ({percent(row.mean)}, others {percent(row.others_mean)})"
+
+
+def _range(row: Any) -> str:
+    """Say where the middle half of a cluster lies."""
+    end = row.median + row.spread
+    if row.kind == "date":
+        middle, _ = two_dates(row.median, end)
+        spread, others = two_numbers(row.spread / DAY, row.others_spread / DAY)
+        spread = f"{spread} days"
+    else:
+        middle, _ = two_numbers(row.median, end)
+        spread, others = two_numbers(row.spread, row.others_spread)
+    return f"near {middle} (half within {spread}, others within {others})"
+
+
+def _level(row: Any) -> str:
+    """Say whether the values of a cluster are high or low."""
     measure = "median"
     values = (row.median, row.others_median)
-    is_between = row.near > abs(row.auc - 0.5) + 0.65  # other rows are on both sides
-    if is_between and row.spread < row.others_spread:
-        unit = 86400 if is_date else 1
-        own, other = two_numbers(row.spread / unit, row.others_spread / unit)
-        middle, _ = (two_dates if is_date else two_numbers)(
-            row.median, row.median + row.spread
-        )
-        return f"{name} near {middle} (half within {own}{' days' * is_date}, others within {other})"
     if row.median == row.others_median:  # as where most values are 0
         measure = "mean"
         values = (row.mean, row.others_mean)
-    one, other = (two_dates if is_date else two_numbers)(*values)
-    low, high = ("early", "late") if is_date else ("low", "high")
-    return f"{name} {high if values[0] > values[1] else low} ({measure} {one}, others {other})"
+    is_higher = values[0] > values[1]
+    if row.kind == "date":
+        level = "late" if is_higher else "early"
+        texts = two_dates(*values)
+    else:
+        level = "high" if is_higher else "low"
+        texts = two_numbers(*values)
+    return f"{level} ({measure} {texts[0]}, others {texts[1]})"
 
 
-def phrases(columns: Any, most: int = 3, least: float = 0.15) -> str:
-    """Phrases for the columns of a cluster that matter, one for each column of a table.
+def phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.15) -> str:
+    """Return phrases for the columns of a cluster that matter, one for each of a table.
 
     They have half of the strength of the first one, as the mark of one cluster makes
-    that column low in all the others. Of the categories of a text, one that is often so
-    is told before one that is rarely so.
+    that column low in all the others. A category that is often so in a cluster comes
+    before one that is rarely so.
     """
     strength = strength_of(columns)
-    told = columns[strength >= max(least, strength.max() / 2)]
-    often_first = np.argsort(told["auc"] < 0.5, kind="stable")
-    by_column = told.iloc[often_first].drop_duplicates("column").set_index("column")
-    rows = by_column.loc[told["column"].unique()[:most]].reset_index().itertuples()
+    strong = columns[strength >= max(least, strength.max() / 2)]
+    often_first = np.argsort(strong["auc"] < 0.5, kind="stable")
+    by_column = strong.iloc[often_first].drop_duplicates("column").set_index("column")
+    rows = by_column.loc[strong["column"].unique()[:most]].reset_index().itertuples()
     return ", ".join(map(phrase, rows)) or "no single column sets it apart"
 
 
+def marking_words(words: pd.Series, most: int = 5) -> str:
+    """Return a phrase of the first words of a cluster."""
+    if words.empty:
+        return "all of its rows are empty"
+    return f"marked by {', '.join(map(short_name, words[:most]))}"
+
+
 def sentences(
-    clusters: Any, columns: Any, words: Any, most_words: int = 5
+    clusters: pd.DataFrame, columns: pd.DataFrame, words: pd.DataFrame | None
 ) -> Iterator[str]:
-    """One sentence for each row of the table of clusters, by the columns or the words of each cluster.
+    """Return a sentence for each cluster, by its columns or its words.
 
     Words are of texts: columns say more if most clusters have one that sets them
     clearly apart.
     """
     first = strength_of(columns).groupby(columns["cluster"]).first()
-    is_text = words is not None and not first.median() > 0.35
+    columns_tell = first.median() > 0.35
     for cluster, share in zip(clusters["cluster"], clusters["share"], strict=True):
-        name = f"Cluster {name_of(cluster) if isinstance(cluster, str) else cluster}"
+        name = short_name(cluster) if isinstance(cluster, str) else cluster
+        title = f"Cluster {name}"
         if cluster == -1:
-            name = "Noise"
-            said = "rows of no cluster"
+            title = "Noise"
+            statement = "rows of no cluster"
         elif columns.empty:
-            said = "there is no other cluster to set it apart from"
-        elif is_text:
-            said = ", ".join(
-                map(name_of, words["word"][words["cluster"] == cluster][:most_words])
-            )
-            said = f"marked by {said}" if said else "all of its rows are empty"
+            statement = "there is no other cluster to set it apart from"
+        elif words is not None and not columns_tell:
+            statement = marking_words(words["word"][words["cluster"] == cluster])
         else:
-            said = phrases(columns[columns["cluster"] == cluster])
-        yield f"{name} ({percent(share)}): {said}."
+            statement = phrases(columns[columns["cluster"] == cluster])
+        yield f"{title} ({percent(share)}): {statement}."

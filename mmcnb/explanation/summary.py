@@ -1,17 +1,19 @@
-"""Figures of clusters by column: means of all rows from one pass, and ranks of a sample."""
+"""Figures of clusters by column: means of all rows from a pass, ranks from a sample."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.groups import Groups, Sample
 from mmcnb.samples import Samples
-from mmcnb.samples.matrix import as_matrix, to_dense
+from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
+MOST_COLUMNS = 50  # of a cluster: those with the largest effects
 FIGURES = [
     "cluster",
     "column",
@@ -30,16 +32,16 @@ FIGURES = [
 
 
 class Moments(NamedTuple):
-    """Number of rows, sums of each cluster, and squared deviations of all rows from their mean."""
+    """Number of rows, sums of each cluster, and squared deviations from the mean."""
 
     n: int
     sums: np.ndarray
-    squares: Any
+    squares: np.ndarray
 
 
 @dataclass(frozen=True)
 class MomentsPass:
-    """Moments of the columns; those of two ranges join as Chan, Golub and LeVeque do it.
+    """Moments of the columns; two ranges join by Chan, Golub and LeVeque (1979).
 
     Parameters
     ----------
@@ -52,174 +54,198 @@ class MomentsPass:
     codes: np.ndarray
     n_clusters: int
 
-    def block(self, rows: Any, start: int, stop: int) -> Moments:
-        """Moments of one block, dense or CSR."""
+    def block(self, rows: Block, start: int, stop: int) -> Moments:
+        """Return the moments of one block, dense or CSR."""
         X = as_matrix(rows)
         n = stop - start
-        members = csr_array(
-            (np.ones(n), (self.codes[start:stop], np.arange(n))),
-            shape=(self.n_clusters, n),
-        )
+        places = (self.codes[start:stop], np.arange(n))
+        members = csr_array((np.ones(n), places), shape=(self.n_clusters, n))
         sums = to_dense(members @ X)
         if issparse(X):
-            return Moments(n, sums, n * mean_variance_axis(X.astype(float), axis=0)[1])
-        return Moments(
-            n,
-            sums,
-            n * X.var(axis=0, dtype=float, mean=sums.sum(axis=0, keepdims=True) / n),
-        )
+            _, variances = mean_variance_axis(X.astype(float), axis=0)
+        else:
+            mean = sums.sum(axis=0, keepdims=True) / n
+            variances = X.var(axis=0, dtype=float, mean=mean)
+        return Moments(n, sums, n * variances)
 
     def combine(self, total: Moments, other: Moments) -> Moments:
-        """Moments of both."""
+        """Return the moments of two ranges of rows."""
         n = total.n
         m = other.n
-        apart = total.sums.sum(axis=0) / n - other.sums.sum(axis=0) / m
-        squares = total.squares + other.squares + apart**2 * (n * m / (n + m))
+        step = total.sums.sum(axis=0) / n - other.sums.sum(axis=0) / m
+        squares = total.squares + other.squares + step**2 * (n * m / (n + m))
         return Moments(n + m, total.sums + other.sums, squares)
 
 
-def described_columns(samples: Samples) -> list[tuple[Any, str, str]]:
-    """Name, kind and category of each column; one without a name has its number."""
+def column_frame(samples: Samples) -> pd.DataFrame:
+    """Return name, kind and category of each column; its number if it has no name."""
+    columns: list[tuple[Any, str, str]] = []
     if samples.encoding is not None:
-        features = samples.encoding.features
-        return [
-            (one.name, one.kind, text)
-            for one in features
-            for text in one.categories or ("",)
-        ]
-    names = (
-        range(samples.n_features)
-        if samples.feature_names is None
-        else samples.feature_names
-    )
-    return [(name, "number", "") for name in names]
+        for feature in samples.encoding.features:
+            for category in feature.categories or ("",):
+                columns.append((feature.name, feature.kind, category))
+    else:
+        names: Any = samples.feature_names
+        if names is None:
+            names = range(samples.n_features)
+        columns = [(name, "number", "") for name in names]
+    return pd.DataFrame(columns, columns=["column", "kind", "category"])
 
 
-def effects_of(
-    counts: np.ndarray, moments: Moments
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means of clusters and of all rows beside each, and effects; a constant column has none."""
-    means = moments.sums / counts[:, None]
+class Means(NamedTuple):
+    """Means of the columns in each cluster, each of shape (k, d).
+
+    Attributes
+    ----------
+    mean : ndarray
+        Of the rows of the cluster.
+    others_mean : ndarray
+        Of all rows of other clusters.
+    effect : ndarray
+        Their difference in standard deviations of the column; 0 if it is constant.
+    """
+
+    mean: np.ndarray
+    others_mean: np.ndarray
+    effect: np.ndarray
+
+
+def means_of(counts: np.ndarray, moments: Moments) -> Means:
+    """Return the means of clusters with so many rows."""
+    mean = moments.sums / counts[:, None]
     others = (1 - np.eye(counts.size)) @ moments.sums
     others /= np.maximum(counts.sum() - counts, 1)[:, None]
     deviations = np.sqrt(moments.squares / moments.n)
     varies = deviations > 1e-12 * np.abs(moments.sums.sum(axis=0) / moments.n)
-    return (
-        means,
-        others,
-        np.divide(means - others, deviations, np.zeros_like(means), where=varies),
-    )
+    none = np.zeros_like(mean)
+    effect = np.divide(mean - others, deviations, none, where=varies)
+    return Means(mean, others, effect)
 
 
-def compared(
-    values: np.ndarray, inside: np.ndarray, weights: np.ndarray
-) -> tuple[float, float, float]:
-    """How often a row inside has the larger value, ties by half, and both medians; all weighted.
+class Comparison(NamedTuple):
+    """Values of the rows of a cluster against those of others, all weighted.
+
+    Attributes
+    ----------
+    auc : float, or ndarray of shape (d,)
+        How often a row of the cluster has the larger value, ties by half.
+    median, others_median : float, or ndarray of shape (d,)
+        The medians of both.
+    """
+
+    auc: Any
+    median: Any
+    others_median: Any
+
+
+def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comparison:
+    """Compare the values of one column inside and outside of a cluster.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.explanation.summary import compared
-    >>> compared(np.array([1.0, 2.0, 3.0, 3.0]), np.array([False, False, True, True]), np.ones(4))
-    (1.0, 3.0, 1.5)
+    >>> from mmcnb.explanation.summary import compare
+    >>> inside = np.array([False, False, True, True])
+    >>> compare(np.array([1.0, 2.0, 3.0, 3.0]), inside, np.ones(4))
+    Comparison(auc=1.0, median=3.0, others_median=1.5)
     """
     values, codes = np.unique(values, return_inverse=True)
-    own, others = (
-        np.bincount(codes, weights * which, values.size) for which in (inside, ~inside)
-    )
-    auc = (own * (others.cumsum() - others / 2)).sum() / (own.sum() * others.sum())
-    return float(auc), median_of(values, own), median_of(values, others)
+    own = np.bincount(codes, weights * inside, values.size)
+    others = np.bincount(codes, weights * ~inside, values.size)
+    n_larger = (own * (others.cumsum() - others / 2)).sum()
+    auc = float(n_larger / (own.sum() * others.sum()))
+    return Comparison(auc, median_of(values, own), median_of(values, others))
+
+
+def compare_columns(
+    X: np.ndarray, inside: np.ndarray, weights: np.ndarray
+) -> Comparison:
+    """Compare each of some columns inside and outside of a cluster."""
+    columns = [compare(column, inside, weights) for column in X.T]
+    return Comparison(*np.transpose(columns))
 
 
 def median_of(values: np.ndarray, weights: np.ndarray) -> float:
-    """Median of distinct values in rising order, by their weights."""
+    """Return the weighted median of distinct values in rising order."""
     sums = weights.cumsum()
     places = [np.searchsorted(sums, sums[-1] / 2, side) for side in ("left", "right")]
     return float(values[np.minimum(places, values.size - 1)].mean())
 
 
-def strength_of(columns: Any) -> Any:
-    """How far each column tells a cluster from other rows, up to 0.5."""
+def strength_of(columns: pd.DataFrame) -> pd.Series:
+    """Return how far each column tells a cluster from other rows, up to 0.5."""
     return np.fmax((columns["auc"] - 0.5).abs(), columns["near"] - 0.5)
 
 
 def column_table(
     engine: Engine, samples: Samples, groups: Groups, moments: Moments, sample: Sample
-) -> Any:
-    """The 50 columns with the largest effects in each cluster, first those that tell most."""
-    import pandas as pd
+) -> pd.DataFrame:
+    """Return the 50 columns with the largest effects in each cluster, telling first."""
+    if groups.known.size < 2:
+        return pd.DataFrame(columns=FIGURES)
+    means = means_of(groups.counts, moments)
+    names = column_frame(samples)
 
-    means, others, effects = effects_of(groups.counts, moments)
-    described = pd.DataFrame(
-        described_columns(samples), columns=["column", "kind", "category"]
-    )
-
-    def of_cluster(k: int) -> Any:
-        chosen = np.argsort(-np.abs(effects[k]).round(9), kind="stable")[:50]
+    def of_cluster(k: int) -> pd.DataFrame:
+        effects = np.abs(means.effect[k]).round(9)
+        chosen = np.argsort(-effects, kind="stable")[:MOST_COLUMNS]
+        table = names.iloc[chosen].assign(cluster=groups.clusters[k])
+        for name, figures in means._asdict().items():
+            table[name] = figures[k, chosen]
         values = to_dense(sample.X[:, chosen], np.float64)
-        inside = sample.codes == k
+        _add_ranks(table, values, sample.codes == k, sample.weights)
+        return _telling_first(table)
 
-        def ranks(values: np.ndarray) -> np.ndarray:
-            return np.transpose(
-                [compared(column, inside, sample.weights) for column in values.T]
-            )
+    tables = engine.each(of_cluster, groups.known.tolist())
+    return pd.concat(tables, ignore_index=True)
 
-        found = described.iloc[chosen].assign(
-            cluster=groups.clusters[k], effect=effects[k, chosen]
-        )
-        found["mean"], found["others_mean"] = means[k, chosen], others[k, chosen]
-        found["auc"], median, found["others_median"] = ranks(values)
-        far, found["spread"], found["others_spread"] = ranks(np.abs(values - median))
-        found["near"] = 1 - far
-        found["median"] = median
-        found.loc[
-            (found["kind"] == "number") & np.isin(values, (0, 1)).all(axis=0), "kind"
-        ] = "flag"
-        found.loc[
-            found["kind"].isin(("flag", "text")), ["near", "spread", "others_spread"]
-        ] = np.nan
-        # Of the columns of two categories, which differ alike, the frequent one comes
-        # first.
-        keys = (
-            -found["effect"].round(9),
-            -found["effect"].abs().round(9),
-            -strength_of(found).round(9),
-        )
-        return found.iloc[np.lexsort(keys)][FIGURES]
 
-    parts = engine.each(
-        of_cluster, groups.known.tolist() if groups.known.size > 1 else []
-    )
-    return (
-        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=FIGURES)
-    )
+def _add_ranks(
+    table: pd.DataFrame, values: np.ndarray, inside: np.ndarray, weights: np.ndarray
+) -> None:
+    """Add the figures of a sample to the columns of a cluster, and which are flags."""
+    by_value = compare_columns(values, inside, weights)
+    # Distances to the median of the cluster.
+    distances = np.abs(values - by_value.median)
+    by_distance = compare_columns(distances, inside, weights)
+    table["auc"] = by_value.auc
+    table["median"] = by_value.median
+    table["others_median"] = by_value.others_median
+    table["near"] = 1 - by_distance.auc
+    table["spread"] = by_distance.median
+    table["others_spread"] = by_distance.others_median
+    is_flag = (table["kind"] == "number") & np.isin(values, (0, 1)).all(axis=0)
+    table.loc[is_flag, "kind"] = "flag"
+    has_no_spread = table["kind"].isin(("flag", "text"))
+    table.loc[has_no_spread, ["near", "spread", "others_spread"]] = np.nan
+
+
+def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort the columns of a cluster by what they tell, and their figures."""
+    # Columns of two categories differ alike: the frequent one comes first.
+    effect = table["effect"].round(9)
+    keys = (-effect, -effect.abs(), -strength_of(table).round(9))
+    return table.iloc[np.lexsort(keys)][FIGURES]
 
 
 def word_table(
     samples: Samples, groups: Groups, moments: Moments, sample: Sample, most: int = 10
-) -> Any:
-    """The words that mark each cluster; None if the columns are no counts with names."""
-    import pandas as pd
-
+) -> pd.DataFrame | None:
+    """Return the words that mark each cluster; None unless columns are named counts."""
     clusters = groups.clusters[groups.known]
-    sums = moments.sums[groups.known]
-    if (
-        not clusters.size
-        or not samples.is_sparse
-        or samples.feature_names is None
-        or sample.X.min() < 0
-    ):
+    is_named = samples.is_sparse and samples.feature_names is not None
+    if not clusters.size or not is_named or sample.X.min() < 0:
         return None
+    sums = moments.sums[groups.known]
     used = np.flatnonzero(sums.sum(axis=0) > 0)
     names = np.array(samples.feature_names)[used]
     counts = sums[:, used]
+    # Class-based TF-IDF: the share in all words of the cluster, times
+    # log(1 + words of a cluster on average / words of this name).
     rarity = np.log1p(counts.sum() / clusters.size / counts.sum(axis=0))
-    scores = (
-        counts
-        / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        * rarity
-    )
-    rows = zip(clusters, scores, strict=True)
-    best = {cluster: pd.Series(row, names).nlargest(most) for cluster, row in rows}
-    found = pd.concat(best, names=["cluster", "word"]).rename("score").reset_index()
-    return found[found["score"] > 0].reset_index(drop=True)
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    best = {}
+    for cluster, scores in zip(clusters, counts / totals * rarity, strict=True):
+        best[cluster] = pd.Series(scores, names).nlargest(most)
+    words = pd.concat(best, names=["cluster", "word"]).rename("score").reset_index()
+    return words[words["score"] > 0].reset_index(drop=True)

@@ -15,7 +15,7 @@ import mmcnb
 from mmcnb.engine.plan import RowShape
 from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.explanation.groups import (
-    drawn_rows,
+    draw_rows,
     grouped,
     plan_explanation,
     sizes_of_samples,
@@ -172,7 +172,7 @@ def test_rows_are_drawn_from_the_whole_of_each_cluster():
     labels = np.repeat([5, -1, 2], [2 * GROUP_ROWS, 30, 9000])
     groups = grouped(labels)
     sizes = sizes_of_samples(groups.counts, 1000)
-    rows = drawn_rows(groups, sizes)
+    rows = draw_rows(groups, sizes)
     assert groups.clusters.tolist() == [-1, 2, 5]
     assert sizes.tolist() == [30, 485, 485]
     assert (np.diff(rows) > 0).all()
