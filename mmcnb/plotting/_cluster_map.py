@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.features.base_kernels import grams_of
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
+from mmcnb.features.model import Model
 from mmcnb.features.nystroem import (
     normalization_of,
     principal_directions,
     total_variance_of,
 )
-from mmcnb.plotting._rows import drawn_rows
+from mmcnb.plotting._rows import draw_rows
 from mmcnb.plotting._style import new_axes, scatter_clusters
+from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores.label_table import labels_of_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(eq=False, repr=False)
 class ClusterMapDisplay:
-    """Scatter of a sample of rows on two principal components of the kernel, coloured by cluster.
+    """Scatter of rows on two principal components of the kernel, coloured by cluster.
 
     The rows are mapped as the model sees them: to the span of its basis vectors in the
     feature space of the kernel (for a linear model, to its columns; for one of several
@@ -83,7 +88,7 @@ class ClusterMapDisplay:
         labels: Any = None,
         sample_size: int = 2000,
         random_state: Any = 0,
-        ax: Any = None,
+        ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterMapDisplay:
         """Draw a sample of rows with the clusters an estimator gives them.
@@ -119,16 +124,18 @@ class ClusterMapDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "model_")
-        sample, samples, rows = drawn_rows(estimator, X, sample_size, random_state)
-        labels = (
-            estimator.predict(sample)
-            if labels is None
-            else labels_of_rows(labels, None, samples)[rows]
+        drawn = draw_rows(estimator, X, sample_size, random_state)
+        if labels is None:
+            clusters = estimator.predict(drawn.samples)
+        else:
+            clusters = labels_of_rows(labels, None, drawn.source)[drawn.numbers]
+        features = _kernel_features(estimator.model_, drawn.samples)
+        points, ratio = _principal_plane(features)
+        return cls(points, clusters, ratio, drawn.source.n_samples).plot(
+            ax=ax, **scatter
         )
-        points, ratio = _principal_plane(_seen(estimator.model_, sample))
-        return cls(points, labels, ratio, samples.n_samples).plot(ax=ax, **scatter)
 
-    def plot(self, ax: Any = None, **scatter: Any) -> ClusterMapDisplay:
+    def plot(self, ax: Axes | None = None, **scatter: Any) -> ClusterMapDisplay:
         """Draw the map.
 
         Parameters
@@ -148,26 +155,24 @@ class ClusterMapDisplay:
         self.scatter_, self.legend_ = scatter_clusters(
             ax, self.points, self.labels, title, **scatter
         )
-        for name, ratio, axis in zip(
-            "12", self.variance_ratio, (ax.xaxis, ax.yaxis), strict=True
-        ):
-            axis.set_label_text(f"component {name} ({ratio:.0%} of the variance)")
-            axis.set_ticks([])
+        first, second = self.variance_ratio
+        ax.set_xlabel(f"component 1 ({first:.0%} of the variance)")
+        ax.set_ylabel(f"component 2 ({second:.0%} of the variance)")
+        ax.set(xticks=[], yticks=[])
         ax.set_aspect("equal", adjustable="box")
         self.ax_ = ax
         self.figure_ = ax.figure
         return self
 
 
-def _seen(model: Any, samples: Any) -> Any:
-    """Rows in coordinates in which their inner products are those the model sees, dense or CSR."""
+def _kernel_features(model: Model, samples: Samples) -> Any:
+    """Return rows, dense or CSR, whose inner products are the kernel of the model."""
     rows = model.scaled(samples)
     if model.kernel is None:
         return as_matrix(rows.block(0, rows.n_samples)).astype(np.float64)
-    basis = model.basis[
-        :: -(-model.basis.shape[0] // 500)
-    ]  # more vectors would not be seen
-    mapped = KernelSamples(rows, model.kernel.against(basis), np.dtype(np.float64))
+    # More than about 500 vectors change nothing that can be seen.
+    basis = model.basis[:: -(-model.basis.shape[0] // 500)]
+    mapped = KernelSamples(rows, model.kernel.against(basis), np.float64)
     values = mapped.block(0, rows.n_samples)
     if isinstance(model.kernel, MultipleKernels):
         return _weighted(model, values, basis)
@@ -176,23 +181,22 @@ def _seen(model: Any, samples: Any) -> Any:
 
 
 def _weighted(model: Any, values: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Values of several kernels in coordinates of their weighted sum, each scaled to a variance of 1."""
-    columns = model.kernel.slices(basis.shape[0])
-    grams = grams_of(model.kernel, basis)
-    parts = [
-        values[:, one] @ normalization_of(gram)
-        for one, gram in zip(columns, grams, strict=True)
-    ]
-    variances = np.array([total_variance_of(part, None) for part in parts])
-    # A variance of 0: the rows drawn are equal.
-    scales = np.sqrt(
-        np.abs(model.kernel_weights) / np.where(variances > 0, variances, 1.0)
-    )
-    return np.hstack([part * scale for part, scale in zip(parts, scales, strict=True)])
+    """Return features of the weighted sum of kernels, each scaled to variance 1."""
+    kernels = model.kernel
+    grams = grams_of(kernels, basis)
+    parts = []
+    for k, columns in enumerate(kernels.slices(basis.shape[0])):
+        part = values[:, columns] @ normalization_of(grams[k])
+        # The variance is 0 if the rows drawn are equal.
+        variance = total_variance_of(part, None)
+        if not variance > 0:
+            variance = 1.0
+        parts.append(part * np.sqrt(np.abs(model.kernel_weights[k]) / variance))
+    return np.hstack(parts)
 
 
 def _principal_plane(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates along the two directions of greatest variance, and the fraction of the variance of each."""
+    """Return coordinates in the plane of largest variance, and each axis's share."""
     scores = principal_directions(rows, 2)
     points = np.pad(scores, ((0, 0), (0, 2 - scores.shape[1])))
     total = max(total_variance_of(rows, None), np.finfo(float).tiny)

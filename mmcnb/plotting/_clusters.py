@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mmcnb._docstrings import fill_docstrings
-from mmcnb.plotting._rows import drawn_rows, two_columns
+from mmcnb.plotting._rows import draw_rows, two_columns
 from mmcnb.plotting._style import label_text, new_axes, scatter_clusters
 from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import as_matrix
 from mmcnb.stores.label_table import labels_of_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class ClusterDisplay:
@@ -72,7 +75,7 @@ class ClusterDisplay:
         features: tuple[int, int] | None = None,
         sample_size: int = 10_000,
         random_state: Any = 0,
-        ax: Any = None,
+        ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterDisplay:
         """Draw rows with the labels an estimator gives them.
@@ -105,13 +108,11 @@ class ClusterDisplay:
             If the rows cannot be read, a column is not there, or ``sample_size`` is
             below 1.
         """
-        sample, *_ = drawn_rows(estimator, X, sample_size, random_state)
-        # Estimators of other libraries take no Samples.
-        rows: Any = (
-            sample
-            if hasattr(estimator, "model_")
-            else as_matrix(sample.block(0, sample.n_samples))
-        )
+        sample = draw_rows(estimator, X, sample_size, random_state).samples
+        rows: Any = sample
+        if not hasattr(estimator, "model_"):
+            # Estimators of other libraries take no Samples.
+            rows = as_matrix(sample.block(0, sample.n_samples))
         labels = np.asarray(estimator.predict(rows))
         points, names = two_columns(sample, features, labels)
         return cls(points, labels, names).plot(ax=ax, **scatter)
@@ -124,7 +125,7 @@ class ClusterDisplay:
         labels: ArrayLike,
         *,
         features: tuple[int, int] | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **scatter: Any,
     ) -> ClusterDisplay:
         """Draw rows with labels that are known.
@@ -153,11 +154,11 @@ class ClusterDisplay:
             If rows and labels differ in number, or a column is not there.
         """
         samples = open_samples(X)
-        given = labels_of_rows(labels, None, samples)
-        points, names = two_columns(samples, features, given)
-        return cls(points, given, names).plot(ax=ax, **scatter)
+        clusters = labels_of_rows(labels, None, samples)
+        points, names = two_columns(samples, features, clusters)
+        return cls(points, clusters, names).plot(ax=ax, **scatter)
 
-    def plot(self, ax: Any = None, **scatter: Any) -> ClusterDisplay:
+    def plot(self, ax: Axes | None = None, **scatter: Any) -> ClusterDisplay:
         """Draw the points.
 
         Parameters

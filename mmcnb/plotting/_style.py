@@ -1,83 +1,91 @@
-"""Shared by the displays: new axes, points and a legend in the colours of clusters, and text."""
+"""Shared by the displays: new axes, points and a legend in the colours of clusters."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mmcnb.errors import plain
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def new_axes(**figure: Any) -> Any:
-    """Axes of a new figure."""
+NOISE_COLOR = (0.7, 0.7, 0.7, 1.0)
+MOST_ENTRIES = 20  # of a legend
+
+
+def new_axes(**figure: Any) -> Axes:
+    """Return the axes of a new figure."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(layout="compressed", **figure)[1]
 
 
 def cluster_colors(clusters: np.ndarray) -> np.ndarray:
-    """Colours of shape (clusters, 4), by number or the order of names; noise is grey."""
+    """Return colours of shape (clusters, 4), by number or the order of names."""
     from matplotlib import colormaps
 
-    clusters = np.asarray(clusters)
-    numbers = (
-        clusters
-        if clusters.dtype.kind in "biu"
-        else np.unique(clusters, return_inverse=True)[1]
-    )
+    numbers = np.asarray(clusters)
+    if numbers.dtype.kind not in "biu":
+        _, numbers = np.unique(numbers, return_inverse=True)
     numbers = numbers.astype(int)
-    most = numbers.max(initial=0)
-    colors = (
-        colormaps["tab10"](numbers) if most < 10 else colormaps["turbo"](numbers / most)
-    )
-    colors[numbers == -1] = 0.7, 0.7, 0.7, 1.0
+    highest = numbers.max(initial=0)
+    if highest < 10:
+        colors = colormaps["tab10"](numbers)
+    else:
+        colors = colormaps["turbo"](numbers / highest)
+    colors[numbers == -1] = NOISE_COLOR
     return np.asarray(colors)
 
 
-def legend_entries(labels: np.ndarray, most: int = 20) -> list[str]:
-    """The clusters and their shares of the rows drawn; the last entry may stand for all without one."""
+def legend_entries(labels: np.ndarray) -> list[str]:
+    """Return clusters and their shares of the rows; a last entry sums up the rest."""
     clusters, counts = np.unique(labels, return_counts=True)
-    names = [
-        "noise" if cluster == -1 else label_text(cluster)
-        for cluster in clusters.tolist()
-    ]
-    entries = [
-        f"{name}: {count / labels.size:.1%}"
-        for name, count in zip(names, counts, strict=True)
-    ]
-    left = len(entries) - most + 1
-    return entries if left < 2 else [*entries[: most - 1], f"{left:,} more"]
+    entries = []
+    for cluster, count in zip(clusters.tolist(), counts, strict=True):
+        name = "noise" if cluster == -1 else label_text(cluster)
+        entries.append(f"{name}: {count / labels.size:.1%}")
+    if len(entries) <= MOST_ENTRIES:
+        return entries
+    n_rest = len(entries) - MOST_ENTRIES + 1
+    return [*entries[: MOST_ENTRIES - 1], f"{n_rest:,} more"]
 
 
 def scatter_clusters(
-    ax: Any,
+    ax: Axes,
     points: np.ndarray,
     labels: np.ndarray,
     title: str | None = None,
     **style: Any,
 ) -> tuple[Any, Any]:
-    """Points in the colours of their clusters, and a legend beside the axes."""
+    """Draw points in the colours of their clusters, and a legend beside the axes."""
     from matplotlib.colors import ListedColormap
 
     clusters, codes = np.unique(labels, return_inverse=True)
-    size = float(np.clip(20_000 / max(1, codes.size), 4, 25))
-    style = {
-        "s": size,
-        "cmap": ListedColormap(cluster_colors(clusters)),
-        "linewidths": 0,
-        **style,
-    }
-    scatter = ax.scatter(*points.T, c=codes, **style)
+    style.setdefault("s", float(np.clip(20_000 / max(1, codes.size), 4, 25)))
+    style.setdefault("cmap", ListedColormap(cluster_colors(clusters)))
+    style.setdefault("linewidths", 0)
+    x, y = points.T
+    scatter = ax.scatter(x, y, c=codes, **style)
     entries = legend_entries(labels)
-    handles = scatter.legend_elements(num=None)[0] if entries else []
-    place: dict[str, Any] = {
-        "loc": "upper left",
-        "bbox_to_anchor": (1.01, 1.0),
-        "frameon": False,
-    }
-    return scatter, ax.legend(handles[: len(entries)], entries, title=title, **place)
+    handles: list[Any] = []
+    if entries:
+        handles, _ = scatter.legend_elements(num=None)  # type: ignore[arg-type]
+    legend = ax.legend(
+        handles[: len(entries)],
+        entries,
+        title=title,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+    )
+    return scatter, legend
 
 
-def label_text(value: Any) -> str:
-    """Text for a figure: short, none of it mathematics, and with control characters spelled out."""
+def label_text(value: object) -> str:
+    """Return text for a figure: short, no mathematics, control characters escaped."""
     text = plain(value, kept="")
-    return (text if len(text) <= 30 else f"{text[:29]}…").replace("$", r"\$")
+    if len(text) > 30:
+        text = f"{text[:29]}…"
+    return text.replace("$", r"\$")

@@ -1,7 +1,8 @@
-"""One page about a fit: what sets its clusters apart, how far to trust them, and how it was made."""
+"""One page about a fit: what sets its clusters apart, and how far to trust them."""
 
 import base64
 import io
+import os
 from collections.abc import Callable, Iterator
 from html import escape
 from importlib.resources import files
@@ -19,9 +20,16 @@ from mmcnb.plotting._cluster_map import ClusterMapDisplay
 from mmcnb.samples import Samples
 from mmcnb.stores.atomic import atomic_write
 
+LAYER = ["n_clusters", "J", "persistence", "smallest", "taken"]
+CANDIDATE = ["candidate", "J", "information", "gap", "broken"]
+
 
 def write_report(
-    path: Any, estimator: Any, explanation: Any, samples: Samples, labels: Any = None
+    path: str | os.PathLike[str],
+    estimator: Any,
+    explanation: Any,
+    samples: Samples,
+    labels: Any = None,
 ) -> None:
     """Write a page about a fit to one file, whole or not at all.
 
@@ -39,100 +47,116 @@ def write_report(
         Clusters that the map shows in place of those of the model.
     """
     report = estimator.report_
+    layers = pd.DataFrame(report.get("layers"), columns=LAYER)
+    name = Path(samples.name)
+    source = repr(samples.name) if name.exists() else "X"
     k = (explanation.clusters["cluster"] != -1).sum()
-    n_columns = (
-        len(samples.encoding.features) if samples.encoding else samples.n_features
-    )
-    source = repr(samples.name) if Path(samples.name).exists() else "X"
+    clusters = "1 cluster" if k == 1 else f"{k:,} clusters"
+    n_columns = samples.n_features
+    if samples.encoding:
+        n_columns = len(samples.encoding.features)
+    parts = {
+        "title": _escaped(f"{clusters} of {name.name}"),
+        "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
+        "verdict": _facts(_verdict(report)),
+        "clusters": "\n".join(_clusters(explanation)),
+        "effects": _effects(explanation.columns),
+        "map": _map(estimator, samples, labels),
+        "layers": _table(layers.rename(columns={"n_clusters": "clusters"})),
+        "candidates": _table(pd.DataFrame(report.get("candidates"), columns=CANDIDATE)),
+        "fit": _escaped(f"mmcnb.{' '.join(str(estimator).split())}.fit({source})"),
+        "source": _escaped(source),
+        "version": __version__,
+    }
+    template = files("mmcnb.plotting").joinpath("report.html")
+    page = Template(template.read_text(encoding="utf-8")).substitute(parts)
+    with atomic_write(path) as file:
+        file.write(page.encode())
+
+
+def _verdict(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what the fit says of its clusters."""
     trust = report.get("trust")
     number = report.get("number")
-    verdict = {
+    return {
         "Trust": trust and f"{trust.get('level')}: {trust.get('reason')}",
         "Number of clusters": number and number.get("reason"),
         "Columns": report.get("scaling"),
         "Warnings": " ".join(report.get("warnings", ())),
     }
-    figures = ["n_clusters", "J", "persistence", "smallest", "taken"]
-    layers = pd.DataFrame(report.get("layers"), columns=figures).rename(
-        columns={"n_clusters": "clusters"}
-    )
-    candidates = ["candidate", "J", "information", "gap", "broken"]
-    parts = {
-        "title": _escaped(
-            f"{k:,} cluster{'' if k == 1 else 's'} of {Path(samples.name).name}"
-        ),
-        "size": f"{samples.n_samples:,} rows, {n_columns:,} columns",
-        "verdict": _facts(verdict),
-        "clusters": "\n".join(_clusters(explanation)),
-        "effects": _effects(explanation.columns),
-        "map": _map(estimator, samples, labels),
-        "layers": _table(layers),
-        "candidates": _table(
-            pd.DataFrame(report.get("candidates"), columns=candidates)
-        ),
-        "fit": _escaped(f"mmcnb.{' '.join(str(estimator).split())}.fit({source})"),
-        "source": _escaped(source),
-        "version": __version__,
-    }
-    template = (
-        files("mmcnb.plotting").joinpath("report.html").read_text(encoding="utf-8")
-    )
-    with atomic_write(path) as file:
-        file.write(Template(template).substitute(parts).encode())
 
 
 def _clusters(explanation: Any) -> Iterator[str]:
-    """The sentence of each cluster under a bar of its size, and what is behind it when it is opened."""
-    columns = explanation.columns
-    rows = explanation.rows
-    words = explanation.words
-    for one in explanation.clusters.itertuples(index=False):
-        facts = {
-            "Rows": f"{one.rows:,}",
-            "Nearest cluster": "" if pd.isna(one.nearest) else str(one.nearest),
-        }
-        for kind, some in rows[rows["cluster"] == one.cluster].groupby(
-            "kind", sort=False
-        ):
-            named = zip(some["row"], some["name"], strict=True)
-            texts = (
-                str(row) if pd.isna(name) else f"{row} ({name})" for row, name in named
-            )
-            facts[f"{kind.capitalize()} rows"] = ", ".join(texts)
-        if words is not None:
-            facts["Words"] = ", ".join(words["word"][words["cluster"] == one.cluster])
-        told = columns[columns["cluster"] == one.cluster][:10].itertuples()
-        figures = [
-            (_name(row), _middle(row), _middle(row, "others_"), row.effect, row.auc)
-            for row in told
-        ]
+    """Yield each cluster: its sentence, a bar of its size, and details to open."""
+    for cluster in explanation.clusters.itertuples(index=False):
+        facts = _facts(_facts_of_cluster(explanation, cluster))
+        columns = explanation.columns
+        figures = _figures(columns[columns["cluster"] == cluster.cluster][:10])
         yield (
-            f'<details><summary>{_escaped(one.sentence)}<span class="bar" style="--share: {one.share:.2%}">'
-            f'</span></summary>\n<div class="parts">{_facts(facts)}'
-            f"{_table(pd.DataFrame(figures, columns=['column', 'here', 'others', 'effect', 'AUC']))}"
-            "</div></details>"
+            f"<details><summary>{_escaped(cluster.sentence)}"
+            f'<span class="bar" style="--share: {cluster.share:.2%}"></span>'
+            "</summary>\n"
+            f'<div class="parts">{facts}{_table(figures)}</div></details>'
         )
 
 
+def _facts_of_cluster(explanation: Any, cluster: Any) -> dict[str, str]:
+    """Return the size, neighbour, examples and words of a cluster."""
+    facts = {
+        "Rows": f"{cluster.rows:,}",
+        "Nearest cluster": "" if pd.isna(cluster.nearest) else str(cluster.nearest),
+    }
+    rows = explanation.rows
+    rows = rows[rows["cluster"] == cluster.cluster]
+    for kind, examples in rows.groupby("kind", sort=False):
+        texts = map(_row_text, examples["row"], examples["name"])
+        facts[f"{kind.capitalize()} rows"] = ", ".join(texts)
+    words = explanation.words
+    if words is not None:
+        facts["Words"] = ", ".join(words["word"][words["cluster"] == cluster.cluster])
+    return facts
+
+
+def _row_text(row: int, name: Any) -> str:
+    return str(row) if pd.isna(name) else f"{row} ({name})"
+
+
+def _figures(columns: pd.DataFrame) -> pd.DataFrame:
+    """Return the figures of the first columns of a cluster."""
+    rows = []
+    for row in columns.itertuples():
+        here = _middle(row, row.mean, row.median)
+        others = _middle(row, row.others_mean, row.others_median)
+        rows.append((_name(row), here, others, row.effect, row.auc))
+    return pd.DataFrame(rows, columns=["column", "here", "others", "effect", "AUC"])
+
+
 def _name(row: Any) -> str:
-    """A column, and of a text its category."""
-    name = row.column if isinstance(row.column, str) else f"column {row.column}"
-    return f"{name} {row.category or 'missing'}" if row.kind == "text" else name
+    """Return the name of a column, and of a text its category."""
+    name = row.column
+    if not isinstance(name, str):
+        name = f"column {name}"
+    if row.kind == "text":
+        name = f"{name} {row.category or 'missing'}"
+    return name
 
 
-def _middle(row: Any, of: str = "") -> Any:
-    """The median of a number or a date, or its mean if the medians are equal; the share of a flag or text."""
-    median = getattr(row, f"{of}median")
-    mean = getattr(row, f"{of}mean")
+def _middle(row: Any, mean: float, median: float) -> str | float:
+    """Return the median of a number or a date; the share of a flag or a text.
+
+    It is the mean if the cluster and the others have one median.
+    """
     if row.kind in ("flag", "text"):
         return f"{mean:.1%}"
     value = mean if row.median == row.others_median else median
-    return str(np.datetime64(round(value), "s"))[:10] if row.kind == "date" else value
+    if row.kind == "date":
+        return str(np.datetime64(round(value), "s"))[:10]
+    return value
 
 
-def _effects(columns: Any, most: int = 30) -> str:
-    """Effects in each cluster of the columns that tell most of any."""
-    names = [*map(_name, columns.itertuples())]
+def _effects(columns: pd.DataFrame, most: int = 30) -> str:
+    """Return a table of effects in each cluster of the columns that tell most."""
+    names = list(map(_name, columns.itertuples()))
     ranks = columns.groupby("cluster").cumcount()
     named = columns.assign(column=names, rank=ranks)
     best = named.sort_values("rank", kind="stable")["column"].drop_duplicates()[:most]
@@ -141,7 +165,7 @@ def _effects(columns: Any, most: int = 30) -> str:
 
 
 def _shaded(effect: float) -> str:
-    """A cell of the heat map; it is empty if the column is not among those of a cluster."""
+    """Return a cell of the heat map; it is empty without an effect."""
     if np.isnan(effect):
         return "<td></td>"
     side = "high" if effect > 0 else "low"
@@ -151,7 +175,7 @@ def _shaded(effect: float) -> str:
 
 
 def _map(estimator: Any, samples: Samples, labels: Any) -> str:
-    """The map of a sample, within the page, in ink that can be read on light and dark ground."""
+    """Return an image of the map, with text that can be read on light and dark."""
     if find_spec("matplotlib") is None:
         return "<p>A map needs matplotlib.</p>"
     from matplotlib import rc_context
@@ -159,58 +183,59 @@ def _map(estimator: Any, samples: Samples, labels: Any) -> str:
 
     file = io.BytesIO()
     grey = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), "#7c7c7c")
-    # Where memory runs out Matplotlib tells of boxes.
-    with (
-        worded("the map cannot be drawn", "give a larger memory_limit", ValueError),
-        rc_context(grey),
-    ):
+    # Matplotlib reports boxes when memory runs out.
+    reworded = worded(
+        "the map cannot be drawn", "give a larger memory_limit", ValueError
+    )
+    with reworded, rc_context(grey):
         figure = Figure(figsize=(3.2, 3.2))
-        ClusterMapDisplay.from_estimator(
-            estimator, samples, labels=labels, ax=figure.subplots(), s=6
-        )
+        ax = figure.subplots()
+        ClusterMapDisplay.from_estimator(estimator, samples, labels=labels, ax=ax, s=6)
         figure.savefig(
             file, format="png", dpi=200, transparent=True, bbox_inches="tight"
         )
     alt = "Rows as dots, coloured by cluster, on the two components of largest variance"
-    return f'<img alt="{alt}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
-
-
-def _table(frame: Any, cell: Callable[[Any], str] | None = None) -> str:
-    """A frame as a table that scrolls within its own box; the first column names the rows."""
-    if frame.empty:
-        return "<p>None.</p>"
-    head = "".join(f'<th scope="col">{_escaped(name)}</th>' for name in frame)
-    body = (
-        f'<tr><th scope="row">{_escaped(name)}</th>{"".join(map(cell or _cell, rest))}</tr>\n'
-        for name, *rest in frame.itertuples(index=False)
-    )
-    table = (
-        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{''.join(body)}</tbody></table>"
-    )
-    return f'<div class="box" tabindex="0">{table}</div>'
+    image = base64.b64encode(file.getvalue()).decode()
+    return f'<img alt="{alt}" src="data:image/png;base64,{image}">'
 
 
 def _cell(value: Any) -> str:
-    """A cell; three digits of a number that is not whole."""
+    """Return a cell, with three digits of a number that is not whole."""
     if pd.isna(value):
         value = ""
     elif isinstance(value, bool):
         value = "yes" if value else "no"
     elif isinstance(value, float):
         value = f"{float(f'{value:.3g}'):,.12g}"
-    return f"<td>{_escaped(f'{value:,}' if isinstance(value, int) else value)}</td>"
+    elif isinstance(value, int):
+        value = f"{value:,}"
+    return f"<td>{_escaped(value)}</td>"
+
+
+def _table(frame: pd.DataFrame, cell: Callable[[Any], str] = _cell) -> str:
+    """Return a table that scrolls in a box; the first column names the rows."""
+    if frame.empty:
+        return "<p>None.</p>"
+    head = "".join(f'<th scope="col">{_escaped(name)}</th>' for name in frame)
+    body = ""
+    for name, *values in frame.itertuples(index=False):
+        cells = "".join(map(cell, values))
+        body += f'<tr><th scope="row">{_escaped(name)}</th>{cells}</tr>\n'
+    return (
+        '<div class="box" tabindex="0">'
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+    )
 
 
 def _facts(facts: dict[str, Any]) -> str:
-    """Names and texts; those without text are left out."""
-    told = (
-        f"<dt>{name}</dt><dd>{_escaped(text)}</dd>\n"
-        for name, text in facts.items()
-        if text
-    )
-    return f"<dl>\n{''.join(told)}</dl>"
+    """Return a list of names and texts; facts without text are left out."""
+    items = ""
+    for name, text in facts.items():
+        if text:
+            items += f"<dt>{name}</dt><dd>{_escaped(text)}</dd>\n"
+    return f"<dl>\n{items}</dl>"
 
 
-def _escaped(value: Any) -> str:
-    """Text that is no markup."""
+def _escaped(value: object) -> str:
+    """Return text without markup."""
     return escape(plain(value, kept=""))
