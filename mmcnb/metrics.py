@@ -94,8 +94,9 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Compute the agreement of all pairs of rows, adjusted for chance.
 
-    The value is scikit-learn's, for any number of rows. Beside the labels it takes the memory of a block of rows and a table of counts;
-    scikit-learn's takes about 200 bytes a row.
+    The value is scikit-learn's, for any number of rows. Beside the labels it takes the
+    memory of a block of rows and a table of counts; scikit-learn's takes about 200
+    bytes a row.
 
     Parameters
     ----------

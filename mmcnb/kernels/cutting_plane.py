@@ -224,7 +224,7 @@ def _count_rows(f, y, weights, rho):
 
 @njit(fastmath=VECTORISED)
 def _weighted_sum(F, rows, scales):
-    """Add up some rows of F, four at a time: that saves three loads of the total in four."""
+    """Add up some rows of F, four at a time, with a quarter of the loads of the sum."""
     total = np.zeros(F.shape[1], np.float64)
     whole = rows.shape[0] // 4 * 4
     for r in range(0, whole, 4):
@@ -374,7 +374,7 @@ def most_violated_constraint(F, y, weights, coef, offset, rho):
 
 @njit()
 def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset, rho):
-    """Find the most violated constraint of CSR rows: twin of `most_violated_constraint`.
+    """Find the most violated constraint of CSR rows, as `most_violated_constraint`.
 
     Parameters
     ----------
@@ -440,13 +440,6 @@ class _Iterate(NamedTuple):
     lam: np.ndarray
 
 
-class _Residuals(NamedTuple):
-    """Px + c + A'lam - mu, and Ax + s - h."""
-
-    dual: np.ndarray
-    primal: np.ndarray
-
-
 @njit()
 def _iterate(value, n, q):
     values = np.full(2 * (n + q), value)
@@ -480,24 +473,26 @@ def _solve(L, b):
 
 
 @njit()
-def _newton(L, S, V, A, now, left, products, step):
+def _newton(L, S, V, A, now, dual, primal, products, step):
     """Write a Newton step, from the factors L and S of its systems; V is inv(LL') A'.
 
-    It solves P dx + A'dlam - dmu = -left.dual and A dx + ds = -left.primal, with
+    It solves P dx + A'dlam - dmu = -dual and A dx + ds = -primal, with
     mu dx + x dmu and lam ds + s dlam both equal to -products.
     """
     q, n = A.shape
+    _, x, s, mu, lam = now
+    _, dx, ds, dmu, dlam = step
     for j in range(n):
-        step.x[j] = -left.dual[j] - products[j] / now.x[j]
-    _solve(L, step.x)
+        dx[j] = -dual[j] - products[j] / x[j]
+    _solve(L, dx)
     for i in range(q):
-        step.lam[i] = _dot(A[i], step.x) + left.primal[i] - products[n + i] / now.lam[i]
-    _solve(S, step.lam)
+        dlam[i] = _dot(A[i], dx) + primal[i] - products[n + i] / lam[i]
+    _solve(S, dlam)
     for i in range(q):
-        _add_scaled(step.x, V[i], -step.lam[i])
-        step.s[i] = -(products[n + i] + now.s[i] * step.lam[i]) / now.lam[i]
+        _add_scaled(dx, V[i], -dlam[i])
+        ds[i] = -(products[n + i] + s[i] * dlam[i]) / lam[i]
     for j in range(n):
-        step.mu[j] = -(products[j] + now.mu[j] * step.x[j]) / now.x[j]
+        dmu[j] = -(products[j] + mu[j] * dx[j]) / x[j]
 
 
 @njit()
@@ -523,28 +518,29 @@ def _gap(now, step, length):
 
 
 @njit()
-def _residuals(P, c, A, h, now, left):
-    """Write the residuals; return the largest relative error, of which the gap is one."""
+def _residuals(P, c, A, h, now, dual, primal):
+    """Write the residuals; return the largest relative error, also of the gap."""
     q, n = A.shape
+    values, x, s, mu, lam = now
     value = 0.0
     largest = 0.0
     for j in range(n):
-        product = _dot(P[j], now.x)
-        value += now.x[j] * product / 2 + now.x[j] * c[j]
+        product = _dot(P[j], x)
+        value += x[j] * product / 2 + x[j] * c[j]
         largest = max(largest, abs(product), abs(c[j]))
-        left.dual[j] = product + c[j] - now.mu[j]
+        dual[j] = product + c[j] - mu[j]
     infeasible = 0.0
     for i in range(q):
-        _add_scaled(left.dual, A[i], now.lam[i])
-        left.primal[i] = _dot(A[i], now.x) + now.s[i] - h[i]
-        infeasible = max(infeasible, abs(left.primal[i]))
+        _add_scaled(dual, A[i], lam[i])
+        primal[i] = _dot(A[i], x) + s[i] - h[i]
+        infeasible = max(infeasible, abs(primal[i]))
     wrong = 0.0
     for j in range(n):
-        wrong = max(wrong, abs(left.dual[j]))
+        wrong = max(wrong, abs(dual[j]))
     return max(
         wrong / (1.0 + largest),
         infeasible / (1.0 + h[0]),
-        _gap(now.values, now.values, 0.0) / (1.0 + abs(value)),
+        _gap(values, values, 0.0) / (1.0 + abs(value)),
     )
 
 
@@ -555,18 +551,22 @@ def _interior_point(P, c, A, h):
     m = n + q
     now = _iterate(1.0, n, q)
     step = _iterate(0.0, n, q)
+    at = now.values
+    change = step.values
     best = _iterate(1.0, n, q)
-    left = _Residuals(np.empty(n), np.empty(q))
+    # What is left of Px + c + A'lam - mu, and of Ax + s - h.
+    dual = np.empty(n)
+    primal = np.empty(q)
     products = np.empty(m)
     L = np.empty((n, n))
     V = np.empty((q, n))
     S = np.empty((q, q))
     least = np.inf
     for number in range(MOST_STEPS):
-        error = _residuals(P, c, A, h, now, left)
+        error = _residuals(P, c, A, h, now, dual, primal)
         if error < least:
             least = error
-            _copy(now.values, best.values)
+            _copy(at, best.values)
         if not ACCURATE < error < np.inf:
             break
         # L L' = P + diag(mu/x), and S S' = A inv(L L') A' + diag(s/lam).
@@ -581,25 +581,25 @@ def _interior_point(P, c, A, h):
                 S[i, k] = _dot(A[k], V[i])
             S[i, i] += now.s[i] / now.lam[i]
         _factor(S)
-        gap = _gap(now.values, step.values, 0.0)
+        gap = _gap(at, change, 0.0)
         aim = 0.0
         length = 0.0
         # The second step corrects for what the first one leaves. Correcting for the
         # whole of a step that is cut short leads into cycles.
         for correcting in range(2):
             for j in range(m):
-                products[j] = now.values[j] * now.values[m + j] + correcting * (
-                    length**2 * step.values[j] * step.values[m + j] - aim
+                products[j] = at[j] * at[m + j] + correcting * (
+                    length**2 * change[j] * change[m + j] - aim
                 )
-            _newton(L, S, V, A, now, left, products, step)
+            _newton(L, S, V, A, now, dual, primal, products, step)
             part = TO_BOUNDARY if correcting else 1.0
-            length = min(1.0, _longest(now.values, step.values) * part)
-            aim = gap / m * (_gap(now.values, step.values, length) / gap) ** 3
+            length = min(1.0, _longest(at, change) * part)
+            aim = gap / m * (_gap(at, change, length) / gap) ** 3
             # Back to the middle of the way, without a correction.
             if number >= CAREFUL:
                 length = length * correcting
                 aim = gap / m / 2
-        _add_scaled(now.values, step.values, length)
+        _add_scaled(at, change, length)
     return best, least
 
 
@@ -828,7 +828,7 @@ def _drop(state, gram, idle, stay):
 
 @njit()
 def _combine(planes, multipliers, gram, mean, hyperplane):
-    """Write the hyperplane of some multipliers, of mean decision value 0; return |w|²."""
+    """Write the hyperplane of multipliers, of mean decision value 0; return |w|²."""
     p = mean.shape[0]
     norm2 = 0.0
     hyperplane[:] = 0.0
@@ -865,7 +865,7 @@ def _append(planes, gram, count, hyperplane, sweep, row_sum, rows):
 
 @njit()
 def _add_planes(rows, state, count, limits):
-    """Run the cutting-plane loop, from the first planes of a state with room for more."""
+    """Run the cutting-plane loop from the planes of a state with room for more."""
     planes = state.planes
     p = rows.mean.shape[0]
     history = np.empty((limits.most_planes + 1, 11))
@@ -944,7 +944,8 @@ def sample_subproblem(rows, start, limits):
     --------
     >>> import numpy as np
     >>> from mmcnb.kernels import unchecked as kernels
-    >>> F, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([-1, -1, 1, 1], np.int8)
+    >>> F = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> y = np.array([-1, -1, 1, 1], np.int8)
     >>> rows = kernels.SampleRows(F, y, np.full(4, 0.25), F.mean(axis=0), np.eye(1))
     >>> planes = np.array([[0.0, 0.0, np.inf, 0.0, 0.0, 0.0]])
     >>> members, signs = np.zeros((1, 4), np.int8), np.zeros(4, np.int8)

@@ -1,12 +1,14 @@
-"""Evolution of two-cluster labels by the least squares fitness: Gieseke et al., Algorithm 1.
+"""Evolution of two-cluster labels by least squares: Gieseke et al., Algorithm 1.
 
 Labels are y in {-1, +1} and the fitness, of which less is better, is F(y) = 1 - y'Ry/n.
 It is kept up to date under flips in one of two forms of R: the symmetric matrix (n, n)
 itself, or features Z with R = ZZ' (n, r). Each individual keeps the product y'R or y'Z,
 which a flip of coordinate i changes by -2 y_i times row i. A flip of s coordinates
 costs O(s²) with R and O(s r) with Z, and O(s n) or O(s r) once an individual is kept.
-Random numbers come from a generator of our own (SplitMix64), so that a seed gives the
-same labels on every machine and in every thread.
+Random numbers come from SplitMix64, so that a seed gives the same labels on every
+machine and in every thread. `mmcnb.graph` has the generator once more: compiled
+routines that call each other must share a file, because numba's cache notices a change
+in the file of a routine alone.
 """
 
 import numpy as np
@@ -15,21 +17,15 @@ from mmcnb._numba import VECTORISED, njit
 from mmcnb.errors import InputError
 from mmcnb.kernels._checks import Array, Flag, Signs, Whole, takes
 
-GOLDEN, MIX_1, MIX_2 = map(
-    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
 DIGITS = 10  # to which a fitness must differ to be better
+# SplitMix64: the step of the state, the multipliers and the shifts.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
 SHIFT_30 = np.uint64(30)
 SHIFT_27 = np.uint64(27)
 SHIFT_31 = np.uint64(31)
 SHIFT_11 = np.uint64(11)
-
-POPULATION = {
-    "M": Array("(n, r)", "float64"),
-    "matrix": Flag(),
-    "population": Signs("(mu, n)", "int8"),
-}
-COUNTS = dict.fromkeys(("generations", "patience", "seed"), Whole())
 
 
 def _check_population(given):
@@ -41,13 +37,15 @@ def _check_population(given):
     excess = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max()
     limit = given["limit"]
     if excess > limit:
-        fault = f"limit={limit} is below {excess}, the sum of a parent's labels"
-        raise InputError(f"{fault}; give at least that.")
+        raise InputError(
+            f"limit={limit} is below {excess}, the sum of a parent's labels; "
+            "give at least that."
+        )
 
 
 @njit()
-def _below(state, n):
-    """A random number from 0 to n - 1."""
+def _random(state, n):
+    """Draw a random number from 0 to n - 1."""
     state[0] += GOLDEN
     x = state[0]
     x = (x ^ (x >> SHIFT_30)) * MIX_1
@@ -72,12 +70,13 @@ def _add_scaled(total, row, scale):
 
 @njit()
 def _flip(M, matrix, y, product, flips, step, scratch):
-    """Flip coordinate ``flips[step]`` of y after those before it; returns the change of y'Ry."""
+    """Flip y at ``flips[step]``, after the flips before; return the change of y'Ry."""
     i = flips[step]
     sign = np.float64(y[i])
     if matrix:
         now = product[i]
-        for previous in flips[:step]:  # their labels are the new ones
+        # The rows that are flipped already have their new labels.
+        for previous in flips[:step]:
             now += 2.0 * y[previous] * M[i, previous]
         change = 4.0 * (M[i, i] - sign * now)
     else:
@@ -89,9 +88,9 @@ def _flip(M, matrix, y, product, flips, step, scratch):
 
 @njit()
 def _partner(y, i, flipped, state):
-    """A random row of the other cluster that has not been flipped, -1 where a few tries find none."""
+    """Draw a row of the other cluster that has not been flipped; -1 if tries fail."""
     for _ in range(64):
-        other = _below(state, y.shape[0])
+        other = _random(state, y.shape[0])
         if y[other] != y[i] and not flipped[other]:
             return other
     return -1
@@ -101,7 +100,7 @@ def _partner(y, i, flipped, state):
 def _mutate(
     M, matrix, y, product, excess, limit, most, order, flips, flipped, scratch, state
 ):
-    """Choose coordinates of y to flip; returns their number, the change of y'Ry and the new sum of y.
+    """Choose flips of y; return their number, the change of y'Ry, and the sum of y.
 
     A flip that would break the balance becomes a swap with a row of the other cluster;
     a row that has been swapped already stays as it is.
@@ -112,7 +111,7 @@ def _mutate(
     if not matrix:
         scratch[:] = product
     for step in range(most):
-        chosen = step + _below(state, n - step)
+        chosen = step + _random(state, n - step)
         order[step], order[chosen] = order[chosen], order[step]
         i = order[step]
         partner = -1
@@ -137,7 +136,7 @@ def _mutate(
 
 @njit()
 def _select(M, population, products, values, excess, parents, counts, flips):
-    """The mu best live on, parents first in the arrays; returns whether any child does."""
+    """Let the mu best live on, parents first; return whether any child does."""
     mu = population.shape[0]
     total = values.shape[0]
     if values[mu:].max() <= values[:mu].min():
@@ -152,29 +151,40 @@ def _select(M, population, products, values, excess, parents, counts, flips):
     places = np.flatnonzero(~lives[:mu])
     # A parent may leave its place to one child and have another: all children are made
     # first.
-    ys = population[parents[children]]
+    child_labels = population[parents[children]]
     child_products = products[parents[children]]
     for c in range(children.size):
         child = children[c]
+        y = child_labels[c]
         for row in flips[child, : counts[child]]:
-            _add_scaled(child_products[c], M[row], -2.0 * ys[c, row])
-            ys[c, row] = -ys[c, row]
+            _add_scaled(child_products[c], M[row], -2.0 * y[row])
+            y[row] = -y[row]
     for c in range(children.size):
         place = places[c]
-        child = children[c]
-        population[place], products[place] = ys[c], child_products[c]
-        values[place], excess[place] = values[mu + child], excess[mu + child]
+        child = mu + children[c]
+        population[place] = child_labels[c]
+        products[place] = child_products[c]
+        values[place] = values[child]
+        excess[place] = excess[child]
     return True
 
 
 @njit()
 @takes(
-    _check_population, **POPULATION, limit=Whole(), n_offspring=Whole(least=1), **COUNTS
+    _check_population,
+    M=Array("(n, r)", "float64"),
+    matrix=Flag(),
+    population=Signs("(mu, n)", "int8"),
+    limit=Whole(),
+    n_offspring=Whole(least=1),
+    generations=Whole(),
+    patience=Whole(),
+    seed=Whole(),
 )
 def evolve_labels(
     M, matrix, population, limit, n_offspring, generations, patience, seed
 ):
-    """A (mu + nu) evolution of label vectors: Gieseke et al., Algorithm 1.
+    """Evolve label vectors, (mu + nu): Gieseke et al., Algorithm 1.
 
     In generation t (from 0) each of the offspring flips max(1, n / (t + 1)) coordinates
     of a random parent; then the mu best of all live on, a parent before a child where
@@ -240,24 +250,33 @@ def evolve_labels(
     flipped = np.zeros(n, np.bool_)
     scratch = np.empty(0 if matrix else M.shape[1])
     best = np.empty(generations)
-    idle = t = 0
+    idle = 0
+    t = 0
     while t < generations and idle < patience:
         most = max(1, n // (t + 1))
         for child in range(n_offspring):
-            p = _below(state, mu)
+            p = _random(state, mu)
             count, change, balance = _mutate(
-                M, matrix, population[p], products[p], excess[p], limit, most, order, flips[child], flipped,
-                scratch, state,
-            )  # fmt: skip
+                M,
+                matrix,
+                population[p],
+                products[p],
+                excess[p],
+                limit,
+                most,
+                order,
+                flips[child],
+                flipped,
+                scratch,
+                state,
+            )
             parents[child] = p
             counts[child] = count
             values[mu + child] = values[p] + change
             excess[mu + child] = balance
-        idle = (
-            0
-            if _select(M, population, products, values, excess, parents, counts, flips)
-            else idle + 1
-        )
+        idle += 1
+        if _select(M, population, products, values, excess, parents, counts, flips):
+            idle = 0
         best[t] = 1.0 - values[:mu].max() / n
         t += 1
     return population, 1.0 - values[:mu] / n, best[:t]

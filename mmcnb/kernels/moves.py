@@ -42,7 +42,9 @@ SHARES = FromZero("(k,)", "float64")
 @njit()
 @takes(**ROWS, n_clusters=Whole(least=1, size="k"), weights=Array("(rows,)", "float64"))
 def cluster_row_sums(F, labels, n_clusters, weights):
-    """Weighted sums of rows, cluster by cluster; of the rows of R they are R e_h: Pahikkala et al., Lemma 2.
+    """Add up weighted rows, cluster by cluster.
+
+    The sums of the rows of R are R e_h: Pahikkala et al., Lemma 2.
 
     Parameters
     ----------
@@ -66,7 +68,8 @@ def cluster_row_sums(F, labels, n_clusters, weights):
     --------
     >>> import numpy as np
     >>> from mmcnb.kernels import cluster_row_sums
-    >>> sums, sizes = cluster_row_sums(np.eye(3), np.array([0, 1, 0]), 2, np.array([1.0, 1.0, 2.0]))
+    >>> labels, weights = np.array([0, 1, 0]), np.array([1.0, 1.0, 2.0])
+    >>> sums, sizes = cluster_row_sums(np.eye(3), labels, 2, weights)
     >>> sums.tolist(), sizes.tolist()
     ([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]], [3.0, 1.0])
     """
@@ -83,14 +86,14 @@ def cluster_row_sums(F, labels, n_clusters, weights):
 
 @njit()
 def _start(R, labels, n_clusters):
-    """R e_h and the number of rows of each cluster, and the diagonal of R."""
+    """Return R e_h and the number of rows of each cluster, and the diagonal of R."""
     T, sizes = cluster_row_sums(R, labels, n_clusters, np.ones(R.shape[0]))
     return T, sizes.astype(np.int64), np.diag(R).copy()
 
 
 @njit()
 def _move(R, labels, T, counts, i, d):
-    """Row i goes to cluster d."""
+    """Move row i to cluster d."""
     a = labels[i]
     row = R[i]
     loser = T[a]
@@ -105,15 +108,14 @@ def _move(R, labels, T, counts, i, d):
 
 @njit()
 def _first_largest(values):
-    """Index of the first largest value, -1 where none is above -inf."""
+    """Return the index of the first largest value, or -1 if none is above -inf."""
     best = -1
     largest = -np.inf
     for start in range(0, values.shape[0], LANES):
         part = values[start : start + LANES]
         above = 0
-        for j in range(
-            part.size
-        ):  # vector instructions count faster than branches compare
+        # Vector instructions count faster than branches compare.
+        for j in range(part.size):
             above += part[j] > largest
         if above == 0:
             continue
@@ -126,7 +128,7 @@ def _first_largest(values):
 
 @njit()
 def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
-    """Cluster d takes rows one by one, each the one that raises the objective most; none is emptied."""
+    """Let cluster d claim rows, each the one of the largest gain; empty no cluster."""
     for j in range(gains.shape[0]):
         a = labels[j]
         claimable = a != d and counts[a] > 1
@@ -157,7 +159,7 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
     rounds=Whole(),
 )
 def shake(R, labels, proportions, amplitude, decay, rounds):
-    """Steepest descent with shaking: Pahikkala et al., Algorithm 3.
+    """Descend steepest, with shaking: Pahikkala et al., Algorithm 3.
 
     In round i each cluster h in turn claims ``amplitude * decay**i * m *
     proportions[h]`` rows beyond those that bring it to its proportion of the rows. The
@@ -204,38 +206,43 @@ def shake(R, labels, proportions, amplitude, decay, rounds):
             target = m * proportions[d]
             n_rows = int(amplitude * decay**i * target + target - counts[d])
             moves += _claim(R, diagonal, labels, T, counts, d, n_rows, gains)
-        if moves == before:  # later rounds want less
+        # Later rounds claim fewer rows.
+        if moves == before:
             break
     return labels, moves
 
 
 @njit()
-def _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses):
-    """What the objective loses where a row leaves its cluster, whose T has ``own`` of it."""
+def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, losses):
+    """Write what the objective loses if a row leaves its cluster; T_own is T there."""
     now = np.full(counts.shape[0], np.inf)
     rests = np.ones(counts.shape[0])
     for h in range(counts.shape[0]):
         if may_leave[h] and by_mean:
-            now[h], rests[h] = sums[h] / counts[h], counts[h] - 1.0
+            now[h] = sums[h] / counts[h]
+            rests[h] = counts[h] - 1.0
         elif may_leave[h]:
             now[h] = sums[h]
     for j in range(losses.shape[0]):
         a = labels[j]
-        losses[j] = now[a] - (sums[a] - 2.0 * own[j] + diagonal[j]) / rests[a]
+        losses[j] = now[a] - (sums[a] - 2.0 * T_own[j] + diagonal[j]) / rests[a]
 
 
 @njit()
 def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, targets):
-    """For each row the other cluster that wins most by taking it, and how much that cluster wins."""
+    """Write the other cluster that wins most by taking each row, and what it wins."""
     best[:] = -np.inf
     for d in range(T.shape[0]):
         if not may_enter[d]:
             continue
-        scale = 1.0 / (counts[d] + 1) if by_mean else 1.0
+        scale = 1.0
+        now = sums[d]
+        if by_mean:
+            scale = 1.0 / (counts[d] + 1)
+            if counts[d] > 0:
+                now = sums[d] / counts[d]
         total = T[d]
-        constant = scale * sums[d] - (
-            sums[d] / counts[d] if by_mean and counts[d] > 0 else sums[d]
-        )
+        constant = scale * sums[d] - now
         for j in range(best.shape[0]):
             win = scale * (2.0 * total[j] + diagonal[j]) + constant
             better = (win > best[j]) & (labels[j] != d)
@@ -245,8 +252,9 @@ def _best_targets(T, labels, counts, sums, diagonal, may_enter, by_mean, best, t
 
 @njit()
 def _allowed(counts, low, high, may_leave, may_enter):
-    """Which clusters may give and take a row; True where sizes out of bounds force the next move."""
-    over = under = False
+    """Mark which clusters may lose and win a row; return whether sizes force a move."""
+    over = False
+    under = False
     for h in range(counts.shape[0]):
         over = over or counts[h] > high[h]
         under = under or counts[h] < low[h]
@@ -259,7 +267,7 @@ def _allowed(counts, low, high, may_leave, may_enter):
 @njit()
 @takes(**SMOOTHED, **SIZES, most=Whole(), by_mean=Flag())
 def steepest_moves(R, labels, low, high, most, by_mean):
-    """Steepest descent by single moves: Pahikkala et al., Algorithm 2, with bounds on sizes.
+    """Descend steepest by single moves within sizes: Pahikkala et al., Algorithm 2.
 
     Parameters
     ----------
@@ -298,19 +306,21 @@ def steepest_moves(R, labels, low, high, most, by_mean):
     m = R.shape[0]
     k = low.shape[0]
     T, counts, diagonal = _start(R, labels, k)
-    own = np.empty(m)
+    T_own = np.empty(m)
     losses = np.empty(m)
     gains = np.empty(m)
     targets = np.empty(m, np.int64)
     sums = np.zeros(k)
     for j in range(m):
-        own[j] = T[labels[j], j]
-        sums[labels[j]] += own[j]
+        T_own[j] = T[labels[j], j]
+        sums[labels[j]] += T_own[j]
     may_leave = np.empty(k, np.bool_)
     may_enter = np.empty(k, np.bool_)
     for step in range(most):
         forced = _allowed(counts, low, high, may_leave, may_enter)
-        _leaving_losses(labels, own, counts, sums, diagonal, may_leave, by_mean, losses)
+        _leaving_losses(
+            labels, T_own, counts, sums, diagonal, may_leave, by_mean, losses
+        )
         _best_targets(
             T, labels, counts, sums, diagonal, may_enter, by_mean, gains, targets
         )
@@ -324,16 +334,21 @@ def steepest_moves(R, labels, low, high, most, by_mean):
         sums[a] += diagonal[i] - 2.0 * T[a, i]
         sums[d] += diagonal[i] + 2.0 * T[d, i]
         for j in range(m):
-            own[j] += R[i, j] if labels[j] == d else -R[i, j] if labels[j] == a else 0.0
+            change = 0.0
+            if labels[j] == d:
+                change = R[i, j]
+            elif labels[j] == a:
+                change = -R[i, j]
+            T_own[j] += change
         _move(R, labels, T, counts, i, d)
-        own[i] = T[d, i]
+        T_own[i] = T[d, i]
     return labels, most
 
 
 @njit()
 @takes(**SMOOTHED, **SIZES, order=FromZero("(m,)", INTEGERS, below="m"), sweeps=Whole())
 def stochastic_moves(R, labels, low, high, order, sweeps):
-    """Descent on Q row by row: Pahikkala et al., Algorithm 1, with bounds on sizes.
+    """Descend on Q row by row within sizes: Pahikkala et al., Algorithm 1.
 
     Parameters
     ----------
@@ -364,7 +379,8 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
     >>> from mmcnb.kernels import stochastic_moves
     >>> R = np.kron(np.eye(2), np.full((2, 2), 0.4)) - 0.2
     >>> bounds = np.array([1, 1]), np.array([3, 3])
-    >>> labels, moves = stochastic_moves(R, np.array([0, 0, 1, 0]), *bounds, np.array([3, 2, 1, 0]), 9)
+    >>> start, order = np.array([0, 0, 1, 0]), np.array([3, 2, 1, 0])
+    >>> labels, moves = stochastic_moves(R, start, *bounds, order, 9)
     >>> labels.tolist(), moves
     ([0, 0, 1, 1], 1)
     """

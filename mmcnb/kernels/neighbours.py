@@ -10,20 +10,21 @@ import numpy as np
 from mmcnb._numba import VECTORISED, njit
 from mmcnb.kernels._checks import FLOATS, Array, FromZero, Starts, takes
 
-# products that stay in the second-level cache
+# Products that stay in the second-level cache.
 TILE_ROWS = 128
 TILE_NODES = 512
 SPARE = 4  # candidates beyond k, because products only nearly order the distances
-# rounding and range of float32
+# Rounding and range of float32.
 UNIT = 2.0**-24
 LEAST_FLOAT32 = 2.0**-126
 MOST_SQUARE = 1e37
-MOST_STEPS = 64  # to a scale: of Newton's, and halvings where these leave its interval
-CLOSE = 1e-12  # of a scale: a step that ends the search
+# The scale of weights: most steps, of Newton's method or halvings where these leave the
+# interval, and the relative step that ends the search.
+MOST_STEPS = 64
+CLOSE = 1e-12
 LEAST_SCALE = 1e-3  # of the mean distance: duplicates would otherwise make the scale 0
-LEAST_WEIGHT = (
-    2.0**-20
-)  # of an edge, and their unit: the last bits of exp differ between processors
+# Weights are multiples of it, because the last bits of exp differ between processors.
+LEAST_WEIGHT = 2.0**-20
 
 POINTS = {"X": Array("(rows, d)", FLOATS), "nodes": Array("(p, d)", FLOATS)}
 HALVES = Array("(p,)", "float64")
@@ -39,10 +40,11 @@ SHARES = Array("(rows, k)", FLOATS, written=True)
 
 @njit()
 def _rows_by_cell(probes, n_cells):
-    """Rows that look into each cell, cell by cell, and where each cell starts; -1 is no cell."""
+    """Return the rows that look into each cell, cell by cell, and where cells start."""
     first = np.zeros(n_cells + 1, np.int64)
     for i in range(probes.shape[0]):
         for cell in probes[i]:
+            # -1 is no cell.
             if cell >= 0:
                 first[cell + 1] += 1
     first = np.cumsum(first)
@@ -58,7 +60,7 @@ def _rows_by_cell(probes, n_cells):
 
 @njit()
 def _bound(tile, least):
-    """A score that at least as many nodes of a tile stay below as there are places in ``least``.
+    """Return a score above that of as many nodes of a tile as ``least`` has places.
 
     Each place gets the least score of its own nodes, and the largest of these bounds as
     many scores.
@@ -83,9 +85,8 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
         tile = products[a]
         worst = row_scores[last]
         is_near = False
-        for b in range(
-            tile.size
-        ):  # vector instructions look faster than branches insert
+        # Vector instructions look faster than branches insert.
+        for b in range(tile.size):
             tile[b] = halves[b] - tile[b]
             is_near |= tile[b] < worst
         if not is_near:
@@ -111,16 +112,14 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
 
 
 @njit()
-def _candidates(X, nodes, halves, starts, probes, kept):
-    """Nodes of the smallest scores |y|²/2 - x'y of each row in float32, and these scores."""
+def _candidates(X, nodes, halves, starts, probes, count):
+    """Find the nodes of smallest scores |y|²/2 - x'y in float32, and their scores."""
     halves = halves.astype(np.float32)
-    scores = np.full((X.shape[0], kept), np.inf, np.float32)
-    candidates = np.full((X.shape[0], kept), -1, np.int64)
-    for some in (
-        probes[:, :1],
-        probes[:, 1:],
-    ):  # few nodes come closer than those of the first, nearest cell
-        order, first = _rows_by_cell(some, starts.size - 1)
+    scores = np.full((X.shape[0], count), np.inf, np.float32)
+    candidates = np.full((X.shape[0], count), -1, np.int64)
+    # Few nodes come closer than those of the first, nearest cell.
+    for searched in (probes[:, :1], probes[:, 1:]):
+        order, first = _rows_by_cell(searched, starts.size - 1)
         for cell in range(starts.size - 1):
             for start in range(first[cell], first[cell + 1], TILE_ROWS):
                 members = order[start : min(start + TILE_ROWS, first[cell + 1])]
@@ -136,7 +135,7 @@ def _candidates(X, nodes, halves, starts, probes, kept):
 
 @njit(fastmath=VECTORISED)
 def _length(x):
-    """Norm of a row."""
+    """Return the norm of a row."""
     square = 0.0
     for value in x:
         square += np.float64(value) ** 2
@@ -145,16 +144,19 @@ def _length(x):
 
 @njit()
 def _longest(halves):
-    """The largest norm of some nodes."""
-    most = 0.0
-    for half in halves:  # NaN is passed over
-        most = max(most, half)
-    return np.sqrt(2 * most)
+    """Return the largest norm of some nodes."""
+    largest = 0.0
+    # NaN is skipped.
+    for half in halves:
+        largest = max(largest, half)
+    return np.sqrt(2 * largest)
 
 
 @njit()
 def _rounding(length, longest, columns):
-    """How far float32 may take the score of a row of this length from its value; inf beyond its range.
+    """Bound the error of a score of a row of this length in float32.
+
+    It is infinite beyond the range of float32.
 
     A product of x and a node differs from its value by at most d + 1 roundings of |x|
     times the longest node; the other terms allow for rounded inputs, the half norm, the
@@ -168,7 +170,7 @@ def _rounding(length, longest, columns):
 
 @njit()
 def _are_nearest(x, distance, candidate, worst, longest):
-    """Whether no node beyond the worst candidate can be nearer than a distance, as float32 rounds."""
+    """Return whether no node but the candidates can be nearer than a distance."""
     length = _length(x)
     error = _rounding(length, longest, x.size)
     return error < np.inf and (
@@ -177,32 +179,41 @@ def _are_nearest(x, distance, candidate, worst, longest):
 
 
 @njit()
+def _squared_difference(a, b):
+    return (np.float64(a) - np.float64(b)) ** 2
+
+
+@njit()
 def _distance(X, i, nodes, number):
-    """Distance of a row to a node, in four sums: the same bits on every processor."""
+    """Compute a distance in four sums: they give the same bits on every processor."""
     x = X[i]
     node = nodes[number]
     whole = X.shape[1] // 4 * 4
-    one = two = three = four = 0.0
+    sum0 = 0.0
+    sum1 = 0.0
+    sum2 = 0.0
+    sum3 = 0.0
     for c in range(0, whole, 4):
-        one += (np.float64(x[c]) - np.float64(node[c])) ** 2
-        two += (np.float64(x[c + 1]) - np.float64(node[c + 1])) ** 2
-        three += (np.float64(x[c + 2]) - np.float64(node[c + 2])) ** 2
-        four += (np.float64(x[c + 3]) - np.float64(node[c + 3])) ** 2
+        sum0 += _squared_difference(x[c], node[c])
+        sum1 += _squared_difference(x[c + 1], node[c + 1])
+        sum2 += _squared_difference(x[c + 2], node[c + 2])
+        sum3 += _squared_difference(x[c + 3], node[c + 3])
     for c in range(whole, x.size):
-        one += (np.float64(x[c]) - np.float64(node[c])) ** 2
-    return np.sqrt((one + two) + (three + four))
+        sum0 += _squared_difference(x[c], node[c])
+    return np.sqrt((sum0 + sum1) + (sum2 + sum3))
 
 
 @njit()
 def _insert(number, distance, numbers, distances):
-    """Insert a node into the nearest ones; of equal distances the smaller number comes first."""
+    """Insert a node into the nearest; ties go to the smaller number."""
     place = numbers.size
     while place > 0 and (
         numbers[place - 1] < 0
         or (distance, number) < (distances[place - 1], numbers[place - 1])
     ):
         if place < numbers.size:
-            distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
+            distances[place] = distances[place - 1]
+            numbers[place] = numbers[place - 1]
         place -= 1
     if place < numbers.size:
         distances[place] = distance
@@ -219,7 +230,7 @@ def _insert(number, distance, numbers, distances):
     distances=DISTANCES,
 )
 def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
-    """Nearest nodes of each row of a block, among those in the cells that it looks into.
+    """Find the nearest nodes of each row, in the cells that it looks into.
 
     Products in float32 find them. Where their rounding could have changed the order,
     all distances of the row are computed in float64.
@@ -234,7 +245,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     starts : ndarray of shape (cells + 1,), int64, rising from at least 0 to at most p
         First node of each cell, and p.
     probes : ndarray of shape (rows, m), int64, in [-1, cells)
-        Cells in which each row looks, best the nearest one first; -1 is none.
+        Cells in which each row looks, best the nearest one first; -1 is no cell.
     numbers : ndarray of shape (rows, k), int64, overwritten
         Nodes by rising distance, overwritten; of equal distances the smaller number
         comes first. -1 where the cells hold fewer nodes.
@@ -253,9 +264,9 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
     >>> numbers, distances
     (array([[1, 2]]), array([[2., 2.]]))
     """
-    kept = min(numbers.shape[1] + SPARE, nodes.shape[0])
+    count = min(numbers.shape[1] + SPARE, nodes.shape[0])
     longest = _longest(halves)
-    candidates, scores = _candidates(X, nodes, halves, starts, probes, kept)
+    candidates, scores = _candidates(X, nodes, halves, starts, probes, count)
     numbers[:] = -1
     distances[:] = np.inf
     for i in range(X.shape[0]):
@@ -273,9 +284,9 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
         row_numbers[:] = -1
         row_distances[:] = np.inf
         for cell in probes[i]:
-            for number in (
-                range(starts[cell], starts[cell + 1]) if cell >= 0 else range(0)
-            ):
+            if cell < 0:
+                continue
+            for number in range(starts[cell], starts[cell + 1]):
                 distance = _distance(X, i, nodes, number)
                 if not distance > row_distances[-1]:
                     _insert(number, distance, row_numbers, row_distances)
@@ -283,7 +294,7 @@ def nearest_nodes_into(X, nodes, halves, starts, probes, numbers, distances):
 
 @njit()
 def _keep_two_least(products, half, number, best, second, place):
-    """Take one more node into the least score of some rows, its place, and the score after it."""
+    """Update the two least scores of some rows, and the place of the least."""
     for i in range(products.size):
         score = half - products[i]
         is_less = score < best[i]
@@ -295,7 +306,7 @@ def _keep_two_least(products, half, number, best, second, place):
 
 @njit()
 def nearest_centres_into(X, centres, halves, numbers):
-    """Nearest centre of each row of a block; of equal distances the first one.
+    """Find the nearest centre of each row of a block; of equal distances the first.
 
     Products in float32 find it. Where their rounding could have changed it, all
     distances of the row are computed in float64.
@@ -314,7 +325,8 @@ def nearest_centres_into(X, centres, halves, numbers):
     >>> import numpy as np
     >>> from mmcnb.kernels.unchecked import nearest_centres_into
     >>> centres, numbers = np.array([[0.0], [1.0], [5.0]]), np.empty(2, np.int64)
-    >>> nearest_centres_into(np.array([[2.9], [3.1]]), centres, (centres**2).sum(axis=1) / 2, numbers)
+    >>> halves = (centres**2).sum(axis=1) / 2
+    >>> nearest_centres_into(np.array([[2.9], [3.1]]), centres, halves, numbers)
     >>> numbers
     array([1, 2])
     """
@@ -347,7 +359,7 @@ def nearest_centres_into(X, centres, halves, numbers):
 
 @njit()
 def calibrated_weights(distances):
-    """Weights exp(-(d - d_1)/s) of the nearest nodes of each row; s makes them sum to log2(r).
+    """Weight the nearest nodes of each row by exp(-(d - d_1)/s), in sum log2(r).
 
     These are the weights of UMAP: McInnes, Healy and Melville, Algorithm 3.
 
@@ -373,18 +385,18 @@ def calibrated_weights(distances):
     target = np.log2(r)
     share = r / (r - 1) / np.log((r - 1) / (target - 1)) if r > 2 else 0.0
     for i in range(distances.shape[0]):
-        beyond = distances[i] - distances[i, 0]
+        excess = distances[i] - distances[i, 0]
         mean = distances[i].mean()
-        start = (
-            mean - distances[i, 0]
-        ) * share  # the scale where all but the first are equally far
+        # The scale if all nodes but the first were equally far.
+        start = (mean - distances[i, 0]) * share
         scale = max(start if start > 0 else mean, 1e-300)
         low = 0.0
         high = np.inf
         least = LEAST_SCALE * mean
         for _ in range(MOST_STEPS):
-            total = slope = 0.0
-            for d in beyond:
+            total = 0.0
+            slope = 0.0
+            for d in excess:
                 weight = np.exp(-d / scale)
                 total += weight
                 slope += weight * d
@@ -393,18 +405,16 @@ def calibrated_weights(distances):
             else:
                 low = scale
             before = scale
-            scale = (
-                scale - (total - target) * scale / slope * scale
-                if slope > 0
-                else np.nan
-            )
+            scale = np.nan
+            if slope > 0:
+                scale = before - (total - target) * before / slope * before
             if not low < scale < high and scale != before:
                 scale = 2 * before if high == np.inf else (low + high) / 2
             if abs(scale - before) <= CLOSE * before or high <= least:
                 break
         scale = max(scale, least)
-        for j in range(beyond.size):
-            weight = np.exp(-beyond[j] / scale) if scale > 0 else 1.0
+        for j in range(excess.size):
+            weight = np.exp(-excess[j] / scale) if scale > 0 else 1.0
             weights[i, j] = max(np.rint(weight / LEAST_WEIGHT), 1.0) * LEAST_WEIGHT
     return weights
 
@@ -412,7 +422,7 @@ def calibrated_weights(distances):
 @njit()
 @takes(numbers=VOTERS, weights=WEIGHTS, labels=LABELS, out=SHARES)
 def node_shares_into(numbers, weights, labels, out):
-    """Share of each cluster in the weights of the nearest nodes of each row.
+    """Compute the share of each cluster in the weights of each row's nearest nodes.
 
     Parameters
     ----------
@@ -430,7 +440,8 @@ def node_shares_into(numbers, weights, labels, out):
     >>> import numpy as np
     >>> from mmcnb.kernels import node_shares_into
     >>> out = np.empty((1, 2))
-    >>> node_shares_into(np.array([[0, 1]]), np.array([[3.0, 1.0]]), np.array([1, 0]), out)
+    >>> numbers, weights = np.array([[0, 1]]), np.array([[3.0, 1.0]])
+    >>> node_shares_into(numbers, weights, np.array([1, 0]), out)
     >>> out
     array([[0.25, 0.75]])
     """

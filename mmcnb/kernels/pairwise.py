@@ -1,4 +1,4 @@
-"""Values of kernel functions between a block of rows and a few basis vectors: Gaussian and polynomial.
+"""Gaussian and polynomial kernels between a block of rows and a few basis vectors.
 
 X is (rows, d) and B is (p, d), float32 or float64; ``out`` is (rows, p), float32 or
 float64, and is overwritten. All arrays are C-ordered. Rows in CSR form may have their
@@ -19,28 +19,26 @@ from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Whole, takes
 
 TILE_ROWS = 256  # rows whose products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
-NEAR_CSR = (
-    2.0**10
-)  # up to here float32 products of CSR rows err by at most 2^-14 in the exponent
+# Up to here float32 products of CSR rows err by at most 2^-14 in the exponent.
+NEAR_CSR = 2.0**10
 
 # exp of float32, exp(r + n ln 2) = 2^n exp(r) with |r| <= ln 2 / 2: coefficients of
 # Cephes' expf.
-LOG2_E, LN2_HIGH, LN2_LOW = (
-    np.float32(x) for x in (1.44269504088896341, 0.693359375, -2.12194440e-4)
-)
-EXP_2, EXP_3, EXP_4 = (
-    np.float32(x) for x in (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2)
-)
-EXP_5, EXP_6, EXP_7 = (
-    np.float32(x) for x in (8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4)
-)
+LOG2_E = np.float32(1.44269504088896341)
+LN2_HIGH = np.float32(0.693359375)
+LN2_LOW = np.float32(-2.12194440e-4)
+EXP_2 = np.float32(5.0000001201e-1)
+EXP_3 = np.float32(1.6666665459e-1)
+EXP_4 = np.float32(4.1665795894e-2)
+EXP_5 = np.float32(8.3334519073e-3)
+EXP_6 = np.float32(1.3981999507e-3)
+EXP_7 = np.float32(1.9875691500e-4)
 ZERO = np.float32(0)
 ONE = np.float32(1)
 TWO = np.float32(2)
 LOWEST = np.float32(-87)  # below, exp is no normal float32 and becomes 0
-ROUND = np.float32(
-    1.5 * 2**23
-)  # adding it leaves the nearest whole number in the low bits
+# Adding it leaves the nearest whole number in the low bits.
+ROUND = np.float32(1.5 * 2**23)
 ONE_BITS = 127 << 23
 
 # The same for float64, with as many terms of the Taylor series as float64 can see.
@@ -59,23 +57,21 @@ OUT = Array("(rows, p)", FLOATS, written=True)
 # "reassoc" would undo the rounding by ROUND.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float32(x):
-    """exp of x; 1 where x is above 0, which is rounding: no squared distance is negative."""
-    clamped = (
-        LOWEST if x < LOWEST else ZERO if x > ZERO else x
-    )  # written so that NaN stays NaN
+    """Compute exp of x, of 0 for x above 0: no squared distance is negative."""
+    # Written so that NaN stays NaN.
+    clamped = LOWEST if x < LOWEST else ZERO if x > ZERO else x
     rounded = clamped * LOG2_E + ROUND
     n = rounded - ROUND
     r = clamped - n * LN2_HIGH - n * LN2_LOW
     tail = EXP_2 + r * (EXP_3 + r * (EXP_4 + r * (EXP_5 + r * (EXP_6 + r * EXP_7))))
-    power = np.int32((np.float32(rounded).view(np.int32) << 23) + ONE_BITS).view(
-        np.float32
-    )
+    bits = np.int32((np.float32(rounded).view(np.int32) << 23) + ONE_BITS)
+    power = bits.view(np.float32)
     return ZERO if x < LOWEST else (ONE + (r + r * r * tail)) * power
 
 
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float64(x):
-    """The same for float64."""
+    """Compute exp of x in float64, of 0 for x above 0."""
     clamped = LOWEST_64 if x < LOWEST_64 else 0.0 if x > 0.0 else x
     rounded = clamped * LOG2_E_64 + ROUND_64
     n = rounded - ROUND_64
@@ -85,9 +81,8 @@ def _exp_float64(x):
     )
     tail = TAYLOR[5] + r * (TAYLOR[6] + r * (TAYLOR[7] + r * (TAYLOR[8] + r * tail)))
     tail = TAYLOR[2] + r * (TAYLOR[3] + r * (TAYLOR[4] + r * tail))
-    power = np.int64((np.float64(rounded).view(np.int64) << 52) + ONE_BITS_64).view(
-        np.float64
-    )
+    bits = np.int64((np.float64(rounded).view(np.int64) << 52) + ONE_BITS_64)
+    power = bits.view(np.float64)
     return 0.0 if x < LOWEST_64 else (1.0 + (r + r * r * tail)) * power
 
 
@@ -95,15 +90,14 @@ def _exp_float64(x):
 # of the row.
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_distances(products, scale, x_norms, b_norms, out):
-    """exp of scale x·b - |x|² - |b|², at most 1; rows whose norm is NaN are left alone."""
+    """Compute exp(scale x·b - |x|² - |b|²), at most 1; skip rows whose norm is NaN."""
     for i in range(out.shape[0]):
         x_norm = x_norms[i]
         if not np.isnan(x_norm):
             for j in range(out.shape[1]):
                 exponent = scale * products[i, j] - (x_norm + b_norms[j])
-                if (
-                    out.itemsize == 4
-                ):  # the compiler asks this once, outside of the loops
+                # The compiler asks this once, outside of the loops.
+                if out.itemsize == 4:
                     out[i, j] = _exp_float32(np.float32(exponent))
                 else:
                     out[i, j] = _exp_float64(np.float64(exponent))
@@ -111,7 +105,7 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
 
 @njit(fastmath=VECTORISED)
 def squared_norms(X):
-    """Squared Euclidean norm of each row.
+    """Compute the squared Euclidean norm of each row.
 
     Parameters
     ----------
@@ -157,7 +151,7 @@ def _scale_rows(X, centre, scale, out):
 @njit()
 @takes(**BLOCK_AND_BASIS, gamma=Number(least=0), out=OUT)
 def rbf_kernel_block_into(X, B, gamma, out):
-    """Gaussian kernel between the rows of a block and the basis, exp(-gamma |x - b|²), into ``out``.
+    """Write the Gaussian kernel exp(-gamma |x - b|²) of rows and basis to ``out``.
 
     Wu & Zhang write the kernel with sigma; gamma is 1/(2 sigma²). Rows and basis are
     shifted by the mean of the basis and scaled by sqrt(gamma). One matrix product per
@@ -180,7 +174,8 @@ def rbf_kernel_block_into(X, B, gamma, out):
     >>> import numpy as np
     >>> from mmcnb.kernels import rbf_kernel_block_into
     >>> out = np.empty((1, 2), dtype=np.float32)
-    >>> rbf_kernel_block_into(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0], [0.0, 2.0]]), 1.0, out)
+    >>> B = np.array([[0.0, 1.0], [0.0, 2.0]])
+    >>> rbf_kernel_block_into(np.array([[0.0, 1.0]]), B, 1.0, out)
     >>> out.round(4)
     array([[1.    , 0.3679]], dtype=float32)
     """
@@ -200,9 +195,8 @@ def rbf_kernel_block_into(X, B, gamma, out):
     _scale_rows(B, centre, scale, scaled_B)
     b_norms = squared_norms(scaled_B).astype(X.dtype)
     for k in range(p):
-        if (
-            not b_norms[k] <= 4 * far
-        ):  # then the kernel is 0 for every row that is not far
+        # Then the kernel is 0 for every row that is not far.
+        if not b_norms[k] <= 4 * far:
             scaled_B[k] = 0
             b_norms[k] = np.inf
 
@@ -215,7 +209,8 @@ def rbf_kernel_block_into(X, B, gamma, out):
         np.dot(tile[:n], scaled_B.T, products[:n])
         x_norms = squared_norms(tile[:n]).astype(X.dtype)
         for i in range(n):
-            if not x_norms[i] <= far:  # NaN comes here too, and stays NaN
+            # NaN comes here too, and stays NaN.
+            if not x_norms[i] <= far:
                 x_norms[i] = np.nan
                 _rbf_by_differences(X[start + i], B, gamma, out[start + i])
         _exp_distances(products, TWO, x_norms, b_norms, out[start : start + n])
@@ -223,12 +218,11 @@ def rbf_kernel_block_into(X, B, gamma, out):
 
 @njit(fastmath=VECTORISED)
 def _csr_products(data, indices, start, stop, B_T, products):
-    """x·b for one row and all basis vectors."""
+    """Compute x·b for one row and all basis vectors."""
     products[:] = 0
     whole = start + (stop - start) // 4 * 4
-    for s in range(
-        start, whole, 4
-    ):  # four at a time: a quarter of the loads and stores of products
+    # Four at a time: that saves three of four loads and stores of the products.
+    for s in range(start, whole, 4):
         x0 = np.float64(data[s])
         x1 = np.float64(data[s + 1])
         x2 = np.float64(data[s + 2])
@@ -247,7 +241,9 @@ def _csr_products(data, indices, start, stop, B_T, products):
 
 
 def column_tiles(B):
-    """The basis as `rbf_kernel_block_csr_into` reads it: 64 vectors at a time, feature by feature.
+    """Arrange the basis as `rbf_kernel_block_csr_into` reads it.
+
+    A tile has 64 vectors, feature by feature.
 
     A tile of a few hundred features stays in the first-level cache while all rows of a
     block pass by.
@@ -273,7 +269,8 @@ def column_tiles(B):
     p, d = B.shape
     shape = -(-p // SIMD_WIDTH), d, SIMD_WIDTH
     memory = np.zeros(math.prod(shape) + 16, np.float32)
-    first = -(memory.ctypes.data // 4) % 16  # no register crosses a line of the cache
+    # No register crosses a line of the cache.
+    first = -(memory.ctypes.data // 4) % 16
     tiles = memory[first : first + math.prod(shape)].reshape(shape)
     for t in range(shape[0]):
         part = B[t * SIMD_WIDTH : (t + 1) * SIMD_WIDTH]
@@ -295,7 +292,7 @@ def _csr_norms(data, indptr):
 
 @njit()
 def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
-    """The rows whose norm is not NaN, by products in float32."""
+    """Compute the rows whose norm is not NaN, by products in float32."""
     scale = np.float32(2 * gamma)
     x_norms = x_norms.astype(np.float32)
     b_norms = b_norms.astype(np.float32)
@@ -321,7 +318,7 @@ def _rbf_near_rows(data, indices, indptr, tiles, x_norms, b_norms, gamma, out):
 
 @njit()
 def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
-    """The rows whose norm is not NaN, by products in float64."""
+    """Compute the rows whose norm is not NaN, by products in float64."""
     products = np.empty((TILE_ROWS, B_T.shape[1]))
     for start in range(0, x_norms.size, TILE_ROWS):
         stop = min(start + TILE_ROWS, x_norms.size)
@@ -337,7 +334,7 @@ def _rbf_far_rows(data, indices, indptr, B_T, x_norms, b_norms, gamma, out):
 
 @njit()
 def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma, out):
-    """Gaussian kernel between the rows of a CSR block and the basis, exp(-gamma |x - b|²), into ``out``.
+    """Write the Gaussian kernel of CSR rows and basis to ``out``.
 
     Where ``out`` is float32, products of a row x with n non-zeros are summed in float32
     if they fit its range and (n + 8) gamma (|x|² + max |b|²) is at most 1024. With eps
@@ -352,7 +349,7 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
         Values of the rows in CSR form, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
         Their columns, in any order, none twice in a row.
-    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising
         Where each row starts in ``data``, and where the last one ends.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.
@@ -368,11 +365,12 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.kernels.unchecked import column_tiles, rbf_kernel_block_csr_into, squared_norms
+    >>> from mmcnb.kernels import unchecked as kernels
     >>> row, out = (np.array([1.0]), np.array([1]), np.array([0, 1])), np.empty((1, 2))
     >>> B = np.array([[0.0, 1.0], [0.0, 2.0]])
-    >>> basis = np.ascontiguousarray(B.T), squared_norms(B), column_tiles(B)
-    >>> rbf_kernel_block_csr_into(*row, *basis, 1.0, out)
+    >>> norms, tiles = kernels.squared_norms(B), kernels.column_tiles(B)
+    >>> B_T = np.ascontiguousarray(B.T)
+    >>> kernels.rbf_kernel_block_csr_into(*row, B_T, norms, tiles, 1.0, out)
     >>> out.round(4)
     array([[1.    , 0.3679]])
     """
@@ -384,11 +382,9 @@ def rbf_kernel_block_csr_into(data, indices, indptr, B_T, b_norms, tiles, gamma,
         largest = np.max(scaled_norms)
         longest = np.max(b_norms)
         for i in range(x_norms.size):
-            in_range = 1e-30 <= norms[i] + longest <= 1e37  # products fit float32
-            if (
-                in_range
-                and (indptr[i + 1] - indptr[i] + 8) * (x_norms[i] + largest) <= NEAR_CSR
-            ):
+            products_fit = 1e-30 <= norms[i] + longest <= 1e37
+            terms = indptr[i + 1] - indptr[i] + 8
+            if products_fit and terms * (x_norms[i] + largest) <= NEAR_CSR:
                 near_norms[i] = x_norms[i]
                 x_norms[i] = np.nan
         _rbf_near_rows(
@@ -414,7 +410,7 @@ def _power(products, gamma, coef0, degree, out):
 @njit()
 @takes(**BLOCK_AND_BASIS, gamma=Number(), coef0=Number(), degree=Whole(), out=OUT)
 def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
-    """Polynomial kernel between the rows of a block and the basis, (gamma x·b + coef0)^degree.
+    """Write the polynomial kernel (gamma x·b + coef0)^degree to ``out``.
 
     That of Zhao, Kwok and Zhang, *Multiple kernel clustering*, has gamma = coef0 = 1.
     With gamma = degree = 1 and coef0 = 0 it is the linear kernel, x·b.
@@ -434,7 +430,8 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
     >>> import numpy as np
     >>> from mmcnb.kernels import polynomial_kernel_block_into
     >>> out = np.empty((1, 2))
-    >>> polynomial_kernel_block_into(np.array([[3.0, 1.0]]), np.eye(2), 1.0, 1.0, 2, out)
+    >>> X, B = np.array([[3.0, 1.0]]), np.eye(2)
+    >>> polynomial_kernel_block_into(X, B, 1.0, 1.0, 2, out)
     >>> out
     array([[16.,  4.]])
     """
@@ -448,7 +445,7 @@ def polynomial_kernel_block_into(X, B, gamma, coef0, degree, out):
 def polynomial_kernel_block_csr_into(
     data, indices, indptr, B_T, gamma, coef0, degree, out
 ):
-    """Polynomial kernel between the rows of a CSR block and the basis, into ``out``.
+    """Write the polynomial kernel of CSR rows and basis to ``out``.
 
     Parameters
     ----------
@@ -456,7 +453,7 @@ def polynomial_kernel_block_csr_into(
         Values of the rows in CSR form, row after row.
     indices : ndarray of shape (stored,), int32 or int64, in [0, d)
         Their columns, in any order.
-    indptr : ndarray of shape (rows + 1,), int32 or int64, rising from at least 0 to at most stored
+    indptr : ndarray of shape (rows + 1,), int32 or int64, rising
         Where each row starts in ``data``, and where the last one ends.
     B_T : ndarray of shape (d, p), float32 or float64
         The basis, transposed.

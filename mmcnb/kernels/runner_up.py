@@ -1,4 +1,4 @@
-"""Sums over the rows of one block for the margin between k clusters (Crammer and Singer).
+"""Sums over the rows of a block for the margin of k clusters (Crammer and Singer).
 
 The runner-up r of a row of cluster c is the other cluster of the largest score, of
 equal ones the first. The margin of the row is f_c - f_r, and its hinge max(0, rho -
@@ -19,7 +19,7 @@ WEIGHTS = FromZero("(rows,)", "float64")
 # Four rows at once: each number that is loaded serves several sums.
 @njit(fastmath=VECTORISED)
 def _dots(F, i0, i1, i2, i3, a, b):
-    """Inner products of four rows of a block with two vectors."""
+    """Return the inner products of four rows of a block with two vectors."""
     s0 = 0.0
     s1 = 0.0
     s2 = 0.0
@@ -47,7 +47,7 @@ def _dots(F, i0, i1, i2, i3, a, b):
 @njit()
 @takes(F=FEATURES, coef=Array("(k, p)", "float64"), offset=Array("(k,)", "float64"))
 def cluster_scores(F, coef, offset):
-    """Scores of the rows of a block, f_h = F coef_h - offset_h for each of several hyperplanes.
+    """Compute the scores f_h = F coef_h - offset_h of the rows of a block.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def cluster_scores(F, coef, offset):
     coef : ndarray of shape (k, p), float64
         Coefficients of each score.
     offset : ndarray of shape (k,), float64
-        What is taken off each.
+        What is subtracted from each score.
 
     Returns
     -------
@@ -67,7 +67,8 @@ def cluster_scores(F, coef, offset):
     --------
     >>> import numpy as np
     >>> from mmcnb.kernels import cluster_scores
-    >>> cluster_scores(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0], [0.0, 1.0]]), np.array([0.5, 0.0]))
+    >>> coef, offset = np.array([[3.0, -1.0], [0.0, 1.0]]), np.array([0.5, 0.0])
+    >>> cluster_scores(np.array([[1.0, 2.0]]), coef, offset)
     array([[0.5, 2. ]])
     """
     rows = F.shape[0]
@@ -104,7 +105,7 @@ def _add_difference(gaining, losing, row, scale):
 
 @njit()
 def _largest(scores, without):
-    """The first of the largest scores among all clusters but one; -1 where there is no other."""
+    """Return the first cluster of largest score but one; -1 if there is no other."""
     best = -1
     largest = -np.inf
     for h in range(scores.shape[0]):
@@ -119,7 +120,7 @@ def _largest(scores, without):
     F=FEATURES, scores=SCORES, labels=LABELS, weights=WEIGHTS, rho=Number(finite=False)
 )
 def most_violated_runner_ups(F, scores, labels, weights, rho):
-    """The most violated constraint of the k-cluster margin of Crammer and Singer, with the labels held fixed.
+    """Find the most violated constraint of the margin of k clusters, for fixed labels.
 
     The margin of a row is f_c - f_r, with r its runner-up. A row is in the constraint
     where that is at most rho; it adds itself to its cluster and takes itself from its
@@ -154,14 +155,20 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
     >>> import numpy as np
     >>> from mmcnb.kernels import most_violated_runner_ups
     >>> F, scores = np.array([[2.0], [3.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
-    >>> row_sums, shares, sums = most_violated_runner_ups(F, scores, np.array([0, 1]), np.ones(2), 1.5)
+    >>> labels = np.array([0, 1])
+    >>> row_sums, shares, sums = most_violated_runner_ups(
+    ...     F, scores, labels, np.ones(2), 1.5
+    ... )
     >>> row_sums.tolist(), shares.tolist(), sums.tolist()
     ([[2.0], [-2.0]], [1.0, -1.0], [1.0, 0.5, 0.0, 0.5])
     """
     k = scores.shape[1]
     row_sums = np.zeros((k, F.shape[1]))
     shares = np.zeros(k)
-    active = violation = changed = hinge = 0.0
+    active = 0.0
+    violation = 0.0
+    changed = 0.0
+    hinge = 0.0
     for i in range(F.shape[0]):
         c = labels[i]
         weight = weights[i]
@@ -169,12 +176,12 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
         if r < 0:
             continue
         margin = scores[i, c] - scores[i, r]
-        top = c if margin > 0 or (margin == 0 and c < r) else r
-        own = (
-            margin if top == c else scores[i, top] - scores[i, _largest(scores[i], top)]
-        )
-        changed += weight if top != c else 0.0
-        hinge += weight * max(0.0, rho - own)
+        # The margin under the label of the largest score, of equal ones the first.
+        largest = margin
+        if not (margin > 0 or (margin == 0 and c < r)):
+            largest = scores[i, r] - scores[i, _largest(scores[i], r)]
+            changed += weight
+        hinge += weight * max(0.0, rho - largest)
         if margin <= rho:
             active += weight
             violation += weight * (rho - margin)

@@ -16,7 +16,8 @@ from mmcnb.kernels._checks import INTEGERS, Array, FromZero, Whole, takes
 
 # Plain loops here: each function of NumPy's would bring more code to compile than this
 # whole file has.
-# of the largest score: far above the error of the sums along a path, in float64
+
+# Of the largest score: far above the error of the sums along a path, in float64.
 ROUNDING = 1e-12
 
 SCORES = Array("(n, k)", "float64")
@@ -31,26 +32,26 @@ START = Array("(k,)", "float64")
 @np.errstate(over="ignore")
 def _check_sizes(given):
     total = given["weights"].sum()
-    rounding = 1e-9 * given["weights"].sum()
+    rounding = 1e-9 * total
     least = given["low"].sum()
     most = given["high"].sum()
     if not least - rounding <= total <= most + rounding:
-        wrong = (
-            f"low adds up to {least} and high to {most}, with rows of weight {total:g}"
+        raise InputError(
+            f"low adds up to {least} and high to {most}, with rows of weight "
+            f"{total:g}; give bounds that this weight lies between."
         )
-        raise InputError(f"{wrong}; give bounds that this weight lies between.")
 
 
 @njit()
 def _margins(scores, b, h):
-    """By how much each row prefers cluster h, whatever b_h, to the best other one."""
+    """Compute how much each row prefers cluster h, whatever b_h, to the next best."""
     n, k = scores.shape
     margins = np.empty(n)
     for i in range(n):
         other = -np.inf
         for g in range(k):
-            value = scores[i, g] - b[g]
-            other = max(other, value) if g != h else other
+            if g != h:
+                other = max(other, scores[i, g] - b[g])
         margins[i] = scores[i, h] - other
     return margins
 
@@ -67,17 +68,19 @@ def _range(values):
 
 @njit()
 def _find(margins, weights, order, limit):
-    """Where rows from the largest margin on weigh more than a limit: Hoare's FIND, by weight and in place.
+    """Find where rows from the largest margin on weigh more than a limit.
 
-    The rows before that place come first, of equal margins those of smaller numbers.
+    Hoare's FIND, by weight and in place. The rows before that place come first, of
+    equal margins those of smaller numbers.
     """
     first = 0
     last = order.shape[0] - 1
     before = 0.0
     while first <= last:
         middle = (first + last) // 2
-        order[middle], order[last] = order[last], order[middle]
-        pivot = order[last]
+        pivot = order[middle]
+        order[middle] = order[last]
+        order[last] = pivot
         place = first
         weight = before
         for k in range(first, last):
@@ -89,7 +92,8 @@ def _find(margins, weights, order, limit):
                 order[place] = i
                 weight += weights[i]
                 place += 1
-        order[place], order[last] = pivot, order[place]
+        order[last] = order[place]
+        order[place] = pivot
         if weight > limit:
             last = place - 1
         elif weight + weights[pivot] > limit:
@@ -102,7 +106,7 @@ def _find(margins, weights, order, limit):
 
 @njit()
 def _order_statistic(margins, weights, low, high):
-    """The b_h nearest to 0 at which the rows of larger margin weigh between low and high."""
+    """Return the b_h nearest to 0 at which rows of larger margin weigh low to high."""
     n = margins.shape[0]
     free = 0.0
     total = 0.0
@@ -125,32 +129,34 @@ def _order_statistic(margins, weights, low, high):
             least = min(least, margins[order[k]])
         else:
             largest = max(largest, margins[order[k]])
-    return (
-        largest + 1.0
-        if inside == 0
-        else least - 1.0
-        if inside >= n
-        else (least + largest) / 2
-    )
+    if inside == 0:
+        return largest + 1.0
+    if inside >= n:
+        return least - 1.0
+    return (least + largest) / 2
 
 
 @njit()
 def _rounds(scores, low, high, weights, b, rounds):
-    """Each b_h in turn as the others stand, in place; True where all bounds hold."""
+    """Set each b_h in turn for the others as they are; return whether bounds hold."""
     k = scores.shape[1]
     grain = _range(weights)[1]
     for _ in range(rounds):
-        settled = True
+        holds = True
         for h in range(k):
             margins = _margins(scores, b, h)
             size = 0.0
             for i in range(margins.shape[0]):
                 size += weights[i] if margins[i] > b[h] else 0.0
-            slack = high[h] - size if b[h] > 0 else size - low[h] if b[h] < 0 else 0.0
+            slack = 0.0
+            if b[h] > 0:
+                slack = high[h] - size
+            elif b[h] < 0:
+                slack = size - low[h]
             if size < low[h] or size > high[h] or slack >= grain:
                 b[h] = _order_statistic(margins, weights, low[h], high[h])
-                settled = False
-        if settled:
+                holds = False
+        if holds:
             return True
     return False
 
@@ -171,8 +177,8 @@ def _assign(scores, b):
 
 
 @njit()
-def _costs(scores, labels, held, low, high):
-    """The least score lost by moving a row from one cluster to another, and that row; the hub is node k."""
+def _costs(scores, labels, sizes, low, high):
+    """Return the least score lost by moving a row between clusters, and that row."""
     n, k = scores.shape
     costs = np.full((k + 1, k + 1), np.inf)
     rows = np.full((k + 1, k + 1), -1)
@@ -183,16 +189,19 @@ def _costs(scores, labels, held, low, high):
             if cost < costs[a, g]:
                 costs[a, g] = cost
                 rows[a, g] = i
+    # Node k is the hub.
     for h in range(k):
         costs[h, h] = 0.0
-        costs[h, k] = 0.0 if held[h] < high[h] else np.inf
-        costs[k, h] = 0.0 if held[h] > low[h] else np.inf
+        if sizes[h] < high[h]:
+            costs[h, k] = 0.0
+        if sizes[h] > low[h]:
+            costs[k, h] = 0.0
     return costs, rows
 
 
 @njit()
 def _shortest(costs, excess, rounding):
-    """Distance of each node from the nearest one with an excess, and the node before it."""
+    """Return how far each node is from an excess, and the node before it on the way."""
     nodes = costs.shape[0]
     distance = np.empty(nodes)
     before = np.full(nodes, -1)
@@ -209,16 +218,16 @@ def _shortest(costs, excess, rounding):
 
 @njit()
 def _interior(costs):
-    """Multipliers as far as can be from any tie: the mean of the extreme ones, one for each node."""
+    """Return multipliers far from ties: the mean of the extreme ones of each node."""
     distance = costs.copy()
     k = costs.shape[0] - 1
-    given = True
+    all_fixed = True
     for h in range(k):
-        given = given and costs[h, k] == np.inf and costs[k, h] == np.inf
-    if given:
-        distance[0, k] = distance[k, 0] = (
-            0.0  # every size is given: one multiplier is free
-        )
+        all_fixed = all_fixed and costs[h, k] == np.inf and costs[k, h] == np.inf
+    # If every size is fixed, one multiplier is free.
+    if all_fixed:
+        distance[0, k] = 0.0
+        distance[k, 0] = 0.0
     for via in range(k + 1):
         for a in range(k + 1):
             for d in range(k + 1):
@@ -227,7 +236,8 @@ def _interior(costs):
                 )
     b = np.zeros(k)
     roots = 0
-    for leaving in (False, True):  # distances to each root, then from each
+    # Distances to each root, then from each.
+    for leaving in (False, True):
         for root in range(k + 1):
             farthest = -np.inf
             for node in range(k + 1):
@@ -247,63 +257,71 @@ def _interior(costs):
 
 
 @njit()
+def _first_sizes(counts, low, high, b):
+    """Return the sizes to start from: at a bound if its multiplier says so."""
+    sizes = np.empty(counts.shape[0], np.int64)
+    for h in range(counts.shape[0]):
+        if b[h] > 0:
+            sizes[h] = high[h]
+        elif b[h] < 0:
+            sizes[h] = low[h]
+        else:
+            sizes[h] = min(max(counts[h], low[h]), high[h])
+    return sizes
+
+
+@njit()
+def _nearest_deficit(excess, distance):
+    """Return the nearest node that lacks rows."""
+    nearest = -1
+    for node in range(excess.shape[0]):
+        if excess[node] < 0 and (nearest < 0 or distance[node] < distance[nearest]):
+            nearest = node
+    return nearest
+
+
+@njit()
 def _flow(scores, least, most, b):
-    """Single rows along shortest paths until every size is within its bounds."""
+    """Move single rows along shortest paths until every size is within its bounds."""
     n, k = scores.shape
     labels = _assign(scores, b)
     counts = np.zeros(k, np.int64)
-    held = np.empty(k, np.int64)
-    # whole: a row is never split
+    # Whole numbers: a row is never split.
     low = np.empty(k, np.int64)
     high = np.empty(k, np.int64)
     for i in range(n):
         counts[labels[i]] += 1
     for h in range(k):
-        low[h], high[h] = (
-            least[h],
-            min(most[h], n + 1),
-        )  # so many rows hold no cluster back
-        held[h] = (
-            high[h]
-            if b[h] > 0
-            else low[h]
-            if b[h] < 0
-            else min(max(counts[h], low[h]), high[h])
-        )
+        low[h] = least[h]
+        high[h] = min(most[h], n + 1)  # n + 1 rows hold no cluster back
+    sizes = _first_sizes(counts, low, high, b)
     largest = 0.0
-    excess = np.empty(k + 1, np.int64)
     for score in scores.flat:
         largest = max(largest, abs(score))
-    rounding = ROUNDING * largest
-    for _ in range(
-        2 * k * (n + 1)
-    ):  # a path takes one row of those that are too many or too few
-        costs, rows = _costs(scores, labels, held, low, high)
+    excess = np.empty(k + 1, np.int64)
+    # A path takes one row of those that are too many or too few.
+    for _ in range(2 * k * (n + 1)):
+        costs, rows = _costs(scores, labels, sizes, low, high)
         excess[k] = -n
-        settled = True
+        fits = True
         for h in range(k):
-            excess[h] = counts[h] - held[h]
-            excess[k] += held[h]
-            settled = settled and excess[h] == 0
-        if settled and excess[k] == 0:
+            excess[h] = counts[h] - sizes[h]
+            excess[k] += sizes[h]
+            fits = fits and excess[h] == 0
+        if fits and excess[k] == 0:
             return _interior(costs)
-        distance, before = _shortest(costs, excess, rounding)
-        node = -1
-        for candidate in range(k + 1):
-            if excess[candidate] < 0 and (
-                node < 0 or distance[candidate] < distance[node]
-            ):
-                node = candidate
+        distance, before = _shortest(costs, excess, ROUNDING * largest)
+        node = _nearest_deficit(excess, distance)
         if not np.isfinite(distance[node]):
             return b
         while before[node] >= 0:
-            # so that a circle ends, which NaN would make
             a = before[node]
+            # A cycle ends this way; NaN would make one.
             before[node] = -1
             if node == k:
-                held[a] += 1
+                sizes[a] += 1
             elif a == k:
-                held[node] -= 1
+                sizes[node] -= 1
             else:
                 labels[rows[a, node]] = node
                 counts[a] -= 1
@@ -317,7 +335,7 @@ def _flow(scores, least, most, b):
     _check_sizes, scores=SCORES, **BOUNDS, weights=WEIGHTS, start=START, rounds=Whole()
 )
 def size_multipliers(scores, low, high, weights, start, rounds=5):
-    """What to subtract from each cluster's scores so that the largest score gives sizes within bounds.
+    """Find what to subtract from the scores of clusters so that sizes keep bounds.
 
     With the multipliers b, row i goes to argmax_h (s_ih - b_h). They minimise the dual
     Σ_i max_h (s_ih - b_h) + Σ_h max(low_h b_h, high_h b_h).
@@ -350,7 +368,8 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     >>> import numpy as np
     >>> from mmcnb.kernels import size_multipliers
     >>> scores = np.column_stack([[1.0, 3.0, 5.0, 7.0], np.zeros(4)])
-    >>> b = size_multipliers(scores, np.array([1, 1]), np.array([2, 3]), np.ones(4), np.zeros(2))
+    >>> low, high = np.array([1, 1]), np.array([2, 3])
+    >>> b = size_multipliers(scores, low, high, np.ones(4), np.zeros(2))
     >>> (scores - b).argmax(axis=1).tolist()
     [1, 1, 0, 0]
     """
@@ -366,7 +385,8 @@ def size_multipliers(scores, low, high, weights, start, rounds=5):
     if fits:
         return b
     b = start.copy()
-    most = np.int64(rounds)  # a constant would have `_rounds` compiled once more
+    # A constant would have `_rounds` compiled once more.
+    most = np.int64(rounds)
     if _rounds(scores, low, high, weights, b, most):
         return b
     lightest, heaviest = _range(weights)
