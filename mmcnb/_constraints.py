@@ -9,9 +9,8 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 
-LARGEST_NUMBER = (
-    1e100  # and its inverse is the smallest but 0: squares of both are floats
-)
+# Its inverse is the smallest number but 0. The squares of both are floats.
+LARGEST_NUMBER = 1e100
 
 
 class Constraint(Protocol):
@@ -51,40 +50,42 @@ class Interval:
         """Raise InputError if a value is out of range."""
         if value is None and self.optional:
             return
-        most = (
-            min(self.high, LARGEST_NUMBER)
-            if self.high < np.inf or not self.integer
-            else 2**31 - 1
-        )
-        plain: Any = value.item() if isinstance(value, np.generic) else value
-        size: Any = abs(plain) if isinstance(plain, numbers.Real) else 0
-        inside = (
-            not isinstance(value, bool | np.timedelta64)
-            and isinstance(value, numbers.Integral if self.integer else numbers.Real)
-            and (size == 0 or 1 / LARGEST_NUMBER <= size <= most)
-            and (float(value) > self.low if self.open_low else float(value) >= self.low)
-            and (
-                float(value) < self.high
-                if self.open_high
-                else float(value) <= self.high
-            )
-        )
-        if not inside:
-            what = "a whole number" if self.integer else "a number"
-            above = (
-                f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
-            )
-            if 0 < size < 1 / LARGEST_NUMBER:
-                above = f"of at least {1 / LARGEST_NUMBER:g}"
+        number: Any = value.item() if isinstance(value, np.generic) else value
+        size: Any = abs(number) if isinstance(number, numbers.Real) else 0
+        if self._is_inside(value, size):
+            return
+        what = "a whole number" if self.integer else "a number"
+        above = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
+        if 0 < size < 1 / LARGEST_NUMBER:
+            above = f"of at least {1 / LARGEST_NUMBER:g}"
+        below = ""
+        if self.high < np.inf or size > self._most:
             end = "below" if self.open_high else "at most"
-            below = (
-                ""
-                if self.high == np.inf and not size > most
-                else f" and {end} {most:g}"
-            )
-            raise InputError(
-                f"{name}={shown(value)} is out of range; give {what} {above}{below}."
-            )
+            below = f" and {end} {self._most:g}"
+        raise InputError(
+            f"{name}={shown(value)} is out of range; give {what} {above}{below}."
+        )
+
+    @property
+    def _most(self) -> float:
+        """Largest magnitude of a number."""
+        if self.integer and self.high == np.inf:
+            return 2**31 - 1
+        return min(self.high, LARGEST_NUMBER)
+
+    def _is_inside(self, value: Any, size: Any) -> bool:
+        """Return whether a value, whose magnitude is ``size``, is in the range."""
+        number_type = numbers.Integral if self.integer else numbers.Real
+        if isinstance(value, bool | np.timedelta64):
+            return False
+        if not isinstance(value, number_type):
+            return False
+        if size != 0 and not 1 / LARGEST_NUMBER <= size <= self._most:
+            return False
+        number = float(value)
+        is_above = number > self.low or (number == self.low and not self.open_low)
+        is_below = number < self.high or (number == self.high and not self.open_high)
+        return is_above and is_below
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ class IntervalOr:
         elif not isinstance(value, str) or value not in self.names:
             known = ", ".join(repr(choice) for choice in self.names)
             raise InputError(
-                f"{name}={shown(value)} is unknown; give a positive number or one of {known}."
+                f"{name}={shown(value)} is unknown; "
+                f"give a positive number or one of {known}."
             )
 
 

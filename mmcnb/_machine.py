@@ -1,4 +1,4 @@
-"""Facts of this machine and process, on Linux, macOS and Windows: cores, processor, memory."""
+"""Cores, processor and memory of this machine, on Linux, macOS and Windows."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ GROUP = Path("/sys/fs/cgroup")  # the control group of a container, likewise
 
 
 def cores() -> int:
-    """How many cores this process may use.
+    """Return how many cores this process may use.
 
     Examples
     --------
@@ -30,13 +30,16 @@ def cores() -> int:
 
 
 def processor() -> str:
-    """Name of the processor; empty where the system does not say."""
+    """Return the name of the processor; empty if the system does not say."""
     names = _lines(PROC / "cpuinfo", "model name")
     return names[0] if names else platform.processor()
 
 
 def available_memory() -> int:
-    """Memory that is free on this machine or left in this control group, in bytes; 0 where neither says."""
+    """Return the bytes that are free on this machine or left in this control group.
+
+    0 if the system says neither.
+    """
     import psutil
 
     free = []
@@ -50,7 +53,7 @@ def available_memory() -> int:
 
 
 def resident_memory() -> int | None:
-    """Resident memory of this process in bytes; None where the system does not say."""
+    """Return the resident memory of this process; None if the system does not say."""
     import psutil
 
     with suppress(OSError, psutil.Error):
@@ -59,7 +62,9 @@ def resident_memory() -> int | None:
 
 
 def peak_memory() -> int:
-    """Most resident memory this process has had, in bytes; what it has now where the system kept no count.
+    """Return the most resident memory this process has had, in bytes.
+
+    Where the system keeps no count, it is the memory that the process has now.
 
     Examples
     --------
@@ -68,7 +73,8 @@ def peak_memory() -> int:
     True
     """
     # On Linux getrusage would count what the parent had before it started this program.
-    if marks := _lines(PROC / "self" / "status", "VmHWM"):
+    marks = _lines(PROC / "self" / "status", "VmHWM")
+    if marks:
         return int(marks[0].split()[0]) * 1024
     import psutil
 
@@ -82,10 +88,13 @@ def peak_memory() -> int:
     return resident_memory() or 0
 
 
-def _c_library(name: str, *given: int) -> Callable[[], Any]:
-    """A call of a function that the C library of Linux has; nothing where another library lacks it."""
+def _c_library(name: str, *arguments: int) -> Callable[[], Any]:
+    """Return a call of a function of the C library of Linux.
+
+    It does nothing if another C library lacks the function.
+    """
     try:
-        return partial(getattr(ctypes.CDLL(None), name), *given)
+        return partial(getattr(ctypes.CDLL(None), name), *arguments)
     except (OSError, TypeError, AttributeError):
         return lambda: None
 
@@ -96,7 +105,7 @@ return_freed_memory = _c_library("malloc_trim", 0)
 
 
 def keep_freed_memory() -> None:
-    """Keep freed blocks of up to 32 MiB for later use, whatever variables of the environment say.
+    """Keep freed blocks of up to 32 MiB for later use, whatever the environment says.
 
     Dask starts its workers with a limit of 64 KiB. Each array of a block would then be
     mapped and unmapped, which costs a pass half of its time.
@@ -106,7 +115,10 @@ def keep_freed_memory() -> None:
 
 
 def _lines(path: Path, name: str) -> list[str]:
-    """What the lines ``name: value`` of a file of the system say; nothing where it cannot be read."""
+    """Return the values of the lines ``name: value`` of a file of the system.
+
+    The list is empty if the file cannot be read.
+    """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal or in a notebook, a line now and then elsewhere."""
+"""Progress of long work: a bar on a terminal or in a notebook, else a line at times."""
 
 import math
 import sys
@@ -27,24 +27,25 @@ class Lines:
     >>> Lines(10, 30.0).update(5)  # quick work says nothing
     """
 
-    elsewhere = False  # whether all work prints lines if there can be no bar: the command line turns it on
+    # Whether all work prints lines if there can be no bar; the command line sets it.
+    elsewhere = False
 
     def __init__(self, total: int | None = None, interval: float = math.inf) -> None:
         self.total = total
         self.interval = interval
-        self.desc, self.done, self.told = "", 0, time.perf_counter()
+        self.desc = ""
+        self.done = 0
+        self.last_time = time.perf_counter()
 
     def update(self, n: int) -> None:
         """Report that ``n`` more units are done."""
         self.done += n
         now = time.perf_counter()
-        if sys.stderr is not None and now - self.told >= self.interval:
-            self.told = now
-            share = (
-                f"{min(1.0, self.done / self.total):.0%}"
-                if self.total
-                else f"{self.done:,} done"
-            )
+        if sys.stderr is not None and now - self.last_time >= self.interval:
+            self.last_time = now
+            share = f"{self.done:,} done"
+            if self.total:
+                share = f"{min(1.0, self.done / self.total):.0%}"
             print(f"{self.desc}, {share}", file=sys.stderr, flush=True)
 
 
@@ -95,7 +96,7 @@ def lines_elsewhere() -> Iterator[None]:
 
 
 def shows_bars() -> bool:
-    """Whether a bar can be seen: standard error is a terminal, or this is a notebook."""
+    """Return whether a bar can be seen: on a terminal, or in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     is_seen = sys.stderr is not None and sys.stderr.isatty()
@@ -132,8 +133,9 @@ def progress(
         Takes the reports.
     """
     if not (shows_bars() if enabled is None else enabled):
-        is_told = enabled is None and (lines or Lines.elsewhere)
-        yield Progress(Lines(total, LINE_SECONDS if is_told else math.inf), description)
+        prints_lines = enabled is None and (lines or Lines.elsewhere)
+        interval = LINE_SECONDS if prints_lines else math.inf
+        yield Progress(Lines(total, interval), description)
         return
     from tqdm.auto import tqdm
 

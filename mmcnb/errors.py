@@ -25,7 +25,7 @@ class InputError(ValueError):
 
 
 class EqualRowsError(InputError):
-    """Rows that are all equal, so that nothing parts them."""
+    """All rows are equal, so they cannot be split into clusters."""
 
     def __init__(self, place: str) -> None:
         fault = f"all rows are equal, or differ by less than rounding ({place})"
@@ -39,7 +39,10 @@ class DamagedStoreError(InputError):
 
 
 class AbsentError(InputError, AttributeError):
-    """An attribute that this model does not have: `hasattr` says so, and scikit-learn does not show it."""
+    """An attribute that this model does not have.
+
+    `hasattr` says so, and scikit-learn does not show it.
+    """
 
 
 class MemoryLimitError(InputError):
@@ -47,7 +50,7 @@ class MemoryLimitError(InputError):
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error of another library, short enough to be part of a sentence.
+    """Return the message of another library's error, short enough for a sentence.
 
     Examples
     --------
@@ -55,8 +58,9 @@ def one_line(error: BaseException) -> str:
     >>> one_line(OSError(28, "No space left on device")), one_line(EOFError())
     ('No space left on device', 'EOFError')
     """
-    said = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".:")
-    return said[:200] or type(error).__name__
+    message = str(getattr(error, "strerror", None) or error)
+    line = " ".join(message.split()).rstrip(".:")
+    return line[:200] or type(error).__name__
 
 
 @contextmanager
@@ -66,7 +70,9 @@ def worded(
     *causes: type[Exception],
     kind: type[InputError] = InputError,
 ) -> Iterator[None]:
-    """Turn an error of another library into one sentence; our own errors pass, and want of memory.
+    """Turn an error of another library into one sentence.
+
+    InputError and MemoryError are re-raised unchanged.
 
     Parameters
     ----------
@@ -118,7 +124,7 @@ def damaged_chunks(
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: on one line, and shortened where it is long.
+    """Return a value as a message shows it: on one line, and shortened if it is long.
 
     Examples
     --------
@@ -133,9 +139,9 @@ def shown(value: object) -> str:
 
 
 def plain(value: object, kept: str = "\n\t") -> str:
-    """A text without words of 300 letters, which are cut, and without characters that a terminal obeys.
+    """Return a text with long words cut and terminal control characters escaped.
 
-    These are shown as escapes, but for those ``kept``.
+    Words of 300 letters are long; the characters in ``kept`` are not escaped.
 
     Examples
     --------
