@@ -120,7 +120,7 @@ def _axes_of_covariance(
         scatter += part
     wanted = [d - n_axes, d - 1]
     _, vectors = eigh(scatter, overwrite_a=True, subset_by_index=wanted)
-    return np.asarray(vectors[:, ::-1])
+    return vectors[:, ::-1]
 
 
 @finite

@@ -110,7 +110,7 @@ def communities_by(
     from mmcnb.graph import _louvain as kernels
 
     nodes = graph_of(graph, loops)
-    return np.asarray(kernels.louvain(nodes, resolution, np.arange(loops.size)))
+    return kernels.louvain(nodes, resolution, np.arange(loops.size))
 
 
 def merge_tree(

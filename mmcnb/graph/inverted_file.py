@@ -141,7 +141,7 @@ class InvertedFileIndex:
 @finite
 def _half_squares(nodes: np.ndarray) -> np.ndarray:
     """Return half of the squared norm of each node."""
-    return np.asarray(np.square(nodes, dtype=np.float64).sum(axis=1) / 2)
+    return np.square(nodes, dtype=np.float64).sum(axis=1) / 2
 
 
 def exact_index(nodes: np.ndarray) -> InvertedFileIndex:

@@ -103,7 +103,7 @@ def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
 def _orthogonal(first: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of columns without their parts along the first."""
     basis, _ = np.linalg.qr(np.column_stack([first, columns]))
-    return np.asarray(basis[:, 1:])
+    return basis[:, 1:]
 
 
 def _rounded(columns: np.ndarray) -> np.ndarray:

@@ -126,7 +126,7 @@ def by_first(labels: np.ndarray) -> np.ndarray:
     array([0, 0, 1])
     """
     _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(first.argsort().argsort()[numbers.ravel()])
+    return first.argsort().argsort()[numbers.ravel()]
 
 
 def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:

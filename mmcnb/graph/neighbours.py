@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from mmcnb.errors import EqualRowsError
-from mmcnb.graph.axes import LEADING_AXES, Axes, leading_axes
+from mmcnb.graph.axes import LEADING_AXES, leading_axes
 from mmcnb.graph.inverted_file import (
     SEARCHED_NODES,
     InvertedFileIndex,
@@ -234,7 +234,12 @@ def node_graph(
     rows, node_of = distinct_rows(sample, each)
     nodes = rows
     if axes is None:
-        axes = _axes_of(rows, is_unit, random_state, each, n_axes)
+        # Directions are compared on all columns. Otherwise the axes are those of the
+        # distinct rows, so that a weight is the same as a repetition.
+        if is_unit:
+            axes = AllColumns(rows.shape[1], hasattr(rows, "indptr"))
+        else:
+            axes = leading_axes(rows, random_state, each, n_axes)
         nodes, node_of = _along(axes, rows, node_of, each)
     while True:
         p = nodes.shape[0]
@@ -267,22 +272,6 @@ def node_graph(
         distances=distances,
         is_unit=is_unit,
     )
-
-
-def _axes_of(
-    rows: Matrix,
-    is_unit: bool,
-    random_state: np.random.RandomState,
-    each: Each,
-    n_axes: int,
-) -> Axes | AllColumns:
-    """Return the axes of distinct rows; directions are compared on all columns.
-
-    As the rows are distinct, a weight is the same as a repetition.
-    """
-    if is_unit:
-        return AllColumns(rows.shape[1], hasattr(rows, "indptr"))
-    return leading_axes(rows, random_state, each, n_axes)
 
 
 def _along(
@@ -511,7 +500,7 @@ def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:
     of_node = csr_array((shares, component, np.arange(component.size + 1)))
     distances = euclidean_distances(of_node.T @ nodes)
     np.fill_diagonal(distances, np.inf)
-    return np.asarray(distances.argmin(axis=1))
+    return distances.argmin(axis=1)
 
 
 def _shortest_edge(

@@ -186,7 +186,7 @@ class Vote:
 def is_own(distances: np.ndarray) -> np.ndarray:
     """Return which rows belong to their nearest node, by distances to the nearest."""
     second = distances[:, min(1, distances.shape[1] - 1)]
-    return np.asarray(distances[:, 0] <= OWN * second)
+    return distances[:, 0] <= OWN * second
 
 
 def vote(
@@ -285,7 +285,7 @@ def log_distances(
     """
     place = np.minimum(N_NEIGHBORS - 1 + np.asarray(is_own), distances.shape[1] - 1)
     tenth = np.hypot(distances[np.arange(len(distances)), place], beyond)
-    return np.asarray(np.log(np.maximum(tenth, LEAST_DISTANCE)))
+    return np.log(np.maximum(tenth, LEAST_DISTANCE))
 
 
 def noise_threshold(
