@@ -143,16 +143,19 @@ def _with_parameters(
 
 def _write_columns(adata: Any, key: str, model: Any, rows: Samples) -> None:
     """Write clusters, also of other layers, and margins of the rows into ``obs``."""
-    import pandas as pd
-
     layers = model._layer("all") if model.report_.get("layers") else {}
     frame = model._frame(rows, None, **layers).set_axis(adata.obs_names)
     for name, values in frame.items():
         column = key if name == "cluster" else f"{key}_{name}"
-        if name != "margin":
-            categories = [str(cluster) for cluster in range(int(values.max()) + 1)]
-            values = pd.Categorical.from_codes(values, categories)
-        adata.obs[column] = values
+        adata.obs[column] = values if name == "margin" else _categorical(values)
+
+
+def _categorical(labels: Any) -> Any:
+    """Return labels from 0 as a categorical of their names."""
+    import pandas as pd
+
+    names = [str(label) for label in range(int(labels.max()) + 1)]
+    return pd.Categorical.from_codes(labels, names)
 
 
 def _distances(connectivities: Any, n_clusters: object) -> Samples:

@@ -214,13 +214,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
             int(self.max_iter),
             float(self.tol),
         ):
-            session.record(
-                {
-                    "stage": "all rows",
-                    "round": state.n_iter - 1,
-                    "inertia": state.inertia,
-                }
-            )
+            row = {"stage": "all rows", "round": state.n_iter - 1}
+            session.record(row | {"inertia": state.inertia})
         warnings = []
         n_empty = int((state.sizes == 0).sum())
         if n_empty:
@@ -263,14 +258,8 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
                 int(self.max_iter),
                 float(self.tol),
             )
-            record(
-                {
-                    "stage": "sample",
-                    "start": number,
-                    "round": state.n_iter,
-                    "inertia": state.inertia,
-                }
-            )
+            row = {"stage": "sample", "start": number, "round": state.n_iter}
+            record(row | {"inertia": state.inertia})
             return state
 
         seeds = session.random_state.randint(2**31 - 1, size=int(self.n_init)).tolist()

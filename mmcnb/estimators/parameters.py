@@ -148,19 +148,24 @@ def estimator(cls: type[Class]) -> type[Class]:
     ``{runtime}`` becomes the documentation of the shared parameters.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
-    shared = []
-    for base in reversed(cls.__mro__):
-        # Python strips the indentation of docstrings from 3.13 on.
-        docstring = cleandoc(base.__doc__ or "")
-        if base.__module__ == BASES and "----------" in docstring:
-            shared.append(docstring.split("----------\n")[1].strip())
-    made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", "\n".join(shared))
+    made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", _shared_parameters(cls))
     documented = ", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", ")
     call = signature(made.__init__)
     itself, *parameters = call.parameters.values()
     parameters.sort(key=lambda parameter: documented.index(parameter.name))
     made.__init__.__signature__ = call.replace(parameters=[itself, *parameters])
     return fill_docstrings(made)
+
+
+def _shared_parameters(cls: type[Class]) -> str:
+    """Join the documentation of the parameters of the base classes."""
+    parameters = []
+    for base in reversed(cls.__mro__):
+        # Python strips the indentation of docstrings from 3.13 on.
+        docstring = cleandoc(base.__doc__ or "")
+        if base.__module__ == BASES and "----------" in docstring:
+            parameters.append(docstring.split("----------\n")[1].strip())
+    return "\n".join(parameters)
 
 
 def check_parameters(estimator: "Estimator") -> None:

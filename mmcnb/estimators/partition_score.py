@@ -111,11 +111,7 @@ def partition_score(  # noqa: PLR0913
             f"labels has the shape {partition.shape} for {n} rows; "
             "give one label a row."
         )
-    weights = None
-    if sample_weight is not None:
-        weights = read_weights(sample_weight, n)[0]
-    if weights is None:  # all are equal
-        weights = np.ones(n)
+    weights = _row_weights(sample_weight, n)
     is_counted = np.ones(n, bool)
     if partition.dtype.kind in "iufb":
         is_counted = partition != -1
@@ -148,3 +144,12 @@ def partition_score(  # noqa: PLR0913
     left_out = 1 - weights[is_counted].sum() / weights.sum()
     score = judge(graph, graph.of_nodes(numbers.ravel()))
     return PartitionScore(*score, left_out=float(left_out))
+
+
+def _row_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Read sample weights; 1 for each row if they are equal."""
+    if sample_weight is not None:
+        weights, _ = read_weights(sample_weight, n_samples)
+        if weights is not None:
+            return weights
+    return np.ones(n_samples)
