@@ -1,4 +1,4 @@
-"""The working set of cutting planes under several kernels, whose combination is learned with the margin.
+"""Cutting planes under several kernels, whose combination is learned with the margin.
 
 The features of all kernels stand side by side, each in coordinates of its own. Labels,
 cutting planes and loops are those of one kernel. Only the optimisation differs: an SOCP
@@ -73,18 +73,18 @@ class MultipleKernelWorkingSet(WorkingSet):
 
     @property
     def grams(self) -> list[np.ndarray]:
-        """Inner products of the cutting planes under each kernel, of shape (planes, planes)."""
+        """Inner products of the cutting planes under each kernel."""
         count = self.s.shape[0]
-        features = self.training_set.mean.shape[0]
-        centred, coefs = (
-            one.reshape(count, -1, features) for one in (self.centred, self.coefs)
-        )
-        pairs = [
-            [side[..., one].reshape(count, -1) for side in (centred, coefs)]
-            for one in self.columns
-        ]
-        products = [one @ other.T for one, other in pairs]
-        return [(product + product.T) / 2 for product in products]
+        n_features = self.training_set.mean.shape[0]
+        centred = self.centred.reshape(count, -1, n_features)
+        coefs = self.coefs.reshape(count, -1, n_features)
+        grams = []
+        for columns in self.columns:
+            centred_of_kernel = centred[..., columns].reshape(count, -1)
+            coefs_of_kernel = coefs[..., columns].reshape(count, -1)
+            product = centred_of_kernel @ coefs_of_kernel.T
+            grams.append((product + product.T) / 2)
+        return grams
 
     def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
         """The row of a sweep, with the weights of the kernels."""
@@ -94,7 +94,7 @@ class MultipleKernelWorkingSet(WorkingSet):
         return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Weight the cutting planes and the kernels; zero planes leave the kernel weights unchanged."""
+        """Weight the planes and the kernels; zero planes leave kernel weights unchanged."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(
@@ -113,9 +113,9 @@ class MultipleKernelWorkingSet(WorkingSet):
 
 
 class MultipleKernelSample:
-    """A sample under several kernels, each scaled to a total variance of 1, trace(K̃)/n = 1.
+    """A sample under several kernels, each scaled to a total variance of 1.
 
-    Otherwise the weights of the kernels would depend on their scale.
+    That is trace(K̃)/n = 1. Otherwise the weights of the kernels would depend on their scale.
 
     Parameters
     ----------
@@ -176,33 +176,36 @@ class MultipleKernelSample:
             z = values[:, one] @ normalization
             total_variance = total_variance_of(z, weights)
             if not total_variance > 0:
-                fault = f"kernel {k} has the same values for all rows against {basis.shape[0]} landmarks"
-                raise InputError(f"{fault}; give more of them.")
+                raise InputError(
+                    f"kernel {k} has the same values for all rows against "
+                    f"{basis.shape[0]} landmarks; give more of them."
+                )
             normalizations.append(normalization / np.sqrt(total_variance))
             parts.append(z / np.sqrt(total_variance))
-        self.normalization, self.z = tuple(normalizations), _narrow(np.hstack(parts))
+        self.normalization = tuple(normalizations)
+        self.z = _narrow(np.hstack(parts))
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
-        """Features of the search: for two clusters, or for as many as there are bounds on their sizes."""
-        given = (
-            engine,
-            self.features,
-            self.normalization,
-            self.weights,
-            True,
-            self.basis,
-        )
-        training_set = (
-            TrainingSet(*given)
-            if bounds is None
-            else MulticlassTrainingSet(*given, bounds=bounds)
-        )
+        """Return features for two clusters, or for as many as have bounds of their sizes."""
+        arguments: dict[str, Any] = {
+            "engine": engine,
+            "features": self.features,
+            "normalization": self.normalization,
+            "weights": self.weights,
+            "hold_labels": True,
+            "basis": self.basis,
+        }
+        training_set: TrainingSet
+        if bounds is None:
+            training_set = TrainingSet(**arguments)
+        else:
+            training_set = MulticlassTrainingSet(**arguments, bounds=bounds)
         make = partial(MultipleKernelWorkingSet, training_set)
         return KernelFeatures(self.kernels, self.z, self.weights, make)
 
 
 def _narrow(z: np.ndarray) -> np.ndarray:
-    """Coordinates with the same inner products, and no more columns than rows."""
+    """Return coordinates with the same inner products, no more than there are rows."""
     if z.shape[1] <= z.shape[0]:
         return z
     values, vectors = np.linalg.eigh(z @ z.T)
@@ -276,7 +279,7 @@ def fit_clusters(
     partition: PartitionConfig,
     config: SearchConfig,
 ) -> FitResult:
-    """Search more than two clusters on the sample, and refine the best start on all rows.
+    """Search more than two clusters on the sample, and refine the best on all rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The programs over cutting planes: a few dozen variables for any number of rows and features.
+"""The programs over cutting planes: a few dozen variables for any number of rows.
 
 With one kernel it is a quadratic program (QP), Wu & Zhang, eq. (22) and (37) in centred
 features. G is the Gram matrix of the planes; s and t are the means of their rows and of
@@ -25,7 +25,7 @@ values come from the QP.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -34,11 +34,8 @@ from mmcnb.errors import InputError
 from mmcnb.kernels import unchecked as kernels
 
 Threshold = Literal["adaptive", "fixed"]
-TOLERANCES = (
-    1e-10,
-    1e-8,
-    1e-6,
-)  # of the SOCP, tried in turn until the solver reaches one
+# Of the SOCP, tried in turn until the solver reaches one.
+TOLERANCES = (1e-10, 1e-8, 1e-6)
 SMALLEST_EIGENVALUE = 1e-15  # of a Gram matrix, as a share of the mean diagonal of all
 NO_SOLUTION = (
     "the quadratic program of the planes has no solution; lower balance or raise C."
@@ -114,11 +111,12 @@ def solve_planes(
     --------
     >>> import numpy as np
     >>> from mmcnb.hinge.qp import solve_planes
-    >>> solution = solve_planes(np.array([[4.0]]), np.ones(1), np.zeros(1), 2.0, 0.0, "adaptive")
+    >>> gram, s, t = np.array([[4.0]]), np.ones(1), np.zeros(1)
+    >>> solution = solve_planes(gram, s, t, 2.0, 0.0, "adaptive")
     >>> solution.multipliers.round(6), round(solution.rho, 6)
     (array([1.]), 4.0)
     """
-    given = (
+    multipliers, rho, xi, beta, solved = kernels.plane_qp(
         np.ascontiguousarray(gram),
         s,
         t,
@@ -126,12 +124,13 @@ def solve_planes(
         float(balance),
         threshold == "adaptive",
     )
-    multipliers, rho, xi, beta, solved = kernels.plane_qp(*given)
     if not solved:
         raise PlaneQPError(NO_SOLUTION)
-    return PlaneSolution(
-        multipliers, rho, xi, beta, max(0.0, float(multipliers @ gram @ multipliers))
-    )
+    return PlaneSolution(multipliers, rho, xi, beta, _norm2(multipliers, gram))
+
+
+def _norm2(multipliers: np.ndarray, gram: np.ndarray) -> float:
+    return max(0.0, float(multipliers @ gram @ multipliers))
 
 
 def solve_kernel_planes(
@@ -181,22 +180,30 @@ def solve_kernel_planes(
     >>> import numpy as np
     >>> from mmcnb.hinge.qp import solve_kernel_planes
     >>> grams = [np.array([[3.0]]), np.array([[4.0]])]
-    >>> solution = solve_kernel_planes(grams, np.ones(1), np.zeros(1), 2.0, 0.0, "fixed")
+    >>> s, t = np.ones(1), np.zeros(1)
+    >>> solution = solve_kernel_planes(grams, s, t, 2.0, 0.0, "fixed")
     >>> solution.kernel_weights.round(6), round(solution.norm2, 6)
     (array([0.6, 0.8]), 0.2)
     """
     problem = _cone_problem(grams, s, t, C, balance, threshold)
-    multipliers = np.maximum(_solve(*problem)[: s.shape[0]], 0.0)
-    q = np.array([max(0.0, float(multipliers @ gram @ multipliers)) for gram in grams])
-    weights = (
-        q / np.linalg.norm(q)
-        if q.max() > 0
-        else np.full(len(grams), len(grams) ** -0.5)
-    )
+    multipliers = np.maximum(_solve(problem)[: s.shape[0]], 0.0)
+    q = np.array([_norm2(multipliers, gram) for gram in grams])
+    if q.max() > 0:
+        weights = q / np.linalg.norm(q)
+    else:
+        weights = np.full(len(grams), len(grams) ** -0.5)
     combined = np.tensordot(weights, np.asarray(grams), axes=1)
-    return replace(
-        solve_planes(combined, s, t, C, balance, threshold), kernel_weights=weights
-    )
+    solution = solve_planes(combined, s, t, C, balance, threshold)
+    return replace(solution, kernel_weights=weights)
+
+
+class _ConeProblem(NamedTuple):
+    """Minimise cost'x where right - rows x lies in the product of the cones."""
+
+    cost: np.ndarray
+    rows: np.ndarray
+    right: np.ndarray
+    cones: list[Any]
 
 
 def _cone_problem(
@@ -206,77 +213,90 @@ def _cone_problem(
     C: float,
     balance: float,
     threshold: Threshold,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Any]]:
-    """Cost, rows, right sides and cones of the SOCP in λ, u (with a balance), q and |q|, up to scale."""
+) -> _ConeProblem:
+    """Write the SOCP in x = (λ, u if there is a balance, q, |q|), up to scale."""
     import clarabel
 
     scale = float(np.mean([np.diag(gram) for gram in grams]))
     if not scale > 0:
         raise InputError(
-            "the planes are zero under every kernel, so no kernel has a weight; give others."
+            "the planes are zero under every kernel, so no kernel has a weight; "
+            "give others."
         )
     planes = s.shape[0]
-    kernels = len(grams)
-    with_u = balance > 0
-    adaptive = threshold == "adaptive"
-    first_q = planes + with_u
-    size = first_q + kernels + 1
+    first_q = planes + (balance > 0)
+    size = first_q + len(grams) + 1
+    identity = np.eye(size)
+    cost = identity[-1] / 2
+
+    # s'λ - balance·u.
     linear_term = np.zeros(size)
     linear_term[:planes] = s
     linear_term[planes:first_q] = -balance
-    cost = np.zeros(size)
-    cost[-1] = 0.5
 
     # λ in units of its size without the bound, so that the solver works on numbers near
     # 1.
-    unit = 1.0 if adaptive else min(C, 1 / scale)
-    linear = [np.r_[np.ones(planes), np.zeros(size - planes)], *-np.eye(size)[:planes]]
+    unit = 1.0 if threshold == "adaptive" else min(C, 1 / scale)
+    # 1'λ <= C and λ >= 0.
+    rows = [identity[:planes].sum(axis=0), *-identity[:planes]]
     right = [C / unit, *np.zeros(planes)]
-    if with_u:
-        linear += [np.r_[sign * t, -1.0, np.zeros(kernels + 1)] for sign in (1.0, -1.0)]
+    if balance > 0:  # |t'λ| <= u
+        signed = t @ identity[:planes]
+        rows += [signed - identity[planes], -signed - identity[planes]]
         right += [0.0, 0.0]
-    if adaptive:
-        linear.append(-linear_term)
+    if threshold == "adaptive":  # s'λ - balance·u >= 1
+        rows.append(-linear_term)
         right.append(-1.0)
     else:
         cost -= linear_term / (unit * scale)
-    parts = [(np.array(linear), np.array(right), clarabel.NonnegativeConeT(len(right)))]
+    blocks = [np.array(rows)]
+    sides = [np.array(right)]
+    cones: list[Any] = [clarabel.NonnegativeConeT(len(right))]
+
+    # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
     for k, gram in enumerate(grams):
-        # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
         factor = _factor(gram / scale)
-        rows = np.zeros((2 + factor.shape[0], size))
-        rows[:2, first_q + k] = -1.0
-        rows[2:, :planes] = -2 * factor
-        sides = np.r_[1.0, -1.0, np.zeros(factor.shape[0])]
-        parts.append((rows, sides, clarabel.SecondOrderConeT(sides.shape[0])))
-    rows = -np.eye(size)[[size - 1, *range(first_q, size - 1)]]
-    parts.append((rows, np.zeros(1 + kernels), clarabel.SecondOrderConeT(1 + kernels)))
-    blocks, sides, cones = zip(*parts, strict=True)
-    return cost, np.vstack(blocks), np.concatenate(sides), list(cones)
+        block = np.zeros((2 + factor.shape[0], size))
+        block[:2, first_q + k] = -1.0
+        block[2:, :planes] = -2 * factor
+        blocks.append(block)
+        sides.append(np.r_[1.0, -1.0, np.zeros(factor.shape[0])])
+        cones.append(clarabel.SecondOrderConeT(block.shape[0]))
+
+    # |q| is the last variable.
+    blocks.append(-identity[[size - 1, *range(first_q, size - 1)]])
+    sides.append(np.zeros(1 + len(grams)))
+    cones.append(clarabel.SecondOrderConeT(1 + len(grams)))
+    return _ConeProblem(cost, np.vstack(blocks), np.concatenate(sides), cones)
 
 
 def _factor(gram: np.ndarray) -> np.ndarray:
-    """F with F'F the Gram matrix, without its null space."""
+    """Return F with F'F the Gram matrix, without its null space."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     positive = values > SMALLEST_EIGENVALUE
     return np.sqrt(values[positive])[:, None] * vectors[:, positive].T
 
 
-def _solve(
-    cost: np.ndarray, rows: np.ndarray, right: np.ndarray, cones: list[Any]
-) -> np.ndarray:
+def _solve(problem: _ConeProblem) -> np.ndarray:
     import clarabel
 
     done = clarabel.SolverStatus.Solved
     nearly = clarabel.SolverStatus.AlmostSolved
-    nothing = sparse.csc_matrix((cost.shape[0], cost.shape[0]))
+    size = problem.cost.shape[0]
+    no_quadratic_term = sparse.csc_matrix((size, size))
+    rows = sparse.csc_matrix(problem.rows)
     for tolerance in TOLERANCES:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1  # the same bits on any computer
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         solver = clarabel.DefaultSolver(
-            nothing, cost, sparse.csc_matrix(rows), right, cones, settings
+            no_quadratic_term,
+            problem.cost,
+            rows,
+            problem.right,
+            problem.cones,
+            settings,
         )
         solution = solver.solve()
         # Only the weights of the kernels come from the SOCP, so the loosest tolerance
@@ -285,5 +305,7 @@ def _solve(
             solution.status == nearly and tolerance == TOLERANCES[-1]
         ):
             return np.array(solution.x)
-    fault = "the second-order cone program of the planes has no solution"
-    raise PlaneQPError(f"{fault}; lower balance or raise C.")
+    raise PlaneQPError(
+        "the second-order cone program of the planes has no solution; "
+        "lower balance or raise C."
+    )

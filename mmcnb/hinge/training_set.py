@@ -1,4 +1,4 @@
-"""The training set of the solver: features with their weights, and the geometry of cutting planes."""
+"""The training set of the solver: weighted features, and the geometry of planes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,9 @@ NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
 
 @dataclass(frozen=True)
 class ConstraintStatistics:
-    """Statistics of a hyperplane and the labels from one sweep: means over the weight of all rows.
+    """Statistics of a hyperplane and the labels from one sweep.
+
+    They are means over the weight of all rows.
 
     Parameters
     ----------
@@ -196,26 +198,24 @@ class TrainingSet:
     sketch: Any = None
 
     def __post_init__(self) -> None:
-        blocks = (
-            self.normalization
-            if isinstance(self.normalization, tuple)
-            else (self.normalization,)
-        )
-        self.inverses = [block @ block.T for block in blocks if block is not None]
-        stops = np.cumsum([len(inverse) for inverse in self.inverses])
-        self.columns = [
-            slice(end - len(one), end)
-            for one, end in zip(self.inverses, stops, strict=True)
-        ]
+        blocks = self.normalization
+        if not isinstance(blocks, tuple):
+            blocks = () if blocks is None else (blocks,)
+        self.inverses = [block @ block.T for block in blocks]
+        self.columns = list[slice]()
+        start = 0
+        for inverse in self.inverses:
+            stop = start + len(inverse)
+            self.columns.append(slice(start, stop))
+            start = stop
         self.n_samples = self.features.n_samples
         total, weight = self.row_sum or self._sweep(RowSumPass(self.weights))
         self.total_weight: float = weight
         self.mean: np.ndarray = total / weight
 
     def _sweep(self, pass_: Pass[Total]) -> Total:
-        description = (
-            "" if self.hold_labels else "sweep"
-        )  # work on a sample is too short for a bar
+        # Work on a sample is too short for a progress bar.
+        description = "" if self.hold_labels else "sweep"
         return self.engine.run(pass_, self.features, description)
 
     def matrix(self) -> np.ndarray | csr_array:
@@ -223,13 +223,14 @@ class TrainingSet:
         return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
-        """Coefficients on the features of vectors that are given by inner products with the basis."""
+        """Return coefficients of vectors whose inner products with the basis are given."""
         if not self.inverses:
             return row_sums
-        pairs = zip(self.columns, self.inverses, strict=True)
-        return np.concatenate(
-            [row_sums[..., one] @ inverse for one, inverse in pairs], -1
-        )
+        parts = [
+            row_sums[..., columns] @ inverse
+            for columns, inverse in zip(self.columns, self.inverses, strict=True)
+        ]
+        return np.concatenate(parts, axis=-1)
 
     def over(
         self,
@@ -254,7 +255,7 @@ class TrainingSet:
         return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
-        """The hyperplane of some coefficients with mean decision value beta."""
+        """Return the hyperplane of some coefficients with mean decision value beta."""
         return Hyperplane(coef, beta - float(self.mean @ coef))
 
     def most_violated(
@@ -301,7 +302,7 @@ class TrainingSet:
         return np.concatenate(self._sweep(DecisionPass(rule)))
 
     def labels_of(self, hyperplane: Any) -> Labels:
-        """The labels that a hyperplane gives."""
+        """Return the labels that a hyperplane gives."""
         if self.hold_labels:
             return GivenLabels(labels_from(self.decide(hyperplane)))
         return RuleLabels(hyperplane)
@@ -313,7 +314,7 @@ class TrainingSet:
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """The labels of a hyperplane, shifted where a cluster would fall below its least share.
+        """Label rows by a hyperplane, shifted if a cluster would be below its least share.
 
         Parameters
         ----------
@@ -336,12 +337,11 @@ class TrainingSet:
         if not least <= positive <= 1 - least:
             q = self.quantile(hyperplane, 1 - least if positive < least else least)
         boundary = hyperplane.shifted(q)
-        return LabelStep(
-            self.labels_of(boundary), boundary, q, statistics.changed, q == 0.0
-        )
+        labels = self.labels_of(boundary)
+        return LabelStep(labels, boundary, q, statistics.changed, counted=q == 0.0)
 
     def quantile(self, hyperplane: Hyperplane, share: float) -> float:
-        """A threshold that leaves about a given share of the weight of the decision values below it.
+        """Find a threshold with about a given share of the weight below it.
 
         A histogram is refined step by step, so nothing of size n is stored. Ties are
         not split: of the thresholds on their two sides, the one that leaves the smaller
@@ -349,36 +349,33 @@ class TrainingSet:
         """
         if self.sketch is not None:
             return self.sketch.quantile(hyperplane, share)
-        _, least, largest = self._sweep(
-            HistogramPass(self.weights, hyperplane, np.zeros(1))
-        )
+        _, least, largest = self._histogram(hyperplane, np.zeros(1))
         low = float(least.min())
         high = float(np.nextafter(largest.max(), np.inf))
+        wanted = share * self.total_weight * (1 - 1e-12)
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
-            counts, *_ = self._sweep(HistogramPass(self.weights, hyperplane, edges))
-            below = np.cumsum(counts)[:-1]  # weight of f < edges[k]
-            k = int(
-                np.clip(
-                    np.searchsorted(below, share * self.total_weight * (1 - 1e-12)),
-                    1,
-                    BINS,
-                )
-            )
-            sides = np.minimum(below, self.total_weight - below)[k - 1 : k + 1]
+            weight, _, _ = self._histogram(hyperplane, edges)
+            below = np.cumsum(weight)[:-1]  # weight of f < edges[k]
+            k = int(np.clip(np.searchsorted(below, wanted), 1, BINS))
+            smaller = np.minimum(below, self.total_weight - below)
+            smaller_at_low = smaller[k - 1]
+            smaller_at_high = smaller[k]
             low = float(edges[k - 1])
             high = float(edges[k])
             if high <= np.nextafter(low, np.inf):
                 break
-        q = (
-            low
-            if sides[0] > sides[1] or (sides[0] == sides[1] and share > 0.5)
-            else high
-        )
-        halves = HistogramPass(self.weights, hyperplane, np.array([q]))
-        _, (_, above), (under, _) = self._sweep(halves).tolist()
+        q = high
+        is_tie = smaller_at_low == smaller_at_high
+        if smaller_at_low > smaller_at_high or (is_tie and share > 0.5):
+            q = low
+        _, (_, above), (under, _) = self._histogram(hyperplane, np.array([q])).tolist()
+        gap = above - under
         # The middle of the gap, where rounding cannot move a row to the other side.
-        return under + (above - under) / 2 if np.isfinite(above - under) else q
+        return under + gap / 2 if np.isfinite(gap) else q
+
+    def _histogram(self, hyperplane: Hyperplane, edges: np.ndarray) -> np.ndarray:
+        return self._sweep(HistogramPass(self.weights, hyperplane, edges))
 
 
 @dataclass(frozen=True)
@@ -392,34 +389,42 @@ class PlaneSumsPass(SumPass):
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
         """Totals of one block."""
-        y = self.labels.block(rows, start, stop)
-        weights = self.weights_of(start, stop)
-        given = (y, weights, self.coefs, self.offsets, self.rhos)
+        arguments = (
+            self.labels.block(rows, start, stop),
+            self.weights_of(start, stop),
+            self.coefs,
+            self.offsets,
+            self.rhos,
+        )
         if isinstance(rows, CSRBlock):
-            return list(kernels.plane_sums_csr(*rows[:3], *given))
-        return list(kernels.plane_sums(rows, *given))
+            return list(kernels.plane_sums_csr(*rows[:3], *arguments))
+        return list(kernels.plane_sums(rows, *arguments))
 
 
 @dataclass(frozen=True)
 class HistogramPass(WeightedPass):
-    """Decision values in bins: weight, least and largest of each; the first bin lies below all edges."""
+    """Decision values in bins: weight, least and largest value of each.
+
+    The first bin lies below all edges.
+    """
 
     hyperplane: Hyperplane
     edges: np.ndarray
 
     def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
-        """The bins of one block."""
+        """Sort the rows of one block into the bins."""
         f = self.hyperplane.decide(rows)
-        found = np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1)
+        histogram = np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1)
+        weight, least, largest = histogram
         bins = np.searchsorted(self.edges, f, side="right")
-        np.add.at(found[0], bins, self.weights_of(start, stop))
-        np.minimum.at(found[1], bins, f)
-        np.maximum.at(found[2], bins, f)
-        return found
+        np.add.at(weight, bins, self.weights_of(start, stop))
+        np.minimum.at(least, bins, f)
+        np.maximum.at(largest, bins, f)
+        return histogram
 
     def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The bins of both."""
-        joined = np.add, np.minimum, np.maximum
-        return np.array(
-            [join(*both) for join, *both in zip(joined, total, other, strict=True)]
-        )
+        """Join two histograms."""
+        weight = total[0] + other[0]
+        least = np.minimum(total[1], other[1])
+        largest = np.maximum(total[2], other[2])
+        return np.array([weight, least, largest])
