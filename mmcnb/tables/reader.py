@@ -100,9 +100,9 @@ class TableReader:
         self._take(choose_columns(table, options))
 
     def with_final_types(self, read: Callable[[], Result]) -> Result:
-        """Return the result of a function that reads rows, of columns that are decided.
+        """Call a function that reads rows, once the columns are decided.
 
-        All is read again if a type proves wrong meanwhile.
+        If a row changes the type of a column, both are done again with the new type.
 
         Raises
         ------
@@ -117,6 +117,7 @@ class TableReader:
             self._take(choose_columns(self.table, self._options))
 
     def _needs_look_ahead(self) -> bool:
+        """Whether all rows decide on columns: what fills gaps, is text or is left out."""
         if self._options.encoding is not None:
             return False
         if self._fills or not self._options.takes_all:
@@ -124,7 +125,7 @@ class TableReader:
         return any(column.role is Role.ONE_HOT for column in self.features)
 
     def _take(self, columns: list[TableColumn]) -> None:
-        """Read these columns, and write their features."""
+        """Set the columns to read, and the features to write."""
         self.columns = columns
         self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
