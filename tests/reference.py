@@ -1,4 +1,4 @@
-"""Slow, plain twins of the compiled routines: the formula in float64, and nothing else."""
+"""Slow, plain twins of the compiled routines: formulas in float64."""
 
 import itertools
 import math
@@ -97,7 +97,7 @@ def centred(K):
 
 
 def plane_qp(gram, s, t, C, balance, adaptive):
-    """The dual program over cutting planes, by Clarabel: multipliers, rho, xi, beta, whether it is solved."""
+    """Solve the dual program over cutting planes by Clarabel, as `plane_qp` does."""
     import clarabel
 
     planes = len(s)
@@ -140,7 +140,7 @@ def plane_qp(gram, s, t, C, balance, adaptive):
 
 
 def stalls(lowers, planes=30, share=1e-6):
-    """Whether the last lower bound is hardly above the best that is so many sweeps older."""
+    """Return whether the last lower bound is hardly above those of older sweeps."""
     older = list(lowers)[:-planes]
     return bool(older) and lowers[-1] - max(older) <= share * abs(lowers[-1])
 
@@ -152,7 +152,9 @@ def count_idle(idle, multipliers, C):
 
 
 def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
-    """Zhao, Kwok and Zhang, eq. (4.33), a slack a row and a score a cluster: objective and kernel weights.
+    """Return objective and kernel weights of Zhao, Kwok and Zhang, eq. (4.33).
+
+    It has a slack for each row and a score for each cluster.
 
     Z holds the centred features of each kernel; ``bound`` is l/n: how far mean scores
     may lie apart.
@@ -186,7 +188,7 @@ def kernel_clusters_primal(Z, labels, C, threshold="fixed", bound=0.0):
 
 
 def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
-    """1/2|w|² - rho + C Σ shares max(0, rho - y f): the n-slack objective, J_CP's upper bound."""
+    """Compute 1/2|w|² - rho + C Σ shares max(0, rho - y f), the n-slack objective."""
     shares = np.full(len(f), 1 / len(f)) if shares is None else shares
     slack = sum(
         share * max(0.0, rho - label * value)
@@ -196,7 +198,7 @@ def hinge_objective(f, y, norm2, rho, C, shares=None, threshold="adaptive"):
 
 
 def n_slack_norm2(K, y, C, shares=None):
-    """|w|² of the n-slack problem (7) without balance: half of what two scores (w, -w) have."""
+    """Return |w|² of problem (7) without balance: half of that of scores (w, -w)."""
     return crammer_singer_norm2(K, (np.asarray(y) > 0).astype(int), 2, C, shares) / 2
 
 
@@ -212,7 +214,7 @@ def best_labeling_norm2(K, C, least):
 
 
 def rivals_of(scores, labels):
-    """The best cluster but its own for each row, of equal ones the first, and the row's margin to it."""
+    """Return the best other cluster of each row, and the row's margin to it."""
     others = scores.astype(float).copy()
     others[np.arange(len(scores)), labels] = -np.inf
     runner_ups = others.argmax(axis=1)
@@ -249,7 +251,7 @@ def most_violated_runner_ups(F, scores, labels, weights, rho):
 
 
 def crammer_singer_norm2(K, labels, k, C, shares=None):
-    """|W|² of the n-slack problem in centred features, by its dual: the best weights of all rivals.
+    """Return |W|² of the n-slack problem in centred features, by its dual.
 
     min 1/2 |W|², W = Σ_ir a_ir (e_ci - e_r) φ_i', with Σ_ir a_ir >= 1 and C shares_i >=
     Σ_r a_ir >= 0.
@@ -289,7 +291,7 @@ def crammer_singer_norm2(K, labels, k, C, shares=None):
 
 
 def leave_one_out_residuals(y, z, ridge, weights):
-    """Residual of each row under the ridge regression, with intercept, of all other rows."""
+    """Return the residual of each row under ridge regression of all other rows."""
     shares = weights / weights.sum()
     centre = shares @ z
     total_variance = sum(
@@ -395,7 +397,7 @@ def steepest(R, labels, low, high, most, objective):
 
 
 def stochastic_moves(R, labels, low, high, order, sweeps):
-    """Pahikkala et al., Algorithm 1: each row in turn to the cluster of the best objective."""
+    """Move each row in turn to the best cluster: Pahikkala et al., Algorithm 1."""
     labels = labels.copy()
     k = len(low)
     moves = 0
@@ -419,7 +421,7 @@ def stochastic_moves(R, labels, low, high, order, sweeps):
 
 
 def best_sizes_partition(scores, low, high):
-    """The largest sum of scores over all partitions with sizes in bounds, by linear programming."""
+    """Return the largest sum of scores with sizes in bounds, by linear programming."""
     n, k = scores.shape
     rows = np.kron(np.eye(n), np.ones(k))
     sizes = np.tile(np.eye(k), n)
@@ -516,7 +518,7 @@ def evolve_labels(R, population, limit, n_offspring, generations, patience, seed
 
 
 def estimated_basis(X, z, gamma, n_basis, delta, random_state):
-    """Algorithm 4 of Wu and Zhang by loops over rows: basis vectors, coefficients, number of steps."""
+    """Return basis, coefficients and number of steps of Wu and Zhang, Algorithm 4."""
     n = len(X)
     steps = 0
     basis = []

@@ -1,4 +1,4 @@
-"""What is public refuses arguments that its docstring does not ask for, and otherwise changes nothing."""
+"""Public routines refuse arguments that do not fit their docstrings."""
 
 import inspect
 import math
@@ -222,7 +222,8 @@ def test_sentences_say_what_is_there_and_what_is_needed():
             1,
             out,
         ),
-        'X is not an aligned array in C order; give np.require(X, requirements="CA").': (
+        "X is not an aligned array in C order; "
+        'give np.require(X, requirements="CA").': (
             X.T,
             B,
             1,

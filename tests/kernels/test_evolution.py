@@ -1,4 +1,4 @@
-"""The evolution of labels of two clusters: equal to its plain form, and within its balance."""
+"""Evolution of labels of two clusters: equal to its plain form, within its balance."""
 
 import numpy as np
 import pytest
@@ -40,9 +40,7 @@ def test_evolution_equals_the_plain_form(form, n, mu, nu, limit):
 
 @pytest.mark.parametrize("form", [0, 1])
 @pytest.mark.parametrize("limit", [0, 6])
-def test_thousands_of_generations_keep_the_balance_and_a_true_fitness_that_never_falls_back(
-    form, limit
-):
+def test_thousands_of_generations_keep_the_balance_and_a_true_fitness(form, limit):
     M, matrix = make_forms(100)[form]
     population, fitness, best = kernels.evolve_labels(
         M, matrix, make_population(4, 100), limit, 4, 5000, 5000, 3

@@ -1,4 +1,4 @@
-"""Nearest nodes, calibrated weights and shares: equal to plain loops, whatever the rows."""
+"""Nearest nodes, calibrated weights and shares equal plain loops for any rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernel values of blocks of rows: equal to the plain loop, and within their bounds for odd rows."""
+"""Kernel values of blocks equal the plain loop, within bounds for unusual rows."""
 
 import itertools
 import math
@@ -155,7 +155,7 @@ def test_what_is_no_number_is_never_hidden(out_dtype):
 def test_exponentials_are_accurate_in_their_range_and_zero_below(
     dtype, lowest, tolerance
 ):
-    """An empty row against a basis vector of norm t gives exp(-t): no rounding but that of exp."""
+    """An empty row against a basis vector of norm t gives exp(-t): only exp rounds."""
     inside = np.concatenate(
         [np.linspace(lowest, 0, 20_001), np.linspace(-2, 0, 20_001)]
     ).astype(dtype)

@@ -1,4 +1,4 @@
-"""Scores of k clusters and the constraint that they violate most: equal to plain loops."""
+"""Scores of k clusters and their most violated constraint equal plain loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Multipliers of scores: the largest score then gives the best partition with sizes in bounds."""
+"""Multipliers of scores give the best partition with sizes within bounds."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,7 @@ LIMITS = kernels.Limits(C=2.0, eta=0.01, norm2=1e-6, most_planes=1000)
 
 
 def sample(seed=0, weighted=False, dtype=np.float64):
-    """Return rows on landmarks, with labels that are partly wrong, and no planes yet."""
+    """Return rows on landmarks, with labels that are partly wrong, and no planes."""
     rng = np.random.default_rng(seed)
     n = 80
     p = 20

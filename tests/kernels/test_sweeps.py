@@ -1,4 +1,4 @@
-"""Sums over the rows of a block for two clusters: equal to plain loops of dense and CSR rows."""
+"""Sums over dense and CSR rows for two clusters equal plain loops."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_float32_row_sums_of_many_rows_are_good_to_a_ten_millionth():
     assert np.all(error <= 1e-7 * weights @ F.astype(float))
 
 
-def test_a_row_at_the_threshold_is_in_the_plane_and_on_the_boundary_counts_as_above_it():
+def test_a_row_at_the_threshold_is_in_the_plane_and_on_the_boundary_is_above_it():
     F = np.array([[0.0], [0.0], [1.0]])
     y = np.array([1, -1, 1], np.int8)
     weights = np.array([1.0, 2.0, 4.0])

@@ -15,7 +15,7 @@ def config(n_clusters, search="shaking", schedule="mixed"):
     return PartitionConfig(n_clusters, 1e-3, search, schedule, 2, "auto", 0.1, 0.5)
 
 
-def test_the_whole_ridge_of_two_clusters_grows_to_its_bound_and_then_falls_no_further_than_a_tenth():
+def test_the_ridge_of_two_clusters_falls_with_the_rows_to_a_tenth_and_no_further():
     alphas = [config(2).search_alpha(rows) for rows in (10, 400, 2000, 10**6)]
     assert alphas == pytest.approx([1e-3, 1e-3, 2e-4, 1e-4])
     for other in (config(3), config(2, "steepest"), config(2, schedule="paper")):

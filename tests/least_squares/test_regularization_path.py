@@ -1,4 +1,4 @@
-"""Principal features, label steps under size constraints, and the path from a large ridge to a small one."""
+"""Principal features, label steps under size constraints, and ridge paths."""
 
 import numpy as np
 import pytest
