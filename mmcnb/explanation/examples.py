@@ -54,9 +54,9 @@ def compare_rows(
     scores = -distances
     if n_same > 0.9 * is_known.sum() and groups.clusters.max() < values.shape[1]:
         scores[:, groups.known] = values[:, groups.clusters[groups.known]]
-    own = np.arange(labels.size), sample.codes
-    margins = scores[own][:, None] - scores
-    margins[own] = np.inf
+    in_own_cluster = np.arange(labels.size), sample.codes
+    margins = scores[in_own_cluster][:, None] - scores
+    margins[in_own_cluster] = np.inf
     margins[:, groups.clusters == -1] = np.inf
     margins[~is_known] = np.inf
     distances[~is_known] = np.inf
@@ -106,9 +106,9 @@ def row_table(
     compared: ComparedRows, sample: Sample, groups: Groups, index: Any, most: int = 3
 ) -> pd.DataFrame:
     """Return examples of each cluster, with numbers and names of the rows."""
-    own = np.arange(sample.codes.size), sample.codes
+    in_own_cluster = np.arange(sample.codes.size), sample.codes
     kinds = {
-        "typical": compared.distances[own],
+        "typical": compared.distances[in_own_cluster],
         "edge": compared.margins.min(axis=1),
         "far": -compared.far,
     }

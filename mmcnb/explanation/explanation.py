@@ -112,8 +112,8 @@ def explain(
     """
     sizes = sizes_of_samples(groups.counts, most)
     rows = draw_rows(groups, sizes)
-    both = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
-    moments, parts = engine.run(both, samples, "explanation")
+    sweep = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
+    moments, parts = engine.run(sweep, samples, "explanation")
     codes = groups.codes[rows]
     sample = Sample(
         X=stack(parts),

@@ -39,7 +39,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def two_numbers(one: float, other: float) -> tuple[str, str]:
+def two_numbers(first: float, second: float) -> tuple[str, str]:
     """Format two numbers with three digits, or as many as tell them apart.
 
     Numbers from 1,000 to 10,000 have four digits, as years do.
@@ -50,12 +50,13 @@ def two_numbers(one: float, other: float) -> tuple[str, str]:
     >>> two_numbers(160234.0, 41000.0), two_numbers(1000.1, 1000.2)
     (('160,000', '41,000'), ('1000.1', '1000.2'))
     """
-    largest = max(abs(one), abs(other))
-    gap = abs(one - other)
+    largest = max(abs(first), abs(second))
+    gap = abs(first - second)
     digits = 4 if 1000 <= largest < 10_000 else 3
     if gap:
         digits = max(digits, int(np.ceil(np.log10(largest / gap))) + 1)
-    return _rounded(one, min(12, digits)), _rounded(other, min(12, digits))
+    digits = min(12, digits)
+    return _rounded(first, digits), _rounded(second, digits)
 
 
 def _rounded(value: float, digits: int) -> str:
@@ -63,7 +64,7 @@ def _rounded(value: float, digits: int) -> str:
     return f"{value:,.12g}" if abs(value) >= 10_000 else f"{value:.12g}"
 
 
-def two_dates(one: float, other: float) -> tuple[str, str]:
+def two_dates(first: float, second: float) -> tuple[str, str]:
     """Format two dates out of seconds since 1970, with the time if a day has both.
 
     Examples
@@ -72,8 +73,8 @@ def two_dates(one: float, other: float) -> tuple[str, str]:
     >>> two_dates(0.0, 86400.0)
     ('1970-01-01', '1970-01-02')
     """
-    unit = "D" if abs(one - other) >= DAY else "s"
-    return _date(one, unit), _date(other, unit)
+    unit = "D" if abs(first - second) >= DAY else "s"
+    return _date(first, unit), _date(second, unit)
 
 
 def _date(seconds: float, unit: str) -> str:

@@ -150,11 +150,12 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
     Comparison(auc=1.0, median=3.0, others_median=1.5)
     """
     values, codes = np.unique(values, return_inverse=True)
-    own = np.bincount(codes, weights * inside, values.size)
-    others = np.bincount(codes, weights * ~inside, values.size)
-    n_larger = (own * (others.cumsum() - others / 2)).sum()
-    auc = float(n_larger / (own.sum() * others.sum()))
-    return Comparison(auc, median_of(values, own), median_of(values, others))
+    # Weights of the distinct values.
+    w_in = np.bincount(codes, weights * inside, values.size)
+    w_out = np.bincount(codes, weights * ~inside, values.size)
+    n_larger = (w_in * (w_out.cumsum() - w_out / 2)).sum()
+    auc = float(n_larger / (w_in.sum() * w_out.sum()))
+    return Comparison(auc, median_of(values, w_in), median_of(values, w_out))
 
 
 def compare_columns(

@@ -173,7 +173,8 @@ def leave_one_out_scores(
     def least_residuals(z: np.ndarray) -> np.ndarray:
         """Return the mean squared residual of each labelling at its best ridge."""
         z = z - shares @ z
-        values, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
+        covariance = (z * shares[:, None]).T @ z
+        values, axes = np.linalg.eigh(covariance)
         z = z @ axes
         # With H the hat matrix of the ridge, the residual of row i when it is left out
         # is (y_i - (H y)_i) / (1 - H_ii).
@@ -181,8 +182,8 @@ def leave_one_out_scores(
         scales = np.maximum(values, 0)[:, None] + ridges + np.finfo(float).tiny
         products = (z * shares[:, None]).T @ y
         coef = products[:, None] / scales[:, :, None]
-        shape = (-1, len(RIDGES), y.shape[1])
-        fitted = (z @ coef.reshape(z.shape[1], -1)).reshape(shape)
+        fitted = z @ coef.reshape(z.shape[1], -1)
+        fitted = fitted.reshape(-1, len(RIDGES), y.shape[1])
         leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
         rest = np.maximum(1 - leverage, 1e-9)
         residuals = (y[:, None] - fitted) / rest[:, :, None]

@@ -117,11 +117,11 @@ def base_kernels(
     numbers = []
     for k, part in enumerate(columns or [None] * len(kernels)):
         numbers.append(_column_numbers(part, sample.shape[1], f"columns[{k}]"))
-    made = []
+    chosen = []
     for k, part in enumerate(numbers):
         rows = sample if part is None else sample[:, part]
-        made.append(_kernel(kernels[k], rows, weights, k))
-    return MultipleKernels(tuple(made), tuple(numbers))
+        chosen.append(_kernel(kernels[k], rows, weights, k))
+    return MultipleKernels(tuple(chosen), tuple(numbers))
 
 
 def kernel_names(kernels: MultipleKernels) -> list[str]:

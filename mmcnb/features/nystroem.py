@@ -24,6 +24,10 @@ from mmcnb.samples.matrix import (
     with_fixed_signs,
 )
 
+PROJECTED_COLUMNS = 64  # of k-means++: more columns are projected at random
+SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
+MANY_COLUMNS = 1000  # above, an iterative solver finds the leading components
+
 
 def normalization_of(
     gram: np.ndarray, tolerance: float = 1e-6, dtype: DTypeLike = np.float64
@@ -105,9 +109,6 @@ def landmark_values(
     basis = basis.astype(np.float64)
     # Smaller eigenvalues, relative to the largest, are rounding of float32.
     return values, normalization_of(kernel(basis, basis), 1e-7, FEATURE_DTYPE)
-
-
-PROJECTED_COLUMNS = 64  # of k-means++: more columns are projected at random
 
 
 def choose_landmarks(
@@ -214,9 +215,6 @@ def scaled_landmarks(
         scaling = replace(scaling, mean=np.zeros_like(scaling.mean))
     scaled = scaled_matrix(rows.astype(sample.dtype, order="C"), scaling)
     return distinct_rows(scaled)[0]
-
-
-SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest; less is rounding
 
 
 @dataclass(frozen=True)
@@ -334,9 +332,6 @@ def total_variance_of(z: Any, weights: Weights) -> float:
     shares = row_shares(z.shape[0], weights)
     centre = shares @ z
     return float((shares @ (z * z)).sum() - centre @ centre)
-
-
-MANY_COLUMNS = 1000  # above, an iterative solver finds the leading components
 
 
 def principal_directions(z: Any, count: int, weights: Weights = None) -> np.ndarray:
