@@ -117,7 +117,7 @@ class TableReader:
             self._take(choose_columns(self.table, self._options))
 
     def _needs_look_ahead(self) -> bool:
-        """Whether all rows decide on columns: what fills gaps, is text or is left out."""
+        """Whether all rows must be seen before it is known what columns become."""
         if self._options.encoding is not None:
             return False
         if self._fills or not self._options.takes_all:
