@@ -39,7 +39,7 @@ def grid(options: Options) -> Runs:
             "rings",
             "estimate_basis",
             0,
-            {"rows": n},
+            parameters={"rows": n},
             settings={"compared": n <= COMPARED_ROWS},
         )
 

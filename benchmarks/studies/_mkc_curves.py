@@ -36,10 +36,26 @@ def grid(options: Options) -> Runs:
         options.pick(NAMES, NAMES, NAMES[:1]), range(1, rounds + 1)
     ):
         rows = {"rows": models.rows_of_set(name, options)}
-        yield Run(name, MKC, 0, {"round": count}, PAPER, BY_ROUND, rows)
+        yield Run(
+            name,
+            MKC,
+            0,
+            parameters={"round": count},
+            protocol=PAPER,
+            part=BY_ROUND,
+            settings=rows,
+        )
     sizes = options.sizes_within(options.pick(SIZES, QUICK_SIZES, QUICK_SIZES))
     for n, eta in product(sizes, options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)):
-        yield Run(TIMED, MKC, 0, {"rows": n, "eta": eta}, PAPER, OF_TIME, {"rows": n})
+        yield Run(
+            TIMED,
+            MKC,
+            0,
+            parameters={"rows": n, "eta": eta},
+            protocol=PAPER,
+            part=OF_TIME,
+            settings={"rows": n},
+        )
 
 
 @frame_of_runs
@@ -53,7 +69,15 @@ def violations(frame: pd.DataFrame, options: Options) -> Runs:
             "round": int(last["round"]),
         }
         for step in range(1, int(last["steps"]) + 1):
-            yield Run(str(name), MKC, 0, {"step": step}, PAPER, BY_STEP, settings)
+            yield Run(
+                str(name),
+                MKC,
+                0,
+                parameters={"step": step},
+                protocol=PAPER,
+                part=BY_STEP,
+                settings=settings,
+            )
 
 
 def compute(run: Run) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def grid(options: Options) -> Runs:
     """All sizes with five seeds."""
     sizes = ROWS if not options.quick else tuple(n for n in ROWS if n <= QUICK_ROWS)
     for n, seed in product(options.sizes_within(sizes), options.repeats(5, 5)):
-        yield Run(f"{CLUSTERS} blobs", FRONT_DOOR, seed, {"rows": n})
+        yield Run(f"{CLUSTERS} blobs", FRONT_DOOR, seed, parameters={"rows": n})
 
 
 def compute(run: Run) -> dict[str, Any]:

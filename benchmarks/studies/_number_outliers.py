@@ -121,7 +121,9 @@ def grid(options: Options) -> Runs:
         dense, options.repeats(1), MADE, methods
     ):
         settings = {"rows": rows, "problem": list(problem)}
-        yield Run(problem.name, method, seed, {"outliers": kind}, settings=settings)
+        yield Run(
+            problem.name, method, seed, parameters={"outliers": kind}, settings=settings
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:

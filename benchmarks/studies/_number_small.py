@@ -35,7 +35,11 @@ def grid(options: Options) -> Runs:
         for share, noise in WAYS:
             given = {"noise rows": share, "noise": noise or "none"}
             yield Run(
-                "small clusters", FRONT_DOOR, seed, given, settings={"rows": rows}
+                "small clusters",
+                FRONT_DOOR,
+                seed,
+                parameters=given,
+                settings={"rows": rows},
             )
 
 

@@ -147,7 +147,14 @@ def runs_of(
     )
 
     def run(method: str, by: str, seed: int, **parameters: Any) -> Run:
-        return Run(dataset or name, method, seed, parameters, by, settings=settings)
+        return Run(
+            dataset or name,
+            method,
+            seed,
+            parameters=parameters,
+            protocol=by,
+            settings=settings,
+        )
 
     for seed in options.repeats(seeds):
         yield run(KMEANS, LABEL_FREE, seed, n_init=10)

@@ -43,10 +43,10 @@ def grid(options: Options) -> Runs:
                     name,
                     "landmarks",
                     seed,
-                    {"C": C, "landmarks": landmarks},
+                    parameters={"C": C, "landmarks": landmarks},
                     settings=rows,
                 )
-        yield Run(name, "paper", 0, {"C": C}, settings=rows)
+        yield Run(name, "paper", 0, parameters={"C": C}, settings=rows)
 
 
 def compute(run: Run) -> dict[str, Any]:

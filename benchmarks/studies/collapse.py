@@ -36,7 +36,7 @@ def grid(options: Options) -> Runs:
     for name in options.pick(UCI, UCI, UCI[2:3]):
         rows = {"rows": options.rows_of(name)}
         for width, start in product(PAPER_WIDTHS, range(options.seeds or STARTS)):
-            yield Run(name, SKMMC, start, {"width": width}, settings=rows)
+            yield Run(name, SKMMC, start, parameters={"width": width}, settings=rows)
 
 
 def compute(run: Run) -> dict[str, Any]:

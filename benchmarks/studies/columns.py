@@ -60,7 +60,12 @@ def grid(options: Options) -> Runs:
         settings = {"rows": rows, "set": list(one)}
         for method, scale in product((FRONT_DOOR, KMEANS), SCALES):
             yield Run(
-                one.name, method, seed, {"scale": scale}, part=SETS, settings=settings
+                one.name,
+                method,
+                seed,
+                parameters={"scale": scale},
+                part=SETS,
+                settings=settings,
             )
         for method in (*here, *((GOWER,) if one.kind == MIXED else ())):
             yield Run(one.name, method, seed, part=SETS, settings=settings)

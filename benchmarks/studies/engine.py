@@ -134,10 +134,15 @@ def peers_grid(options: Options) -> Runs:
             "rows": options.rows_of(name, QUICK_ROWS if options.quick else None)
         }
         for seed in options.repeats(1 if name == "usps-extended" else 3):
-            yield Run(name, KMEANS, seed, {"n_init": 10}, settings=settings)
+            yield Run(name, KMEANS, seed, parameters={"n_init": 10}, settings=settings)
             yield Run(name, SKMMC, seed, settings=settings)
             yield Run(
-                name, SKMMC, seed, {"width": GIVEN[name]}, PAPER, settings=settings
+                name,
+                SKMMC,
+                seed,
+                parameters={"width": GIVEN[name]},
+                protocol=PAPER,
+                settings=settings,
             )
 
 
@@ -223,7 +228,9 @@ def dask_grid(options: Options) -> Runs:
     for seed, workers in product(
         options.repeats(1), (0, 2) if options.quick else (0, 1, 2)
     ):
-        yield Run("rings", SKMMC, seed, {"workers": workers}, settings=settings)
+        yield Run(
+            "rings", SKMMC, seed, parameters={"workers": workers}, settings=settings
+        )
 
 
 def dask(run: Run) -> dict[str, Any]:

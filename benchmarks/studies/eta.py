@@ -38,7 +38,14 @@ def grid(options: Options) -> Runs:
         data = {"rows": options.rows_of(name)}
         printed = {key: value for key, value in AS_PRINTED.items() if key != "eta"}
         for seed, eta in product(options.repeats(3), etas):
-            yield Run(name, SKMMC, seed, {"eta": eta}, LABEL_FREE, settings=data)
+            yield Run(
+                name,
+                SKMMC,
+                seed,
+                parameters={"eta": eta},
+                protocol=LABEL_FREE,
+                settings=data,
+            )
             for width in options.pick(PAPER_WIDTHS, PAPER_WIDTHS, PAPER_WIDTHS[1:3]):
                 for method, fixed in ((SKMMC, COIN_FLIPS), (OWN_BASIS, printed)):
                     given = {"eta": eta, "width": width}
@@ -46,8 +53,8 @@ def grid(options: Options) -> Runs:
                         name,
                         method,
                         seed,
-                        given,
-                        PAPER,
+                        parameters=given,
+                        protocol=PAPER,
                         settings=data | {"fixed": fixed},
                     )
 

@@ -146,7 +146,14 @@ def grid(
         ):
             settings = {"rows": taken, "runs": count, "rows a landmark": share}
             for point, seed in product(points, seeds):
-                yield Run(name, method, seed, point, PAPER, settings=settings)
+                yield Run(
+                    name,
+                    method,
+                    seed,
+                    parameters=point,
+                    protocol=PAPER,
+                    settings=settings,
+                )
         for method, peers in PEER_GRIDS.items():
             if method in (SDP, GMMC) and name not in FEW_ROWS:
                 continue
@@ -155,7 +162,14 @@ def grid(
             for given, seed in product(
                 options.pick(peers, peers[::2], peers[:1]), drawn
             ):
-                yield Run(name, method, seed, given, PAPER, settings=settings)
+                yield Run(
+                    name,
+                    method,
+                    seed,
+                    parameters=given,
+                    protocol=PAPER,
+                    settings=settings,
+                )
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -298,8 +312,8 @@ def grid_of_growth(options: Options) -> Runs:
                 "blobs",
                 method,
                 0,
-                {"rows": n},
-                PAPER,
+                parameters={"rows": n},
+                protocol=PAPER,
                 settings={"naive seconds": seconds},
             )
 
@@ -452,7 +466,13 @@ def restarts(frame: pd.DataFrame, options: Options) -> Runs:
         for seed, most in product(options.repeats(RUNS, QUICK_RUNS), numbers):
             given = {"restarts": most, **json.loads(row.parameters)}
             yield Run(
-                str(row.dataset), row.method, seed, given, PAPER, "restarts", settings
+                str(row.dataset),
+                row.method,
+                seed,
+                parameters=given,
+                protocol=PAPER,
+                part="restarts",
+                settings=settings,
             )
 
 

@@ -70,7 +70,7 @@ def grid(options: Options) -> Runs:
     for n, seed, method in product(
         sizes(options), options.repeats(1), (*WORDS, MINIBATCH)
     ):
-        yield Run("rings", method, seed, {"rows": n})
+        yield Run("rings", method, seed, parameters={"rows": n})
 
 
 def sizes(options: Options) -> list[int]:
@@ -149,7 +149,9 @@ def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
         settings = {"rows": options.sized(WIDE_ROWS, WIDE_ROWS)}
         methods = (FRONT_DOOR, LEAST_SQUARES)
         for seed, size, method in product(options.repeats(1), sizes, methods):
-            yield Run("arcs", method, seed, USUAL | {what: size}, settings=settings)
+            yield Run(
+                "arcs", method, seed, parameters=USUAL | {what: size}, settings=settings
+            )
 
     return grid
 

@@ -63,7 +63,9 @@ def grid(options: Options) -> Runs:
         rows = options.sized(
             SHAPES[name].rows, max(FEWEST_ROWS, SHAPES[name].rows // QUICK_PART)
         )
-        yield Run(name, FRONT_DOOR, seed, {"limit": limit}, settings={"rows": rows})
+        yield Run(
+            name, FRONT_DOOR, seed, parameters={"limit": limit}, settings={"rows": rows}
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:

@@ -139,7 +139,15 @@ def points_of(name: str, method: str, kernels: Iterable[str], options: Options) 
         "mnist" if name == MNIST_SAMPLE else "table2"
     )  # other sections take the same runs
     for one, form, seed in product(kernels, forms, range(options.seeds or 1)):
-        yield Run(name, method, seed, {"kernels": one, "form": form}, PAPER, part, rows)
+        yield Run(
+            name,
+            method,
+            seed,
+            parameters={"kernels": one, "form": form},
+            protocol=PAPER,
+            part=part,
+            settings=rows,
+        )
 
 
 def alone(scales: Sequence[Sequence[str]], options: Options) -> pd.DataFrame:
@@ -210,8 +218,8 @@ def others(frame: pd.DataFrame, options: Options) -> Runs:
                     name,
                     method,
                     seed,
-                    given,
-                    PAPER if given else LABEL_FREE,
+                    parameters=given,
+                    protocol=PAPER if given else LABEL_FREE,
                     settings=rows[name],
                 )
 
@@ -223,12 +231,12 @@ def kmeans_runs(name: str, options: Options, settings: dict[str, Any]) -> Runs:
             name,
             KMEANS,
             seed,
-            {"init": "random", "n_init": 1},
-            PAPER,
+            parameters={"init": "random", "n_init": 1},
+            protocol=PAPER,
             settings=settings,
         )
     for seed in options.repeats(3):
-        yield Run(name, KMEANS, seed, {"n_init": 10}, settings=settings)
+        yield Run(name, KMEANS, seed, parameters={"n_init": 10}, settings=settings)
 
 
 def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -312,7 +320,15 @@ def labelling(frame: pd.DataFrame, options: Options) -> Runs:
         dataset = models.WHOLE.get(name, name)
         for given, how in ((points.get(name), PAPER), ({}, LABEL_FREE)):
             if given is not None:
-                yield Run(dataset, SAMPLE, 0, given, how, "table3", settings)
+                yield Run(
+                    dataset,
+                    SAMPLE,
+                    0,
+                    parameters=given,
+                    protocol=how,
+                    part="table3",
+                    settings=settings,
+                )
 
 
 def best_points(frame: pd.DataFrame, method: str) -> dict[str, dict[str, str]]:
@@ -374,7 +390,9 @@ def grid_of_speed(options: Options) -> Runs:
     ) -> Run:
         settings = turns | {"rows": rows, "kernels": list(kernels), "given": given}
         varied, method = ({}, value) if axis == "sets" else ({axis: value}, MKC)
-        return Run(name, method, 0, varied, part=f"speed, {axis}", settings=settings)
+        return Run(
+            name, method, 0, parameters=varied, part=f"speed, {axis}", settings=settings
+        )
 
     names = tuple(models.TABLE2)
     for name in options.pick(names, ("digits1v7", "digits0689"), ("digits1v7",)):
@@ -486,7 +504,9 @@ def all_rows(frame: pd.DataFrame, options: Options) -> Runs:
     settings = {"rows": models.rows_of_set(MNIST, options, QUICK_MNIST_ROWS)}
     for method in OURS:
         for given in best_points(frame, method).values():
-            yield Run(MNIST, method, 0, given, PAPER, settings=settings)
+            yield Run(
+                MNIST, method, 0, parameters=given, protocol=PAPER, settings=settings
+            )
     yield from kmeans_runs(MNIST, options, settings)
     yield Run(MNIST, MKC, 0, settings=settings)
 

@@ -168,11 +168,20 @@ def grid(options: Options) -> Runs:
         for point, method in product(points, (*SEARCHES, *slow)):
             if method in SEARCHES or point in COARSE:
                 for seed in slow.get(method, usual):
-                    yield Run(name, method, seed, point, PAPER, settings=rows)
+                    yield Run(
+                        name,
+                        method,
+                        seed,
+                        parameters=point,
+                        protocol=PAPER,
+                        settings=rows,
+                    )
         for seed, (method, given) in product(usual, PEERS.items()):
-            yield Run(name, method, seed, given, PAPER, settings=rows)
+            yield Run(
+                name, method, seed, parameters=given, protocol=PAPER, settings=rows
+            )
         for seed in few:
-            yield Run(name, KMEANS, seed, {"n_init": 10}, settings=rows)
+            yield Run(name, KMEANS, seed, parameters={"n_init": 10}, settings=rows)
             yield Run(name, LEAST_SQUARES, seed, settings=rows)
 
 
@@ -319,7 +328,14 @@ def grid_of_steps(options: Options) -> Runs:
     for n, method, seed in product(
         sizes, (SHAKING, STEEPEST), range(options.seeds or 1)
     ):
-        yield Run("optdigits", method, seed, {"rows": n}, PAPER, settings={"rows": n})
+        yield Run(
+            "optdigits",
+            method,
+            seed,
+            parameters={"rows": n},
+            protocol=PAPER,
+            settings={"rows": n},
+        )
 
 
 def compute_steps(run: Run) -> dict[str, Any]:

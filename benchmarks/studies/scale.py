@@ -100,7 +100,7 @@ def grid_of_machine(options: Options) -> Runs:
     """The fits of all rows."""
     rows = options.rows or options.pick(ROWS, QUICK_ROWS, SMOKE_ROWS)
     for seed, method in product(options.repeats(1), (LEAST_SQUARES, FRONT_DOOR)):
-        yield Run("arcs", method, seed, {"rows": max(rows, SMOKE_ROWS)})
+        yield Run("arcs", method, seed, parameters={"rows": max(rows, SMOKE_ROWS)})
 
 
 def machine(run: Run) -> dict[str, Any]:
@@ -210,7 +210,13 @@ def grid_of_cluster(options: Options) -> Runs:
     ):
         clusters = 2 if method == SKMMC else ARCS
         parameters = {"rows": most // part, "workers": workers}
-        yield Run("arcs", method, seed, parameters, settings={"n_clusters": clusters})
+        yield Run(
+            "arcs",
+            method,
+            seed,
+            parameters=parameters,
+            settings={"n_clusters": clusters},
+        )
 
 
 def cluster(run: Run) -> dict[str, Any]:

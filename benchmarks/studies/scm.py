@@ -239,8 +239,8 @@ def grid(task: str, options: Options) -> Runs:
             task,
             SCM,
             seed,
-            point,
-            PAPER if point else LABEL_FREE,
+            parameters=point,
+            protocol=PAPER if point else LABEL_FREE,
             settings=size_of(options),
         )
 
@@ -258,8 +258,8 @@ def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
                     task,
                     method,
                     row.seed,
-                    point,
-                    row.protocol,
+                    parameters=point,
+                    protocol=row.protocol,
                     settings=size_of(options) | taken,
                 )
 
@@ -345,7 +345,7 @@ def grid_of_points(options: Options) -> Runs:
     for point, method in product(
         points[: 1 if options.smoke else None], (SCM, SVC, UNDER, WEIGHTED)
     ):
-        yield Run(RARE, method, 0, point, PAPER, settings=settings)
+        yield Run(RARE, method, 0, parameters=point, protocol=PAPER, settings=settings)
 
 
 def compute_point(run: Run) -> dict[str, Any]:
@@ -404,10 +404,10 @@ def grid_of_effects(options: Options) -> Runs:
             task,
             name,
             seed,
-            {"clusters": k},
-            PAPER if task == RARE else LABEL_FREE,
-            "spaces",
-            size,
+            parameters={"clusters": k},
+            protocol=PAPER if task == RARE else LABEL_FREE,
+            part="spaces",
+            settings=size,
         )
     for seed, most in product(
         seeds, range(1, (2 if options.quick else MOST_ROUNDS) + 1)
@@ -416,10 +416,10 @@ def grid_of_effects(options: Options) -> Runs:
             RARE,
             SCM,
             seed,
-            {"rounds": most} | CHOSEN,
-            PAPER,
-            "rounds",
-            size_of(options),
+            parameters={"rounds": most} | CHOSEN,
+            protocol=PAPER,
+            part="rounds",
+            settings=size_of(options),
         )
 
 

@@ -41,8 +41,8 @@ def grid(options: Options) -> Runs:
                 name,
                 "UMC-RLS",
                 seed,
-                given,
-                PAPER if "width" in given else LABEL_FREE,
+                parameters=given,
+                protocol=PAPER if "width" in given else LABEL_FREE,
                 settings=rows,
             )
 

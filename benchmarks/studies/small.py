@@ -122,10 +122,24 @@ def grid(options: Options) -> Runs:
             settings = data | {"bounds": bounds_of(method, options)}
             seeds = options.repeats(RUNS.get(method, 1))
             for given, seed in product(points_of(name, method, options), seeds):
-                yield Run(name, method, seed, given, PAPER, settings=settings)
+                yield Run(
+                    name,
+                    method,
+                    seed,
+                    parameters=given,
+                    protocol=PAPER,
+                    settings=settings,
+                )
         flips = len(points_of(name, SKMMC, options)) * len(bounds_of(SKMMC, options))
         for seed in range(CHOICES):
-            yield Run(name, COINS, seed, {"flips": flips}, PAPER, settings=data)
+            yield Run(
+                name,
+                COINS,
+                seed,
+                parameters={"flips": flips},
+                protocol=PAPER,
+                settings=data,
+            )
 
 
 def _rows(name: str) -> float:

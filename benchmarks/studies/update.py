@@ -60,7 +60,7 @@ def grid(options: Options) -> Runs:
         options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES
     ):
         settings = {"rows": options.rows_of(name, rows) or rows}
-        yield Run(name, FRONT_DOOR, seed, {"case": case}, settings=settings)
+        yield Run(name, FRONT_DOOR, seed, parameters={"case": case}, settings=settings)
 
 
 def compute(run: Run) -> dict[str, Any]:

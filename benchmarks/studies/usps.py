@@ -36,7 +36,12 @@ def grid(options: Options) -> Runs:
         yield from runs_of(NAME, rows, options, SEEDS, dataset_of(rows))
     for seed in options.repeats(SEEDS):
         yield Run(
-            dataset_of(most), SKMMC, seed, WITHIN, part=STORE, settings={"rows": most}
+            dataset_of(most),
+            SKMMC,
+            seed,
+            parameters=WITHIN,
+            part=STORE,
+            settings={"rows": most},
         )
 
 

@@ -35,10 +35,25 @@ def grid(options: Options) -> Runs:
         for name in names:
             rows = {"rows": options.rows_of(name)}
             for seed in range(options.seeds or 3):
-                yield Run(name, KMEANS, seed, {"n_init": 10}, part=group, settings=rows)
+                yield Run(
+                    name,
+                    KMEANS,
+                    seed,
+                    parameters={"n_init": 10},
+                    part=group,
+                    settings=rows,
+                )
                 yield Run(name, SKMMC, seed, part=group, settings=rows)
                 for width in WIDTHS:
-                    yield Run(name, SKMMC, seed, {"width": width}, PAPER, group, rows)
+                    yield Run(
+                        name,
+                        SKMMC,
+                        seed,
+                        parameters={"width": width},
+                        protocol=PAPER,
+                        part=group,
+                        settings=rows,
+                    )
 
 
 def tables(frame: pd.DataFrame) -> Result:
