@@ -56,11 +56,10 @@ class HDF5Storage:
 
     def members(self, group: Any) -> Iterable[tuple[str, Any]]:
         """Names and nodes of the members of a group."""
-        return [
-            (name, node)
-            for name in group
-            if (node := self.member(group, name)) is not None
-        ]
+        for name in group:
+            node = self.member(group, name)
+            if node is not None:
+                yield name, node
 
     def rows(
         self, array: Any, edges: EdgeChunks | None = None, lookahead: int = 0
@@ -81,7 +80,10 @@ class HDF5Storage:
 
 
 def _follow(node: Any, path: str, n_links: int = 0) -> Any:
-    """The node to which a path leads; None if it leads nowhere. A link to another file is refused."""
+    """Return the node to which a path leads; None if it leads nowhere.
+
+    A link to another file is refused.
+    """
     import h5py
 
     if n_links > 16:  # that lead from one to the next
@@ -92,12 +94,12 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
         link = node.get(part, getlink=True) if hasattr(node, "keys") else None
         if isinstance(link, h5py.ExternalLink):
             raise InputError(
-                f"{node.file.filename}: {path} leads to the file {link.filename}: {COPY}."
+                f"{node.file.filename}: {path} leads to the file {link.filename}: "
+                f"{COPY}."
             )
         if isinstance(link, h5py.SoftLink):
-            node = _follow(
-                node.file if link.path.startswith("/") else node, link.path, n_links + 1
-            )
+            start = node.file if link.path.startswith("/") else node
+            node = _follow(start, link.path, n_links + 1)
         else:
             node = None if link is None else node.get(part)
     return node

@@ -1,4 +1,4 @@
-"""Chunks inside the shards of a Zarr array on a local disk, found by the index of the shard."""
+"""Chunks in the shards of a Zarr array on a local disk, found by their index."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ CHECKSUM_BYTES = 4
 
 
 def has_plain_shards(array: zarr.Array) -> bool:
-    """Whether shards and their chunks have whole rows, and shards an index with a checksum."""
+    """Return whether shards and chunks have whole rows, and shards a checksum."""
     codecs: Any = getattr(array.metadata, "codecs", ())
     if (
         not array.shards
@@ -79,7 +79,7 @@ def chunks_in_shards(
 
 
 def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
-    """Stored bytes of chunks by their numbers in a shard; None if one was never written."""
+    """Yield the bytes of chunks of a shard; None if one was never written."""
     try:
         path = Path(array.store.root, key)
         check_chunk_file(
@@ -99,13 +99,11 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
 def _index(file: IO[bytes], array: Any) -> np.ndarray:
     """Place and length of each chunk, of shape (chunks, 2) and dtype uint64."""
     length = 16 * (array.shards[0] // array.chunks[0]) + CHECKSUM_BYTES
-    if (n_bytes := file.seek(0, os.SEEK_END)) < length:
+    n_bytes = file.seek(0, os.SEEK_END)
+    if n_bytes < length:
         raise ValueError(f"it has {n_bytes} bytes and its index alone has {length}")
-    file.seek(
-        0
-        if codec_setting(array.metadata.codecs[0], "index_location") == "start"
-        else n_bytes - length
-    )
+    location = codec_setting(array.metadata.codecs[0], "index_location")
+    file.seek(0 if location == "start" else n_bytes - length)
     places = file.read(length - CHECKSUM_BYTES)
     checksum = file.read(CHECKSUM_BYTES)
     if google_crc32c.value(places) != int.from_bytes(checksum, "little"):
@@ -115,7 +113,8 @@ def _index(file: IO[bytes], array: Any) -> np.ndarray:
 
 def _chunk(file: IO[bytes], array: Any, place: int, n_bytes: int) -> bytes:
     """Stored bytes of a chunk that is in the file, and is no longer than it can be."""
-    if n_bytes > (most := most_bytes(array)):
+    most = most_bytes(array)
+    if n_bytes > most:
         raise ValueError(f"it is longer than {most:,} bytes")
     if place + n_bytes > file.seek(0, os.SEEK_END):
         raise ValueError("it ends within a chunk")

@@ -133,7 +133,7 @@ class ScaledSamples(DerivedSamples):
 
 
 class CachedSamples(DerivedSamples):
-    """Features that are computed once: the first pass caches them in memory or in a scratch file.
+    """Features that the first pass computes and caches in memory or a scratch file.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def cache_features(features: Samples, store: str) -> Samples:
 
 
 def scaled_matrix(sample: Any, scaling: Scaling | None, overwrite: bool = False) -> Any:
-    """Rows in memory with their columns scaled as those of all rows are; as they are without a scaling."""
+    """Scale the columns of rows in memory; without a scaling they are returned."""
     if scaling is None:
         return sample
     rows = ScaledSamples(open_samples(sample), scaling)

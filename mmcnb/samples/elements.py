@@ -1,4 +1,4 @@
-"""Rows of an element of a Zarr store or of an HDF5 file: an array, or AnnData's CSR matrix or data frame."""
+"""Rows of an element of a store or file: an array, or AnnData's matrix or frame."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -42,16 +42,12 @@ class Element(ChunkedSamples):
 
     @cached_property
     def feature_names(self) -> list[str] | None:
-        """Names of the columns: an attribute of the rows, or AnnData's names of the variables."""
+        """Names of the columns: an attribute, or AnnData's names of the variables."""
         names = self.storage.attributes(self.node).get("feature_names")
         if names is None and not self.checksummed:
             names = names_beside(self, _variables(self.element or ""))
             names = None if names is None else plain_names(names.read(0, names.length))
-        return (
-            None
-            if names is None
-            else check_feature_names(names, self.n_features, self.name)
-        )
+        return check_feature_names(names, self.n_features, self.name)
 
     @property
     def sources(self) -> list[str] | None:
@@ -85,7 +81,7 @@ class ArrayElement(Element):
 
 
 class CSRElement(Element):
-    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by contiguous slices."""
+    """Rows of a group in AnnData's ``csr_matrix`` encoding, read by slices."""
 
     is_sparse = True
 
@@ -98,16 +94,17 @@ class CSRElement(Element):
         for part, array in parts.items():
             if len(getattr(array, "shape", ())) != 1:
                 raise InputError(
-                    f"{name}: a CSR group needs a 1-D array named {part}: write it again."
+                    f"{name}: a CSR group needs a 1-D array named {part}: "
+                    "write it again."
                 )
         shape = attributes.get("shape")
         shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
         if not isinstance(shape, list | tuple) or not all(
             type(n) is int and n >= 0 for n in shape
         ):
-            fault = f"{name}: the CSR group has no attribute shape of the form [rows, columns]"
             raise InputError(
-                f"{fault}: write the matrix again, for example with anndata."
+                f"{name}: the CSR group has no attribute shape of the form "
+                "[rows, columns]: write the matrix again, for example with anndata."
             )
         self._set(
             storage, group, tuple(shape), parts["data"].dtype, list(parts.values())
@@ -141,40 +138,34 @@ class CSRElement(Element):
         )
         first = int(indptr[0])
         last = int(indptr[-1])
-        return (
-            self._data.read(first, last),
-            self._indices.read(first, last),
-            indptr - first,
-        )
+        data = self._data.read(first, last)
+        return data, self._indices.read(first, last), indptr - first
 
     def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
         around = np.union1d(rows, rows + 1)
         pointers = self._indptr.gather(around).astype(np.int64)
-        starts, stops = (
-            pointers[np.searchsorted(around, place)] for place in (rows, rows + 1)
-        )
-        matrix.check_indptr_rises(starts, stops, self._data.length, self.name, rows)
-        matrix.check_indptr_rises(
-            stops[:-1], starts[1:], self._data.length, self.name, rows
-        )
+        starts = pointers[np.searchsorted(around, rows)]
+        stops = pointers[np.searchsorted(around, rows + 1)]
+        n_data = self._data.length
+        matrix.check_indptr_rises(starts, stops, n_data, self.name, rows)
+        matrix.check_indptr_rises(stops[:-1], starts[1:], n_data, self.name, rows)
         positions, indptr = matrix.row_positions(starts, stops)
         return self._data.gather(positions), self._indices.gather(positions), indptr
 
 
 class FrameElement(Element):
-    """Rows of a group in AnnData's ``dataframe`` encoding, whose columns are arrays of numbers."""
+    """Rows of a group in AnnData's ``dataframe`` encoding, a column an array."""
 
     def __init__(self, storage: Any, group: Any) -> None:
         name = describe(storage, group)
         columns = plain_text(storage.attributes(group).get("column-order", ()))
         arrays = [storage.member(group, column) for column in columns]
         for column, array in zip(columns, arrays, strict=True):
-            if (
-                getattr(getattr(array, "dtype", None), "kind", "O") not in "biuf"
-                or array.ndim != 1
-            ):
+            kind = getattr(getattr(array, "dtype", None), "kind", "O")
+            if kind not in "biuf" or array.ndim != 1:
                 raise InputError(
-                    f"column {column!r} of {name} has no plain numbers: convert or drop it."
+                    f"column {column!r} of {name} has no plain numbers: "
+                    "convert or drop it."
                 )
         lengths = [array.shape[0] for array in arrays] or [0]
         if len(set(lengths)) > 1:
@@ -189,14 +180,12 @@ class FrameElement(Element):
         self._set_rows(parts, max(part.chunk_length for part in parts))
 
     def _read(self, start: int, stop: int) -> np.ndarray:
-        return np.column_stack([part.read(start, stop) for part in self._rows]).astype(
-            self.dtype
-        )
+        columns = [column.read(start, stop) for column in self._rows]
+        return np.column_stack(columns).astype(self.dtype)
 
     def _gather(self, rows: np.ndarray) -> np.ndarray:
-        return np.column_stack([part.gather(rows) for part in self._rows]).astype(
-            self.dtype
-        )
+        columns = [column.gather(rows) for column in self._rows]
+        return np.column_stack(columns).astype(self.dtype)
 
 
 READERS = {
@@ -205,7 +194,7 @@ READERS = {
     (False, "csr_matrix"): ("0.1.0", CSRElement),
     (False, "dataframe"): ("0.2.0", FrameElement),
 }
-"""Version and reader of nodes, by whether they are arrays and by AnnData's ``encoding-type``."""
+"""Version and reader of a node, by whether it is an array and its encoding-type."""
 
 
 def open_element(storage: Any, node: Any, element: str | None) -> Samples:
@@ -292,13 +281,13 @@ def plain_text(values: Iterable[Any]) -> list[str]:
 
 
 def plain_names(values: Iterable[Any]) -> list[str] | None:
-    """Names as text; None if they are the numbers of the columns, which AnnData gives by default."""
+    """Return names as text; None if they are AnnData's default, the column numbers."""
     names = plain_text(values)
     return None if names == [str(column) for column in range(len(names))] else names
 
 
 def _variables(element: str) -> str | None:
-    """Path of the data frame that names the columns of an element: of ``X`` and of layers."""
+    """Return the path of the frame that names the columns of ``X`` or of a layer."""
     *above, last = element.split("/")
     if last == "X":
         return join(*above, "var")
@@ -306,36 +295,33 @@ def _variables(element: str) -> str | None:
 
 
 def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
-    """The index of a data frame of AnnData beside rows, not yet read; None if there is none."""
+    """Return the index of a frame of AnnData beside rows, unread; None if it has none."""
     storage = samples.storage
     root = None if path is None else storage.root(samples.node)
     frame = None if root is None else storage.member(root, path or "")
     key = None if frame is None else storage.attributes(frame).get("_index")
     if key is None:
         return None
-    array = (
-        storage.member(frame, key) if isinstance(key, str) and "/" not in key else None
-    )
-    if array is not None and not hasattr(
-        array, "shape"
-    ):  # texts that may be missing, with a mask
+    array = None
+    if isinstance(key, str) and "/" not in key:
+        array = storage.member(frame, key)
+    if array is not None and not hasattr(array, "shape"):
+        # Texts that may be missing are a group, with a mask.
         array = storage.member(array, "values")
     if len(getattr(array, "shape", ())) != 1:
         raise DamagedStoreError(
-            f"{samples.name}: {path} names no 1-D array of its own as _index: {RESTORE}."
+            f"{samples.name}: {path} names no 1-D array of its own as _index: "
+            f"{RESTORE}."
         )
     return storage.rows(array)
 
 
 def observation_names(samples: Samples) -> SlicedRows | None:
-    """The names of the observations beside rows of an AnnData store or file, not yet read."""
+    """Return the names of the observations beside rows of AnnData, unread."""
     root = samples.root
     if not isinstance(root, Element):
         return None
     path = root.element or ""
-    is_annotated = path in ("X", "raw/X") or path.partition("/")[0] in (
-        "layers",
-        "obsm",
-        "obsp",
-    )
+    folder = path.partition("/")[0]
+    is_annotated = path in ("X", "raw/X") or folder in ("layers", "obsm", "obsp")
     return names_beside(root, "obs") if is_annotated else None

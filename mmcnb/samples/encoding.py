@@ -35,7 +35,7 @@ class EncodedColumn:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns that it becomes; a category stands behind the name of its column."""
+        """Names of the columns that it becomes, such as ``colour_red``."""
         if self.kind != "text":
             return [] if self.kind == "left out" else [self.name]
         gap = "" if "missing" in self.categories else "missing"
@@ -44,7 +44,7 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The columns of a table that may be features, in their order, and how its cells are read.
+    """The columns of a table that may be features, and how its cells are read.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Encoding:
 
     @property
     def sources(self) -> list[str] | None:
-        """The column of the table behind each column of numbers; None if none is of a text."""
+        """The table's column of each column of numbers; None if none is of a text."""
         if not any(column.kind == "text" for column in self.columns):
             return None
         return [column.name for column in self.features for _ in column.feature_names]

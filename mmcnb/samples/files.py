@@ -1,4 +1,4 @@
-"""The one way to read a local file: regular files only, and documents only up to a bound."""
+"""Read local files: regular files only, and documents only up to a bound."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ DOCUMENT_BYTES = 64 * 2**20  # of a document that describes a store or a fit
 
 
 def check_file(path: PathLike) -> os.stat_result:
-    """Refuse a path that leads to no regular file; reading a pipe or a device may never end.
+    """Return the status of a regular file; reading a pipe or a device may never end.
 
     Returns
     -------
@@ -76,13 +76,14 @@ def read_document(path: PathLike) -> bytes:
         content = file.read(min(os.fstat(file.fileno()).st_size, DOCUMENT_BYTES) + 1)
     if len(content) > DOCUMENT_BYTES:
         raise InputError(
-            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: replace it."
+            f"{path} has more than {DOCUMENT_BYTES:,} bytes, too many for its kind: "
+            "replace it."
         )
     return content
 
 
 def files_below(place: Path) -> set[tuple[str, int, int]]:
-    """Path, size and time of a file, or of all files below a folder; nothing of other places."""
+    """Return path, size and time of a file, or of all files below a folder."""
     found = set()
     for path in (place, *place.rglob("*")):
         with suppress(OSError):  # it went away meanwhile
@@ -100,7 +101,7 @@ def file_identity(path: PathLike, *known: Any) -> str:
 
 
 def check_chunk_file(path: Path, most: int) -> None:
-    """Refuse a file of a chunk that is longer than it can be, and a pipe, device or broken link in its place.
+    """Raise OSError if the file of a chunk is no regular file, or is too long.
 
     Raises
     ------
@@ -109,9 +110,8 @@ def check_chunk_file(path: Path, most: int) -> None:
     OSError
         It is not to be read.
     """
-    status = (
-        path.stat() if path.exists() else path.lstat()
-    )  # of a link that leads nowhere
+    # A link that leads nowhere has a status of its own.
+    status = path.stat() if path.exists() else path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
     if status.st_size > most:

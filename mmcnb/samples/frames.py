@@ -11,10 +11,11 @@ FRAME = "the data frame"  # for messages
 
 
 def as_frame(source: Any) -> Any:
-    """A frame of pandas, or an Arrow table of the frame of another library; None for anything else."""
+    """Return a frame of pandas, or the Arrow table of another frame; else None."""
     if type(source).__name__ == "LazyFrame":
         raise InputError(
-            f"{FRAME} is lazy; give the path of its sink_parquet(path), or collect() it."
+            f"{FRAME} is lazy; "
+            "give the path of its sink_parquet(path), or collect() it."
         )
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
         return None
@@ -30,7 +31,7 @@ def column_labels(frame: Any) -> list[Any]:
 
 
 def column_names(frame: Any) -> list[str] | None:
-    """Names of the columns of a frame, if all are text; None if none is, as in scikit-learn.
+    """Return the column names of a frame if all are text; None if none is.
 
     Raises
     ------

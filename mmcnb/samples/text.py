@@ -61,7 +61,7 @@ TABLES = {
 
 
 def table_format(path: Path) -> str | None:
-    """One of `TABLES`, for a file or a folder with such files; None if it is no table."""
+    """Return the format of a file or folder, one of `TABLES`; None if it is no table."""
     if path.is_dir() and not is_store_folder(path):
         return next((form for form in TABLES if next(_below(path, form), None)), None)
     name = plain_name(path) if path.is_file() else ""
@@ -164,7 +164,7 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
 
 
 def looks_like_libsvm(path: Path) -> bool:
-    """Whether the first line with something other than a comment on it could be LIBSVM text."""
+    """Return whether the first line that is no comment could be LIBSVM text."""
     with _opened(path) as (_, text):
         lines = text.read(2**16).splitlines()
     line = next((line for line in lines if line.split(b"#")[0].strip()), b"")
@@ -244,8 +244,9 @@ def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:
         "index 0 needs --zero-based (zero_based=True)": indices.min(initial=0) < 0,
         f"it has more than {most:,} columns": width > most,
     }
-    if found := [fault for fault, is_there in faults.items() if is_there]:
-        raise ValueError(found[0])
+    for fault, is_present in faults.items():
+        if is_present:
+            raise ValueError(fault)
     return Rows(CSRBlock(X.data, indices, X.indptr.astype(np.int64), width), labels)
 
 

@@ -54,7 +54,7 @@ class ZarrStorage:
             return group.get(path)
 
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
-        """Names and nodes of the members of a group, by name; none if the store lists none."""
+        """Return names and nodes of a group, by name; none if the store lists none."""
         with damage(f"{describe(group)}: the metadata of a member cannot be read"):
             return sorted(group.members()) if group.store.supports_listing else []
 
@@ -65,7 +65,7 @@ class ZarrStorage:
         return StoredArray(array, self.inventory, describe(array), edges, lookahead)
 
     def take(self, samples: Element) -> None:
-        """Set how rows are opened again, whether all arrays are listed, and the recorded digest."""
+        """Set how rows are opened again, and what the inventory says of them."""
         inventory = self.inventory
         samples.opening = (open_zarr, samples.path, samples.element)
         samples.is_reopenable = isinstance(
@@ -78,7 +78,7 @@ class ZarrStorage:
             samples.digest = inventory.record["digest"]
 
     def identity(self, samples: Element) -> str:
-        """A hash of the metadata of its arrays, which covers the digests of chunks it records."""
+        """Return a hash of the metadata of arrays, with their recorded checksums."""
         if self.inventory is not None and samples.checksummed:
             return self.inventory.record["metadata"]
         documents = [array.metadata.to_dict() for array in samples.arrays]
@@ -88,7 +88,7 @@ class ZarrStorage:
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
-    """Open rows of a Zarr store, by its path or address, or of an array or group of Zarr."""
+    """Open rows of an array or group of Zarr, or of a store by its path or address."""
     node = open_node(source)
     with damage(f"{describe(node)}: the store's metadata cannot be read", OSError):
         inventory = find_inventory(node, describe(node))
@@ -134,12 +134,12 @@ def _open_store(store: Any, inner: str, name: str) -> Node:
 
 
 def reopen(store: Any, path: str) -> Node:
-    """Open a node by its own metadata: a consolidated copy would escape the inventory."""
+    """Open a node by its own metadata: a consolidated copy would be unchecked."""
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
 
 def stored_array(array: zarr.Array) -> StoredArray:
-    """An open array to be read by slices, checked against the inventory of its store."""
+    """Return an array that is read by slices and checked against its inventory."""
     name = describe(array)
     return StoredArray(array, find_inventory(array, name), name)
 
@@ -150,7 +150,8 @@ def _checked(path: Path) -> Path:
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             return path
         raise InputError(
-            f"{path} is a file and no Zarr store: make one by `mmcnb convert {path} OUT.zarr`."
+            f"{path} is a file and no Zarr store: "
+            f"make one by `mmcnb convert {path} OUT.zarr`."
         )
     if not is_store_folder(path):
         raise InputError(
@@ -160,17 +161,17 @@ def _checked(path: Path) -> Path:
 
 
 def _split(path: Path) -> tuple[Path, str]:
-    """Root of the store a path lies in, and the path inside: an inventory stands at the root."""
+    """Return the root of the store a path lies in, where an inventory is, and the rest."""
     root = path.absolute()
     while is_store_folder(root.parent) and root.parent != root:
         root = root.parent
-    return root, "" if root == path.absolute() else path.absolute().relative_to(
-        root
-    ).as_posix()
+    if root == path.absolute():
+        return root, ""
+    return root, path.absolute().relative_to(root).as_posix()
 
 
 def _place_of(store: Any) -> str:
-    """Path or address by which a store is opened again; of one in memory, how Zarr names it."""
+    """Return the path or address of a store; in memory it is Zarr's name of it."""
     if isinstance(store, LocalStore):
         return str(store.root.absolute())
     return (
@@ -184,7 +185,7 @@ def describe(node: Node) -> str:
 
 
 def chunk_advice(samples: Samples) -> str | None:
-    """One sentence if the chunks of a Zarr store make reading slow; None if they are fine.
+    """Say in one sentence if chunks make reading slow; None if they do not.
 
     Parameters
     ----------
@@ -211,9 +212,18 @@ def chunk_advice(samples: Samples) -> str | None:
     array = root.arrays[0]
     size = math.prod(array.chunks) * array.dtype.itemsize
     if array.chunks[1:] < array.shape[1:]:
-        trouble = f"chunks of {array.chunks[1]:,} of {array.shape[1]:,} columns, so each row lies in several"
+        trouble = (
+            f"chunks of {array.chunks[1]:,} of {array.shape[1]:,} columns, "
+            "so each row lies in several"
+        )
     elif size < 2**15:
-        trouble = f"{array.nchunks:,} chunks of {format_bytes(size)}, so that most of a read is overhead"
+        trouble = (
+            f"{array.nchunks:,} chunks of {format_bytes(size)}, "
+            "so that most of a read is overhead"
+        )
     else:
         return None
-    return f"{name} has {trouble}; `mmcnb convert {name} OUT.zarr` writes chunks that read fast."
+    return (
+        f"{name} has {trouble}; "
+        f"`mmcnb convert {name} OUT.zarr` writes chunks that read fast."
+    )
