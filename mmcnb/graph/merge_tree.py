@@ -187,8 +187,8 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
         volumes[into] += volumes[last]
         number[into] = new
         number[last] = -1
-    found = link_of[c : 2 * c - 1]
-    order = np.argsort(-found, kind="stable")
+    by_merge = link_of[c : 2 * c - 1]
+    order = np.argsort(-by_merge, kind="stable")
     place = np.append(np.arange(c), c + np.argsort(order))
     pairs = place[np.array(merges, np.int64).reshape(-1, 2)]
-    return MergeTree(piece_of_node, pairs[order], found[order])
+    return MergeTree(piece_of_node, pairs[order], by_merge[order])
