@@ -1,1 +1,1 @@
-"""Maximum margin clustering in the hinge form: cutting planes, CCCP and their working sets."""
+"""Maximum margin clustering in the hinge form: cutting planes and CCCP."""

@@ -140,7 +140,7 @@ def continuation(
     record: Record,
     budget: SweepBudget | None = None,
 ) -> CCCPResult | None:
-    """Run rounds at rising C, each from the labels and cutting planes of the one before.
+    """Run rounds at rising C, each from the labels and planes of the one before.
 
     Parameters
     ----------

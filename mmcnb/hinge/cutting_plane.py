@@ -215,7 +215,7 @@ class WorkingSet:
     def _represent(
         self, centred: np.ndarray, planes: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return planes as rows: inner products with the basis, and coefficients on it."""
+        """Return inner products of planes with the basis, and coefficients on it."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
         return flat, flat if coefs is centred else coefs.reshape(planes, -1)
@@ -340,8 +340,8 @@ class WorkingSet:
 class ExactWorkingSet(WorkingSet):
     """Cutting planes with all rows as the basis (Alg. 2).
 
-    The features are the kernel matrix itself. The coefficients of a plane are its signed rows, so no inverse of the kernel matrix
-    is needed.
+    The features are the kernel matrix itself. The coefficients of a plane are its
+    signed rows, so no inverse of the kernel matrix is needed.
     """
 
     def relabel(self, labels: Labels) -> None:
@@ -378,9 +378,10 @@ class ExactWorkingSet(WorkingSet):
 class SampleWorkingSet(WorkingSet):
     """Cutting planes of a dense sample in memory, whose loop is compiled.
 
-    The loop is `mmcnb.kernels.sample_subproblem`. A plane also stores which rows it has, one byte per row. So new labels change it by
-    the rows whose label changes. The threshold is adaptive, without a balance; other
-    forms use the plain loop, and so do rows that are streamed.
+    The loop is `mmcnb.kernels.sample_subproblem`. A plane also stores which rows it
+    has, one byte per row. So new labels change it by the rows whose label changes. The
+    threshold is adaptive, without a balance; other forms use the plain loop, and so do
+    rows that are streamed.
     """
 
     state: Any = None  # `SamplePlanes`, from the first loop on

@@ -46,7 +46,7 @@ N_INIT = 8
 
 
 def basis_size(n_landmarks: int | None, rows: int) -> int:
-    """Return the number of landmarks of a sample; by default half of its rows and at most 200."""
+    """Return the number of landmarks; by default half of the rows and at most 200."""
     if n_landmarks:
         return min(rows, n_landmarks)
     return max(2, min(MOST_LANDMARKS, rows // 2))

@@ -1,4 +1,4 @@
-"""More than two clusters in the hinge form: clustered by least squares, separated by the widest margin.
+"""More than two clusters: found by least squares, separated by the widest margin.
 
 Labels come from the sample and from passes of least squares over all rows. Hinge rounds
 on all rows would undo what these passes improve. The labels are then fixed, and one
@@ -95,7 +95,7 @@ class MarginPass(ClustersPass):
 
 @dataclass(frozen=True)
 class RunnerUpPass(SumPass):
-    """The constraints that some scores violate most: one cutting plane for each of them.
+    """The constraints that some scores violate most: a cutting plane for each.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class RunnerUpPass(SumPass):
 def _all_runner_ups(
     rows: Any, labels: np.ndarray, weights: np.ndarray, k: int
 ) -> tuple[Any, ...]:
-    """The cutting plane of all rows: it needs no scores, and holds for any labels."""
+    """Sum the cutting plane of all rows, which needs no scores."""
     sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
     others = max(k - 1, 1)
     row_sums = sums - (sums.sum(axis=0) - sums) / others
@@ -246,7 +246,7 @@ class MulticlassTrainingSet(TrainingSet):
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """Label each row by its largest score, minus multipliers that bound the sizes."""
+        """Label rows by their largest score, minus multipliers that bound the sizes."""
         b = (self.sketch or self).size_multipliers(hyperplane)
         boundary = hyperplane.shifted(b)
         new = self.labels_of(boundary)
@@ -260,7 +260,7 @@ class MulticlassTrainingSet(TrainingSet):
         return LabelStep(new, boundary, b, changed, counted)
 
     def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
-        """Return what is subtracted from the scores to keep sizes within their bounds."""
+        """Return what is subtracted from scores to keep sizes within bounds."""
         weights = np.ones(self.n_samples) if self.weights is None else self.weights
         return _size_multipliers(self.decide(scores), self.bounds, weights)
 
@@ -277,7 +277,7 @@ def _size_multipliers(
 
 
 class Separated(NamedTuple):
-    """Scores that separate the clusters of all rows, and the solution that gave them."""
+    """Scores that separate the clusters of all rows, and their solution."""
 
     scores: rules.Scores
     solution: SubproblemResult
@@ -318,7 +318,7 @@ class HingeRefinement:
     def working_set(
         self, stage: Stage, bounds: Bounds, hold_labels: bool = False
     ) -> WorkingSet:
-        """Return the working set of some rows, with bounds on the sizes in the sample."""
+        """Return the working set of some rows, with bounds of sizes in the sample."""
         training_set = MulticlassTrainingSet(
             self.engine,
             stage.rows,
@@ -330,7 +330,7 @@ class HingeRefinement:
         return WorkingSet(training_set)
 
     def working_set_of(self, labels: np.ndarray) -> WorkingSet:
-        """Return the working set of the sample, with bounds by the sizes in the labels."""
+        """Return the working set of the sample, with bounds by the sizes of labels."""
         k = self.partition.n_clusters
         sizes = np.bincount(labels, self.sample.features.weights, k)
         bounds = self.partition.bounds_by_size(sizes)
@@ -345,7 +345,7 @@ class HingeRefinement:
         return None if state is None else state.labels.block(None, 0, labels.shape[0])
 
     def random_solution(self, C: float) -> SubproblemResult:
-        """Solve the subproblem of random labels at one C: the baseline of a partition."""
+        """Solve the subproblem of random labels at one C, the baseline."""
         random_state = np.random.RandomState(self.config.seed)
         n = self.sample.values.shape[0]
         labels = random_labels(n, self.partition.shares, random_state)
@@ -372,10 +372,10 @@ class HingeRefinement:
         record: Record,
         max_sweeps: int,
     ) -> Separated:
-        """Find the widest margin between labelled clusters: on the sample, then on further rows.
+        """Find the widest margin between labelled clusters.
 
-        It is found at the largest C that separates the labels. If none does, the first
-        is used all the same.
+        Planes found on the sample serve as a start on each further stage. C is the
+        largest that separates the labels. If none does, the first is used all the same.
         """
         labels = rules.RuleLabels(labelled.rule)
         generators: list[Any] = []
@@ -514,7 +514,7 @@ def multiclass_result(
     solution: SubproblemResult,
     random: SubproblemResult,
 ) -> FitResult:
-    """The result of a fit of any number of clusters.
+    """Return the result of a fit of any number of clusters.
 
     Parameters
     ----------
@@ -542,7 +542,8 @@ def multiclass_result(
     report, warnings = separation(solution, random)
     if empty:
         warnings.append(
-            f"{empty} of the {sizes.shape[0]} clusters hold no row; give fewer clusters."
+            f"{empty} of the {sizes.shape[0]} clusters hold no row; "
+            "give fewer clusters."
         )
     attributes = {
         "rho": solution.quadratic.rho,

@@ -43,7 +43,7 @@ from mmcnb.samples.matrix import Weights, as_matrix
 
 
 class MultipleKernelWorkingSet(WorkingSet):
-    """Cutting planes of any number of clusters, on a fixed basis for each of several kernels.
+    """Cutting planes of any number of clusters, on a fixed basis for each kernel.
 
     Parameters
     ----------
@@ -87,14 +87,14 @@ class MultipleKernelWorkingSet(WorkingSet):
         return grams
 
     def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
-        """The row of a sweep, with the weights of the kernels."""
+        """Return the row of a sweep, with the weights of the kernels."""
         weights = {
             f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)
         }
         return super()._row(solution, planes) | weights
 
     def solve(self, C: float, balance: float, threshold: Threshold) -> PlaneSolution:
-        """Weight the planes and the kernels; zero planes leave kernel weights unchanged."""
+        """Weight planes and kernels; zero planes leave the kernel weights unchanged."""
         grams = self.grams
         if not any(np.diag(gram).max() > 0 for gram in grams):
             return replace(
@@ -115,7 +115,8 @@ class MultipleKernelWorkingSet(WorkingSet):
 class MultipleKernelSample:
     """A sample under several kernels, each scaled to a total variance of 1.
 
-    That is trace(K̃)/n = 1. Otherwise the weights of the kernels would depend on their scale.
+    That is trace(K̃)/n = 1. Otherwise the weights of the kernels would depend on their
+    scale.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ class MultipleKernelSample:
         self.z = _narrow(np.hstack(parts))
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
-        """Return features for two clusters, or for as many as have bounds of their sizes."""
+        """Return features for two clusters, or for as many as there are bounds."""
         arguments: dict[str, Any] = {
             "engine": engine,
             "features": self.features,

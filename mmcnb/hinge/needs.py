@@ -12,9 +12,8 @@ from mmcnb.samples.matrix import FREED_BYTES
 
 MARGIN_ROUTINES = {"most_violated_constraint": 8.0}
 ROUND_ROUTINES = {"sample_subproblem": 6.5}
-HELD_ROWS = (
-    2**14
-)  # up to which the rounds of compiled methods run on all rows in memory
+# Up to so many rows the rounds of compiled methods run on all rows in memory.
+HELD_ROWS = 2**14
 # `python -m benchmarks engine`
 MANY_SWEEPS = 300
 FEW_SWEEPS = 5
@@ -26,7 +25,7 @@ MARGIN_LIBRARIES = 40 * 2**20  # compiled routines of the hinge loss, beside oth
 
 
 def larger_sample(n_samples: int, compiled: bool = False) -> int:
-    """Rows of the second sample; 0 if all rows are hardly more.
+    """Return the rows of the second sample; 0 if all rows are hardly more.
 
     ``compiled`` says that rounds over labels are compiled on rows in memory: then it is
     all of a few rows.
@@ -34,8 +33,10 @@ def larger_sample(n_samples: int, compiled: bool = False) -> int:
     Examples
     --------
     >>> from mmcnb.hinge.needs import larger_sample
-    >>> larger_sample(10_000), larger_sample(10_000, compiled=True), larger_sample(1_000_000)
-    (0, 10000, 65536)
+    >>> larger_sample(10_000), larger_sample(10_000, compiled=True)
+    (0, 10000)
+    >>> larger_sample(1_000_000)
+    65536
     """
     if compiled and n_samples <= HELD_ROWS:
         return n_samples
@@ -43,7 +44,7 @@ def larger_sample(n_samples: int, compiled: bool = False) -> int:
 
 
 def most_sweeps(n_samples: int, feature_bytes: float) -> int:
-    """Sweeps over all rows that a fit may make.
+    """Return how many sweeps over all rows a fit may make.
 
     The size of the work alone decides, or the answer would depend on the machine.
     """
@@ -51,7 +52,7 @@ def most_sweeps(n_samples: int, feature_bytes: float) -> int:
 
 
 def on_all_rows(needs: FitNeeds, rows: RowShape, larger_rows: int) -> FitNeeds:
-    """The needs of a fit on a sample, with those of the refinement on more rows."""
+    """Add the needs of the refinement on more rows to those of a fit on a sample."""
     columns = needs.n_landmarks
     larger = 0.0
     if larger_rows:
@@ -71,7 +72,7 @@ def hinge_needs(
     compiled: bool = False,
     **others: Any,
 ) -> FitNeeds:
-    """The needs of a hinge method for two clusters; of no landmarks, of a linear one.
+    """Return the needs of a hinge method for two clusters; linear without landmarks.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def hinge_needs(
 
 
 def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
-    """The needs of the hinge loss on clusters that least squares finds."""
+    """Return the needs of the hinge loss on clusters that least squares finds."""
     needs = on_all_rows(
         search_needs(rows, settings), rows, larger_sample(rows.n_samples)
     )
@@ -116,5 +117,6 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
-    """Seconds of one core for the starts on a sample, from fits to 1,500 x 30 and 20,000 x 50 rows."""
+    """Estimate the seconds of one core for the starts on a sample."""
+    # From fits to 1,500 x 30 and 20,000 x 50 rows.
     return 0.35 * rows / 2000 * (1 + n_features / 500) * (n_clusters - 1)

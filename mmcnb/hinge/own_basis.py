@@ -211,7 +211,7 @@ def _end_of(
     config: SearchConfig,
     record: Record,
 ) -> CCCPResult:
-    """Run a start along the path; labels that the first C does not separate end there."""
+    """Run a start along the path; it ends at the first C if that does not separate."""
     path = config.path
     end = continuation(working_set, start, objective, path, config.limits, record)
     if end is None:
@@ -227,7 +227,7 @@ def _starts(
     config: SearchConfig,
     random_state: np.random.RandomState,
 ) -> Iterator[Labels]:
-    """Yield labels by k-means of the sample, or coin flips; mixed starts begin with k-means."""
+    """Yield labels by k-means, or coin flips; mixed starts begin with k-means."""
     from sklearn.cluster import KMeans
 
     sample = with_short_indices(session.sample)

@@ -4,8 +4,9 @@ With one kernel it is a quadratic program (QP), Wu & Zhang, eq. (22) and (37) in
 features. G is the Gram matrix of the planes; s and t are the means of their rows and of
 their signed rows. The dual is
 
-    adaptive   min  1/2 λ'Gλ         s.t.  s'λ - balance·u >= 1,  1'λ <= C,  |t'λ| <= u,  λ >= 0
-    fixed      min  1/2 λ'Gλ - s'λ + balance·u           s.t.  1'λ <= C,  |t'λ| <= u,  λ >= 0
+    adaptive   min  1/2 λ'Gλ                      s.t.  s'λ - balance·u >= 1
+    fixed      min  1/2 λ'Gλ - s'λ + balance·u
+    both                                          s.t.  1'λ <= C, |t'λ| <= u, λ >= 0
 
 and rho, xi and beta are the multipliers of its rows. `mmcnb.kernels.plane_qp` solves
 it. The paper's closed formula for rho divides zero by zero at every ordinary optimum,
@@ -15,8 +16,9 @@ With several kernels it is a second-order cone program (SOCP): Zhao, Kwok and Zh
 learn labels, margin and a combination of kernels together. G_k is the Gram matrix of
 the planes under kernel k. The dual is
 
-    fixed      max  s'λ - balance·u - 1/2 |q|     s.t.  q_k >= λ'G_k λ,  1'λ <= C,  |t'λ| <= u,  λ >= 0
-    adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1, and the same
+    fixed      max  s'λ - balance·u - 1/2 |q|
+    adaptive   min  1/2 |q|                       s.t.  s'λ - balance·u >= 1
+    both       s.t.  q_k >= λ'G_k λ, 1'λ <= C, |t'λ| <= u, λ >= 0
 
 The weights of the kernels are q/|q|. For given weights the problem is the QP of one
 kernel, Σ weight_k G_k. Its solver is more accurate than that of the SOCP, so all other

@@ -119,7 +119,7 @@ def landmark_features(
 def exact_features(
     kernel: Kernel, engine: Engine, sample: Samples, basis: np.ndarray, weights: Weights
 ) -> KernelFeatures:
-    """Map the sample to all its rows as the basis: the full kernel matrix in float64."""
+    """Map the sample to all its rows: the full kernel matrix in float64."""
     features = cache_features(
         KernelSamples(sample, kernel.against(basis), np.float64), "memory"
     )
@@ -238,7 +238,9 @@ def least_squares_labels(
     weights: Weights = None,
     least: float = 0.05,
 ) -> tuple[GivenLabels, GivenLabels]:
-    """Partition a sample twice by least squares: by a regularisation path, and by local search.
+    """Partition a sample by a regularisation path, and by local search.
+
+    Both are least squares.
 
     Parameters
     ----------
@@ -289,7 +291,7 @@ def _local_search_labels(
     least: float,
     random_state: np.random.RandomState,
 ) -> np.ndarray:
-    """Cluster some rows by local search, and label all rows by the nearer of the two means.
+    """Cluster some rows by local search, and label all by the nearer mean.
 
     The paper calls the local search shaking.
     """
@@ -483,7 +485,7 @@ class RestartResult:
 
     @property
     def score(self) -> float:
-        """The criterion of a start: the geometric mean of its scores at C = 2 and at the end.
+        """The criterion of a start: the geometric mean of its scores.
 
         At a large C a few outliers can separate two unrelated halves by a wide margin.
         At a small C more rows lie in the margin, and such a partition scores far less.
@@ -513,7 +515,7 @@ class RestartResult:
         return norm2 / max(self.objective.total_variance, 1e-100)
 
     def model(self, scaling: Scaling | None) -> Model:
-        """Return the model of the hyperplane, for rows whose columns are not scaled yet."""
+        """Return the model of the hyperplane, for rows that are not scaled yet."""
         training_set = self.training_set
         return Model(
             rule=self.state.boundary,
@@ -525,7 +527,7 @@ class RestartResult:
         )
 
     def random_solution(self, labels: Labels | None = None) -> SubproblemResult:
-        """Solve the subproblem of random labels at the last C: the baseline of a fit."""
+        """Solve the subproblem of random labels at the last C, the baseline."""
         working_set = self.candidate.new_working_set()
         if labels is None:
             random_state = np.random.RandomState(self.config.seed)
@@ -537,7 +539,7 @@ class RestartResult:
     def refined_in_memory(
         self, features: Samples, weights: Weights, record: Record, stage: str
     ) -> "RestartResult":
-        """Refine labels and cutting planes on more rows, whose features fit in memory."""
+        """Refine labels and planes on more rows, whose features fit in memory."""
         training_set = self.training_set.over(features, weights, hold_labels=True)
         working_set = self.working_set.over(training_set)
         labels = training_set.labels_of(self.state.boundary)
@@ -721,9 +723,10 @@ def search_bandwidth(
     record: Record,
     partitions: Sequence[GivenLabels] = (),
 ) -> RestartResult | None:
-    """Run all starts at the first C, the distinct ones along the whole path, and refine the best.
+    """Run the starts under one kernel, and refine the best one.
 
-    Given partitions enter the path at C = 2, and win where they are clearly ahead.
+    All run at the first C, and the distinct ones along the whole path. Given partitions
+    enter the path at C = 2, and win where they are clearly ahead.
     """
     random_state = np.random.RandomState(config.seed)
     starts = starting_labels(
@@ -822,7 +825,7 @@ def _settled(restart: RestartResult, record: Record) -> RestartResult:
 def solve_random(
     working_set: WorkingSet, labels: Labels, objective: Objective, C: float
 ) -> SubproblemResult:
-    """Solve the subproblem of random labels at one C, from a limited number of planes."""
+    """Solve the subproblem of random labels at one C, with few planes."""
     working_set.max_planes = min(working_set.max_planes, working_set.random_planes)
     return working_set.cutting_plane(
         labels, objective, C, LOOSE_ETA, ignore, SweepBudget()

@@ -223,7 +223,7 @@ class TrainingSet:
         return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
 
     def represent(self, row_sums: np.ndarray) -> np.ndarray:
-        """Return coefficients of vectors whose inner products with the basis are given."""
+        """Return coefficients of vectors, given inner products with the basis."""
         if not self.inverses:
             return row_sums
         parts = [
@@ -251,7 +251,7 @@ class TrainingSet:
         )
 
     def all_rows(self) -> Generator:
-        """Return the generator of the plane of all rows: a zero hyperplane, and infinity."""
+        """Return what generates the plane of all rows: no hyperplane, and infinity."""
         return Generator(Hyperplane(np.zeros(self.mean.shape[0]), 0.0), np.inf)
 
     def hyperplane(self, coef: np.ndarray, beta: float) -> Any:
@@ -314,7 +314,7 @@ class TrainingSet:
         statistics: ConstraintStatistics,
         least: float,
     ) -> LabelStep:
-        """Label rows by a hyperplane, shifted if a cluster would be below its least share.
+        """Label rows by a hyperplane, shifted to keep the least share of a cluster.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ def draw_larger_sample(
 def refined(
     session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
 ) -> Refined:
-    """Refine a start on all rows, if there are more than the sample, and return its model."""
+    """Refine a start on all rows, if there are more than the sample."""
     if not session.has_more_rows:
         return Refined(restart.state, restart.model(session.scaling))
     state, model = refine(session, restart)
@@ -183,7 +183,7 @@ def fit_two_clusters(
 
 
 def _bandwidth_entries(restarts: list[RestartResult]) -> list[dict[str, Any]]:
-    """Return an entry of the report for each bandwidth; none for kernels without one."""
+    """Return the entries of the bandwidths in a report."""
     return [
         {
             "gamma": restart.gamma,
@@ -237,7 +237,7 @@ def result_of(
 
 
 class Separation(NamedTuple):
-    """How a solution compares with that of random labels: report entries, and warnings."""
+    """Report entries and warnings on a solution beside that of random labels."""
 
     report: dict[str, Any]
     warnings: list[str]
