@@ -84,12 +84,12 @@ class config:
 
 
 def configured(name: str, value: Any) -> Any:
-    """A parameter of a fit, or the setting of the process where the parameter is None."""
+    """Return a parameter of a fit, or the setting of the process if it is None."""
     return config._settings[name] if value is None else value
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``, as in scikit-learn: -1 is all cores, -2 all but one.
+    """Return the threads for ``n_jobs``: -1 is all cores, -2 all but one.
 
     Parameters
     ----------
@@ -119,7 +119,8 @@ def n_threads(n_jobs: int | None) -> int:
         ) from None
     if abs(n_jobs) > MOST_THREADS:
         raise InputError(
-            f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; give -1 for all cores."
+            f"n_jobs={n_jobs} is more than {MOST_THREADS} threads; "
+            "give -1 for all cores."
         )
     if n_jobs == 0:
         raise InputError(
@@ -158,7 +159,7 @@ def check_verbose(verbose: Any) -> None:
 
 
 def resolve_memory_limit(memory_limit: str | int | None) -> int:
-    """The limit in bytes: the parameter, what `mmcnb.config` says, or half of what is free."""
+    """Return the limit: the parameter, the setting, or half of the free memory."""
     memory_limit = configured("memory_limit", memory_limit)
     if memory_limit is None:
         return max(_machine.available_memory() // 2, LIBRARIES * 2)
@@ -203,7 +204,8 @@ def parse_bytes(text: str | int | float) -> int:
         )
     if size <= 0:
         raise InputError(
-            f"memory_limit={shown(text)} is not a number of bytes; write it like '512MiB'."
+            f"memory_limit={shown(text)} is not a number of bytes; "
+            "write it like '512MiB'."
         )
     return size
 
@@ -239,24 +241,26 @@ def format_bytes(size: float, up: bool = False) -> str:
 
 
 def check_engine(engine: Any) -> None:
-    """Refuse what is no engine: neither None, an address, ``"local:4"`` nor a connected Dask client."""
+    """Raise InputError unless an engine can run passes, or is None."""
     if engine is None:
         return
     if isinstance(engine, str):
         if not LOCAL.fullmatch(engine) and not ADDRESS.fullmatch(engine):
-            remedy = "write it like 'tcp://host:8786', or 'local:4' for four worker processes on this machine"
             raise InputError(
-                f"engine={engine!r} is no address of a Dask scheduler; {remedy}."
+                f"engine={engine!r} is no address of a Dask scheduler; "
+                "write it like 'tcp://host:8786', "
+                "or 'local:4' for four worker processes on this machine."
             )
     elif not is_client(engine):
-        known = "a dask.distributed.Client, the address of its scheduler such as 'tcp://host:8786'"
-        others = "'local:4' for four processes here, or None for threads"
         raise InputError(
-            f"engine={shown(engine)} is no engine; give {known}, {others}."
+            f"engine={shown(engine)} is no engine; give a dask.distributed.Client, "
+            "the address of its scheduler such as 'tcp://host:8786', "
+            "'local:4' for four processes here, or None for threads."
         )
     elif engine.asynchronous:
         raise InputError(
-            "engine is an asynchronous Dask client; give one made with asynchronous=False."
+            "engine is an asynchronous Dask client; "
+            "give one made with asynchronous=False."
         )
     elif engine.status != "running":
         raise InputError(

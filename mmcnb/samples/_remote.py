@@ -1,4 +1,4 @@
-"""Stores behind an address: ``http://``, ``memory://``, ``s3://`` and whatever else fsspec opens.
+"""Stores at an address: ``http://``, ``memory://``, ``s3://``, or another of fsspec.
 
 A server is trusted as little as a file: its answers are bounded in bytes and in time,
 and it cannot send us on to another host.
@@ -26,7 +26,7 @@ METADATA_BYTES = (
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
-    """A store that asks again, and tells a connection that fails from bytes that are damaged.
+    """A store that retries requests, and tells lost connections from damaged bytes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
         byte_range: Any = None,
         most: int = METADATA_BYTES,
     ) -> Buffer | None:
-        """Bytes stored under a key, refused if there are more than ``most``; None if there are none."""
+        """Return the bytes stored under a key (at most ``most``), or None."""
         fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
         whole = f"the server sends whole files instead of the part of {key} that shards need"
         whole = f"{whole}: copy the store to this machine, or write it without shards"
@@ -99,7 +99,7 @@ class RemoteStore(WrapperStore[FsspecStore]):
     async def get_ranges(
         self, key: str, parts: Any, *, prototype: BufferPrototype, **_how: Any
     ) -> Any:
-        """Parts of a value, each fetched by `get`, which the wrapped store's own method would not call."""
+        """Yield parts of a value by `get`; the wrapped store would not call it."""
         yield [
             *enumerate(
                 await asyncio.gather(
@@ -129,7 +129,7 @@ _take: ContextVar[Callable[[int], None]] = ContextVar("_take")
 
 
 async def _open_session(**options: Any) -> Any:
-    """A session of aiohttp whose answers are bounded, and which stays with the host that was asked."""
+    """Open a session of aiohttp that bounds answers and stays with its host."""
     import aiohttp
 
     class Bounded(aiohttp.ClientResponse):
@@ -162,7 +162,7 @@ async def _open_session(**options: Any) -> Any:
 
 
 async def _stay(_session: Any, _context: Any, answer: Any) -> None:
-    """Refuse an answer that leads to another host; from http to https of one host is no other."""
+    """Refuse an answer that leads to another host; http may lead to https."""
     place = (
         answer.response.headers.get("Location")
         or answer.response.headers.get("URI")
@@ -214,7 +214,7 @@ def _open_store(url: str) -> FsspecStore:
 
 
 def _is_store(url: str) -> bool:
-    """Whether a group can be found at an address, which may well be forbidden to ask."""
+    """Return whether a group can be found at an address; a server may forbid to ask."""
     if "://" not in url or url.endswith("/"):
         return False
     try:

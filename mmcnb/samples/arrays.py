@@ -15,7 +15,7 @@ from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
 def plain_array(source: Any, name: str) -> np.ndarray:
-    """An array without a class of its own; an array that would lose its meaning is refused.
+    """Return a plain array; an array that would lose its meaning is refused.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def plain_array(source: Any, name: str) -> np.ndarray:
 
 
 def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
-    """An array of values that belong to rows, such as weights; ``text`` says whether they may be classes.
+    """Return an array of values that belong to rows, such as weights or classes.
 
     Parameters
     ----------
@@ -96,7 +96,8 @@ def plain_values(source: Any, name: str, text: bool = False) -> np.ndarray:
         missing = array.dtype.kind == "f" and not np.isfinite(array).all()
     if missing:
         raise InputError(
-            f"Input {name} contains NaN, infinity or a missing value: give each row a class."
+            f"Input {name} contains NaN, infinity or a missing value: "
+            "give each row a class."
         )
     return array
 
@@ -126,13 +127,14 @@ def _check_mask(array: np.ma.MaskedArray, name: str) -> None:
 
 
 def _check_rows(rows: Sequence[Any], name: str) -> None:
-    """Refuse lists whose rows have no common length, or lose a mask when NumPy joins them."""
+    """Refuse lists whose rows differ in length, or would lose a mask when joined."""
     for number, row in enumerate(rows):
         if isinstance(row, np.ma.MaskedArray) and row.ndim:
             _check_mask(row, f"row {number} of {name}")
         if scipy.sparse.issparse(row):
             raise InputError(
-                f"{name} is a list of sparse matrices: join them by scipy.sparse.vstack(X)."
+                f"{name} is a list of sparse matrices: "
+                "join them by scipy.sparse.vstack(X)."
             )
     lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
     other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
@@ -171,7 +173,10 @@ class NoNumberError(InputError, TypeError):
 
 
 def is_number(value: Any) -> bool:
-    """Whether an object is a real number, or a truth value; durations of NumPy call themselves integers."""
+    """Return whether an object is a real number or a truth value.
+
+    Durations of NumPy call themselves integers, and are none.
+    """
     return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(
         value, np.timedelta64
     )
@@ -183,7 +188,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def plain_csr(source: Any, name: str) -> Any:
-    """A SciPy matrix of any format as CSR, of two dimensions and in the type of its blocks.
+    """Return a SciPy matrix of any format as CSR, in the type of its blocks.
 
     Parameters
     ----------

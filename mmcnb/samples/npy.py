@@ -1,4 +1,4 @@
-"""NumPy's files: rows of .npy files, of memory maps, and of .npz files, whose arrays are read whole.
+"""NumPy's files: rows of .npy files, of memory maps, and of whole .npz files.
 
 Other files are read plainly and not mapped, as mapped pages count as resident memory.
 """
@@ -54,7 +54,7 @@ def step_rows(row_bytes: float) -> int:
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether it is stored by columns, and type of an array in .npy format; the numbers follow.
+    """Read the header of .npy: shape, whether it is stored by columns, and type.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def open_npy(path: str | os.PathLike[str]) -> NpySamples:
 
 
 def open_memmap(array: np.memmap) -> Samples:
-    """Open the rows of a memory map: from its file, unless they lie apart in it or hide changes of it."""
+    """Open a memory map from its file, unless its rows lie apart or hide changes."""
     root: Any = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -233,7 +233,8 @@ def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
         is_sparse = bool({"format", "indptr"} & set(members))
         if not is_sparse and "X" not in members and len(members) != 1:
             raise InputError(
-                f"{name} contains {', '.join(members)} but no array X: save the rows as X."
+                f"{name} contains {', '.join(members)} but no array X: "
+                "save the rows as X."
             )
         wanted = {
             "y",
@@ -270,12 +271,14 @@ def _labels(y: np.ndarray, samples: Samples) -> np.ndarray:
     if y.shape != (samples.n_samples,):
         n = samples.n_samples
         raise InputError(
-            f"{samples.name}: y has shape {y.shape}, but X has {n} rows: save one label a row."
+            f"{samples.name}: y has shape {y.shape}, but X has {n} rows: "
+            "save one label a row."
         )
     with np.errstate(invalid="ignore"):
         labels = y.astype(np.int64)
     if not np.array_equal(labels, y):
         raise InputError(
-            f"{samples.name}: y has numbers that are not whole: class labels must be integers."
+            f"{samples.name}: y has numbers that are not whole: "
+            "class labels must be integers."
         )
     return labels

@@ -61,7 +61,7 @@ TABLES = {
 
 
 def table_format(path: Path) -> str | None:
-    """Return the format of a file or folder, one of `TABLES`; None if it is no table."""
+    """Return the format of a file or folder of `TABLES`; None if it is no table."""
     if path.is_dir() and not is_store_folder(path):
         return next((form for form in TABLES if next(_below(path, form), None)), None)
     name = plain_name(path) if path.is_file() else ""

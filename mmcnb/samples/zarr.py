@@ -161,7 +161,7 @@ def _checked(path: Path) -> Path:
 
 
 def _split(path: Path) -> tuple[Path, str]:
-    """Return the root of the store a path lies in, where an inventory is, and the rest."""
+    """Return the root of the store that contains a path, and the rest."""
     root = path.absolute()
     while is_store_folder(root.parent) and root.parent != root:
         root = root.parent
