@@ -1,6 +1,10 @@
-"""Tables of the study of choices: means in which each set weighs the same, losses, candidates and trust."""
+"""Tables of the study of choices: means by kind, losses, candidates and trust.
+
+Each set weighs the same in a mean.
+"""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +33,7 @@ MORE = "k > 2"
 RANKED = (
     FRONT_DOOR,
     KMEANS,
-    *(one for one in libraries.METHODS if one not in OTHER_GINI),
+    *(method for method in libraries.METHODS if method not in OTHER_GINI),
     CUT,
     DENSITY,
 )
@@ -54,8 +58,12 @@ LEAST_TRUST = {
     ("low", "precision"): 0.75,
 }
 MOST_ERROR = {
-    **{"a9a": 0.245, "usps-extended": 0.001},
-    **{"mnist-1v7": 0.01, "mnist-2v7": 0.012, "mnist-3v8": 0.016, "mnist-8v9": 0.015},
+    "a9a": 0.245,
+    "usps-extended": 0.001,
+    "mnist-1v7": 0.01,
+    "mnist-2v7": 0.012,
+    "mnist-3v8": 0.016,
+    "mnist-8v9": 0.015,
 }
 MOST_WORST_ERROR = {"a9a": 0.25}
 LEAST_ARI = {"mnist": 0.89}
@@ -63,155 +71,165 @@ LEAST_WORST_ARI = {"mnist": 0.85}
 
 
 def tables_of_problems(frame: pd.DataFrame) -> Result:
-    """Means by kind, half and method; losses; candidates; trust."""
+    """Return means by kind, half and method; losses; candidates; trust."""
     frame = with_facts(frame[frame["status"] == OK])
     table = over_problems(frame)
     kinds = by_kind(table)
     trust = by_trust(frame)
-    named = {
+    tables = {
         "choice": kinds,
         "choice-candidates": candidates(frame),
         "choice-trust": trust,
     }
     ranked = ranks(table[table["method"].isin(RANKED)])
-    lost = losses(table)
-    more = {"choice-ranks": ranked, "choice-losses": lost}
-    return Result(
-        named | {name: one for name, one in more.items() if len(one)},
-        goals(kinds, trust),
-    )
+    if len(ranked):
+        tables["choice-ranks"] = ranked
+    behind = losses(table)
+    if len(behind):
+        tables["choice-losses"] = behind
+    return Result(tables, goals(kinds, trust))
 
 
 def with_facts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs with the set, the kind and the half of their problems."""
-    known = {one.name: (one.whole, one.kind, one.half) for one in problems()}
+    """Return the runs with the set, the kind and the half of their problems."""
+    facts_of = {
+        problem.name: (problem.whole, problem.kind, problem.half)
+        for problem in problems()
+    }
     facts = pd.DataFrame(
-        [known[name] for name in frame["dataset"]], frame.index, ["set", "kind", "half"]
+        [facts_of[name] for name in frame["dataset"]],
+        index=frame.index,
+        columns=["set", "kind", "half"],
     )
-    named = ["balanced_error", "J", "trust", "candidates", "candidate"]
-    return pd.concat(
-        [frame.reindex(columns=[*{*frame.columns, *named}]), facts], axis=1
-    )
+    needed = ["balanced_error", "J", "trust", "candidates", "candidate"]
+    columns = frame.columns.union(needed, sort=False)
+    return pd.concat([frame.reindex(columns=columns), facts], axis=1)
 
 
 def over_problems(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds, also of the best of several methods, and how far the default is ahead."""
+    """Return means over the seeds, also of the best of several methods.
+
+    "ahead" is how far the default is ahead in ARI.
+    """
     keys = ["dataset", "set", "kind", "half", "method", "k"]
-    table = (
-        frame.groupby(keys, sort=False)[["ari", ERROR, "J", "seconds"]]
-        .mean()
-        .reset_index()
-    )
-    together = {BEST_GENIE: (GENIE, *OTHER_GINI), BEST_OF_BOTH: (GRAPH, MARGIN)}
+    runs = frame.groupby(keys, sort=False)[["ari", ERROR, "J", "seconds"]]
+    table = runs.mean().reset_index()
+    groups_of_methods = {
+        BEST_GENIE: (GENIE, *OTHER_GINI),
+        BEST_OF_BOTH: (GRAPH, MARGIN),
+    }
     parts = [table]
-    for name, methods in together.items():
-        parts.append(
-            best(table[table["method"].isin(methods)], ["dataset"], "ari", True).assign(
-                method=name
-            )
-        )
+    for name, methods in groups_of_methods.items():
+        candidates_of_group = table[table["method"].isin(methods)]
+        first = best(candidates_of_group, ["dataset"], "ari", largest=True)
+        parts.append(first.assign(method=name))
     table = pd.concat(parts, ignore_index=True)
-    ours = table[table["method"] == FRONT_DOOR].set_index("dataset")["ari"]
-    return table.assign(ahead=table["dataset"].map(ours) - table["ari"])
+    default = table[table["method"] == FRONT_DOOR].set_index("dataset")["ari"]
+    return table.assign(ahead=table["dataset"].map(default) - table["ari"])
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """Means of each kind, half and method, and over both halves; each set weighs the same.
+    """Return the means of each kind, half and method, and over both halves.
+
+    Each set weighs the same.
 
     "above 35 %" is the share of the problems with two classes that fail so; "ahead" is
     how far the default is ahead, in ARI, on the problems of the method.
     """
-    more = table["kind"].isin([MANY, TEXT, FEW_ROWS]) & (table["k"] > 2)
-    table = pd.concat([table, table[more].assign(kind=MORE)])
+    has_more_clusters = table["kind"].isin([MANY, TEXT, FEW_ROWS]) & (table["k"] > 2)
+    table = pd.concat([table, table[has_more_clusters].assign(kind=MORE)])
     table = pd.concat([table, table.assign(half=BOTH)])
-    failed = (table[ERROR] > FAILED_ABOVE).where(table[ERROR].notna()).astype(float)
+    failed = (table[ERROR] > FAILED_ABOVE).astype(float)
+    table["above 35 %"] = failed.where(table[ERROR].notna())
     keys = ["kind", "half", "method"]
     figures = ["ari", "ahead", ERROR, "above 35 %", "J", "seconds"]
-    sets = (
-        table.assign(**{"above 35 %": failed})
-        .groupby([*keys, "set"], sort=False)[figures]
-        .mean()
-    )
+    sets = table.groupby([*keys, "set"], sort=False)[figures].mean()
     means = sets.groupby(keys, sort=False).mean()
     means.insert(0, "problems", table.groupby(keys, sort=False).size())
-    return means.reset_index().sort_values(
-        ["kind", "half"], kind="stable", ignore_index=True
-    )
+    return in_order(means.reset_index(), ["kind", "half"])
+
+
+def in_order(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Sort a table by some columns; equal rows keep their order."""
+    return table.sort_values(keys, kind="stable", ignore_index=True)
 
 
 def ranks(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean rank in ARI of each method, by kind, 1 for the first; each set weighs the same.
+    """Return the mean rank in ARI of each method, by kind; 1 is the first.
+
+    Each set weighs the same.
 
     A problem counts if several methods ran on it; without any the frame is empty. Equal
     methods share a rank.
     """
-    table = table[table.groupby("dataset")["method"].transform("size") > 1]
+    n_methods = table.groupby("dataset")["method"].transform("size")
+    table = table[n_methods > 1]
     if table.empty:
         return table
     table = table.assign(rank=table.groupby("dataset")["ari"].rank(ascending=False))
     table = pd.concat([table, table.assign(kind=ALL)])
     sets = table.groupby(["method", "kind", "set"], sort=False)["rank"].mean()
-    means = sets.groupby(["method", "kind"], sort=False).mean().unstack("kind")
-    return means.sort_values(ALL).reset_index().rename_axis(columns=None)
+    means = sets.groupby(["method", "kind"], sort=False).mean()
+    by_kind = means.unstack("kind").sort_values(ALL)
+    return by_kind.reset_index().rename_axis(columns=None)
 
 
 def losses(table: pd.DataFrame) -> pd.DataFrame:
-    """The problems on which the default is more than 0.02 behind its best peer, with J of both."""
-    keys = ["dataset", "kind", "half", "ari", "J"]
+    """Return the problems on which the default is behind its best peer by over 0.02.
+
+    J is given of both.
+    """
     peers = table[table["method"].isin([KMEANS, *libraries.METHODS])]
-    first = best(peers, ["dataset"], "ari", True).set_index("dataset")[
-        ["method", "ari", "J"]
-    ]
-    ours = table[table["method"] == FRONT_DOOR][keys].join(
-        first.add_prefix("peer's "), on="dataset"
-    )
-    ours["behind"] = ours["peer's ari"] - ours["ari"]
-    return ours[ours["behind"] > BEHIND].sort_values(
-        "behind", ascending=False, ignore_index=True
-    )
+    best_peer = best(peers, ["dataset"], "ari", largest=True).set_index("dataset")
+    peer_columns = best_peer[["method", "ari", "J"]].add_prefix("peer's ")
+    default = table[table["method"] == FRONT_DOOR]
+    default = default[["dataset", "kind", "half", "ari", "J"]]
+    beside = default.join(peer_columns, on="dataset")
+    beside["behind"] = beside["peer's ari"] - beside["ari"]
+    lost = beside[beside["behind"] > BEHIND]
+    return lost.sort_values("behind", ascending=False, ignore_index=True)
 
 
 def candidates(frame: pd.DataFrame) -> pd.DataFrame:
-    """How often each candidate is taken, by kind, and the mean of how far its J is below the largest."""
-    ours = frame[frame["method"] == FRONT_DOOR]
-    rows = [
-        (run["kind"], name, name == run["candidate"], max(judged.values()) - J)
-        for _, run in ours.iterrows()
-        for judged in [json.loads(run["candidates"])]
-        for name, J in judged.items()
-    ]
-    told = pd.DataFrame(
-        rows, columns=["kind", "candidate", "taken", "J below the largest"]
-    )
-    groups = told.groupby(["kind", "candidate"], sort=False)
+    """Return how often each candidate is taken, by kind, and its mean lag in J."""
+    rows = []
+    for _, run in frame[frame["method"] == FRONT_DOOR].iterrows():
+        J_of = json.loads(run["candidates"])
+        largest = max(J_of.values())
+        for name, J in J_of.items():
+            is_taken = name == run["candidate"]
+            rows.append((run["kind"], name, is_taken, largest - J))
+    columns = ["kind", "candidate", "taken", "J below the largest"]
+    judged = pd.DataFrame(rows, columns=columns)
+    groups = judged.groupby(["kind", "candidate"], sort=False)
     means = groups.mean()
     means.insert(0, "runs", groups.size())
     return means.reset_index()
 
 
 def by_trust(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of each half: how often "high" is good and "low" is not, and how much of these each level finds."""
-    ours = frame[frame["method"] == FRONT_DOOR]
-    good = (ours["ari"] >= GOOD_ARI) | (ours[ERROR] <= GOOD_ERROR)
-    weights = 1 / ours.groupby("set")["set"].transform("size")
+    """Return precision and recall of "high" and "low" trust in each half.
+
+    "high" should mean a good partition, and "low" one that is not.
+    """
+    default = frame[frame["method"] == FRONT_DOOR]
+    is_good = (default["ari"] >= GOOD_ARI) | (default[ERROR] <= GOOD_ERROR)
+    weights = 1 / default.groupby("set")["set"].transform("size")
     rows = []
-    for half, part in ours.groupby("half"):
-        for level, wanted in (("high", good), ("low", ~good)):
-            told = part["trust"] == level
-            right = wanted[part.index]
+    for half, part in default.groupby("half"):
+        for level, is_wanted in (("high", is_good), ("low", ~is_good)):
+            is_level = part["trust"] == level
+            wanted = is_wanted[part.index]
             weight = weights[part.index]
-            both = (weight * (told & right)).sum()
-            found = (weight * told).sum()
-            all_wanted = (weight * right).sum()
-            rows.append(
-                (
-                    half,
-                    level,
-                    int(told.sum()),
-                    _ratio(both, found),
-                    _ratio(both, all_wanted),
-                )
-            )
+            hits = (weight * (is_level & wanted)).sum()
+            row = {
+                "half": half,
+                "trust": level,
+                "runs": int(is_level.sum()),
+                "precision": _ratio(hits, (weight * is_level).sum()),
+                "recall": _ratio(hits, (weight * wanted).sum()),
+            }
+            rows.append(row)
     return pd.DataFrame(rows, columns=["half", "trust", "runs", "precision", "recall"])
 
 
@@ -220,42 +238,50 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def goals(kinds: pd.DataFrame, trust: pd.DataFrame) -> list[Goal]:
-    """The default beside its peers on both halves, and its trust on the half for confirmation."""
+    """Judge the default beside its peers on both halves, and its trust.
+
+    The trust is judged on the half for confirmation.
+    """
     both = kinds[kinds["half"] == BOTH].set_index(["kind", "method"])
-    ahead = {", ahead of ".join(key): bound for key, bound in LEAST_AHEAD.items()}
-    figures = {", ahead of ".join(key): value for key, value in both["ahead"].items()}
-    found = goals_of(figures, ahead, "{}, in ARI", at_least=True)
-    above = both[ERROR].get((TWO, FRONT_DOOR), np.nan) - both[ERROR].get(
-        (TWO, HINGE), np.nan
+    ahead = named_by(both["ahead"], ", ahead of ")
+    least_ahead = named_by(LEAST_AHEAD, ", ahead of ")
+    goals = goals_of(ahead, least_ahead, "{}, in ARI", at_least=True)
+    error = both[ERROR].get((TWO, FRONT_DOOR), np.nan)
+    hinge_error = both[ERROR].get((TWO, HINGE), np.nan)
+    goals += goals_of(
+        {HINGE: error - hinge_error},
+        MOST_ABOVE_HINGE,
+        f"{TWO}: error, above {{}}",
+        "points",
     )
-    found += goals_of(
-        {HINGE: above}, MOST_ABOVE_HINGE, f"{TWO}: error, above {{}}", "points"
+    confirmation = trust[trust["half"] == CONFIRMATION].set_index("trust")
+    levels = confirmation[["precision", "recall"]].stack()
+    goals += goals_of(
+        named_by(levels, ", "),
+        named_by(LEAST_TRUST, ", "),
+        "trust: {}",
+        at_least=True,
     )
-    levels = (
-        trust[trust["half"] == CONFIRMATION]
-        .set_index("trust")[["precision", "recall"]]
-        .stack()
-    )
-    bounds = {", ".join(key): bound for key, bound in LEAST_TRUST.items()}
-    told = {", ".join(key): value for key, value in levels.items()}
-    return [*found, *goals_of(told, bounds, "trust: {}", at_least=True)]
+    return goals
+
+
+def named_by(figures: Any, separator: str) -> dict[str, float]:
+    """Join the two names of each figure of a mapping or series."""
+    return {separator.join(names): value for names, value in figures.items()}
 
 
 def tables_of_papers(frame: pd.DataFrame) -> Result:
-    """Each set: means over the seeds and the worst; the goals are on the default."""
+    """Return means over the seeds and the worst of each set; judge the default."""
     table = over_sets(frame)
-    ours = table[table["method"] == FRONT_DOOR].set_index("dataset")
-    goals = [
-        *goals_of(ours[ERROR], MOST_ERROR, "{}: balanced error", "%"),
-        *goals_of(
-            ours[f"worst {ERROR}"],
-            MOST_WORST_ERROR,
-            "{}: balanced error of a seed",
-            "%",
-        ),
-        *goals_of(ours["ari"], LEAST_ARI, "{}: ARI", at_least=True),
-        *goals_of(
-            ours["worst ari"], LEAST_WORST_ARI, "{}: ARI of a seed", at_least=True
-        ),
-    ]
+    default = table[table["method"] == FRONT_DOOR].set_index("dataset")
+    error = default[ERROR]
+    worst_error = default[f"worst {ERROR}"]
+    ari = default["ari"]
+    worst_ari = default["worst ari"]
+    goals = goals_of(error, MOST_ERROR, "{}: balanced error", "%")
+    goals += goals_of(
+        worst_error, MOST_WORST_ERROR, "{}: balanced error of a seed", "%"
+    )
+    goals += goals_of(ari, LEAST_ARI, "{}: ARI", at_least=True)
+    goals += goals_of(worst_ari, LEAST_WORST_ARI, "{}: ARI of a seed", at_least=True)
     return Result({"choice-papers": table}, goals)

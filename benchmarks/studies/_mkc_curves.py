@@ -1,4 +1,4 @@
-"""Curves of the thesis: accuracy by round, violation by cutting plane, time against rows and epsilon."""
+"""Curves of the thesis: accuracy by round, violation by cutting plane, time."""
 
 from functools import lru_cache
 from itertools import product
@@ -30,23 +30,22 @@ QUICK_ETAS = (0.1, 0.01)
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Fits that end after each number of rounds, and fits of each size and precision."""
-    rounds = options.pick(ROUNDS, QUICK_ROUNDS, SMOKE_ROUNDS)
-    for name, count in product(
-        options.pick(NAMES, NAMES, NAMES[:1]), range(1, rounds + 1)
-    ):
-        rows = {"rows": models.rows_of_set(name, options)}
+    """Yield fits that end after each number of rounds, of each size and precision."""
+    names = options.pick(NAMES, NAMES, NAMES[:1])
+    most_rounds = options.pick(ROUNDS, QUICK_ROUNDS, SMOKE_ROUNDS)
+    for name, rounds in product(names, range(1, most_rounds + 1)):
         yield Run(
             name,
             MKC,
             0,
-            parameters={"round": count},
+            parameters={"round": rounds},
             protocol=PAPER,
             part=BY_ROUND,
-            settings=rows,
+            settings={"rows": models.rows_of_set(name, options)},
         )
     sizes = options.sizes_within(options.pick(SIZES, QUICK_SIZES, QUICK_SIZES))
-    for n, eta in product(sizes, options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)):
+    etas = options.pick(ETAS, QUICK_ETAS, QUICK_ETAS)
+    for n, eta in product(sizes, etas):
         yield Run(
             TIMED,
             MKC,
@@ -60,15 +59,15 @@ def grid(options: Options) -> Runs:
 
 @frame_of_runs
 def violations(frame: pd.DataFrame, options: Options) -> Runs:
-    """Each cutting plane of the fits of the most rounds."""
-    done = frame[(frame["part"] == BY_ROUND) & (frame["status"] == OK)]
-    for name, rows in done.groupby("dataset", sort=False):
-        last = rows.loc[rows["round"].idxmax()]
+    """Yield each cutting plane of the fits of the most rounds."""
+    is_of_rounds = (frame["part"] == BY_ROUND) & (frame["status"] == OK)
+    for name, runs in frame[is_of_rounds].groupby("dataset", sort=False):
+        longest = runs.loc[runs["round"].idxmax()]
         settings = {
             "rows": models.rows_of_set(str(name), options),
-            "round": int(last["round"]),
+            "round": int(longest["round"]),
         }
-        for step in range(1, int(last["steps"]) + 1):
+        for step in range(1, int(longest["steps"]) + 1):
             yield Run(
                 str(name),
                 MKC,
@@ -81,57 +80,59 @@ def violations(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Accuracy of a fit and its seconds, or its violation at one cutting plane and the seconds until then."""
+    """Measure a fit, or one of its cutting planes and the seconds until then."""
     name = run.dataset
     rows = run.settings["rows"]
     data = models.load_set(name, rows)
     if run.part == BY_STEP:
-        violation, seconds = steps_of(name, rows, run.settings["round"])[
-            run.parameters["step"] - 1
-        ]
-        return protocol.facts(data.X) | {"violation": violation, "seconds": seconds}
-    given = (
-        {"max_rounds": run.parameters["round"]}
-        if run.part == BY_ROUND
-        else {"eta": run.parameters["eta"]}
-    )
-    model = as_published(name, rows, **given)
+        step = steps_of(name, rows, run.settings["round"])[run.parameters["step"] - 1]
+        return protocol.facts(data.X) | step
+    if run.part == BY_ROUND:
+        model = as_published(name, rows, max_rounds=run.parameters["round"])
+    else:
+        model = as_published(name, rows, eta=run.parameters["eta"])
     return protocol.scored(data, model, models.scores) | {"steps": len(model.history_)}
 
 
 @lru_cache(maxsize=1)
-def steps_of(name: str, rows: int | None, rounds: int) -> list[tuple[float, float]]:
-    """Violation of the next constraint, and seconds so far, at each cutting plane of the kept fit."""
-    model = protocol.fit(
-        as_published(name, rows, max_rounds=rounds), models.load_set(name, rows).X
-    )
+def steps_of(name: str, rows: int | None, rounds: int) -> list[dict[str, float]]:
+    """Return the violation and the seconds so far at each cutting plane of a fit.
+
+    The violation is that of the next constraint. The last fit is kept.
+    """
+    model = as_published(name, rows, max_rounds=rounds)
+    protocol.fit(model, models.load_set(name, rows).X)
     steps = model.history_[["violation", "seconds"]].clip(lower=0)
-    return [
-        (float(violation), float(seconds)) for violation, seconds in steps.to_numpy()
-    ]
+    return steps.astype(float).to_dict("records")
 
 
-def as_published(name: str, rows: int | None, **given: Any) -> Any:
-    """MKC of one kernel of each kind from a coin flip, directly at a large C and the threshold of 1."""
-    kinds = models.base_kernels(models.sigma0_of(name, rows)).values()
-    kernels = [next(iter(kind.values())) for kind in kinds]
+def as_published(name: str, rows: int | None, **limits: Any) -> Any:
+    """Return MKC of one kernel of each kind as the paper has it.
+
+    It starts from a coin flip, directly at a large C, with the threshold of 1.
+    """
+    kernels = []
+    for kernels_of_kind in models.base_kernels(models.sigma0_of(name, rows)).values():
+        kernels.append(next(iter(kernels_of_kind.values())))
     form = models.FORM | models.FLIP | {"basis": "exact", "random_state": 0}
-    return estimator(MULTIPLE, kernels=kernels, **form, **given)
+    return estimator(MULTIPLE, kernels=kernels, **form, **limits)
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """A line for each round, cutting plane or number of rows; a column for each set or precision."""
-    wide = {
+    """Return a line for each round, cutting plane or number of rows.
+
+    There is a column for each set or precision.
+    """
+    axes = {
         BY_ROUND: ("round", "dataset", ACCURACY),
         BY_STEP: ("step", "dataset", "violation"),
         OF_TIME: ("rows", "eta", "seconds"),
     }
-    found = {}
-    for part, rows in frame[frame["status"] == OK].groupby("part", sort=False):
-        index, columns, values = wide[str(part)]
-        table = rows.pivot(index=index, columns=columns, values=values)[
-            rows[columns].unique()
-        ]
+    tables = {}
+    for part, runs in frame[frame["status"] == OK].groupby("part", sort=False):
+        index, columns, values = axes[str(part)]
+        table = runs.pivot(index=index, columns=columns, values=values)
+        table = table[runs[columns].unique()].reset_index()
         name = f"mkc-{part}".replace(", ", "-")
-        found[name] = table.reset_index().rename_axis(columns=None).rename(columns=str)
-    return Result(found)
+        tables[name] = table.rename_axis(columns=None).rename(columns=str)
+    return Result(tables)

@@ -1,4 +1,4 @@
-"""Rows made for the study of the number: clusters apart, small ones beside large ones, and outliers."""
+"""Rows made for the study of the number: blobs, small clusters and outliers."""
 
 import numpy as np
 
@@ -17,7 +17,9 @@ REACHED = 0.99
 def centres_apart(
     random: np.random.Generator, count: int, columns: int, least: float, spread: float
 ) -> np.ndarray:
-    """Gaussian centres, each of which is drawn again until it is far enough from those before.
+    """Draw Gaussian centres that are far enough from each other.
+
+    A centre that is too close to an earlier one is drawn again.
 
     Examples
     --------
@@ -42,7 +44,7 @@ def centres_apart(
 def blobs(
     rows: int, n_clusters: int, columns: int, least: float, spread: float, seed: int
 ) -> Data:
-    """Gaussian clusters of deviation 1 and equal sizes, whose centres are apart.
+    """Draw Gaussian clusters of deviation 1 and equal sizes, with centres apart.
 
     Examples
     --------
@@ -52,24 +54,23 @@ def blobs(
     ((40, 3), [0, 1, 2, 3, 0])
     """
     random = np.random.default_rng([rows, n_clusters, columns, seed])
-    centres = centres_apart(random, n_clusters, columns, least, spread).astype(
-        np.float32
-    )
+    centres = centres_apart(random, n_clusters, columns, least, spread)
     y = np.arange(rows) % n_clusters
-    return Data(
-        "blobs", centres[y] + random.standard_normal((rows, columns), np.float32), y
-    )
+    noise = random.standard_normal((rows, columns), np.float32)
+    return Data("blobs", centres.astype(np.float32)[y] + noise, y)
 
 
 def small_sizes(rows: int) -> list[int]:
-    """Sizes of the small clusters among so many rows."""
+    """Return the sizes of the small clusters among so many rows."""
     return [round(share * rows) for share in SMALL_SHARES]
 
 
 def small_clusters(
     rows: int, columns: int, least: float, noise: float, seed: int
 ) -> Data:
-    """Small clusters, of classes 0 to 4, beside a few large ones, and a share of uniform rows, of class -1.
+    """Draw small clusters beside a few large ones, and uniform noise.
+
+    The small clusters are classes 0 to 4, and noise is class -1.
 
     Examples
     --------
@@ -80,15 +81,18 @@ def small_clusters(
     [200, 100, 30, 10, 3, 1, 2414, 2414, 2414, 2414]
     """
     random = np.random.default_rng([rows, columns, seed])
-    few = small_sizes(rows)
-    of_noise = round(noise * rows)
-    most = np.full(LARGE_CLUSTERS, (rows - sum(few) - of_noise) // LARGE_CLUSTERS)
-    most[: (rows - sum(few) - of_noise) % LARGE_CLUSTERS] += 1
-    y = np.repeat(np.arange(len(few) + LARGE_CLUSTERS), [*few, *most])
-    X = centres_apart(random, len(few) + LARGE_CLUSTERS, columns, least, least / 2)[y]
+    small = small_sizes(rows)
+    n_noise = round(noise * rows)
+    n_large = rows - sum(small) - n_noise
+    large = np.full(LARGE_CLUSTERS, n_large // LARGE_CLUSTERS)
+    large[: n_large % LARGE_CLUSTERS] += 1
+    sizes = [*small, *large]
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    centres = centres_apart(random, len(sizes), columns, least, least / 2)
+    X = centres[y]
     X += random.standard_normal(X.shape)
-    X = np.vstack([X, uniform_rows(random, X, of_noise)])
-    y = np.append(y, np.full(of_noise, NOISE))
+    X = np.vstack([X, uniform_rows(random, X, n_noise)])
+    y = np.append(y, np.full(n_noise, NOISE))
     order = random.permutation(rows)
     return Data("small clusters", X[order].astype(np.float32), y[order])
 
@@ -96,7 +100,9 @@ def small_clusters(
 def found_small(
     y: np.ndarray, labels: np.ndarray, n_classes: int, least: float
 ) -> list[bool]:
-    """Whether some cluster has enough of the rows of each of the first classes, and few others.
+    """Say whether some cluster matches each of the first classes.
+
+    It must have enough of the rows of the class, and few others.
 
     Parameters
     ----------
@@ -113,42 +119,40 @@ def found_small(
     --------
     >>> import numpy as np
     >>> from benchmarks.studies._number_made import found_small
-    >>> found_small(np.array([0, 0, 1, 1, 2, 2, 2]), np.array([5, 5, 6, 7, 7, 7, 7]), 2, 0.8)
+    >>> y = np.array([0, 0, 1, 1, 2, 2, 2])
+    >>> found_small(y, np.array([5, 5, 6, 7, 7, 7, 7]), 2, 0.8)
     [True, False]
     """
-    clusters, counts = np.unique(labels[labels >= 0], return_counts=True)
-    found = []
+    clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    is_found = []
     for c in range(n_classes):
-        inside = labels[y == c]
-        both = (inside[:, None] == clusters).sum(axis=0)
-        found.append(
-            bool(
-                (
-                    (both >= least * len(inside))
-                    & (both >= least * counts)
-                    & (both > 0)
-                ).any()
-            )
-        )
-    return found
+        labels_of_class = labels[y == c]
+        common = (labels_of_class[:, None] == clusters).sum(axis=0)
+        has_recall = common >= least * len(labels_of_class)
+        has_precision = common >= least * sizes
+        matches = has_recall & has_precision & (common > 0)
+        is_found.append(bool(matches.any()))
+    return is_found
 
 
 def uniform_rows(random: np.random.Generator, X: np.ndarray, count: int) -> np.ndarray:
-    """Uniform rows in the box around some rows."""
+    """Draw uniform rows in the box around some rows."""
     return random.uniform(X.min(axis=0), X.max(axis=0), (count, X.shape[1]))
 
 
 def far_clumps(random: np.random.Generator, X: np.ndarray, count: int) -> np.ndarray:
-    """A few narrow clumps, twice as far from the mean as nearly all rows, in units of the deviations."""
+    """Draw a few narrow clumps, twice as far from the mean as nearly all rows.
+
+    Distances are in units of the deviations of the columns.
+    """
     mean = X.mean(axis=0)
     deviation = X.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
-    reach = CLUMP_REACH * np.quantile(
-        np.linalg.norm((X - mean) / scale, axis=1), REACHED
-    )
-    ways = random.standard_normal((N_CLUMPS, X.shape[1]))
-    places = reach * ways / np.linalg.norm(ways, axis=1, keepdims=True)
-    drawn = places[np.arange(count) % N_CLUMPS]
-    return mean + scale * (
-        drawn + CLUMP_SPREAD * random.standard_normal((count, X.shape[1]))
-    )
+    distances = np.linalg.norm((X - mean) / scale, axis=1)
+    reach = CLUMP_REACH * np.quantile(distances, REACHED)
+    directions = random.standard_normal((N_CLUMPS, X.shape[1]))
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    centres = reach * directions / lengths
+    clump = np.arange(count) % N_CLUMPS
+    noise = CLUMP_SPREAD * random.standard_normal((count, X.shape[1]))
+    return mean + scale * (centres[clump] + noise)
