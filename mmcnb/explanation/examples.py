@@ -1,6 +1,7 @@
 """Rows that show what a cluster is: typical ones, those at its edge, and far ones."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,9 @@ from mmcnb.features.model import Model
 from mmcnb.features.rules import clusters_of
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
+
+MOST_ROWS = 3  # of a cluster and a kind
+RowNames: TypeAlias = Sequence[object] | Callable[[int, int], Sequence[object]] | None
 
 
 class ComparedRows(NamedTuple):
@@ -44,22 +48,25 @@ def compare_rows(
     they are distances to the means of the clusters, with a minus sign.
     """
     labels = groups.clusters[sample.codes]
+    is_noise = labels == -1
     rows = open_samples(sample.X)
     distances = _distances_to_means(model.scaled(rows), sample, groups)
     values, far = _model_values(engine, model, rows)
-    is_known = labels != -1
-    n_same = np.count_nonzero(clusters_of(values)[is_known] == labels[is_known])
+    is_same = clusters_of(values) == labels
+    n_same = np.count_nonzero(is_same & ~is_noise)
     if values.ndim == 1:
         values = np.column_stack([-values, values]) / 2
     scores = -distances
-    if n_same > 0.9 * is_known.sum() and groups.clusters.max() < values.shape[1]:
-        scores[:, groups.known] = values[:, groups.clusters[groups.known]]
-    in_own_cluster = np.arange(labels.size), sample.codes
-    margins = scores[in_own_cluster][:, None] - scores
-    margins[in_own_cluster] = np.inf
+    known = groups.known
+    is_of_model = n_same > 0.9 * (~is_noise).sum()
+    if is_of_model and groups.clusters.max() < values.shape[1]:
+        scores[:, known] = values[:, groups.clusters[known]]
+    score = scores[sample.cells]
+    margins = score[:, None] - scores
+    margins[sample.cells] = np.inf
     margins[:, groups.clusters == -1] = np.inf
-    margins[~is_known] = np.inf
-    distances[~is_known] = np.inf
+    margins[is_noise] = np.inf
+    distances[is_noise] = np.inf
     return ComparedRows(distances, margins, far)
 
 
@@ -87,7 +94,7 @@ def _model_values(
 
 def nearest_cluster(
     compared: ComparedRows, sample: Sample, groups: Groups, k: int
-) -> tuple[Any, float]:
+) -> tuple[object, float]:
     """Return the other cluster with the largest mean score for rows of cluster k.
 
     The margin to it comes with it. Of clusters with equal scores it is the one whose
@@ -103,12 +110,11 @@ def nearest_cluster(
 
 
 def row_table(
-    compared: ComparedRows, sample: Sample, groups: Groups, index: Any, most: int = 3
+    compared: ComparedRows, sample: Sample, groups: Groups, index: RowNames
 ) -> pd.DataFrame:
     """Return examples of each cluster, with numbers and names of the rows."""
-    in_own_cluster = np.arange(sample.codes.size), sample.codes
     kinds = {
-        "typical": compared.distances[in_own_cluster],
+        "typical": compared.distances[sample.cells],
         "edge": compared.margins.min(axis=1),
         "far": -compared.far,
     }
@@ -116,7 +122,8 @@ def row_table(
     for k, cluster in enumerate(groups.clusters):
         members = np.flatnonzero(sample.codes == k)
         for kind, scores in kinds.items():
-            for j in members[np.argsort(scores[members], kind="stable")][:most]:
+            order = np.argsort(scores[members], kind="stable")
+            for j in members[order[:MOST_ROWS]]:
                 if np.isfinite(scores[j]):
                     examples.append((cluster, kind, sample.rows[j], scores[j]))
     frame = pd.DataFrame(examples, columns=["cluster", "kind", "row", "score"])
@@ -126,7 +133,7 @@ def row_table(
     return frame
 
 
-def _row_name(index: Any, row: int) -> Any:
+def _row_name(index: RowNames, row: int) -> object:
     """Return the name of a row from an index or a function that reads one."""
     if index is None:
         return None

@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import pandas as pd
 
 from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
-from mmcnb.explanation.examples import compare_rows, nearest_cluster, row_table
+from mmcnb.explanation.examples import (
+    RowNames,
+    compare_rows,
+    nearest_cluster,
+    row_table,
+)
 from mmcnb.explanation.groups import Groups, Sample, draw_rows, sizes_of_samples
 from mmcnb.explanation.sentences import sentences
 from mmcnb.explanation.summary import MomentsPass, column_table, word_table
@@ -63,9 +67,9 @@ class Explanation:
         """Return one row a cluster, `clusters`."""
         return self.clusters
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, list | None]:
         """Return the tables as lists of rows for JSON; None is what is missing."""
-        tables: dict[str, Any] = {"words": None}
+        tables: dict[str, list | None] = {"words": None}
         for name, table in vars(self).items():
             if table is not None:
                 plain = table.astype(object).where(table.notna(), None)
@@ -90,7 +94,7 @@ def explain(
     samples: Samples,
     groups: Groups,
     model: Model,
-    index: Any,
+    index: RowNames,
     most: int,
 ) -> Explanation:
     """Explain the clusters of some rows.
@@ -115,22 +119,28 @@ def explain(
     sweep = CombinedPass((MomentsPass(groups.codes, sizes.size), GatherPass(rows)))
     moments, parts = engine.run(sweep, samples, "explanation")
     codes = groups.codes[rows]
+    weights = groups.counts / sizes
     sample = Sample(
         X=stack(parts),
         rows=rows,
         codes=codes,
-        weights=(groups.counts / sizes)[codes],
+        weights=weights[codes],
     )
     columns = column_table(engine, samples, groups, moments, sample)
     words = word_table(samples, groups, moments, sample)
     return_freed_memory()  # of the pass, before the model needs its own
     compared = compare_rows(engine, model, sample, groups)
-    clusters = pd.DataFrame({"cluster": groups.clusters, "rows": groups.counts})
-    clusters["share"] = groups.counts / groups.counts.sum()
     pairs = [nearest_cluster(compared, sample, groups, k) for k in range(sizes.size)]
     nearest, margins = zip(*pairs, strict=True)
-    clusters["nearest"] = pd.Series(nearest, dtype=object).convert_dtypes()
-    clusters["margin"] = margins
+    clusters = pd.DataFrame(
+        {
+            "cluster": groups.clusters,
+            "rows": groups.counts,
+            "share": groups.counts / groups.counts.sum(),
+            "nearest": pd.Series(nearest, dtype=object).convert_dtypes(),
+            "margin": margins,
+        }
+    )
     clusters["sentence"] = list(sentences(clusters, columns, words))
     examples = row_table(compared, sample, groups, index)
     return Explanation(clusters, columns, examples, words)

@@ -1,7 +1,7 @@
 """The clusters to explain: their labels, and a sample of the rows of each."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from mmcnb.engine.run import TASK_BYTES
 from mmcnb.errors import worded
 from mmcnb.features.rules import Rule
 from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS, Samples
+from mmcnb.samples.matrix import Matrix
 
 
 def agree(labels: np.ndarray | None, rule: Rule, features: Samples) -> bool:
@@ -62,10 +63,15 @@ class Sample(NamedTuple):
         How many rows of its cluster each stands for.
     """
 
-    X: Any
+    X: Matrix
     rows: np.ndarray
     codes: np.ndarray
     weights: np.ndarray
+
+    @property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """Index of the cluster of each row in arrays of shape (m, k)."""
+        return np.arange(self.codes.size), self.codes
 
 
 def grouped(labels: np.ndarray) -> Groups:
@@ -90,8 +96,8 @@ def grouped(labels: np.ndarray) -> Groups:
     dtype = np.min_scalar_type(-len(clusters))
     codes = []
     for start in range(0, len(labels), GROUP_ROWS):
-        part = np.searchsorted(clusters, labels[start : start + GROUP_ROWS])
-        codes.append(part.astype(dtype))
+        group = labels[start : start + GROUP_ROWS]
+        codes.append(np.searchsorted(clusters, group).astype(dtype))
     if clusters.dtype.kind in "iufb":
         clusters = clusters.astype(np.int64)
     return Groups(clusters, sizes.to_numpy(), np.concatenate(codes))
@@ -100,7 +106,7 @@ def grouped(labels: np.ndarray) -> Groups:
 def plan_explanation(
     rows: RowShape,
     k: int,
-    memory_limit: Any = None,
+    memory_limit: str | int | None = None,
     n_jobs: int | None = None,
     n_landmarks: int = 0,
 ) -> tuple[int, int]:
@@ -160,17 +166,19 @@ def sizes_of_samples(counts: np.ndarray, most: int) -> np.ndarray:
     return sizes
 
 
-def draw_rows(groups: Groups, sizes: np.ndarray, seed: int = 0) -> np.ndarray:
+def draw_rows(groups: Groups, sizes: np.ndarray) -> np.ndarray:
     """Draw numbers of rows at random from each cluster, in rising order."""
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(0)
     rows = []
     for k, size in enumerate(sizes.tolist()):
         ranks = sample_rows(int(groups.counts[k]), size, None, random)
         n_before = 0
         for start in range(0, len(groups.codes), GROUP_ROWS):
-            members = np.flatnonzero(groups.codes[start : start + GROUP_ROWS] == k)
+            codes = groups.codes[start : start + GROUP_ROWS]
+            members = np.flatnonzero(codes == k)
             n_after = n_before + members.size
             first, last = np.searchsorted(ranks, (n_before, n_after))
-            rows.append(start + members[ranks[first:last] - n_before])
+            drawn = members[ranks[first:last] - n_before]
+            rows.append(start + drawn)
             n_before = n_after
     return np.sort(np.concatenate(rows))

@@ -1,18 +1,17 @@
 """One plain sentence about each cluster."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mmcnb.errors import shown
-from mmcnb.explanation.summary import strength_of
+from mmcnb.explanation.summary import ColumnFigures, strength_of
 
 DAY = 86_400  # seconds
 
 
-def short_name(value: Any, most: int = 40) -> str:
+def short_name(value: object, most: int = 40) -> str:
     """Return a name on one line: control characters are escaped, a long one is cut.
 
     Examples
@@ -82,7 +81,7 @@ def _date(seconds: float, unit: str) -> str:
     return str(date).replace("T", " ")
 
 
-def phrase(row: Any) -> str:
+def phrase(row: ColumnFigures) -> str:
     """Say how a column is in a cluster and in others; ``row`` is of `column_table`."""
     name = short_name(row.column)
     if row.kind in ("flag", "text"):
@@ -94,7 +93,7 @@ def phrase(row: Any) -> str:
     return f"{name} {_level(row)}"
 
 
-def _frequency(row: Any) -> str:
+def _frequency(row: ColumnFigures) -> str:
     """Say how often a flag is set, or a text has a category."""
     word = "often" if row.auc > 0.5 else "rarely"
     if row.kind == "text":
@@ -104,7 +103,7 @@ def _frequency(row: Any) -> str:
     return f"{word} ({percent(row.mean)}, others {percent(row.others_mean)})"
 
 
-def _range(row: Any) -> str:
+def _range(row: ColumnFigures) -> str:
     """Say where the middle half of a cluster lies."""
     end = row.median + row.spread
     if row.kind == "date":
@@ -117,7 +116,7 @@ def _range(row: Any) -> str:
     return f"near {middle} (half within {spread}, others within {others})"
 
 
-def _level(row: Any) -> str:
+def _level(row: ColumnFigures) -> str:
     """Say whether the values of a cluster are high or low."""
     measure = "median"
     values = (row.median, row.others_median)

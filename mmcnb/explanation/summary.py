@@ -1,7 +1,7 @@
 """Figures of clusters by column: means of all rows from a pass, ranks from a sample."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,22 +13,30 @@ from mmcnb.explanation.groups import Groups, Sample
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
-MOST_COLUMNS = 50  # of a cluster: those with the largest effects
-FIGURES = [
-    "cluster",
-    "column",
-    "category",
-    "kind",
-    "effect",
-    "auc",
-    "near",
-    "mean",
-    "others_mean",
-    "median",
-    "others_median",
-    "spread",
-    "others_spread",
-]
+# Of a cluster.
+MOST_COLUMNS = 50
+MOST_WORDS = 10
+
+
+class ColumnFigures(NamedTuple):
+    """A row of `column_table`, which `Explanation` describes."""
+
+    cluster: object
+    column: str | int
+    category: str
+    kind: str
+    effect: float
+    auc: float
+    near: float
+    mean: float
+    others_mean: float
+    median: float
+    others_median: float
+    spread: float
+    others_spread: float
+
+
+FIGURES = list(ColumnFigures._fields)
 
 
 class Moments(NamedTuple):
@@ -58,9 +66,10 @@ class MomentsPass:
         """Return the moments of one block, dense or CSR."""
         X = as_matrix(rows)
         n = stop - start
-        places = (self.codes[start:stop], np.arange(n))
-        members = csr_array((np.ones(n), places), shape=(self.n_clusters, n))
-        sums = to_dense(members @ X)
+        codes = self.codes[start:stop]
+        shape = (self.n_clusters, n)
+        is_member = csr_array((np.ones(n), (codes, np.arange(n))), shape=shape)
+        sums = to_dense(is_member @ X)
         if issparse(X):
             _, variances = mean_variance_axis(X.astype(float), axis=0)
         else:
@@ -72,22 +81,22 @@ class MomentsPass:
         """Return the moments of two ranges of rows."""
         n = total.n
         m = other.n
-        step = total.sums.sum(axis=0) / n - other.sums.sum(axis=0) / m
-        squares = total.squares + other.squares + step**2 * (n * m / (n + m))
+        mean = total.sums.sum(axis=0) / n
+        other_mean = other.sums.sum(axis=0) / m
+        between = (mean - other_mean) ** 2 * (n * m / (n + m))
+        squares = total.squares + other.squares + between
         return Moments(n + m, total.sums + other.sums, squares)
 
 
 def column_frame(samples: Samples) -> pd.DataFrame:
     """Return name, kind and category of each column; its number if it has no name."""
-    columns: list[tuple[Any, str, str]] = []
+    columns: list[tuple[object, str, str]] = []
     if samples.encoding is not None:
         for feature in samples.encoding.features:
             for category in feature.categories or ("",):
                 columns.append((feature.name, feature.kind, category))
     else:
-        names: Any = samples.feature_names
-        if names is None:
-            names = range(samples.n_features)
+        names = samples.feature_names or range(samples.n_features)
         columns = [(name, "number", "") for name in names]
     return pd.DataFrame(columns, columns=["column", "kind", "category"])
 
@@ -113,13 +122,15 @@ class Means(NamedTuple):
 def means_of(counts: np.ndarray, moments: Moments) -> Means:
     """Return the means of clusters with so many rows."""
     mean = moments.sums / counts[:, None]
-    others = (1 - np.eye(counts.size)) @ moments.sums
-    others /= np.maximum(counts.sum() - counts, 1)[:, None]
-    deviations = np.sqrt(moments.squares / moments.n)
-    varies = deviations > 1e-12 * np.abs(moments.sums.sum(axis=0) / moments.n)
-    none = np.zeros_like(mean)
-    effect = np.divide(mean - others, deviations, none, where=varies)
-    return Means(mean, others, effect)
+    n_others = np.maximum(counts.sum() - counts, 1)
+    is_other = 1 - np.eye(counts.size)
+    others_mean = is_other @ moments.sums / n_others[:, None]
+    column_mean = moments.sums.sum(axis=0) / moments.n
+    deviation = np.sqrt(moments.squares / moments.n)
+    varies = deviation > 1e-12 * np.abs(column_mean)
+    effect = np.zeros_like(mean)
+    np.divide(mean - others_mean, deviation, effect, where=varies)
+    return Means(mean, others_mean, effect)
 
 
 class Comparison(NamedTuple):
@@ -133,9 +144,9 @@ class Comparison(NamedTuple):
         The medians of both.
     """
 
-    auc: Any
-    median: Any
-    others_median: Any
+    auc: float | np.ndarray
+    median: float | np.ndarray
+    others_median: float | np.ndarray
 
 
 def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comparison:
@@ -149,28 +160,35 @@ def compare(values: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Comp
     >>> compare(np.array([1.0, 2.0, 3.0, 3.0]), inside, np.ones(4))
     Comparison(auc=1.0, median=3.0, others_median=1.5)
     """
-    values, codes = np.unique(values, return_inverse=True)
+    distinct, codes = np.unique(values, return_inverse=True)
     # Weights of the distinct values.
-    w_in = np.bincount(codes, weights * inside, values.size)
-    w_out = np.bincount(codes, weights * ~inside, values.size)
-    n_larger = (w_in * (w_out.cumsum() - w_out / 2)).sum()
-    auc = float(n_larger / (w_in.sum() * w_out.sum()))
-    return Comparison(auc, median_of(values, w_in), median_of(values, w_out))
+    w_in = np.bincount(codes, weights * inside, distinct.size)
+    w_out = np.bincount(codes, weights * ~inside, distinct.size)
+    w_below = w_out.cumsum() - w_out / 2
+    n_larger = (w_in * w_below).sum()
+    auc = n_larger / (w_in.sum() * w_out.sum())
+    return Comparison(
+        auc=float(auc),
+        median=median_of(distinct, w_in),
+        others_median=median_of(distinct, w_out),
+    )
 
 
 def compare_columns(
     X: np.ndarray, inside: np.ndarray, weights: np.ndarray
 ) -> Comparison:
     """Compare each of some columns inside and outside of a cluster."""
-    columns = [compare(column, inside, weights) for column in X.T]
-    return Comparison(*np.transpose(columns))
+    comparisons = [compare(column, inside, weights) for column in X.T]
+    return Comparison(*map(np.array, zip(*comparisons, strict=True)))
 
 
 def median_of(values: np.ndarray, weights: np.ndarray) -> float:
     """Return the weighted median of distinct values in rising order."""
     sums = weights.cumsum()
-    places = [np.searchsorted(sums, sums[-1] / 2, side) for side in ("left", "right")]
-    return float(values[np.minimum(places, values.size - 1)].mean())
+    half = sums[-1] / 2
+    places = [np.searchsorted(sums, half, side) for side in ("left", "right")]
+    middle = values[np.minimum(places, values.size - 1)]
+    return float(middle.mean())
 
 
 def strength_of(columns: pd.DataFrame) -> pd.Series:
@@ -190,11 +208,15 @@ def column_table(
     def of_cluster(k: int) -> pd.DataFrame:
         effects = np.abs(means.effect[k]).round(9)
         chosen = np.argsort(-effects, kind="stable")[:MOST_COLUMNS]
-        table = names.iloc[chosen].assign(cluster=groups.clusters[k])
-        for name, figures in means._asdict().items():
-            table[name] = figures[k, chosen]
+        table = names.iloc[chosen].assign(
+            cluster=groups.clusters[k],
+            mean=means.mean[k, chosen],
+            others_mean=means.others_mean[k, chosen],
+            effect=means.effect[k, chosen],
+        )
         values = to_dense(sample.X[:, chosen], np.float64)
-        _add_ranks(table, values, sample.codes == k, sample.weights)
+        inside = sample.codes == k
+        _add_ranks(table, values, inside, sample.weights)
         return _telling_first(table)
 
     tables = engine.each(of_cluster, groups.known.tolist())
@@ -215,7 +237,8 @@ def _add_ranks(
     table["near"] = 1 - by_distance.auc
     table["spread"] = by_distance.median
     table["others_spread"] = by_distance.others_median
-    is_flag = (table["kind"] == "number") & np.isin(values, (0, 1)).all(axis=0)
+    is_binary = np.isin(values, (0, 1)).all(axis=0)
+    is_flag = (table["kind"] == "number") & is_binary
     table.loc[is_flag, "kind"] = "flag"
     has_no_spread = table["kind"].isin(("flag", "text"))
     table.loc[has_no_spread, ["near", "spread", "others_spread"]] = np.nan
@@ -230,23 +253,26 @@ def _telling_first(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def word_table(
-    samples: Samples, groups: Groups, moments: Moments, sample: Sample, most: int = 10
+    samples: Samples, groups: Groups, moments: Moments, sample: Sample
 ) -> pd.DataFrame | None:
     """Return the words that mark each cluster; None unless columns are named counts."""
     clusters = groups.clusters[groups.known]
     is_named = samples.is_sparse and samples.feature_names is not None
     if not clusters.size or not is_named or sample.X.min() < 0:
         return None
-    sums = moments.sums[groups.known]
-    used = np.flatnonzero(sums.sum(axis=0) > 0)
-    names = np.array(samples.feature_names)[used]
-    counts = sums[:, used]
+    counts = moments.sums[groups.known]
+    is_used = counts.sum(axis=0) > 0
+    names = np.array(samples.feature_names)[is_used]
+    counts = counts[:, is_used]
     # Class-based TF-IDF: the share in all words of the cluster, times
     # log(1 + words of a cluster on average / words of this name).
-    rarity = np.log1p(counts.sum() / clusters.size / counts.sum(axis=0))
-    totals = np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    cluster_sums = counts.sum(axis=1, keepdims=True)
+    share = counts / np.maximum(cluster_sums, np.finfo(float).tiny)
+    mean_sum = counts.sum() / clusters.size
+    scores = share * np.log1p(mean_sum / counts.sum(axis=0))
     best = {}
-    for cluster, scores in zip(clusters, counts / totals * rarity, strict=True):
-        best[cluster] = pd.Series(scores, names).nlargest(most)
-    words = pd.concat(best, names=["cluster", "word"]).rename("score").reset_index()
-    return words[words["score"] > 0].reset_index(drop=True)
+    for k, cluster in enumerate(clusters):
+        best[cluster] = pd.Series(scores[k], names).nlargest(MOST_WORDS)
+    words = pd.concat(best, names=["cluster", "word"])
+    table = words[words > 0].rename("score")
+    return table.reset_index()
