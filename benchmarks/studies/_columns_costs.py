@@ -1,4 +1,4 @@
-"""The cost of ``scale="auto"``: its time against None, in memory and from a store, and reads of the store."""
+"""The cost of ``scale="auto"``: its time against None, and reads of the store."""
 
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ DECADES = 5  # of the units
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Rows in memory, and rows in a store."""
+    """Yield rows in memory, and rows in a store."""
     rows, columns = MEMORY_SHAPE
     yield Run(
         "units",
@@ -45,40 +45,32 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Median seconds of fits with "auto" and with None, in turns; the first ones compile."""
+    """Measure fits with "auto" and with None, in turns; the first ones compile."""
     rows = run.settings["rows"]
     columns = run.settings["columns"]
     X: Any
     if run.method == STORE:
-        X = written_once(
-            run.folder,
-            f"units-{rows}",
-            partial(write_units, rows=rows, columns=columns),
-        )
+        write = partial(write_units, rows=rows, columns=columns)
+        X = written_once(run.folder, f"units-{rows}", write)
     else:
         X = block_of_units(0, rows, columns).X
-    models = {
-        scale: estimator(
-            FRONT_DOOR, CLUSTERS, scale=SCALES[scale], random_state=run.seed
-        )
-        for scale in (NONE, AUTO)
-    }
-    seconds = turns(
-        {scale: partial(fit, model, X) for scale, model in models.items()}, TURNS
-    )
-    reads = {
-        scale: sweeps_of(model).get("reads", np.nan) for scale, model in models.items()
-    }
-    told = {
+    plain = estimator(FRONT_DOOR, CLUSTERS, scale=None, random_state=run.seed)
+    auto = estimator(FRONT_DOOR, CLUSTERS, scale=AUTO, random_state=run.seed)
+    seconds = turns({NONE: partial(fit, plain, X), AUTO: partial(fit, auto, X)}, TURNS)
+    return facts(X) | {
         "seconds": seconds[AUTO],
         "none_seconds": seconds[NONE],
         "ratio": seconds[AUTO] / seconds[NONE],
+        "reads": sweeps_of(auto).get("reads", np.nan),
+        "none_reads": sweeps_of(plain).get("reads", np.nan),
     }
-    return facts(X) | told | {"reads": reads[AUTO], "none_reads": reads[NONE]}
 
 
 def block_of_units(start: int, stop: int, columns: int) -> Data:
-    """Rows of blobs, in units of many sizes; every other column has a long tail."""
+    """Draw rows of blobs in units of many sizes.
+
+    Every other column has a long tail.
+    """
     X, y = make_block(
         "blobs", start, stop, columns, n_clusters=CLUSTERS, random_state=0
     )
@@ -95,10 +87,10 @@ def write_units(path: Path, rows: int, columns: int) -> None:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """The ratio of times, and whether both read their rows equally often."""
+    """Return the ratio of times, and whether both read their rows equally often."""
     frame = frame[frame["status"] == OK]
     frame = frame.assign(**{"equal reads": frame["reads"] == frame["none_reads"]})
-    told = [
+    columns = [
         "method",
         "n",
         "d",
@@ -109,4 +101,4 @@ def tables(frame: pd.DataFrame) -> Result:
         "reads",
         "equal reads",
     ]
-    return Result({"columns-costs": frame[told]})
+    return Result({"columns-costs": frame[columns]})

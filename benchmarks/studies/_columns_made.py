@@ -1,4 +1,4 @@
-"""Made tables of the study of columns: numbers with units and long tails, beside flags, text and dates.
+"""Made tables of the study of columns: numbers with units, flags, text and dates.
 
 A class has a place in each column that tells of it, beside other classes in each. So no
 column tells the classes, and several together do. A few columns are noise.
@@ -154,7 +154,9 @@ LEAST_SHARE = 0.35
 def made_table(
     name: str, rows: int | None = None, seed: int = 0
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Draw a table: its name decides the classes and their places, and with the seed the rows.
+    """Draw a table of a family.
+
+    The name decides the classes and their places, and with the seed the rows.
 
     Parameters
     ----------
@@ -179,26 +181,28 @@ def made_table(
     >>> frame.shape, frame["newsletter"].dtype, len(y)
     ((5, 10), dtype('bool'), 5)
     """
-    plan, draw = (
-        np.random.default_rng([crc32(name.encode()), *more]) for more in ((), (seed,))
-    )
+    digits = crc32(name.encode())
+    plan = np.random.default_rng([digits])
+    draw = np.random.default_rng([digits, seed])
     family, _, number = name.rpartition("-")
     columns = FAMILIES[family]
     least, most = CLUSTERS
-    k = least + (list(FAMILIES).index(family) + int(number)) % (most - least + 1)
+    place = list(FAMILIES).index(family) + int(number)
+    k = least + place % (most - least + 1)
     n = min(int(plan.integers(ROWS[0], ROWS[1] + 1)), rows or ROWS[1])
     shares = plan.uniform(LEAST_SHARE, 1, k)
     y = draw.choice(k, n, p=shares / shares.sum())
-    noise = plan.choice(
-        list(columns), int(plan.integers(1, len(columns) // 4 + 1)), replace=False
-    )
-    drawn = {}
+    n_noise = int(plan.integers(1, len(columns) // 4 + 1))
+    noise = plan.choice(list(columns), n_noise, replace=False)
+    values = {}
     for title, column in columns.items():
         order = plan.permutation(k)
         step = plan.uniform(*STEP)
-        places = np.zeros(k) if title in noise else step * (order - (k - 1) / 2)
-        drawn[title] = _drawn(column, places, y, plan, draw)
-    return pd.DataFrame(drawn), y
+        places = step * (order - (k - 1) / 2)
+        if title in noise:
+            places = np.zeros(k)
+        values[title] = _drawn(column, places, y, plan, draw)
+    return pd.DataFrame(values), y
 
 
 def _drawn(
@@ -208,19 +212,16 @@ def _drawn(
     plan: np.random.Generator,
     draw: np.random.Generator,
 ) -> Any:
-    """The values of a column; each class has a place in it, in deviations, or all have the same."""
+    """Draw the values of a column.
+
+    Each class has a place in it, in deviations, or all have the same.
+    """
     kind, middle, spread = column
     if kind == FLAG:
-        return draw.random(y.size) < (0.5 + FLAG_PREFERENCE * np.sign(places))[y]
+        chance = 0.5 + FLAG_PREFERENCE * np.sign(places)
+        return draw.random(y.size) < chance[y]
     if kind == TEXT:
-        base = plan.dirichlet(np.full(len(middle), 3.0))
-        own = np.eye(len(middle))[np.argsort(np.argsort(places)) % len(middle)]
-        chances = base + (
-            PREFERENCE * (own - base) if places.any() else np.zeros_like(own)
-        )
-        return np.array(middle)[
-            (draw.random((y.size, 1)) > chances.cumsum(axis=1)[y, :-1]).sum(axis=1)
-        ]
+        return _drawn_text(np.array(middle), places, y, plan, draw)
     z = places[y] + draw.standard_normal(y.size)
     if kind == ANSWER:
         return np.clip(np.rint(3 + spread * z), 1, 5).astype(int)
@@ -229,8 +230,24 @@ def _drawn(
     long = middle * np.exp(spread * z)
     if kind == COUNT:
         return draw.poisson(long)
-    return (
-        (TODAY - pd.to_timedelta(long, unit="D")).floor("s")
-        if kind == DATE
-        else np.round(long, 3)
-    )
+    if kind == DATE:
+        return (TODAY - pd.to_timedelta(long, unit="D")).floor("s")
+    return np.round(long, 3)
+
+
+def _drawn_text(
+    words: np.ndarray,
+    places: np.ndarray,
+    y: np.ndarray,
+    plan: np.random.Generator,
+    draw: np.random.Generator,
+) -> np.ndarray:
+    """Draw words; each class prefers one of them, unless all places are the same."""
+    chances = plan.dirichlet(np.full(len(words), 3.0))
+    preferred = np.argsort(np.argsort(places)) % len(words)
+    certain = np.eye(len(words))[preferred]
+    preference = PREFERENCE if places.any() else 0.0
+    chances = chances + preference * (certain - chances)
+    below = chances.cumsum(axis=1)[y, :-1]
+    word = (draw.random((y.size, 1)) > below).sum(axis=1)
+    return words[word]

@@ -1,4 +1,4 @@
-"""The sets of the study of columns, by kind: raw rows, their classes, and their columns as numbers."""
+"""The sets of the study of columns, by kind: raw rows and their classes."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -132,105 +132,126 @@ class Set(NamedTuple):
 
 
 def sets() -> list[Set]:
-    """All sets, those of a kind together.
+    """Return all sets, those of a kind together.
 
     Examples
     --------
     >>> from benchmarks.studies._columns_sets import sets
-    >>> len({one.name for one in sets()}) == len(sets()) >= 120
+    >>> len({data_set.name for data_set in sets()}) == len(sets()) >= 120
     True
     """
     valleys = tuple(f"{VALLEY}-{number}" for number in range(1, 5))
-    sources = zip(
-        KINDS,
-        (MIXED_NAMES, UNIT_NAMES, TABLES, ONE_UNIT, FLAT, STRETCHED + valleys),
-        strict=True,
-    )
-    return [
-        Set(f"metres {source}" if kind == METRES else source, source, kind)
-        for kind, names in sources
-        for source in names
-    ]
+    sources_of = {
+        MIXED: MIXED_NAMES,
+        UNITS: UNIT_NAMES,
+        REAL: TABLES,
+        ONE: ONE_UNIT,
+        SHAPE: FLAT,
+        METRES: STRETCHED + valleys,
+    }
+    every = []
+    for kind, sources in sources_of.items():
+        for source in sources:
+            name = f"metres {source}" if kind == METRES else source
+            every.append(Set(name, source, kind))
+    return every
 
 
 def sets_of(options: Options) -> list[Set]:
-    """The sets of a scale: all, those for tuning, or a few."""
-    quick = [one for one in sets() if one.half == TUNING]
-    return options.pick(sets(), quick, [one for one in sets() if one.name in SMOKE])
+    """Return the sets of a scale: all, those for tuning, or a few."""
+    every = sets()
+    quick = [data_set for data_set in every if data_set.half == TUNING]
+    smoke = [data_set for data_set in every if data_set.name in SMOKE]
+    return options.pick(every, quick, smoke)
 
 
 @lru_cache(maxsize=2)
-def rows_of(one: Set, most: int, seed: int) -> Data:
-    """Raw rows of a set, and classes from 0; what is made is made anew for each seed."""
-    if one.kind in (MIXED, UNITS):
-        return Data(one.name, *made_table(one.source, most, seed))
-    if one.source in SHAPES:
-        X, y = make_shape(one.source, min(most, SHAPE_ROWS), random_state=seed)
+def rows_of(data_set: Set, most: int, seed: int) -> Data:
+    """Return the raw rows of a set, and classes from 0.
+
+    Made sets are made anew for each seed. The last two are kept.
+    """
+    source = data_set.source
+    few = min(most, SHAPE_ROWS)
+    if data_set.kind in (MIXED, UNITS):
+        X, y = made_table(source, most, seed)
+    elif source in SHAPES:
+        X, y = make_shape(source, few, random_state=seed)
         X = np.asarray(X, np.float64)
-        stretched = CORNER + RANGES * (X - X.min(axis=0)) / np.ptp(X, axis=0)
-        return Data(one.name, stretched if one.kind == METRES else X, y)
-    if one.source.startswith((SPECTRA, VALLEY)):
-        make = spectra if one.source.startswith(SPECTRA) else valley
-        return Data(one.name, *make(int(one.source[-1]), min(most, SHAPE_ROWS), seed))
-    if one.source == WINE:
+        if data_set.kind == METRES:
+            X = CORNER + RANGES * (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    elif source.startswith(SPECTRA):
+        X, y = spectra(int(source[-1]), few, seed)
+    elif source.startswith(VALLEY):
+        X, y = valley(int(source[-1]), few, seed)
+    elif source == WINE:
         from sklearn.datasets import load_wine
 
         X, y = load_wine(return_X_y=True)
-        return Data(one.name, X[:most], y[:most])
-    whole = load_once(one.source, most)
-    return Data(one.name, whole.X, np.unique(whole.y, return_inverse=True)[1])
+        X = X[:most]
+        y = y[:most]
+    else:
+        loaded = load_once(source, most)
+        X = loaded.X
+        y = np.unique(loaded.y, return_inverse=True)[1]
+    return Data(data_set.name, X, y)
 
 
 def valley(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Round villages along a narrow valley, in metres: distances mean the same in both columns."""
+    """Draw round villages along a narrow valley, in metres.
+
+    Distances mean the same in both columns.
+    """
     plan = np.random.default_rng(number)
     draw = np.random.default_rng([number, seed])
     k = int(plan.integers(VILLAGES[0], VILLAGES[1] + 1))
     spreads = plan.uniform(*VILLAGE_METRES, k)
     gaps = VILLAGE_GAP * np.maximum(spreads[1:], spreads[:-1])
-    centres = np.c_[
-        plan.uniform(0, RANGES[0], k), np.concatenate([[0.0], gaps.cumsum()])
-    ]
+    east = plan.uniform(0, RANGES[0], k)
+    north = np.concatenate([[0.0], gaps.cumsum()])
+    centres = np.column_stack([east, north])
     y = draw.integers(k, size=rows)
-    return CORNER + centres[y] + spreads[y, None] * draw.standard_normal((rows, 2)), y
+    offsets = spreads[y, None] * draw.standard_normal((rows, 2))
+    return CORNER + centres[y] + offsets, y
 
 
 def spectra(number: int, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Absorbance at many wavelengths: bands whose heights tell the class, a drift, and noise."""
+    """Draw absorbance at many wavelengths: bands, a drift, and noise.
+
+    The heights of the bands tell the class.
+    """
     plan = np.random.default_rng([1, number])
     draw = np.random.default_rng([1, number, seed])
     k = number + 1
     waves = np.linspace(0, 1, WAVES)
-    bands = np.exp(
-        -(
-            ((waves - plan.random((BANDS, 1))) / plan.uniform(0.02, 0.08, (BANDS, 1)))
-            ** 2
-        )
-    )
+    middles = plan.random((BANDS, 1))
+    widths = plan.uniform(0.02, 0.08, (BANDS, 1))
+    bands = np.exp(-(((waves - middles) / widths) ** 2))
     heights = plan.lognormal(0, 0.5, (k, BANDS))
     y = draw.integers(k, size=rows)
-    drift = DRIFT * draw.random((rows, 1)) * waves + 0.02 * draw.standard_normal(
-        (rows, WAVES)
-    )
-    return heights[y] * draw.lognormal(0, 0.2, (rows, BANDS)) @ bands + drift, y
+    drift = DRIFT * draw.random((rows, 1)) * waves
+    noise = 0.02 * draw.standard_normal((rows, WAVES))
+    amounts = heights[y] * draw.lognormal(0, 0.2, (rows, BANDS))
+    return amounts @ bands + (drift + noise), y
 
 
 def numbers_of(X: Any) -> Any:
-    """Rows as numbers: of a frame text becomes columns of 0 and 1, and dates become seconds since 1970.
+    """Return rows as numbers.
+
+    In a frame, text becomes columns of 0 and 1, and dates become seconds since 1970.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from benchmarks.studies._columns_sets import numbers_of
-    >>> numbers_of(pd.DataFrame({"plan": ["a", "b"], "since": pd.to_datetime(["1970-01-02", "1970-01-01"])}))
+    >>> since = pd.to_datetime(["1970-01-02", "1970-01-01"])
+    >>> numbers_of(pd.DataFrame({"plan": ["a", "b"], "since": since}))
     array([[8.64e+04, 1.00e+00, 0.00e+00],
            [0.00e+00, 0.00e+00, 1.00e+00]])
     """
     if not isinstance(X, pd.DataFrame):
         return X
-    dates = X.select_dtypes("datetime")
-    seconds = {
-        name: (dates[name] - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
-        for name in dates
-    }
+    seconds = {}
+    for name, dates in X.select_dtypes("datetime").items():
+        seconds[name] = (dates - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     return pd.get_dummies(X.assign(**seconds)).to_numpy(np.float64)

@@ -1,4 +1,4 @@
-"""The only inner functions that studies call: the graph of nodes, and the evidence of clusters on it."""
+"""The inner functions that studies call: the graph of nodes, and its evidence."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def graph_of(X: Any, seed: int) -> NodeGraph:
 
 
 def evidence_of(graph: NodeGraph) -> list[list[float]]:
-    """Return n, k, H, d and L of each partition that may give the number of clusters."""
+    """Return n, k, H, d and L of each partition that may give the number."""
     structure = find_structure(graph)
     rows = []
     for partition in structure.partitions:

@@ -14,7 +14,7 @@ OWN_SHARE = 0.3
 
 
 def genes(rows: int, columns: int, seed: int = 0) -> Data:
-    """Two classes, apart in a few of very many columns; the rest is noise.
+    """Draw two classes, apart in a few of very many columns; the rest is noise.
 
     Examples
     --------
@@ -30,7 +30,9 @@ def genes(rows: int, columns: int, seed: int = 0) -> Data:
 
 
 def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Data:
-    """Counts of words, a few of each text from those of its topic; frequent words are in all of them.
+    """Draw counts of words, a few of each text from those of its topic.
+
+    Frequent words are in all texts.
 
     Examples
     --------
@@ -41,16 +43,18 @@ def texts(rows: int, columns: int, topics: int, words: int, seed: int = 0) -> Da
     """
     random = np.random.default_rng(seed)
     y = np.arange(rows) % topics
-    drawn = np.minimum(columns - 1, columns ** random.random((rows, words))).astype(int)
-    own = max(1, int(OWN_WORDS * columns))
-    preferred = (
-        (y[:, None] * own + random.integers(0, own, (rows, words))) * 31 % columns
-    )
-    drawn = np.where(random.random((rows, words)) < OWN_SHARE, preferred, drawn)
-    starts = np.arange(rows + 1, dtype=np.int32) * words  # k-means takes no others
-    X = csr_array(
-        (np.ones(drawn.size, np.float32), drawn.astype(np.int32).ravel(), starts),
-        (rows, columns),
-    )
+    shape = (rows, words)
+    # Small numbers are frequent words.
+    common = columns ** random.random(shape)
+    common = np.minimum(columns - 1, common).astype(int)
+    n_preferred = max(1, int(OWN_WORDS * columns))
+    preferred = y[:, None] * n_preferred + random.integers(0, n_preferred, shape)
+    preferred = preferred * 31 % columns
+    is_preferred = random.random(shape) < OWN_SHARE
+    drawn = np.where(is_preferred, preferred, common).astype(np.int32)
+    # k-means takes no indices but int32.
+    starts = np.arange(rows + 1, dtype=np.int32) * words
+    counts = np.ones(drawn.size, np.float32)
+    X = csr_array((counts, drawn.ravel(), starts), (rows, columns))
     X.sum_duplicates()
     return Data("texts", X, y)

@@ -53,74 +53,89 @@ SETS = "sets"
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods that are installed on each set, ours and k-means with each scale."""
+    """Yield all methods that are installed on each set.
+
+    Ours and k-means run with each scale.
+    """
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
-    here = installed((UMAP_DENSITY,))
-    for one, seed in product(sets_of(options), options.repeats(3)):
-        settings = {"rows": rows, "set": list(one)}
+    peers = installed((UMAP_DENSITY,))
+    for data_set, seed in product(sets_of(options), options.repeats(3)):
+        settings = {"rows": rows, "set": list(data_set)}
         for method, scale in product((FRONT_DOOR, KMEANS), SCALES):
             yield Run(
-                one.name,
+                data_set.name,
                 method,
                 seed,
                 parameters={"scale": scale},
                 part=SETS,
                 settings=settings,
             )
-        for method in (*here, *((GOWER,) if one.kind == MIXED else ())):
-            yield Run(one.name, method, seed, part=SETS, settings=settings)
+        unscaled = [*peers, GOWER] if data_set.kind == MIXED else peers
+        for method in unscaled:
+            yield Run(data_set.name, method, seed, part=SETS, settings=settings)
 
 
 def grid_of_flags(options: Options) -> pd.DataFrame:
-    """Our fits among those of the sets, which the journal has if that section ran."""
+    """Return our fits among those of the sets.
+
+    The journal has them if that section ran.
+    """
     runs = grid(options)
     return runs[runs["method"] == FRONT_DOOR]
 
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes."""
-    one = Set(*run.settings["set"])
+    method = run.method
+    data_set = Set(*run.settings["set"])
     rows = run.settings["rows"]
-    data = rows_of(one, rows, run.seed)
-    scale = run.parameters.get("scale", STANDARD)
+    data = rows_of(data_set, rows, run.seed)
     numbers = numbers_of(data.X)
-    given = dict[str, Any](random_state=run.seed)
-    if run.method == FRONT_DOOR:
-        X = data.X if scale == AUTO else numbers
-        given["scale"] = SCALES[scale]
-    elif run.method == GOWER:
+    scale = run.parameters.get("scale", STANDARD)
+    parameters: dict[str, Any] = {"random_state": run.seed}
+    if method == FRONT_DOOR:
+        parameters["scale"] = SCALES[scale]
+    elif method == KMEANS:
+        parameters["n_init"] = 10
+    if method == GOWER or (method == FRONT_DOOR and scale == AUTO):
         X = data.X
+    elif method == FRONT_DOOR:
+        X = numbers
+    elif scale == AUTO:
+        X = treated(data_set, rows, run.seed)
     else:
-        X = treated(one, rows, run.seed) if scale == AUTO else scaled(numbers, scale)
-        given |= {"n_init": 10} if run.method == KMEANS else {}
-    model = estimator(run.method, np.unique(data.y).size, **given)
-    compiled = libraries.first_seconds(run.method) or compile_seconds(numbers, model)
-    found = facts(numbers) | {"compile_seconds": compiled} | timed(model, X)
-    found |= with_noise(data.y, model.labels_)
-    return found | (flag_of(model) if run.method == FRONT_DOOR else {})
+        X = scaled(numbers, scale)
+    model = estimator(method, np.unique(data.y).size, **parameters)
+    compiled = libraries.first_seconds(method) or compile_seconds(numbers, model)
+    measures = facts(numbers) | {"compile_seconds": compiled} | timed(model, X)
+    measures |= with_noise(data.y, model.labels_)
+    if method == FRONT_DOOR:
+        measures |= flag_of(model)
+    return measures
 
 
 def scaled(numbers: Any, scale: str) -> Any:
-    """Numbers as they are, or standardised, for methods that do not scale them."""
+    """Return numbers as they are, or standardised, for methods that do not scale."""
     from sklearn.preprocessing import StandardScaler
 
-    return numbers if scale == NONE else StandardScaler().fit_transform(numbers)
+    if scale == NONE:
+        return numbers
+    return StandardScaler().fit_transform(numbers)
 
 
 @lru_cache(maxsize=1)
-def treated(one: Set, rows: int, seed: int) -> Any:
-    """The rows of a set as `MaximumMarginClustering` compares them with ``scale="auto"``."""
-    data = rows_of(one, rows, seed)
-    model = fit(
-        estimator(FRONT_DOOR, np.unique(data.y).size, scale=AUTO, random_state=seed),
-        data.X,
-    )
+def treated(data_set: Set, rows: int, seed: int) -> Any:
+    """Return the rows of a set as our default compares them with ``scale="auto"``."""
+    data = rows_of(data_set, rows, seed)
+    n_clusters = np.unique(data.y).size
+    model = estimator(FRONT_DOOR, n_clusters, scale=AUTO, random_state=seed)
+    fit(model, data.X)
     samples = model.model_.scaled(mmcnb.open_samples(data.X))
     return samples.block(0, samples.n_samples)
 
 
 def flag_of(model: Any) -> dict[str, Any]:
-    """The level of trust in a fit, and the columns that alone make its clusters."""
+    """Return the trust in a fit, and the columns that alone make its clusters."""
     trust = model.report_["trust"]
     columns = list(map(str, trust.get("columns") or ()))
     return {

@@ -48,14 +48,10 @@ class Planted(NamedTuple):
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """A table a seed."""
+    """Yield a table a seed."""
+    rows = min(ROWS[1], options.rows or ROWS[1])
     for seed in range(options.seeds or options.pick(TABLES, QUICK_TABLES, 2)):
-        yield Run(
-            "planted",
-            "explain",
-            seed,
-            settings={"rows": min(ROWS[1], options.rows or ROWS[1])},
-        )
+        yield Run("planted", "explain", seed, settings={"rows": rows})
 
 
 def planted(seed: int, most_rows: int) -> Planted:
@@ -72,78 +68,75 @@ def planted(seed: int, most_rows: int) -> Planted:
     d = int(np.exp(random.uniform(*np.log(COLUMNS))))
     k = int(random.integers(CLUSTERS[0], min(CLUSTERS[1], d) + 1))
     n = int(random.integers(min(ROWS[0], most_rows), most_rows + 1))
-    y = np.r_[
-        np.arange(k).repeat(20),
-        random.choice(k, n - 20 * k, p=random.dirichlet(np.full(k, 3.0))),
-    ]
+    shares = random.dirichlet(np.full(k, 3.0))
+    drawn = random.choice(k, n - 20 * k, p=shares)
+    y = np.concatenate([np.arange(k).repeat(20), drawn])  # each cluster has 20 rows
     X = random.normal(size=(n, d))
-    free = random.permutation(d)
+    order = random.permutation(d)
     counts = random.integers(1, MOST_PLANTED + 1, k)
-    counts = counts if counts.sum() <= d else np.ones(k, int)
-    columns = [
-        set(map(int, part))
-        for part in np.split(free[: counts.sum()], counts.cumsum()[:-1])
-    ]
-    for cluster, own in enumerate(columns):
-        for column in own:
-            X[y == cluster, column] += random.choice([-1, 1]) * random.uniform(*SHIFTS)
-    tailed = random.random(d) < 0.5
-    X[:, tailed] = np.exp(X[:, tailed])
-    return Planted(X * 10.0 ** random.uniform(-3, 6, d), y, columns)
+    if counts.sum() > d:
+        counts = np.ones(k, int)
+    ends = counts.cumsum()
+    columns = []
+    for cluster, part in enumerate(np.split(order[: ends[-1]], ends[:-1])):
+        planted_columns = {int(column) for column in part}
+        for column in planted_columns:
+            sign = random.choice([-1, 1])
+            X[y == cluster, column] += sign * random.uniform(*SHIFTS)
+        columns.append(planted_columns)
+    has_long_tail = random.random(d) < 0.5
+    X[:, has_long_tail] = np.exp(X[:, has_long_tail])
+    units = 10.0 ** random.uniform(-3, 6, d)
+    return Planted(X * units, y, columns)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """How many clusters have their planted columns among the first three."""
+    """Count the clusters whose planted columns are among the first three."""
     table = planted(run.seed, run.settings["rows"])
-    X = pd.DataFrame(
-        table.X, columns=[f"x{column}" for column in range(table.X.shape[1])]
-    )
+    d = table.X.shape[1]
+    X = pd.DataFrame(table.X, columns=[f"x{column}" for column in range(d)])
     model = fit(mmcnb.KernelKMeans(2, kernel="linear", n_init=1, random_state=0), X)
     started = time.perf_counter()
     columns = model.explain(X, table.y).columns
     seconds = time.perf_counter() - started
-    firsts = columns.groupby("cluster")["column"].agg(lambda own: set(own[:FIRST]))
-    hits = [
-        {f"x{column}" for column in own} <= firsts[k]
-        for k, own in enumerate(table.columns)
-    ]
-    told = {
+    named = columns.groupby("cluster")["column"]
+    is_explained = []
+    for cluster, planted_columns in enumerate(table.columns):
+        first = set(named.get_group(cluster)[:FIRST])
+        expected = {f"x{column}" for column in planted_columns}
+        is_explained.append(expected <= first)
+    return {
         "n": len(X),
-        "d": X.shape[1],
-        "clusters": len(hits),
-        "explained": int(np.sum(hits)),
+        "d": d,
+        "clusters": len(is_explained),
+        "explained": int(np.sum(is_explained)),
+        "all": bool(np.all(is_explained)),
+        "seconds": seconds,
     }
-    return told | {"all": bool(np.all(hits)), "seconds": seconds}
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Shares of clusters and of tables that are explained, by the number of columns."""
+    """Return the shares of clusters and tables explained, by number of columns."""
     frame = frame[frame["status"] == OK]
-    width = pd.cut(
-        frame["d"], [0, 10, 50, 200, 500], labels=["to 10", "to 50", "to 200", "to 500"]
-    )
-    found = pd.concat(
-        [frame.assign(columns=width.astype(str)), frame.assign(columns="all")]
-    )
-    found = found.groupby("columns").agg(
+    titles = ["to 10", "to 50", "to 200", "to 500"]
+    width = pd.cut(frame["d"], [0, 10, 50, 200, 500], labels=titles)
+    by_width = frame.assign(columns=width.astype(str))
+    groups = pd.concat([by_width, frame.assign(columns="all")]).groupby("columns")
+    table = groups.agg(
         tables=("d", "size"),
         clusters=("clusters", "sum"),
         explained=("explained", "sum"),
         whole=("all", "mean"),
     )
-    found["share"] = found["explained"] / found["clusters"]
-    order = [
-        name
-        for name in ("to 10", "to 50", "to 200", "to 500", "all")
-        if name in found.index
-    ]
+    table["share"] = table["explained"] / table["clusters"]
     goal = Goal(
         "explain: share of clusters explained",
-        float(found["share"]["all"]),
+        float(table["share"]["all"]),
         LEAST_SHARE,
         at_least=True,
     )
-    return Result({"explain-planted": found.loc[order].reset_index()}, [goal])
+    order = [title for title in (*titles, "all") if title in table.index]
+    return Result({"explain-planted": table.loc[order].reset_index()}, [goal])
 
 
 SECTIONS = {
