@@ -1,4 +1,4 @@
-"""Rows without structure: six kinds of clouds, and how often clusters are found in them."""
+"""Rows without structure: six kinds of clouds, and clusters found in them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -54,21 +54,19 @@ class Cloud(NamedTuple):
 
 
 def correlated(random: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Gaussian columns, each of which follows the one before."""
+    """Draw Gaussian columns, each of which follows the one before."""
     X = random.standard_normal((rows, columns))
+    rest = np.sqrt(1 - CORRELATION**2)  # so that each column has a deviation of 1
     for j in range(1, columns):
-        X[:, j] = CORRELATION * X[:, j - 1] + np.sqrt(1 - CORRELATION**2) * X[:, j]
+        X[:, j] = CORRELATION * X[:, j - 1] + rest * X[:, j]
     return X
 
 
 def in_ball(random: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Rows uniform in the unit ball."""
+    """Draw rows uniform in the unit ball."""
     X = random.standard_normal((rows, columns))
-    return (
-        X
-        / np.linalg.norm(X, axis=1, keepdims=True)
-        * random.random((rows, 1)) ** (1 / columns)
-    )
+    directions = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return directions * random.random((rows, 1)) ** (1 / columns)
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
@@ -103,18 +101,17 @@ def rows_of(cloud: Cloud, seed: int) -> np.ndarray:
 
 
 def clouds_of(options: Options) -> list[Cloud]:
-    """The clouds of a scale: a hundred, those of at most 1,000 rows, or a few."""
-    most = min(
-        options.rows or LARGE[-1].rows,
-        options.pick(LARGE[-1].rows, QUICK_ROWS, QUICK_ROWS),
-    )
+    """Return the clouds of a scale: a hundred, those of few rows, or a few."""
+    largest = LARGE[-1].rows
+    most = options.pick(largest, QUICK_ROWS, QUICK_ROWS)
+    most = min(most, options.rows or largest)
     columns = options.pick(COLUMNS, COLUMNS, SMOKE_COLUMNS)
-    every = [*(Cloud(*shape) for shape in product(KINDS, ROWS, columns)), *LARGE]
-    few = [
-        Cloud(kind, min(most, ROWS[0]), width)
-        for kind, width in product(KINDS, columns)
-    ]
-    return [cloud for cloud in every if cloud.rows <= most] or few
+    shapes = [Cloud(*shape) for shape in product(KINDS, ROWS, columns)]
+    small = [cloud for cloud in (*shapes, *LARGE) if cloud.rows <= most]
+    if small:
+        return small
+    rows = min(most, ROWS[0])
+    return [Cloud(kind, rows, width) for kind, width in product(KINDS, columns)]
 
 
 # -- false alarms ----------------------------------------------------------------------
@@ -122,49 +119,52 @@ def clouds_of(options: Options) -> list[Cloud]:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The default on each cloud, with the number of clusters left to it."""
+    """Yield the default on each cloud, with the number of clusters left to it."""
     for seed, cloud in product(options.repeats(1), clouds_of(options)):
         yield Run(cloud.name, FRONT_DOOR, seed, settings={"cloud": list(cloud)})
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """How many clusters are found, and how far they are trusted."""
+    """Return how many clusters are found, and how far they are trusted."""
     X = rows_of(Cloud(*run.settings["cloud"]), run.seed)
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=run.seed)
-    found = facts(X) | {"compile_seconds": compile_seconds(X, model)} | timed(model, X)
-    return found | {
-        "clusters": model.n_clusters_,
-        "trust": model.report_["trust"]["level"],
-    }
+    measures = facts(X) | {"compile_seconds": compile_seconds(X, model)}
+    measures |= timed(model, X)
+    measures["clusters"] = model.n_clusters_
+    measures["trust"] = model.report_["trust"]["level"]
+    return measures
 
 
 def tables(frame: pd.DataFrame, name: str) -> Result:
-    """Shares of false alarms, of all clouds and by kind, rows and columns; the goal: none is trusted."""
+    """Return the shares of false alarms of all clouds and by kind, rows and columns.
+
+    The goal is that none is trusted.
+    """
     frame = frame[frame["status"] == OK]
-    told = {
-        MORE_THAN_ONE: frame["clusters"] > 1,
-        HIGH: (frame["clusters"] > 1) & (frame["trust"] == "high"),
-    }
-    frame = frame.assign(kind=frame["dataset"].str.rpartition(", ")[0], **told)
-    table = shares(frame.rename(columns={"n": "rows", "d": "columns"}), tuple(told))
-    return Result(
-        {name: table},
-        [Goal("without structure: trust is high", float(table[HIGH].iloc[0]), 0.0)],
-    )
+    kinds = frame["dataset"].str.rpartition(", ")[0]
+    frame = frame.rename(columns={"n": "rows", "d": "columns"}).assign(kind=kinds)
+    frame[MORE_THAN_ONE] = frame["clusters"] > 1
+    frame[HIGH] = frame[MORE_THAN_ONE] & (frame["trust"] == "high")
+    table = shares(frame, (MORE_THAN_ONE, HIGH))
+    share_of_all = float(table[HIGH].iloc[0])
+    goal = Goal("without structure: trust is high", share_of_all, 0.0)
+    return Result({name: table}, [goal])
 
 
 def shares(frame: pd.DataFrame, figures: Sequence[str]) -> pd.DataFrame:
-    """Means of some columns over all runs, then by kind, by rows and by columns.
+    """Return the means of some columns over all runs, and by kind, rows and columns.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from benchmarks.studies._no_structure import shares
-    >>> frame = pd.DataFrame({"kind": ["uniform", "Laplace"], "rows": 100, "columns": 2, "alarm": [0, 1]})
+    >>> frame = pd.DataFrame({"kind": ["uniform", "Laplace"], "alarm": [0, 1]})
+    >>> frame = frame.assign(rows=100, columns=2)
     >>> shares(frame, ["alarm"])[["of", "sets", "alarm"]].to_numpy().tolist()[:3]
     [['all', 2, 0.5], ['uniform', 1, 0.0], ['Laplace', 1, 1.0]]
     """
-    parts = [frame.assign(by="", of="all"), frame.assign(by="kind", of=frame["kind"])]
+    every = frame.assign(by="", of="all")
+    parts = [every, frame.assign(by="kind", of=frame["kind"])]
     for key in ("rows", "columns"):
         rising = frame.sort_values(key, kind="stable")
         parts.append(rising.assign(by=key, of=rising[key].astype(str)))
@@ -175,5 +175,5 @@ def shares(frame: pd.DataFrame, figures: Sequence[str]) -> pd.DataFrame:
 
 
 def alarms(name: str) -> Section:
-    """The section that counts false alarms, with the name of its table."""
+    """Return the section that counts false alarms, with the name of its table."""
     return Section(grid, compute, partial(tables, name=name))

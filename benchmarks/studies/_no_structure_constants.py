@@ -1,4 +1,4 @@
-"""Constants of the evidence of clusters: what partitions of rows without structure lose, by least squares.
+"""Constants of the evidence of clusters: the loss of rows without structure.
 
 A partition into k clusters of n nodes has the loss L = 1 - MI / H, with H the entropy
 of the volumes of its clusters, and d is the dimension of the rows. Without structure
@@ -12,6 +12,7 @@ a run of the study, whose tables are in the folder, into the library.
 import json
 import re
 import sys
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -46,16 +47,16 @@ PARTITION = ["n", "k", "H", "d", "L"]
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each kind with each number of rows and columns."""
-    sizes = options.pick(ROWS, tuple(n for n in ROWS if n <= QUICK_ROWS), ROWS[:2])
+    """Yield each kind with each number of rows and columns."""
+    quick_rows = tuple(n for n in ROWS if n <= QUICK_ROWS)
+    sizes = options.sizes_within(options.pick(ROWS, quick_rows, ROWS[:2]))
     columns = options.pick(COLUMNS, COLUMNS, SMOKE_COLUMNS)
-    shapes = product(options.repeats(3), KINDS, options.sizes_within(sizes), columns)
-    for seed, *cloud in shapes:
+    for seed, *cloud in product(options.repeats(3), KINDS, sizes, columns):
         yield Run(Cloud(*cloud).name, "partitions", seed, settings={"cloud": cloud})
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """The loss of all partitions of a cloud that the choice of the number looks at."""
+    """Return the loss of all partitions that the choice of the number looks at."""
     X = rows_of(Cloud(*run.settings["cloud"]), run.seed)
     found = evidence_of(graph_of(X, run.seed))
     return facts(X) | {"partitions": json.dumps(found), "count": len(found)}
@@ -63,12 +64,14 @@ def compute(run: Run) -> dict[str, Any]:
 
 def loss_table(table: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the terms of log L, by name."""
-    return loss_terms(*(table[name].to_numpy(float) for name in PARTITION[:4]))
+    n, k, H, d = (table[name].to_numpy(float) for name in PARTITION[:4])
+    return loss_terms(n, k, H, d)
 
 
 def spread_table(table: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the terms of the logarithm of the spread of log L, by name."""
-    return spread_terms(*(table[name].to_numpy(float) for name in ("n", "H", "d")))
+    n, H, d = (table[name].to_numpy(float) for name in ("n", "H", "d"))
+    return spread_terms(n, H, d)
 
 
 def loss_features(table: pd.DataFrame) -> np.ndarray:
@@ -82,7 +85,9 @@ def spread_features(table: pd.DataFrame) -> np.ndarray:
 
 
 def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Constants of both formulas by least squares, of log L and then of the logarithm of what is left.
+    """Fit the constants of both formulas by least squares.
+
+    The first is of log L, the second of the logarithm of its residual.
 
     The constant of the spread is shifted, so that what is left has a mean square of 1
     in units of the spread.
@@ -97,75 +102,84 @@ def fitted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     loss : ndarray of shape (16,)
     spread : ndarray of shape (6,)
     """
-    features = loss_features(table)
-    widths = spread_features(table)
-    values = np.log(table["L"].to_numpy())
-    loss = np.linalg.lstsq(features, values)[0]
-    left = np.abs(features @ loss - values)
-    spread = np.linalg.lstsq(widths, np.log(np.maximum(left, 1e-9)))[0]
-    spread[0] += np.log(np.mean((left / np.exp(widths @ spread)) ** 2)) / 2
+    terms = loss_features(table)
+    log_loss = np.log(table["L"].to_numpy())
+    loss = np.linalg.lstsq(terms, log_loss)[0]
+    residual = np.abs(terms @ loss - log_loss)
+    width_terms = spread_features(table)
+    log_residual = np.log(np.maximum(residual, 1e-9))
+    spread = np.linalg.lstsq(width_terms, log_residual)[0]
+    in_spreads = residual / np.exp(width_terms @ spread)
+    spread[0] += np.log(np.mean(in_spreads**2)) / 2
     return loss, spread
 
 
 def significance(
     table: pd.DataFrame, loss: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """z of each partition: how far its loss is below the formula."""
-    width = np.maximum(LEAST_SPREAD, SPREADS * np.exp(spread_features(table) @ spread))
-    return (loss_features(table) @ loss - np.log(table["L"].to_numpy())) / width
+    """Return z of each partition: how far its loss is below the formula."""
+    expected = loss_features(table) @ loss
+    spreads = np.exp(spread_features(table) @ spread)
+    width = np.maximum(LEAST_SPREAD, SPREADS * spreads)
+    return (expected - np.log(table["L"].to_numpy())) / width
 
 
 def partitions_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a partition, with the set and the half it belongs to."""
+    """Return one row a partition, with the set and the half it belongs to."""
     parts = []
     for run in frame[frame["status"] == OK].itertuples():
-        part = pd.DataFrame(json.loads(run.partitions), columns=PARTITION)
         kind, _, shape = run.dataset.rpartition(", ")
         rows, columns = map(int, shape.split(" x "))
-        half = Cloud(kind, rows, columns).half
-        known = {
-            "kind": kind,
-            "rows": rows,
-            "columns": columns,
-            "seed": run.seed,
-            "half": half,
-        }
-        parts.append(part.assign(set=run.dataset, **known))
+        part = pd.DataFrame(json.loads(run.partitions), columns=PARTITION)
+        part["set"] = run.dataset
+        part["kind"] = kind
+        part["rows"] = rows
+        part["columns"] = columns
+        part["seed"] = run.seed
+        part["half"] = Cloud(kind, rows, columns).half
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Both formulas, and on each half the sets with a significant partition and what the formula leaves."""
+    """Return both formulas, and how well they fit on each half.
+
+    A table has the sets with a significant partition, and the residuals.
+    """
     table = partitions_of(frame)
     loss, spread = fitted(table[table["half"] == TUNING])
     z = significance(table, loss, spread)
+    residual = (loss_features(table) @ loss - np.log(table["L"])).abs()
     keys = ["half", "kind", "rows", "columns", "set", "seed"]
-    left = (loss_features(table) @ loss - np.log(table["L"])).abs()
-    sets = table.assign(significant=z, left=left).groupby(keys, sort=False)
-    judged = sets.agg(
-        significant=("significant", "max"), left=("left", "mean")
-    ).reset_index()
+    sets = table.assign(significant=z, left=residual).groupby(keys, sort=False)
+    judged = sets.agg(significant=("significant", "max"), left=("left", "mean"))
+    judged = judged.reset_index()
     judged["significant"] = judged["significant"] > SIGNIFICANT
-    halves = [
-        pd.concat({half: shares(part, ("significant", "left"))}, names=["half"])
-        for half in (TUNING, CONFIRMATION)
-        if len(part := judged[judged["half"] == half])
-    ]
+    halves = {}
+    for half in (TUNING, CONFIRMATION):
+        part = judged[judged["half"] == half]
+        if len(part):
+            halves[half] = shares(part, ("significant", "left"))
     constants = [
-        (formula, name, constant)
-        for formula, names, values in (
-            ("log L", loss_table(table), loss),
-            ("spread", spread_table(table), spread),
-        )
-        for name, constant in zip(names, values, strict=True)
+        *_constants("log L", loss_table(table), loss),
+        *_constants("spread", spread_table(table), spread),
     ]
-    named = pd.DataFrame(constants, columns=["formula", "feature", "constant"])
     return Result(
         {
-            "no-structure-constants": named,
-            "no-structure-fit": pd.concat(halves).reset_index("half"),
+            "no-structure-constants": pd.DataFrame(constants),
+            "no-structure-fit": pd.concat(halves, names=["half"]).reset_index("half"),
         }
     )
+
+
+def _constants(
+    formula: str, terms: Iterable[str], values: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return a row for each constant of a formula."""
+    return [
+        {"formula": formula, "feature": term, "constant": value}
+        for term, value in zip(terms, values, strict=True)
+    ]
 
 
 def write_coefficients(table: pd.DataFrame, path: Path) -> None:
@@ -181,13 +195,12 @@ def write_coefficients(table: pd.DataFrame, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for formula, name in (("log L", "LOG_LOSS"), ("spread", "LOG_SPREAD")):
         constants = table[table["formula"] == formula]
-        lines = [
-            f'    "{feature}": {constant:.4f},\n'
-            for feature, constant in zip(
-                constants["feature"], constants["constant"], strict=True
-            )
-        ]
-        dictionary = f"{name} = {{\n{''.join(lines)}}}"
+        lines = [f"{name} = {{\n"]
+        for term, constant in zip(
+            constants["feature"], constants["constant"], strict=True
+        ):
+            lines.append(f'    "{term}": {constant:.4f},\n')
+        dictionary = "".join([*lines, "}"])
         text, count = re.subn(
             rf"^{name} = \{{.*?^\}}", dictionary, text, flags=re.MULTILINE | re.DOTALL
         )

@@ -1,4 +1,4 @@
-"""Twenty blobs apart, their number unknown: how many are found among few and many rows."""
+"""Twenty blobs apart, their number unknown: how many are found, by rows."""
 
 from itertools import product
 from typing import Any
@@ -24,33 +24,38 @@ SPREAD = 3.0
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All sizes with five seeds."""
-    sizes = ROWS if not options.quick else tuple(n for n in ROWS if n <= QUICK_ROWS)
-    for n, seed in product(options.sizes_within(sizes), options.repeats(5, 5)):
+    """Yield all sizes with five seeds."""
+    quick_rows = tuple(n for n in ROWS if n <= QUICK_ROWS)
+    sizes = options.sizes_within(options.pick(ROWS, quick_rows, quick_rows))
+    for n, seed in product(sizes, options.repeats(5, 5)):
         yield Run(f"{CLUSTERS} blobs", FRONT_DOOR, seed, parameters={"rows": n})
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """The number found, and ARI of the partition and of its best layer."""
+    """Return the number found, and ARI of the partition and of its best layer."""
     data = blobs(run.parameters["rows"], CLUSTERS, COLUMNS, LEAST, SPREAD, run.seed)
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=run.seed)
-    found = scored(data, model, clustering)
-    layers = [model.predict(data.X, layer=i) for i in range(len(model.layers_))]
-    found |= {"clusters": model.n_clusters_, "trust": model.report_["trust"]["level"]}
-    return found | of_layers(data.y, [model.labels_, *layers], len(layers))
+    measures = scored(data, model, clustering)
+    measures["clusters"] = model.n_clusters_
+    measures["trust"] = model.report_["trust"]["level"]
+    n_layers = len(model.layers_)
+    layers = [model.predict(data.X, layer=layer) for layer in range(n_layers)]
+    return measures | of_layers(data.y, [model.labels_, *layers], n_layers)
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Each number of rows: the numbers found by the seeds, how often all blobs are, and means."""
-    frame = frame[frame["status"] == OK].reindex(
-        columns=[*{*frame.columns, "best layer"}]
-    )
-    groups = frame.assign(exact=frame["clusters"] == CLUSTERS).groupby("n", sort=False)
-    table = groups.agg(
-        found=("clusters", lambda numbers: ", ".join(map(str, numbers.astype(int)))),
-        exact=("exact", "mean"),
-        ari=("ari", "mean"),
-        **{"best layer": ("best layer", "mean"), "trust": ("trust", ", ".join)},
-        seconds=("seconds", "median"),
-    )
+    """Return, by rows, the numbers found, how often all blobs are, and means."""
+    frame = frame[frame["status"] == OK]
+    frame = frame.reindex(columns=frame.columns.union(["best layer"], sort=False))
+    frame["exact"] = frame["clusters"] == CLUSTERS
+    frame["found"] = frame["clusters"].astype(int).astype(str)
+    figures = {
+        "found": ", ".join,
+        "exact": "mean",
+        "ari": "mean",
+        "best layer": "mean",
+        "trust": ", ".join,
+        "seconds": "median",
+    }
+    table = frame.groupby("n", sort=False).agg(figures)
     return Result({"number-blobs": table.reset_index()})

@@ -1,4 +1,4 @@
-"""Outliers added to sets: AUC of our score beside those of HDBSCAN and LocalOutlierFactor."""
+"""Outliers added to sets: AUC of our score beside those of two peers."""
 
 import time
 import warnings
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 import mmcnb
 from benchmarks.methods import DENSITY, FRONT_DOOR
@@ -31,26 +32,25 @@ EMBEDDED = "-embedded"
 
 
 def ours(X: np.ndarray, seed: int) -> np.ndarray:
-    """The score of a fit that finds its own number of clusters."""
+    """Return the score of a fit that finds its own number of clusters."""
     model: Any = mmcnb.MaximumMarginClustering(n_clusters=None, random_state=seed)
     return np.asarray(fit(model, X).score_outliers(X))
 
 
 def of_density(X: np.ndarray, seed: int) -> np.ndarray:
-    """GLOSH by scikit-learn's HDBSCAN at its defaults; it draws nothing."""
+    """Return GLOSH by scikit-learn's HDBSCAN at its defaults; it draws nothing."""
     from sklearn.cluster import HDBSCAN
-    from sklearn.cluster._hdbscan._tree import (
-        _condense_tree,
-    )  # scikit-learn has no public one
+
+    # scikit-learn has no public function for the condensed tree.
+    from sklearn.cluster._hdbscan._tree import _condense_tree
 
     model = HDBSCAN(copy=True).fit(X.astype(np.float64))
-    return glosh(
-        _condense_tree(model._single_linkage_tree_, model.min_cluster_size), len(X)
-    )
+    tree = _condense_tree(model._single_linkage_tree_, model.min_cluster_size)
+    return glosh(tree, len(X))
 
 
 def glosh(tree: np.ndarray, n: int) -> np.ndarray:
-    """How much sooner rows leave their cluster than the last row within it.
+    """Return how much sooner rows leave their cluster than the last row in it.
 
     Parameters
     ----------
@@ -73,27 +73,25 @@ def glosh(tree: np.ndarray, n: int) -> np.ndarray:
     >>> glosh(np.array(edges, [("parent", int), ("child", int), ("value", float)]), 3)
     array([0.75, 0.5 , 0.  ])
     """
-    values = np.where(np.isfinite(tree["value"]), tree["value"], 0.0)
-    last = np.zeros(int(max(tree["parent"].max(), tree["child"].max())) + 1)
-    np.maximum.at(last, tree["parent"], values)
-    is_cluster = tree["child"] >= n
-    scores = np.zeros(n)
-    for parent, child in zip(
-        tree["parent"][is_cluster][::-1], tree["child"][is_cluster][::-1], strict=True
-    ):
+    is_finite = np.isfinite(tree["value"])
+    densities = np.where(is_finite, tree["value"], 0.0)
+    n_nodes = int(max(tree["parent"].max(), tree["child"].max())) + 1
+    last = np.zeros(n_nodes)  # the largest density in a cluster and those below it
+    np.maximum.at(last, tree["parent"], densities)
+    is_row = tree["child"] < n
+    edges = tree[~is_row]
+    for parent, child in zip(edges["parent"][::-1], edges["child"][::-1], strict=True):
         last[parent] = max(last[parent], last[child])
-    rows = tree["child"][~is_cluster]
-    left = np.maximum(last[tree["parent"][~is_cluster]], 1e-300)
-    scores[rows] = 1 - values[~is_cluster] / left
-    return np.where(
-        np.isin(np.arange(n), rows[~np.isfinite(tree["value"][~is_cluster])]),
-        0.0,
-        scores,
-    )
+    rows = tree["child"][is_row]
+    last_of_row = np.maximum(last[tree["parent"][is_row]], 1e-300)
+    scores = np.zeros(n)
+    scores[rows] = 1 - densities[is_row] / last_of_row
+    scores[rows[~is_finite[is_row]]] = 0.0  # duplicates, which never leave
+    return scores
 
 
 def local_factor(X: np.ndarray, seed: int) -> np.ndarray:
-    """The local outlier factor; it draws nothing."""
+    """Return the local outlier factor; it draws nothing."""
     from sklearn.neighbors import LocalOutlierFactor
 
     model = LocalOutlierFactor(n_neighbors=min(NEIGHBOURS, len(X) - 1)).fit(X)
@@ -109,34 +107,33 @@ SCORES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All scores on each set with both kinds of outliers."""
+    """Yield all scores on each set with both kinds of outliers."""
     rows = min(options.rows or MOST_ROWS, MOST_ROWS)
-    methods = list(SCORES)
-    dense = [
-        one
-        for one in sets_of(options)
-        if one.kind != TEXT or one.name.endswith(EMBEDDED)
-    ]
-    for problem, seed, kind, method in product(
-        dense, options.repeats(1), MADE, methods
-    ):
+    for problem in sets_of(options):
+        if problem.kind == TEXT and not problem.name.endswith(EMBEDDED):
+            continue
         settings = {"rows": rows, "problem": list(problem)}
-        yield Run(
-            problem.name, method, seed, parameters={"outliers": kind}, settings=settings
-        )
+        for seed, kind, method in product(options.repeats(1), MADE, SCORES):
+            yield Run(
+                problem.name,
+                method,
+                seed,
+                parameters={"outliers": kind},
+                settings=settings,
+            )
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """AUC of one score, on all columns."""
+    """Return the AUC of one score, on all columns."""
     from sklearn.metrics import roc_auc_score
 
-    name, source, kind, classes, with_peers = run.settings["problem"]
+    problem = Problem(*run.settings["problem"])
     data = rows_of(
-        Problem(name, source, kind, tuple(classes), with_peers),
+        problem._replace(classes=tuple(problem.classes)),
         run.settings["rows"],
         run.seed,
     )
-    dense = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    dense = data.X.toarray() if issparse(data.X) else data.X
     X, is_outlier = with_outliers(
         np.asarray(dense, np.float64), run.parameters["outliers"], run.seed
     )
@@ -144,12 +141,13 @@ def compute(run: Run) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = SCORES[run.method](X, run.seed)
-    seconds = {"seconds": time.perf_counter() - started}
-    return facts(X) | seconds | {"auc": float(roc_auc_score(is_outlier, scores))}
+    seconds = time.perf_counter() - started
+    auc = float(roc_auc_score(is_outlier, scores))
+    return facts(X) | {"seconds": seconds, "auc": auc}
 
 
 def with_outliers(X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with 2 % outliers after them, and which they are.
+    """Return rows with 2 % outliers after them, and which they are.
 
     Examples
     --------
@@ -160,25 +158,23 @@ def with_outliers(X: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.n
     ((102, 100), 2)
     """
     count = max(1, round(SHARE * len(X)))
-    made = MADE[kind](np.random.default_rng(seed), X, count)
-    return np.vstack([X, made]).astype(np.float32), np.repeat(
-        [False, True], [len(X), count]
-    )
+    outliers = MADE[kind](np.random.default_rng(seed), X, count)
+    is_outlier = np.repeat([False, True], [len(X), count])
+    return np.vstack([X, outliers]).astype(np.float32), is_outlier
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Mean AUC by kind of outliers, kind of set and half, a column a method; each set weighs the same."""
+    """Return mean AUC by kind of outliers, kind of set and half.
+
+    There is a column a method, and each set weighs the same.
+    """
     frame = with_facts(frame[frame["status"] == OK])
     frame = pd.concat([frame, frame.assign(kind="all")])
     frame = pd.concat([frame, frame.assign(half=BOTH)])
     keys = ["outliers", "kind", "half"]
-    sets = (
-        frame.groupby([*keys, "set", "method"], sort=False)["auc"]
-        .mean()
-        .unstack("method")
-    )
-    means = sets.groupby(keys, sort=False).mean()
-    means.insert(0, "sets", sets.groupby(keys, sort=False).size())
-    return Result(
-        {"number-outliers": means.reset_index().sort_values(keys, kind="stable")}
-    )
+    sets = frame.groupby([*keys, "set", "method"], sort=False)["auc"].mean()
+    groups = sets.unstack("method").groupby(keys, sort=False)
+    means = groups.mean()
+    means.insert(0, "sets", groups.size())
+    table = means.reset_index().sort_values(keys, kind="stable")
+    return Result({"number-outliers": table})

@@ -1,5 +1,6 @@
-"""Small clusters beside large ones, without and with rows of noise: which of them are found."""
+"""Small clusters beside large ones, without and with noise: which are found."""
 
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -20,57 +21,49 @@ LEAST = 8.0
 # share of the rows; recall and precision of a cluster that is found
 NOISE = 0.02
 ENOUGH = 0.8
-WAYS = (
-    (0.0, None),
-    (NOISE, None),
-    (NOISE, "auto"),
-)  # rows of noise, and whether they are looked for
+# The share of rows of noise, and how they are looked for.
+WAYS = ((0.0, "none"), (NOISE, "none"), (NOISE, "auto"))
+
+TITLES = tuple(f"{size:.2%}" for size in SMALL_SHARES)
 
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Without noise, and with noise that is clustered or labelled."""
-    rows = options.sized(ROWS, QUICK_ROWS)
-    for seed in options.repeats(3):
-        for share, noise in WAYS:
-            given = {"noise rows": share, "noise": noise or "none"}
-            yield Run(
-                "small clusters",
-                FRONT_DOOR,
-                seed,
-                parameters=given,
-                settings={"rows": rows},
-            )
+    """Yield rows without noise, and with noise that is clustered or labelled."""
+    settings = {"rows": options.sized(ROWS, QUICK_ROWS)}
+    for seed, (share, noise) in product(options.repeats(3), WAYS):
+        yield Run(
+            "small clusters",
+            FRONT_DOOR,
+            seed,
+            parameters={"noise rows": share, "noise": noise},
+            settings=settings,
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Which small classes have a cluster of their own, and how many clusters there are."""
+    """Return which small classes have a cluster, and the number of clusters."""
     share = run.parameters["noise rows"]
     noise = run.parameters["noise"]
     data = small_clusters(run.settings["rows"], COLUMNS, LEAST, share, run.seed)
-    make: Any = mmcnb.MaximumMarginClustering
-    model = make(
-        n_clusters=None, noise=None if noise == "none" else noise, random_state=run.seed
+    model: Any = mmcnb.MaximumMarginClustering(
+        n_clusters=None,
+        noise=None if noise == "none" else noise,
+        random_state=run.seed,
     )
-    found = facts(data.X) | timed(model, data.X)
-    each = found_small(data.y, model.labels_, len(SMALL_SHARES), ENOUGH)
-    found |= {
-        f"{size:.2%}": float(one) for size, one in zip(SMALL_SHARES, each, strict=True)
-    }
+    measures = facts(data.X) | timed(model, data.X)
+    is_found = found_small(data.y, model.labels_, len(SMALL_SHARES), ENOUGH)
+    measures |= zip(TITLES, map(float, is_found), strict=True)
     inside = data.y >= 0
-    scores = {"ari": adjusted_rand_index(data.y[inside], model.labels_[inside])}
-    return found | scores | {"clusters": model.n_clusters_, "found": sum(each)}
+    measures["ari"] = adjusted_rand_index(data.y[inside], model.labels_[inside])
+    measures["clusters"] = model.n_clusters_
+    measures["found"] = sum(is_found)
+    return measures
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means over the seeds: how often each small cluster is found, and how many of the five."""
+    """Return how often each small cluster is found, and how many of the five."""
     frame = frame[frame["status"] == OK]
-    figures = [
-        *(f"{size:.2%}" for size in SMALL_SHARES),
-        "found",
-        "clusters",
-        "ari",
-        "seconds",
-    ]
+    figures = [*TITLES, "found", "clusters", "ari", "seconds"]
     table = frame.groupby(["n", "noise rows", "noise"], sort=False)[figures].mean()
     return Result({"number-small": table.reset_index()})

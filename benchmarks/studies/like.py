@@ -27,7 +27,10 @@ from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
 from benchmarks.studies._sets import rows_of_set
 from benchmarks.tables import Result, goals_of
 
-VANISHED, SEED, MORE = CASES = ("vanished", "seed", "more")
+VANISHED = "vanished"
+SEED = "seed"
+MORE = "more"
+CASES = (VANISHED, SEED, MORE)
 SETS = (
     "two-moons",
     "three-spirals",
@@ -51,13 +54,17 @@ FIGURES = ["numbers", "rows", "plain", "free"]
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each case on each set."""
+    """Yield each case on each set."""
     most = options.sized(ROWS, QUICK_ROWS)
-    for name, seed, case in product(
-        options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES
-    ):
-        settings = {"rows": options.rows_of(name, most) or most}
-        yield Run(name, FRONT_DOOR, seed, parameters={"case": case}, settings=settings)
+    names = options.pick(SETS, SETS, SETS[:2])
+    for name, seed, case in product(names, options.repeats(3), CASES):
+        yield Run(
+            name,
+            FRONT_DOOR,
+            seed,
+            parameters={"case": case},
+            settings={"rows": options.rows_of(name, most) or most},
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -69,50 +76,48 @@ def compute(run: Run) -> dict[str, Any]:
     before = fitted(old, run.seed)
     labels = before.labels_
     sizes = np.array(before.report_["sizes"])
-    found = {}
     inside = np.ones(len(old), bool)
-    gone = int(np.argsort(sizes)[-2]) if case == VANISHED and sizes.size > 1 else None
-    if gone is not None:
-        inside = labels != gone
-        sizes[gone] = 0
+    vanished: int | None = None
+    if case == VANISHED and sizes.size > 1:
+        vanished = int(np.argsort(sizes)[-2])
+        inside = labels != vanished
+        sizes[vanished] = 0
     rows = X if case == MORE else old[inside]
-    given = rows, run.seed + 100 * (case == SEED)
-    model = fitted(*given, like=before)
-    plain = fitted(*given)
+    seed = run.seed + 100 if case == SEED else run.seed
+    model = fitted(rows, seed, like=before)
+    plain = fitted(rows, seed)
     m = int(inside.sum())
-    if gone is not None:
-        found["free"] = float(not (model.labels_ == gone).any())
     counts = np.array(model.report_["sizes"])[: sizes.size]
-    return (
-        facts(X)
-        | found
-        | {
-            "clusters": np.unique(labels).size,
-            "numbers": float(np.mean(counts[sizes > 0] > 0)),
-            "rows": np.mean(model.labels_[:m] == labels[inside]),
-            "plain": np.mean(plain.labels_[:m] == labels[inside]),
-        }
-    )
+    measures = facts(X) | {
+        "clusters": np.unique(labels).size,
+        "numbers": float(np.mean(counts[sizes > 0] > 0)),
+        "rows": np.mean(model.labels_[:m] == labels[inside]),
+        "plain": np.mean(plain.labels_[:m] == labels[inside]),
+    }
+    if vanished is not None:
+        measures["free"] = float(not (model.labels_ == vanished).any())
+    return measures
 
 
 def fitted(X: Any, seed: int, **like: Any) -> Any:
-    """The default, fitted."""
+    """Return the default, fitted."""
     return fit(mmcnb.MaximumMarginClustering(random_state=seed), X, **like)
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means by case and half, and of each set; goals of a fit of the same rows with another seed."""
+    """Return means by case and half, and of each set; judge another seed.
+
+    The goals are of a fit of the same rows with another seed.
+    """
     frame = frame[frame["status"] == OK].assign(half=frame["dataset"].map(half_of))
-    frame = frame.reindex(columns=list(dict.fromkeys([*frame.columns, *FIGURES])))
+    frame = frame.reindex(columns=frame.columns.union(FIGURES, sort=False))
     by_half = frame.groupby(["case", "half"], sort=False)[FIGURES].mean().reset_index()
-    by_set = frame.groupby(["dataset", "half", "case"], sort=False)[
-        [*FIGURES, "clusters"]
-    ].mean()
+    sets = frame.groupby(["dataset", "half", "case"], sort=False)
+    by_set = sets[[*FIGURES, "clusters"]].mean().reset_index()
     same = by_half[by_half["case"] == SEED].set_index("half")
-    goals = goals_of(same["numbers"], 1.0, "another seed, {}: numbers kept", "%", True)
+    title = "another seed, {}: "
+    goals = goals_of(same["numbers"], 1.0, title + "numbers kept", "%", True)
     goals += goals_of(
-        same["rows"], 0.95, "another seed, {}: rows that keep their label", "%", True
+        same["rows"], 0.95, title + "rows that keep their label", "%", True
     )
-    return Result(
-        {"like": by_half, "like-sets": by_set.reset_index()}, goals, ("like",)
-    )
+    return Result({"like": by_half, "like-sets": by_set}, goals, ("like",))

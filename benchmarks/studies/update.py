@@ -54,13 +54,17 @@ ENOUGH = 0.9
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each case on each set."""
-    rows = options.sized(ROWS, QUICK_ROWS)
-    for name, seed, case in product(
-        options.pick(SETS, SETS, SETS[:2]), options.repeats(3), CASES
-    ):
-        settings = {"rows": options.rows_of(name, rows) or rows}
-        yield Run(name, FRONT_DOOR, seed, parameters={"case": case}, settings=settings)
+    """Yield each case on each set."""
+    most = options.sized(ROWS, QUICK_ROWS)
+    names = options.pick(SETS, SETS, SETS[:2])
+    for name, seed, case in product(names, options.repeats(3), CASES):
+        yield Run(
+            name,
+            FRONT_DOOR,
+            seed,
+            parameters={"case": case},
+            settings={"rows": options.rows_of(name, most) or most},
+        )
 
 
 def compute(run: Run) -> dict[str, Any]:
@@ -68,35 +72,50 @@ def compute(run: Run) -> dict[str, Any]:
     X = rows_of_set(run.dataset, run.settings["rows"], run.seed).X
     random = np.random.default_rng(run.seed)
     X = X[random.permutation(X.shape[0])]
-    old = X[: len(X) * 9 // 10]
-    new = X[len(X) * 9 // 10 :]
+    n_old = len(X) * 9 // 10
+    old = X[:n_old]
+    new = X[n_old:]
     if run.parameters["case"] == "cluster":
         new = with_cluster(new, X, random)
     model: Any = mmcnb.MaximumMarginClustering(kernel="graph", random_state=run.seed)
     before = model.fit(old).labels_
-    own = model.model_
-    used = len(model.report_["sizes"])
+    first_model = model.model_
+    n_clusters = len(model.report_["sizes"])
     after = model.update(new).predict(old)
-    sizes = model.report_["sizes"]
-    count = count_of(len(new))
-    largest = np.bincount(model.labels_[:count] + 1).argmax() - 1
-    is_own = largest >= used and np.mean(model.labels_[:count] == largest) >= ENOUGH
-    is_own &= (
-        not (model.labels_[count:] == largest).any() and not (after == largest).any()
-    )
+    sizes = np.array(model.report_["sizes"][:n_clusters])
     return facts(X) | {
-        "clusters": used,
-        "numbers": np.mean(np.array(sizes[:used]) > 0),
+        "clusters": n_clusters,
+        "numbers": np.mean(sizes > 0),
         "rows": np.mean(after == before),
-        "found": float(is_own),
-        "searched": float(model.model_ is not own),
+        "found": float(is_new_cluster(model.labels_, after, n_clusters)),
+        "searched": float(model.model_ is not first_model),
     }
+
+
+def is_new_cluster(new: np.ndarray, old: np.ndarray, n_clusters: int) -> bool:
+    """Say whether the first new rows have a cluster that did not exist before.
+
+    Parameters
+    ----------
+    new, old : ndarray of int
+        Labels of the new and of the earlier rows after the update.
+    n_clusters : int
+        Number of clusters before it.
+    """
+    count = count_of(len(new))
+    inside = new[:count]
+    largest = np.bincount(inside + 1).argmax() - 1
+    is_elsewhere = (new[count:] == largest).any() or (old == largest).any()
+    is_enough = np.mean(inside == largest) >= ENOUGH
+    return bool(largest >= n_clusters and is_enough and not is_elsewhere)
 
 
 def with_cluster(
     new: np.ndarray, X: np.ndarray, random: np.random.Generator
 ) -> np.ndarray:
-    """New rows, the first of which are rows near one of the set, moved far away from all.
+    """Return new rows, of which the first are a new cluster.
+
+    They are rows near one of the set, moved far away from all.
 
     Examples
     --------
@@ -108,43 +127,34 @@ def with_cluster(
     20
     """
     count = count_of(len(new))
-    new = new.copy()
-    near = np.argsort(np.linalg.norm(X - X[random.integers(len(X))], axis=1))[:count]
+    centre = X[random.integers(len(X))]
+    near = np.argsort(np.linalg.norm(X - centre, axis=1))[:count]
     away = random.normal(size=X.shape[1]) * X.std(axis=0)
-    away *= (
-        FAR * np.linalg.norm(X - X.mean(axis=0), axis=1).max() / np.linalg.norm(away)
-    )
+    reach = FAR * np.linalg.norm(X - X.mean(axis=0), axis=1).max()
+    away *= reach / np.linalg.norm(away)
+    new = new.copy()
     new[:count] = X[near] + away
     return new
 
 
 def count_of(n_new: int) -> int:
-    """Rows of the new cluster: a twentieth, and no fewer than make a cluster."""
+    """Return the rows of the new cluster: a twentieth, and enough for a cluster."""
     return max(LEAST, round(SHARE * n_new))
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means by case and half, and of each set; goals of both cases."""
+    """Return means by case and half, and of each set; judge both cases."""
     figures = ["numbers", "rows", "found", "searched"]
     frame = frame[frame["status"] == OK].assign(half=frame["dataset"].map(half_of))
     by_half = frame.groupby(["case", "half"], sort=False)[figures].mean().reset_index()
-    by_set = frame.groupby(["dataset", "half", "case"], sort=False)[
-        [*figures, "clusters"]
-    ].mean()
-    same, cluster = (
-        by_half[by_half["case"] == case].set_index("half") for case in CASES
-    )
-    goals = goals_of(
-        same["numbers"], 1.0, "new rows of the same kind, {}: numbers kept", "%", True
-    )
+    sets = frame.groupby(["dataset", "half", "case"], sort=False)
+    by_set = sets[[*figures, "clusters"]].mean().reset_index()
+    same = by_half[by_half["case"] == "same"].set_index("half")
+    cluster = by_half[by_half["case"] == "cluster"].set_index("half")
+    title = "new rows of the same kind, {}: "
+    goals = goals_of(same["numbers"], 1.0, title + "numbers kept", "%", True)
     goals += goals_of(
-        same["rows"],
-        0.99,
-        "new rows of the same kind, {}: rows that keep their label",
-        "%",
-        True,
+        same["rows"], 0.99, title + "rows that keep their label", "%", True
     )
     goals += goals_of(cluster["found"], 0.99, "a new cluster, {}: found", "%", True)
-    return Result(
-        {"update": by_half, "update-sets": by_set.reset_index()}, goals, ("update",)
-    )
+    return Result({"update": by_half, "update-sets": by_set}, goals, ("update",))

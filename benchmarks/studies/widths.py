@@ -7,6 +7,9 @@ bandwidth, which is found with the known classes. The second table gives its mea
 worst. ``--quick`` leaves MNIST out.
 """
 
+from functools import partial
+from itertools import product
+
 import pandas as pd
 
 from benchmarks.methods import KMEANS, SKMMC
@@ -27,37 +30,30 @@ FIXED = f"width {FIXED_WIDTH:g}"
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """k-means, the default and each bandwidth, in turn for each seed."""
-    few = {"UCI": UCI[2:3], "optdigits": OPTDIGITS_PAIRS[:1]}
-    for group, names in options.pick(
-        GROUPS | {"MNIST": MNIST_PAIRS}, GROUPS, few
-    ).items():
-        for name in names:
-            rows = {"rows": options.rows_of(name)}
-            for seed in range(options.seeds or 3):
-                yield Run(
-                    name,
-                    KMEANS,
-                    seed,
-                    parameters={"n_init": 10},
-                    part=group,
-                    settings=rows,
-                )
-                yield Run(name, SKMMC, seed, part=group, settings=rows)
-                for width in WIDTHS:
-                    yield Run(
-                        name,
-                        SKMMC,
-                        seed,
-                        parameters={"width": width},
-                        protocol=PAPER,
-                        part=group,
-                        settings=rows,
-                    )
+    """Yield k-means, the default and each bandwidth, in turn for each seed."""
+    smoke = {"UCI": UCI[2:3], "optdigits": OPTDIGITS_PAIRS[:1]}
+    groups = options.pick(GROUPS | {"MNIST": MNIST_PAIRS}, GROUPS, smoke)
+    seeds = range(options.seeds or 3)
+    for group, names in groups.items():
+        for name, seed in product(names, seeds):
+            run = partial(
+                Run,
+                name,
+                seed=seed,
+                part=group,
+                settings={"rows": options.rows_of(name)},
+            )
+            yield run(KMEANS, parameters={"n_init": 10})
+            yield run(SKMMC)
+            for width in WIDTHS:
+                yield run(SKMMC, parameters={"width": width}, protocol=PAPER)
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Errors at each bandwidth and of each choice, and the excess of the choices; there is no goal."""
+    """Return errors at each bandwidth and of each choice, and their excess.
+
+    There is no goal.
+    """
     by_width = over_seeds(frame, ["part", "dataset", "method", "width"], ERROR)
     errors = errors_of(by_width)
     found = {
@@ -69,37 +65,34 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def errors_of(by_width: pd.DataFrame) -> pd.DataFrame:
-    """One row a data set: errors of k-means, of each choice, and at the best bandwidth."""
+    """Return one row a set: errors of k-means, each choice, and the best bandwidth."""
     keys = ["part", "dataset"]
-    given = by_width[by_width["width"].notna()]
+    at_width = by_width[by_width["width"].notna()]
     chosen = by_width[by_width["width"].isna()]
-    table = best(given, keys, ERROR)[[*keys, "n", "d", ERROR, "width"]].set_index(keys)
-    chosen = chosen.pivot(index=keys, columns="method", values=ERROR).reindex(
-        columns=[SKMMC, KMEANS]
-    )
-    fixed = given[given["width"] == FIXED_WIDTH].set_index(keys)[ERROR]
+    chosen = chosen.pivot(index=keys, columns="method", values=ERROR)
+    chosen = chosen.reindex(columns=[SKMMC, KMEANS])
+    fixed = at_width[at_width["width"] == FIXED_WIDTH].set_index(keys)[ERROR]
+    least = best(at_width, keys, ERROR).set_index(keys)
+    table = least[["n", "d", ERROR, "width"]]
     table.insert(2, f"{AUTO} error", chosen[SKMMC])
     table.insert(3, f"{FIXED} error", fixed)
     table.insert(4, f"{KMEANS} error", chosen[KMEANS])
-    return table.reset_index().rename(
-        columns={"part": "group", ERROR: "best error", "width": "best width"}
-    )
+    titles = {"part": "group", ERROR: "best error", "width": "best width"}
+    return table.reset_index().rename(columns=titles)
 
 
 def excess_of(errors: pd.DataFrame) -> pd.DataFrame:
-    """Mean and worst excess error of each choice, in each group and in all."""
+    """Return the mean and worst excess error of each choice, in each group and all."""
     rows = []
     for group, part in [*errors.groupby("group", sort=False), ("all", errors)]:
         for choice in (AUTO, FIXED, KMEANS):
             excess = part[f"{choice} error"] - part["best error"]
-            rows.append(
-                (
-                    group,
-                    choice,
-                    excess.mean(),
-                    excess.max(),
-                    part.loc[excess.idxmax(), "dataset"],
-                )
-            )
-    columns = ["group", "choice", "mean excess error", "worst excess error", "worst on"]
-    return pd.DataFrame(rows, columns=columns)
+            row = {
+                "group": group,
+                "choice": choice,
+                "mean excess error": excess.mean(),
+                "worst excess error": excess.max(),
+                "worst on": part.loc[excess.idxmax(), "dataset"],
+            }
+            rows.append(row)
+    return pd.DataFrame(rows)
