@@ -30,7 +30,7 @@ large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memor
 import time
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -71,12 +71,8 @@ SHAKING = "UMC-RLS"
 MIXED = "mixed shaking"
 SEARCHES = (STOCHASTIC, STEEPEST, SHAKING)
 GMM = "GMM"
-ESTIMATORS = {
-    MIXED: LEAST_SQUARES,
-    "spectral": CUT,
-    GMM: MIXTURE,
-    CPMMC: MULTIPLE,
-}  # in the paper's words
+# The keys are the paper's words.
+ESTIMATORS = {MIXED: LEAST_SQUARES, "spectral": CUT, GMM: MIXTURE, CPMMC: MULTIPLE}
 PEERS: dict[str, dict[str, Any]] = {
     KMEANS: {"n_init": 1},
     "spectral": {},
@@ -156,38 +152,45 @@ LEAST_ROWS = 1000
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The paper's protocol over the grid, peers, and the choices without classes."""
-    usual = options.repeats(RUNS, FEW_RUNS)
-    few = options.repeats(FEW_RUNS, FEW_RUNS)
+    """Yield the paper's protocol over the grid, peers, and choices without classes."""
+    runs = options.repeats(RUNS, FEW_RUNS)
+    few_runs = options.repeats(FEW_RUNS, FEW_RUNS)
+    points = options.pick(GRID, COARSE[1::3], COARSE[5:7])
     for name in options.pick(tuple(SETS), ("iris", "moons", "usps 1-4"), ("iris",)):
         most = None if name in WHOLE else DRAWN
         quick = QUICK_ROWS if options.quick else None
-        rows = {"rows": protocol.rows_within(name, most, options.rows, quick)}
-        points = options.pick(GRID, COARSE[1::3], COARSE[5:7])
-        slow = {MIXED: few} | ({} if name in UNPUBLISHED else {CPMMC: usual})
-        for point, method in product(points, (*SEARCHES, *slow)):
+        settings = {"rows": protocol.rows_within(name, most, options.rows, quick)}
+        seeds_of = dict.fromkeys(SEARCHES, runs) | {MIXED: few_runs}
+        if name not in UNPUBLISHED:
+            seeds_of[CPMMC] = runs
+        for point, (method, seeds) in product(points, seeds_of.items()):
             if method in SEARCHES or point in COARSE:
-                for seed in slow.get(method, usual):
+                for seed in seeds:
                     yield Run(
                         name,
                         method,
                         seed,
                         parameters=point,
                         protocol=PAPER,
-                        settings=rows,
+                        settings=settings,
                     )
-        for seed, (method, given) in product(usual, PEERS.items()):
+        for seed, (method, parameters) in product(runs, PEERS.items()):
             yield Run(
-                name, method, seed, parameters=given, protocol=PAPER, settings=rows
+                name,
+                method,
+                seed,
+                parameters=parameters,
+                protocol=PAPER,
+                settings=settings,
             )
-        for seed in few:
-            yield Run(name, KMEANS, seed, parameters={"n_init": 10}, settings=rows)
-            yield Run(name, LEAST_SQUARES, seed, settings=rows)
+        for seed in few_runs:
+            yield Run(name, KMEANS, seed, parameters={"n_init": 10}, settings=settings)
+            yield Run(name, LEAST_SQUARES, seed, settings=settings)
 
 
 @lru_cache(maxsize=1)
 def load_set(name: str, rows: int | None) -> Data:
-    """A data set of the paper, or the optdigits test part; the last one is kept."""
+    """Return a set of the paper, or the optdigits test part; the last one is kept."""
     if name == "moons":
         return Data(name, *make_block("moons", 0, rows or DRAWN, 2))
     if name not in LABELS:
@@ -197,37 +200,47 @@ def load_set(name: str, rows: int | None) -> Data:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """One run of a search or of an estimator; the seconds of the paper's searches are without the kernel."""
-    given = dict(run.parameters)
+    """Fit once by a search or an estimator.
+
+    The seconds of the paper's searches are without the kernel.
+    """
     method = run.method
     rows = run.settings["rows"]
     data = load_set(run.dataset, rows)
     k = SETS[run.dataset]
+    parameters = dict(run.parameters)
     if method in SEARCHES:
-        R = _smoother_of(run.dataset, rows, **given)
+        R = _smoother_of(run.dataset, rows, **parameters)
         compiled = _compile_searches()
-        labels, _, seconds = searched(R, k, method, run.seed)
-        measures = {"seconds": seconds, "compile_seconds": compiled}
-        return protocol.facts(data.X) | measures | protocol.clustering(data.y, labels)
+        search = searched(R, k, method, run.seed)
+        measures = {"seconds": search.seconds, "compile_seconds": compiled}
+        scores = protocol.clustering(data.y, search.labels)
+        return protocol.facts(data.X) | measures | scores
     if method in (MIXED, CPMMC):
+        largest = _distances(run.dataset, rows)[1]
+        gamma = protocol.gamma_of(parameters["width"], largest)
+        ridge = parameters["ridge"]
         n = len(data.y)
-        gamma = protocol.gamma_of(given["width"], _distances(run.dataset, rows)[1])
-        margin = MULTI_CLASS | {
-            "kernels": [("rbf", {"gamma": gamma})],
-            "C": 1 / given["ridge"],
-        }
-        margin |= {"balance": BALANCE_ROWS / n, "init": "random"} if k == 2 else {}
-        least_squares = {
-            "gamma": gamma,
-            "alpha": given["ridge"] / n,
-            "sample_size": n,
-            "n_landmarks": n,
-        }
-        given = least_squares if method == MIXED else margin
-    return protocol.scored(
-        data,
-        estimator(ESTIMATORS.get(method, method), k, random_state=run.seed, **given),
-    )
+        if method == MIXED:
+            parameters = _least_squares_at(gamma, ridge, n)
+        else:
+            parameters = _margin_at(gamma, ridge, n, k)
+    name = ESTIMATORS.get(method, method)
+    model = estimator(name, k, random_state=run.seed, **parameters)
+    return protocol.scored(data, model)
+
+
+def _least_squares_at(gamma: float, ridge: float, n: int) -> dict[str, Any]:
+    """Return the parameters of `UnsupervisedRLS` with all rows as landmarks."""
+    return {"gamma": gamma, "alpha": ridge / n, "sample_size": n, "n_landmarks": n}
+
+
+def _margin_at(gamma: float, ridge: float, n: int, k: int) -> dict[str, Any]:
+    """Return the parameters of CPMMC; two clusters have l = 10 and a random start."""
+    parameters = MULTI_CLASS | {"kernels": [("rbf", {"gamma": gamma})], "C": 1 / ridge}
+    if k == 2:
+        parameters |= {"balance": BALANCE_ROWS / n, "init": "random"}
+    return parameters
 
 
 @lru_cache(maxsize=1)
@@ -253,10 +266,16 @@ def smoother(K: np.ndarray, ridge: float) -> np.ndarray:
     return np.eye(len(K)) - ridge / 2 * (inverse + inverse.T)
 
 
-def searched(
-    R: np.ndarray, k: int, method: str, seed: int
-) -> tuple[np.ndarray, int, float]:
-    """Labels, moves and seconds of Algorithm 1, 2 or 3 of the paper, from random labels of equal proportions.
+class Search(NamedTuple):
+    """Labels of a search, how many moves it made, and its seconds."""
+
+    labels: np.ndarray
+    moves: int
+    seconds: float
+
+
+def searched(R: np.ndarray, k: int, method: str, seed: int) -> Search:
+    """Run Algorithm 1, 2 or 3 of the paper from random labels of equal proportions.
 
     No cluster is emptied.
     """
@@ -266,12 +285,12 @@ def searched(
     high = np.full(k, n)
     started = time.perf_counter()
     if method == SHAKING:
-        found = kernels.shake(R, start, np.full(k, 1 / k), *AS_PUBLISHED)
+        result = kernels.shake(R, start, np.full(k, 1 / k), *AS_PUBLISHED)
     elif method == STEEPEST:
-        found = kernels.steepest_moves(R, start, low, high, 100 * n, False)
+        result = kernels.steepest_moves(R, start, low, high, 100 * n, False)
     else:
-        found = kernels.stochastic_moves(R, start, low, high, np.arange(n), 1000)
-    return found[0], int(found[1]), time.perf_counter() - started
+        result = kernels.stochastic_moves(R, start, low, high, np.arange(n), 1000)
+    return Search(result[0], int(result[1]), time.perf_counter() - started)
 
 
 @lru_cache(maxsize=1)
@@ -284,35 +303,27 @@ def _compile_searches() -> float:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Mean and largest ARI of each method, at the best point by the classes, beside the published ones.
+    """Return mean and largest ARI of each method, beside the published ones.
+
+    Each is at the best point by the classes.
 
     The goals: shaking and mixed shaking do no worse than the best that was published of
     these methods.
     """
     keys = ["dataset", "protocol", "method"]
-    settings = over_seeds(frame, [*keys, "parameters"], "ari")
-    largest = (
-        frame.groupby([*keys, "parameters"], sort=False)["ari"]
-        .max()
-        .rename("largest ari")
-    )
-    table = best(
-        settings.join(largest, on=[*keys, "parameters"]), keys, "ari", largest=True
-    )
+    points = [*keys, "parameters"]
+    settings = over_seeds(frame, points, "ari")
+    largest = frame.groupby(points, sort=False)["ari"].max().rename("largest ari")
+    table = best(settings.join(largest, on=points), keys, "ari", largest=True)
     table = beside_published(
         table, RLS, {"published ari": "ari", "published largest": "largest_ari"}
     )
     bounds = table.groupby("dataset")["published ari"].transform("max")
     judged = table[table["method"].isin([SHAKING, MIXED]) & bounds.notna()]
-    goals = [
-        Goal(
-            f"tables: {row.dataset}, {row.method}",
-            round(row.ari, 2),
-            bounds[row.Index],
-            at_least=True,
-        )
-        for row in judged.itertuples()
-    ]
+    goals = []
+    for row in judged.itertuples():
+        name = f"tables: {row.dataset}, {row.method}"
+        goals.append(Goal(name, round(row.ari, 2), bounds[row.Index], at_least=True))
     return Result({"rls-tables": table}, goals)
 
 
@@ -321,7 +332,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_steps(options: Options) -> Runs:
-    """Shaking and steepest descent at each size."""
+    """Yield shaking and steepest descent at each size."""
     sizes = options.sizes_within(
         options.pick(STEP_SIZES, QUICK_STEP_SIZES, QUICK_STEP_SIZES[:2])
     )
@@ -339,14 +350,14 @@ def grid_of_steps(options: Options) -> Runs:
 
 
 def compute_steps(run: Run) -> dict[str, Any]:
-    """Moves and seconds of one search."""
+    """Return the moves and seconds of one search."""
     compiled = _compile_searches()
     R = _smoothed_digits(run.parameters["rows"])
-    _, moves, seconds = searched(R, 10, run.method, run.seed)
+    search = searched(R, 10, run.method, run.seed)
     return protocol.facts(run.data.X) | {
-        "seconds": seconds,
+        "seconds": search.seconds,
         "compile_seconds": compiled,
-        "steps": moves,
+        "steps": search.moves,
     }
 
 
@@ -358,7 +369,7 @@ def _smoothed_digits(n: int) -> np.ndarray:
 
 
 def tables_of_steps(frame: pd.DataFrame) -> Result:
-    """Moves against rows; the goals are on their slope."""
+    """Return moves against rows; the goals are on their slope."""
     table = over_seeds(frame, ["method", "rows"], "steps").drop(columns="rows")
     slopes = slopes_over(table, ["method"], "steps").set_index("method")["slope"]
     goals = goals_of(
@@ -373,7 +384,10 @@ def tables_of_steps(frame: pd.DataFrame) -> Result:
 
 
 def tables_of_defaults(frame: pd.DataFrame) -> Result:
-    """Means over the seeds; goals on the ARI or, with a given bandwidth, on the balanced error."""
+    """Return means over the seeds.
+
+    Goals are on the ARI or, with a given bandwidth, on the balanced error.
+    """
     table = over_seeds(frame, ["dataset"], "ari", ERROR, "objective", "reads")
     means = table.set_index("dataset")
     least = {name: task.least for name, task in TASKS.items() if not task.width}
@@ -435,20 +449,17 @@ def _scan_seconds(store: str) -> float:
 
 
 def tables_of_large(frame: pd.DataFrame) -> Result:
-    """Memory, reads and ARI, with goals for ours."""
-    table = over_seeds(
-        frame, ["dataset", "method"], "ari", "scans", "label_seconds", "reads"
-    )
+    """Return memory, reads and ARI, with goals for ours."""
+    measures = ("ari", "scans", "label_seconds", "reads")
+    table = over_seeds(frame, ["dataset", "method"], *measures)
     ours = table[table["method"] == LEAST_SQUARES].set_index("dataset")
-    goals = [
-        *goals_of(
-            ours["peak_mib"], LIMIT, "large: peak memory of the processes", "MiB"
-        ),
-        *goals_of(
-            ours["reads"], MOST_READS, "large: reads of the rows, with the labels"
-        ),
-        *goals_of(ours["ari"], LEAST_ARI, "large: ARI", at_least=True),
-    ]
+    goals = goals_of(
+        ours["peak_mib"], LIMIT, "large: peak memory of the processes", "MiB"
+    )
+    goals += goals_of(
+        ours["reads"], MOST_READS, "large: reads of the rows, with the labels"
+    )
+    goals += goals_of(ours["ari"], LEAST_ARI, "large: ARI", at_least=True)
     return Result({"rls-large": table}, goals)
 
 

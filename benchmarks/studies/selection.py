@@ -33,40 +33,40 @@ DEFAULT = "default"
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """The default and every point of the grid, in turn for each seed."""
+    """Yield the default and every point of the grid, in turn for each seed."""
     for name in options.pick((*SETS, *MNIST_PAIRS), SETS, ("moons",)):
         rows = {"rows": options.rows_of(name, ROWS.get(name))}
-        for seed, given in product(range(options.seeds or 3), POINTS):
+        for seed, point in product(range(options.seeds or 3), POINTS):
             yield Run(
                 name,
                 "UMC-RLS",
                 seed,
-                parameters=given,
-                protocol=PAPER if "width" in given else LABEL_FREE,
+                parameters=point,
+                protocol=PAPER if "width" in point else LABEL_FREE,
                 settings=rows,
             )
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """One fit."""
+    """Fit once."""
+    data = _load(run.dataset, run.settings["rows"])
+    point = run.parameters
+    k = len(np.unique(data.y))
+    parameters = protocol.with_gamma(point, data.X)
+    model = estimator(LEAST_SQUARES, k, random_state=run.seed, **parameters)
+    setting = " ".join(f"{name}={value:g}" for name, value in point.items())
+    return protocol.scored(data, model, _index) | {
+        "clusters": k,
+        "setting": setting or DEFAULT,
+        "found_gamma": model.gamma_,
+        "found_alpha": model.alpha_,
+    }
+
+
+def _index(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     from sklearn.metrics import adjusted_rand_score
 
-    data = _load(run.dataset, run.settings["rows"])
-    given = run.parameters
-    k = len(np.unique(data.y))
-    taken = protocol.with_gamma(given, data.X)
-    model = estimator(LEAST_SQUARES, k, random_state=run.seed, **taken)
-    found = protocol.scored(
-        data, model, lambda y, labels: {"ari": adjusted_rand_score(y, labels)}
-    )
-    found |= {"clusters": k}
-    setting = (
-        " ".join(f"{name}={value:g}" for name, value in given.items())
-        if "width" in given
-        else ""
-    )
-    found |= {"setting": setting or DEFAULT}
-    return found | {"found_gamma": model.gamma_, "found_alpha": model.alpha_}
+    return {"ari": adjusted_rand_score(y, labels)}
 
 
 def _load(name: str, rows: int | None) -> Data:
@@ -78,7 +78,7 @@ def _load(name: str, rows: int | None) -> Data:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means of each setting, and the loss of the default; there is no goal."""
+    """Return means of each setting, and the loss of the default; there is no goal."""
     keys = ["dataset", "n", "clusters", "setting"]
     means = frame.groupby(keys, sort=False)[["ari", "seconds"]].mean().reset_index()
     losses = losses_of(means)
@@ -103,15 +103,19 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def losses_of(means: pd.DataFrame) -> pd.DataFrame:
-    """One row a data set: the default, the best setting, and the loss of the default."""
+    """Return one row a set: the default, the best setting, and the loss."""
     keys = ["dataset", "n", "clusters"]
-    table = means.pivot(index=keys, columns="setting", values="ari")
-    ari = table.loc[pd.MultiIndex.from_frame(means[keys].drop_duplicates())]
-    points = ari[[name for name in means["setting"].unique() if name != DEFAULT]]
+    by_setting = means.pivot(index=keys, columns="setting", values="ari")
+    order = pd.MultiIndex.from_frame(means[keys].drop_duplicates())
+    table = by_setting.loc[order]
+    default = table[DEFAULT]
+    settings = means["setting"].unique()
+    points = table[settings[settings != DEFAULT]]
+    best = points.max(axis=1)
     columns = {
-        DEFAULT: ari[DEFAULT],
-        "best in grid": points.max(axis=1),
+        DEFAULT: default,
+        "best in grid": best,
         "best setting": points.idxmax(axis=1),
-        "loss of default": points.max(axis=1) - ari[DEFAULT],
+        "loss of default": best - default,
     }
     return pd.DataFrame(columns).reset_index()

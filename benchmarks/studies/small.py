@@ -111,26 +111,27 @@ FREE = {"house-votes": 0.12, "breast": 0.03, "waveform-1v2": 0.06, "ionosphere":
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods on each data set by both protocols, the coin flips, and the facts of Tab. I."""
+    """Yield all methods on each set by both protocols, coin flips, and the facts."""
     for name in options.pick(SETS, QUICK_SETS, SMOKE_SETS):
         data = {"rows": options.rows_of(name)}
         yield Run(name, "", 0, part=FACTS, settings=data)
         for method in METHODS:
-            linear = method == LGMMC and _rows(name) > MOST_LGMMC_ROWS
-            for seed in () if linear else options.repeats(FREE_RUNS.get(method, 3)):
-                yield Run(name, method, seed, settings=data)
-            settings = data | {"bounds": bounds_of(method, options)}
+            if not (method == LGMMC and _rows(name) > MOST_LGMMC_ROWS):
+                for seed in options.repeats(FREE_RUNS.get(method, 3)):
+                    yield Run(name, method, seed, settings=data)
+            points = points_of(name, method, options)
             seeds = options.repeats(RUNS.get(method, 1))
-            for given, seed in product(points_of(name, method, options), seeds):
+            for point, seed in product(points, seeds):
                 yield Run(
                     name,
                     method,
                     seed,
-                    parameters=given,
+                    parameters=point,
                     protocol=PAPER,
-                    settings=settings,
+                    settings=data | {"bounds": bounds_of(method, options)},
                 )
-        flips = len(points_of(name, SKMMC, options)) * len(bounds_of(SKMMC, options))
+        n_points = len(points_of(name, SKMMC, options))
+        flips = n_points * len(bounds_of(SKMMC, options))
         for seed in range(CHOICES):
             yield Run(
                 name,
@@ -147,57 +148,65 @@ def _rows(name: str) -> float:
 
 
 def points_of(name: str, method: str, options: Options) -> list[dict[str, Any]]:
-    """Points of the paper's grid, without l: each run searches all its values."""
+    """Return the points of the paper's grid without l, which each run searches."""
     if method == KMEANS:
         return [{}]
-    widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[1:3])
-    if method == LGMMC and _rows(name) > MOST_LGMMC_ROWS:
+    n = _rows(name)
+    if method == LGMMC and n > MOST_LGMMC_ROWS:
         return list(LINEAR_LGMMC)
-    if method == LGMMC and _rows(name) > MOST_SEARCHED_ROWS:
+    widths = options.pick(PAPER_WIDTHS, PAPER_WIDTHS[:3], PAPER_WIDTHS[1:3])
+    if method == LGMMC and n > MOST_SEARCHED_ROWS:
         widths = (0.5,)
-    points = [{}] if method == CPMMC else [{"width": width} for width in widths]
+    points: list[dict[str, Any]] = [{"width": width} for width in widths]
+    if method == CPMMC:
+        points = [{}]
     if method not in (CPMMC, SKMMC, SKMMC2):
         return points
-    starts = (
-        list(STARTS)
-        if method == SKMMC and _rows(name) <= MOST_EXACT_ROWS
-        else [COIN_FLIP, MIXED]
-    )
-    return [point | {"starts": start} for point in points for start in starts]
+    starts = [COIN_FLIP, MIXED]
+    if method == SKMMC and n <= MOST_EXACT_ROWS:
+        starts.append(EXACT)
+    return [point | {"starts": start} for point, start in product(points, starts)]
 
 
 def bounds_of(method: str, options: Options) -> tuple[int, ...]:
-    """Values of l that are searched; none for a method without."""
-    searched = method in (CPMMC, SKMMC, SKMMC2)
-    return options.pick(BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS) if searched else ()
+    """Return the values of l that are searched; none for a method without."""
+    if method not in (CPMMC, SKMMC, SKMMC2):
+        return ()
+    return options.pick(BOUNDS, QUICK_BOUNDS, SMOKE_BOUNDS)
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Describe a data set, flip coins, fit a method by default, or search a point of the paper's grid."""
+    """Describe a set, flip coins, fit a method by default, or search a point."""
     data = run.data
     facts = protocol.facts(data.X)
     if run.part == FACTS:
-        shares = {"imbalance": imbalance_degree(data.y), "sparsity": sparsity(data.X)}
-        return facts | {name: float(value) / 100 for name, value in shares.items()}
+        facts["imbalance"] = float(imbalance_degree(data.y)) / 100
+        facts["sparsity"] = float(sparsity(data.X)) / 100
+        return facts
     if run.method == COINS:
         return facts | {ERROR: coin_flips(data.y, run.parameters["flips"], run.seed)}
-    free = run.protocol == LABEL_FREE
-    return facts | (
-        _scored(label_free(run.method, run.seed), data) if free else searched(run, data)
-    )
+    if run.protocol == LABEL_FREE:
+        return facts | _scored(label_free(run.method, run.seed), data)
+    return facts | searched(run, data)
 
 
 def coin_flips(y: np.ndarray, flips: int, seed: int) -> float:
-    """Least balanced error of so many random labellings: the gain of a choice by classes without data."""
+    """Return the least balanced error of so many random labellings.
+
+    It is the gain of a choice by the classes without any data.
+    """
     random = np.random.default_rng(seed)
-    return min(
-        float(balanced_clustering_error(y, random.integers(0, 2, len(y))))
-        for _ in range(flips)
-    )
+    errors = []
+    for _ in range(flips):
+        labels = random.integers(0, 2, len(y))
+        errors.append(float(balanced_clustering_error(y, labels)))
+    return min(errors)
 
 
 def searched(run: Run, data: Data) -> dict[str, Any]:
-    """The run of least balanced error over the values of l, each with other starts.
+    """Return the run of least balanced error over the values of l.
+
+    Each value has other starts.
 
     Returns
     -------
@@ -206,101 +215,97 @@ def searched(run: Run, data: Data) -> dict[str, Any]:
         means of the seconds.
     """
     bounds = list(run.settings["bounds"])
-    found = []
+    fits = []
     for place, bound in enumerate(bounds or [0]):
         seed = run.seed * max(len(bounds), 1) + place
         model = as_published(run.method, data, seed, run.parameters, bound)
-        found.append(_scored(model, data) | ({"found_l": bound} if bounds else {}))
-    means = (
-        pd.DataFrame(found)[["seconds", CPU, ERROR]]
-        .mean()
-        .rename({ERROR: "mean_error"})
-    )
-    return (
-        min(found, key=lambda one: one[ERROR]) | means.to_dict() | {"runs": len(found)}
-    )
+        measures = _scored(model, data)
+        if bounds:
+            measures["found_l"] = bound
+        fits.append(measures)
+    means = pd.DataFrame(fits)[["seconds", CPU, ERROR]].mean()
+    means = means.rename({ERROR: "mean_error"})
+    least = min(fits, key=lambda measures: measures[ERROR])
+    return least | means.to_dict() | {"runs": len(fits)}
 
 
 def label_free(method: str, seed: int) -> Any:
-    """The estimator without a parameter, but for k-means' ten starts."""
-    return methods.estimator(
-        method, random_state=seed, **({"n_init": 10} if method == KMEANS else {})
-    )
+    """Return the estimator without a parameter, but for k-means' ten starts."""
+    if method == KMEANS:
+        return methods.estimator(method, random_state=seed, n_init=10)
+    return methods.estimator(method, random_state=seed)
 
 
 def as_published(
     method: str, data: Data, seed: int, point: Mapping[str, Any], bound: int = 0
 ) -> Any:
-    """The estimator at a point of the paper's grid and a bound l, not yet fitted."""
-    given = protocol.with_gamma(point, data.X)
-    starts = given.pop("starts", None)
+    """Return the estimator at a point of the paper's grid, not yet fitted."""
+    parameters = protocol.with_gamma(point, data.X)
+    starts = parameters.pop("starts", None)
     if starts:
-        given |= {"C": C, "balance": bound / len(data.y), **STARTS[starts]}
+        parameters |= {"C": C, "balance": bound / len(data.y), **STARTS[starts]}
     if method == KMEANS:
-        given |= {"init": "random", "n_init": 1}
+        parameters |= {"init": "random", "n_init": 1}
     elif method == CPMMC:
-        given |= {"threshold": "fixed", "continuation": False}
+        parameters |= {"threshold": "fixed", "continuation": False}
     elif method in (SVR, LGMMC):
-        given["balance"] = max(LEAST_BALANCE, imbalance_degree(data.y) / 100)
-    return methods.estimator(method, random_state=seed, **given)
+        parameters["balance"] = max(LEAST_BALANCE, imbalance_degree(data.y) / 100)
+    return methods.estimator(method, random_state=seed, **parameters)
 
 
 def _scored(model: Any, data: Data) -> dict[str, Any]:
-    """Fit, and return how well the classes were found, wall and CPU seconds, and the rounds."""
-    compiled = {"compile_seconds": protocol.compile_seconds(data.X, model)}
+    """Fit, and return scores, wall and CPU seconds, and the rounds."""
+    compiled = protocol.compile_seconds(data.X, model)
     worked = time.process_time()
-    measures = protocol.timed(model, data.X) | {CPU: time.process_time() - worked}
-    return (
-        protocol.clustering(data.y, model.labels_)
-        | measures
-        | compiled
-        | rounds_of(model)
-    )
+    measures = protocol.timed(model, data.X)
+    measures[CPU] = time.process_time() - worked
+    measures["compile_seconds"] = compiled
+    return protocol.clustering(data.y, model.labels_) | measures | rounds_of(model)
 
 
 # -- tables ----------------------------------------------------------------------------
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Tab. I to III, their measures, and goals; the iterations of Tab. III are a table of their own."""
-    frame = frame.reindex(
-        columns=[*dict.fromkeys([*frame.columns, *NEEDED])]
-    )  # if all runs failed
+    """Return Tab. I to III, their measures, and goals.
+
+    The iterations of Tab. III are a table of their own.
+    """
+    # Some columns are absent if all runs failed.
+    frame = frame.reindex(columns=frame.columns.union(NEEDED, sort=False))
     frame = frame[frame["status"] == OK]
-    figures = frame[frame["part"] != FACTS]
-    settings = over_seeds(
-        figures,
-        ["dataset", "protocol", "method", "parameters", "starts"],
-        ERROR,
-        CPU,
-        ROUNDS,
-    )
-    chosen = best(settings, ["dataset", "protocol", "method"], ERROR)
-    found = {
+    is_facts = frame["part"] == FACTS
+    figures = frame[~is_facts]
+    keys = ["dataset", "protocol", "method"]
+    settings = over_seeds(figures, [*keys, "parameters", "starts"], ERROR, CPU, ROUNDS)
+    chosen = best(settings, keys, ERROR)
+    iterations = wide_table(chosen, ROUNDS, "").dropna(axis=1, how="all")
+    tables = {
         "small-settings": settings,
-        "small-table1": facts_table(frame[frame["part"] == FACTS]),
+        "small-table1": facts_table(frame[is_facts]),
         "small-table2": wide_table(chosen, ERROR, " error"),
         "small-table3": wide_table(chosen, CPU, ""),
-        "small-iterations": wide_table(chosen, ROUNDS, "").dropna(axis=1, how="all"),
+        "small-iterations": iterations,
         "small-selection": selection_table(figures, chosen),
     }
-    return Result(found, goals(settings), shown=tuple(found)[1:])
+    return Result(tables, goals(settings), shown=tuple(tables)[1:])
 
 
 def facts_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Tab. I: rows, columns, imbalance and sparsity as we load the sets, beside the published ones."""
+    """Return Tab. I: the sets as we load them, beside the published facts."""
     table = frame[["dataset", *PRINTED]].reset_index(drop=True)
     for ours, printed in PRINTED.items():
-        values = (
+        table[f"published {ours}"] = [
             figure(SKMMC_PAPER, name, "", printed, "Tab. I")
             for name in table["dataset"]
-        )
-        table[f"published {ours}"] = list(values)
+        ]
     return table
 
 
 def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
-    """Tab. II or III: a line for the published figures and one for each protocol, a column a method.
+    """Return Tab. II or III: lines for the published figures and both protocols.
+
+    There is a column a method.
 
     Parameters
     ----------
@@ -320,24 +325,19 @@ def wide_table(chosen: pd.DataFrame, metric: str, suffix: str) -> pd.DataFrame:
     printed = {CPU: "seconds", ROUNDS: "iterations"}.get(metric, metric)
     rows = []
     for name in chosen["dataset"].unique():
-        rows.append(
-            (
-                name,
-                "published",
-                *(figure(SKMMC_PAPER, name, method, printed) for method in METHODS),
-            )
-        )
-        rows += [
-            (name, by, *(ours.get((name, by, one)) for one in METHODS))
-            for by in (PAPER, LABEL_FREE)
+        published_row = [
+            figure(SKMMC_PAPER, name, method, printed) for method in METHODS
         ]
-    return pd.DataFrame(
-        rows, columns=["dataset", "protocol", *(f"{one}{suffix}" for one in METHODS)]
-    )
+        rows.append([name, "published", *published_row])
+        for by in (PAPER, LABEL_FREE):
+            our_row = [ours.get((name, by, method)) for method in METHODS]
+            rows.append([name, by, *our_row])
+    titles = [f"{method}{suffix}" for method in METHODS]
+    return pd.DataFrame(rows, columns=["dataset", "protocol", *titles])
 
 
 def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
-    """SKMMC's least error beside the least of as many coin flips: the measure of the row.
+    """Return SKMMC's least error beside the least of as many coin flips.
 
     Parameters
     ----------
@@ -365,50 +365,48 @@ def selection_table(figures: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame
         table[f"{title} error"] = [
             errors.get((by, method, name)) for name in table.index
         ]
-    table.insert(
-        3, "mean error of its runs", runs.groupby("dataset")["mean_error"].mean()
-    )
-    table["coin flips error"], table["error's deviation"] = (
-        coins[ERROR].mean(),
-        coins[ERROR].std(),
-    )
-    clear = (
-        table["SKMMC error"]
-        < table["coin flips error"] - 2 * table["error's deviation"]
-    )
-    return table.assign(
-        measures=np.where(clear, "clustering", "selection")
-    ).reset_index()
+    mean_errors = runs.groupby("dataset")["mean_error"].mean()
+    table.insert(3, "mean error of its runs", mean_errors)
+    by_chance = coins[ERROR].mean()
+    deviation = coins[ERROR].std()
+    table["coin flips error"] = by_chance
+    table["error's deviation"] = deviation
+    is_clear = table["SKMMC error"] < by_chance - 2 * deviation
+    table["measures"] = np.where(is_clear, "clustering", "selection")
+    return table.reset_index()
 
 
 def goals(settings: pd.DataFrame) -> list[Goal]:
-    """Least errors over the settings, to a tenth of a per cent: by the classes, and without them."""
-    ours = settings[(settings["method"] == SKMMC) & (settings["protocol"] == PAPER)]
+    """Judge the least errors over the settings, to a tenth of a per cent.
+
+    Some are chosen by the classes, and some without them.
+    """
+    chosen = settings[(settings["method"] == SKMMC) & (settings["protocol"] == PAPER)]
     free = settings[settings["protocol"] == LABEL_FREE]
     asked = (
-        (ours[ours["starts"] == COIN_FLIP], CHOSEN, "{}: classes known"),
-        (ours, BEST_STARTS, "{}: classes known, best starts"),
+        (chosen[chosen["starts"] == COIN_FLIP], CHOSEN, "{}: classes known"),
+        (chosen, BEST_STARTS, "{}: classes known, best starts"),
         (free[free["method"] == SKMMC], FREE, f"{{}}: {SKMMC}, label-free"),
         (free[free["method"] == SKMMC2], FREE, f"{{}}: {SKMMC2}, label-free"),
     )
-    least = [
-        (rows.groupby("dataset")[ERROR].min().round(3), *rest) for rows, *rest in asked
-    ]
-    return [
-        goal
-        for figures, bounds, what in least
-        for goal in goals_of(figures, bounds, what, "%")
-    ]
+    judged: list[Goal] = []
+    for rows, bounds, title in asked:
+        least = rows.groupby("dataset")[ERROR].min().round(3)
+        judged += goals_of(least, bounds, title, "%")
+    return judged
 
 
 def imbalance_degree(y: np.ndarray) -> float:
-    """Difference of the sizes of two classes, in percent of the rows: Tab. I of the SKMMC paper."""
+    """Return the difference of the sizes of two classes in percent of the rows.
+
+    It stands in Tab. I of the SKMMC paper.
+    """
     counts = np.unique(y, return_counts=True)[1]
     return float(100 * abs(np.diff(counts)).sum() / counts.sum())
 
 
 def sparsity(X: Any) -> float:
-    """Percentage of values that are not zero: Tab. I of the SKMMC paper."""
+    """Return the percentage of values that are not zero: Tab. I of the SKMMC paper."""
     from scipy.sparse import csr_array
 
     return float(100 * csr_array(X).count_nonzero() / np.prod(X.shape))

@@ -32,9 +32,9 @@ def test_a_search_keeps_every_cluster_and_depends_on_the_seed_alone(method):
     K = X @ X.T + np.eye(40)
     R = rls.smoother(K, 0.1)
     np.testing.assert_allclose(R, K @ np.linalg.inv(K + 0.1 * np.eye(40)), atol=1e-10)
-    labels = rls.searched(R, 3, method, 1)[0]
+    labels = rls.searched(R, 3, method, 1).labels
     assert set(labels) == {0, 1, 2}
-    np.testing.assert_array_equal(labels, rls.searched(R, 3, method, 1)[0])
+    np.testing.assert_array_equal(labels, rls.searched(R, 3, method, 1).labels)
 
 
 def test_the_tables_take_the_point_of_largest_mean_and_tell_the_largest_run():
