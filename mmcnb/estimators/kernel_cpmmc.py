@@ -14,12 +14,14 @@ from mmcnb.estimators.parameters import (
     estimator,
     values_of,
 )
+from mmcnb.features.model import Model
+from mmcnb.hinge.cccp import CCCPResult
 from mmcnb.hinge.cutting_plane import ExactWorkingSet
 from mmcnb.hinge.landmarks import MOST_LANDMARKS, candidate_kernels, fit_on_landmarks
 from mmcnb.hinge.needs import MARGIN_LIBRARIES, hinge_needs
 from mmcnb.hinge.sample_search import RestartResult, exact_features, search_config
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.hinge.two_clusters import Refined, fit_two_clusters
+from mmcnb.hinge.two_clusters import fit_two_clusters
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
 from mmcnb.samples.matrix import as_matrix, to_dense
@@ -135,7 +137,9 @@ class KernelCPMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
         return fit_two_clusters(session, candidates, config, refine_exactly)
 
 
-def refine_exactly(session: FitSession, restart: RestartResult) -> Refined:
+def refine_exactly(
+    session: FitSession, restart: RestartResult
+) -> tuple[CCCPResult, Model]:
     """Refine the labels of the sample's model with all rows as the basis."""
     samples = session.samples
     weights = session.weights
@@ -153,4 +157,4 @@ def refine_exactly(session: FitSession, restart: RestartResult) -> Refined:
     state = restart.last_steps(
         working_set, labels, session.record, max_sweeps=session.plan.needs.sweeps
     )
-    return Refined(state, exact)
+    return state, exact

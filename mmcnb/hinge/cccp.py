@@ -8,12 +8,11 @@ smooth hill. Then C is raised, and labels and cutting planes carry over.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mmcnb.engine.session import Record, tag
-from mmcnb.features.rules import Labels
+from mmcnb.features.rules import Hyperplane, Labels, Scores
 from mmcnb.hinge.cutting_plane import (
     Objective,
     SubproblemResult,
@@ -94,7 +93,7 @@ class CCCPResult:
     """
 
     labels: Labels
-    boundary: Any
+    boundary: Hyperplane | Scores
     solution: SubproblemResult
     threshold: float | np.ndarray
     status: str

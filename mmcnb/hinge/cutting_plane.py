@@ -11,11 +11,11 @@ change, all planes are rebuilt.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mmcnb.engine.session import Record
+from mmcnb.engine.session import Record, Row
 from mmcnb.features.rules import Hyperplane, Labels
 from mmcnb.hinge.qp import (
     NO_SOLUTION,
@@ -31,6 +31,9 @@ from mmcnb.hinge.training_set import (
 )
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples.matrix import row_shares
+
+if TYPE_CHECKING:
+    from mmcnb.kernels.cutting_plane import SamplePlanes
 
 # If |w|² is below this share of the total variance, the labels cannot be separated.
 DEGENERATE = 1e-6
@@ -188,15 +191,17 @@ class WorkingSet:
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> NewPlane:
         """Find the most violated constraint of a hyperplane in one sweep."""
-        found = self.training_set.most_violated(labels, hyperplane, rho)
-        centred, coef = self._represent(found.centred, 1)
-        return NewPlane(Generator(hyperplane, rho), found.statistics, centred, coef)
+        violated = self.training_set.most_violated(labels, hyperplane, rho)
+        centred, coef = self._represent(violated.centred, 1)
+        generator = Generator(hyperplane, rho)
+        return NewPlane(generator, violated.statistics, centred, coef)
 
     def add(self, plane: NewPlane) -> None:
         """Add a cutting plane that `find_most_violated` returned."""
+        statistics = plane.statistics
         self.generators.append(plane.generator)
-        self.s = np.append(self.s, plane.statistics.active)
-        self.t = np.append(self.t, plane.statistics.signed)
+        self.s = np.append(self.s, statistics.active)
+        self.t = np.append(self.t, statistics.signed)
         self.centred = np.vstack([self.centred, plane.centred])
         if plane.coef is plane.centred:  # rows are their own features
             self.coefs = self.centred
@@ -218,7 +223,9 @@ class WorkingSet:
         """Return inner products of planes with the basis, and coefficients on it."""
         flat = centred.reshape(planes, -1)
         coefs = self.training_set.represent(centred)
-        return flat, flat if coefs is centred else coefs.reshape(planes, -1)
+        if coefs is centred:  # rows are their own features
+            return flat, flat
+        return flat, coefs.reshape(planes, -1)
 
     @property
     def gram(self) -> np.ndarray:
@@ -323,7 +330,7 @@ class WorkingSet:
             return "stalled"
         return None
 
-    def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
+    def _row(self, solution: SubproblemResult, planes: int) -> Row:
         """Return the row of a sweep in the history."""
         return {
             "C": solution.C,
@@ -351,11 +358,12 @@ class ExactWorkingSet(WorkingSet):
         shares = row_shares(n, self.training_set.weights)
         gram = self.training_set.features.block(0, n)
         y = labels.block(gram, 0, n)
-        decisions = np.array(
-            [gram @ plane.coef + plane.offset for plane, _ in self.generators]
-        )
-        rhos = np.array([generator.rho for generator in self.generators])
-        active = y * decisions <= rhos[:, None]
+        decisions = []
+        rhos = []
+        for hyperplane, rho in self.generators:
+            decisions.append(gram @ hyperplane.coef + hyperplane.offset)
+            rhos.append([rho])
+        active = y * np.array(decisions) <= np.array(rhos)
         signed = active * y * shares
         self.s = active @ shares
         self.t = signed.sum(axis=1)
@@ -366,13 +374,14 @@ class ExactWorkingSet(WorkingSet):
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> NewPlane:
         """Find the most violated constraint in one sweep of the kernel matrix."""
-        found = self.training_set.most_violated(labels, hyperplane, rho)
-        n = found.active.size
-        signed = found.active * labels.block(None, 0, n)
+        violated = self.training_set.most_violated(labels, hyperplane, rho)
+        n = violated.active.size
+        signed = violated.active * labels.block(None, 0, n)
         shares = row_shares(n, self.training_set.weights)
-        coef = (signed - found.statistics.signed) * shares
+        statistics = violated.statistics
+        coef = (signed - statistics.signed) * shares
         generator = Generator(hyperplane, rho)
-        return NewPlane(generator, found.statistics, found.centred, coef)
+        return NewPlane(generator, statistics, violated.centred, coef)
 
 
 class SampleWorkingSet(WorkingSet):
@@ -384,7 +393,7 @@ class SampleWorkingSet(WorkingSet):
     rows that are streamed.
     """
 
-    state: Any = None  # `SamplePlanes`, from the first loop on
+    state: "SamplePlanes | None" = None  # from the first loop on
 
     def cutting_plane(
         self,
@@ -404,24 +413,23 @@ class SampleWorkingSet(WorkingSet):
             return super().cutting_plane(labels, objective, C, eta, record, budget)
         n = rows.n_samples
         least_norm2 = DEGENERATE * objective.total_variance
-        found = kernels.sample_subproblem(
-            kernels.SampleRows(
-                np.ascontiguousarray(rows.features.block(0, n)),
-                labels.block(None, 0, n),
-                row_shares(n, rows.weights),
-                rows.mean,
-                rows.inverses[0],
-            ),
-            self.state or self._start(),
-            kernels.Limits(float(C), float(eta), least_norm2, self.max_planes),
+        sample_rows = kernels.SampleRows(
+            np.ascontiguousarray(rows.features.block(0, n)),
+            labels.block(None, 0, n),
+            row_shares(n, rows.weights),
+            rows.mean,
+            rows.inverses[0],
         )
-        self.state = found.state
-        self.generators = [_generator(plane) for plane in self.state.planes]
-        status = STATUS[found.status]
+        limits = kernels.Limits(float(C), float(eta), least_norm2, self.max_planes)
+        start = self.state or self._start()
+        result = kernels.sample_subproblem(sample_rows, start, limits)
+        self.state = result.state
+        self.generators = [_generator(plane) for plane in result.state.planes]
+        status = STATUS[result.status]
         if status == "unsolved":
             raise PlaneQPError(NO_SOLUTION)
-        hyperplane = Hyperplane(found.hyperplane[:-1], float(found.hyperplane[-1]))
-        for sweep in map(kernels.Sweep._make, found.history.tolist()):
+        hyperplane = Hyperplane(result.hyperplane[:-1], float(result.hyperplane[-1]))
+        for sweep in map(kernels.Sweep._make, result.history.tolist()):
             statistics = ConstraintStatistics(
                 active=sweep.active,
                 signed=sweep.signed,
@@ -431,7 +439,7 @@ class SampleWorkingSet(WorkingSet):
                 hinge=sweep.hinge,
             )
             quadratic = PlaneSolution(
-                found.multipliers, sweep.rho, sweep.xi, 0.0, sweep.norm2
+                result.multipliers, sweep.rho, sweep.xi, 0.0, sweep.norm2
             )
             solution = SubproblemResult(
                 hyperplane, quadratic, C, "adaptive", statistics, status
@@ -439,18 +447,19 @@ class SampleWorkingSet(WorkingSet):
             record(self._row(solution, int(sweep.planes)))
         return solution
 
-    def _start(self) -> Any:
+    def _start(self) -> "SamplePlanes":
         """Return the generators as `SamplePlanes`, before they have labels."""
         n = self.training_set.n_samples
         p = self.training_set.mean.shape[0]
-        count = len(self.generators)
-        planes = np.zeros((count, 3 * p + 3))
-        for plane, generator in zip(planes, self.generators, strict=True):
-            plane[:p] = generator.hyperplane.coef
-            plane[p] = generator.hyperplane.offset
-            plane[p + 1] = generator.rho
-        members = np.zeros((count, n), np.int8)
-        return kernels.SamplePlanes(planes, members, signs=np.zeros(n, np.int8))
+        n_planes = len(self.generators)
+        planes = np.zeros((n_planes, 3 * p + 3))
+        for plane, (hyperplane, rho) in zip(planes, self.generators, strict=True):
+            plane[:p] = hyperplane.coef
+            plane[p] = hyperplane.offset
+            plane[p + 1] = rho
+        members = np.zeros((n_planes, n), np.int8)
+        signs = np.zeros(n, np.int8)  # as under no labels, so that all rows are added
+        return kernels.SamplePlanes(planes, members, signs)
 
 
 def _generator(plane: np.ndarray) -> Generator:

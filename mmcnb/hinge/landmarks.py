@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mmcnb.engine.passes import SAMPLE_ROWS
 from mmcnb.engine.plan import FitNeeds, RowShape
@@ -18,7 +17,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.needs import ROUTINES
 from mmcnb.features.nystroem import choose_landmarks, scaled_landmarks
 from mmcnb.features.rules import Scores
-from mmcnb.hinge.multiclass import WidestMargin, widest_margin_of_rows
+from mmcnb.hinge.multiclass import widest_margin_of_rows
 from mmcnb.hinge.needs import (
     MARGIN_ROUTINES,
     ROUND_ROUTINES,
@@ -38,7 +37,7 @@ from mmcnb.least_squares.partition import PARTITION_ROUTINES, PartitionConfig
 from mmcnb.least_squares.search import SearchSettings
 from mmcnb.samples import open_samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import Weights
+from mmcnb.samples.matrix import Matrix, Weights
 
 MOST_LANDMARKS = 200  # by default: `python -m benchmarks basis`
 # Starts of least squares, from which more than two clusters of a sample come.
@@ -53,7 +52,7 @@ def basis_size(n_landmarks: int | None, rows: int) -> int:
 
 
 def candidate_kernels(
-    rows: Any,
+    rows: Matrix,
     weights: Weights,
     name: str,
     gamma: float | str = "auto",
@@ -79,7 +78,7 @@ def needs_of_landmarks(
     rows: RowShape,
     sample_size: int,
     n_landmarks: int | None,
-    landmarks: Sequence[Any] | np.ndarray | None = None,
+    landmarks: Sequence[object] | np.ndarray | None = None,
 ) -> FitNeeds:
     """Return bytes and work of a fit on landmarks of a sample of so many rows."""
     searched = min(rows.n_samples, sample_size)
@@ -100,7 +99,7 @@ def needs_of_landmarks(
 def landmark_candidates(
     engine: Engine,
     kernels: Sequence[Kernel],
-    rows: np.ndarray | csr_array,
+    rows: Matrix,
     weights: Weights,
     basis: np.ndarray,
     is_whole: bool,
@@ -113,29 +112,41 @@ def landmark_candidates(
     ]
 
 
+def drawn_candidates(
+    engine: Engine,
+    kernels: Sequence[Kernel],
+    rows: Matrix,
+    weights: Weights,
+    n_landmarks: int | None,
+    random_state: np.random.RandomState,
+) -> list[Callable[[], KernelFeatures]]:
+    """Choose landmarks among the rows of a sample, for `landmark_candidates`."""
+    size = basis_size(n_landmarks, rows.shape[0])
+    basis = choose_landmarks(rows, size, random_state, weights, may_be_sparse=True)
+    is_whole = size == rows.shape[0]
+    return landmark_candidates(engine, kernels, rows, weights, basis, is_whole)
+
+
 def fit_on_landmarks(
     session: FitSession,
     config: SearchConfig,
     kernels: list[Kernel],
     n_landmarks: int | None,
-    landmarks: Sequence[Any] | np.ndarray | None = None,
+    landmarks: Sequence[object] | np.ndarray | None = None,
     refine: Refine = refine_on_all_rows,
 ) -> FitResult:
     """Fit to the landmarks of a sample, and refine the best start on all rows."""
     rows = session.sample
     weights = session.sample_weights
     if landmarks is None:
-        size = basis_size(n_landmarks, rows.shape[0])
-        basis = choose_landmarks(
-            rows, size, session.random_state, weights, may_be_sparse=True
+        candidates = drawn_candidates(
+            session.engine, kernels, rows, weights, n_landmarks, session.random_state
         )
-        is_whole = size == rows.shape[0]
     else:
         basis = scaled_landmarks(landmarks, rows, session.scaling)
-        is_whole = False
-    candidates = landmark_candidates(
-        session.engine, kernels, rows, weights, basis, is_whole
-    )
+        candidates = landmark_candidates(
+            session.engine, kernels, rows, weights, basis, is_whole=False
+        )
     return fit_two_clusters(session, candidates, config, refine)
 
 
@@ -143,7 +154,7 @@ def fit_on_landmarks(
 
 
 def margin_on_sample(
-    rows: np.ndarray | csr_array,
+    rows: Matrix,
     weights: Weights,
     n_clusters: int,
     kernel: str,
@@ -203,24 +214,22 @@ def margin_on_sample(
 
 def _widest_of_two(
     engine: Engine,
-    rows: np.ndarray | csr_array,
+    rows: Matrix,
     weights: Weights,
     kernel: str,
     random_state: np.random.RandomState,
     record: Record,
-) -> WidestMargin:
-    """Search two clusters on a sample of the rows, and refine the best start on all."""
+) -> tuple[Model, float]:
+    """Search two clusters on a sample of the rows, and refine the best start on all.
+
+    Return a model of scores, and its rho.
+    """
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
     kernels = candidate_kernels(sample, sample_weights, kernel)[::2]  # in steps of 2
     n_sample = sample.shape[0]
     config = search_config(n_sample, seed=random_state.randint(2**31 - 1))
-    size = basis_size(None, n_sample)
-    basis = choose_landmarks(
-        sample, size, random_state, sample_weights, may_be_sparse=True
-    )
-    is_whole = size == n_sample
-    candidates = landmark_candidates(
-        engine, kernels, sample, sample_weights, basis, is_whole
+    candidates = drawn_candidates(
+        engine, kernels, sample, sample_weights, None, random_state
     )
     best = search_sample(engine, candidates, config, record)[0]
     if n_sample < rows.shape[0]:
@@ -232,7 +241,7 @@ def _widest_of_two(
     offsets = np.array([boundary.offset, -boundary.offset]) / 2
     scores = Scores(np.column_stack([-half, half]), offsets)  # they differ by f
     model = replace(best.model(None), rule=scores)
-    return WidestMargin(model, best.state.solution.quadratic.rho)
+    return model, best.state.solution.quadratic.rho
 
 
 def _settings(n_clusters: int, kernel: str) -> SearchSettings:

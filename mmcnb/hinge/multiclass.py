@@ -17,14 +17,13 @@ are twice those of the two-cluster form.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from mmcnb.engine.passes import SumPass
+from mmcnb.engine.passes import SumPass, Sums
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, tag, whole_numbers
+from mmcnb.engine.session import FitResult, FitSession, Record, Row, tag, whole_numbers
 from mmcnb.features import rules
 from mmcnb.features.labelling import ClustersPass
 from mmcnb.features.model import Model
@@ -36,7 +35,6 @@ from mmcnb.hinge.cutting_plane import (
 )
 from mmcnb.hinge.needs import MANY_SWEEPS, larger_sample
 from mmcnb.hinge.sample_search import (
-    DrawnRows,
     SearchConfig,
     draw_rows,
     search_config,
@@ -58,12 +56,11 @@ from mmcnb.least_squares.partition import PartitionConfig, random_labels
 from mmcnb.least_squares.search import SearchSettings, search
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import cache_features
-from mmcnb.samples.matrix import Weights, as_matrix, check_clusters
+from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix, check_clusters
 
 PASSES = 3  # of least squares over all rows: `python -m benchmarks peers`
-ROUNDS = (
-    5  # at one C on the sample: later ones improve nothing (`python -m benchmarks mkc`)
-)
+# At one C on the sample: later ones improve nothing (`python -m benchmarks mkc`).
+ROUNDS = 5
 LEAST_SQUARES = "least squares"
 ALL_ROWS = "all rows"
 
@@ -74,23 +71,18 @@ class MarginPass(ClustersPass):
 
     rho: float
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Totals of one block."""
         scores = self.rule.decide(rows)
         weights = self.weights_of(start, stop)
         k = self.rule.n_clusters
         labels = rules.clusters_of(scores)
-        hinge = (
-            np.maximum(0.0, self.rho - rules.margins_of(scores))
-            if k > 1
-            else np.zeros(1)
-        )
-        return self.total_of(
-            labels,
-            start,
-            float((weights * hinge).sum()),
-            np.bincount(labels, weights, k),
-        )
+        hinge = np.zeros(1)
+        if k > 1:
+            hinge = np.maximum(0.0, self.rho - rules.margins_of(scores))
+        weighted_hinge = float((weights * hinge).sum())
+        sizes = np.bincount(labels, weights, k)
+        return self.total_of(labels, start, weighted_hinge, sizes)
 
 
 @dataclass(frozen=True)
@@ -109,43 +101,38 @@ class RunnerUpPass(SumPass):
     """
 
     labels: rules.Labels
-    generators: Any
+    generators: Sequence[Generator]
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Totals of one block."""
-        rows, labels = as_matrix(rows), self.labels.block(rows, start, stop)
+        features = as_matrix(rows)
+        labels = self.labels.block(rows, start, stop)
         weights = self.weights_of(start, stop)
-        parts = []
+        planes = []
         for scores, rho in self.generators:
             if np.isinf(rho):
-                parts.append(_all_runner_ups(rows, labels, weights, scores.n_clusters))
+                plane = _all_runner_ups(features, labels, weights, scores.n_clusters)
             else:
-                values = scores.decide(rows)
-                parts.append(
-                    kernels.most_violated_runner_ups(rows, values, labels, weights, rho)
+                values = scores.decide(features)
+                plane = kernels.most_violated_runner_ups(
+                    features, values, labels, weights, rho
                 )
-        return [np.array(one) for one in zip(*parts, strict=True)]
+            planes.append(plane)
+        return [np.array(sums) for sums in zip(*planes, strict=True)]
 
 
 def _all_runner_ups(
-    rows: Any, labels: np.ndarray, weights: np.ndarray, k: int
-) -> tuple[Any, ...]:
-    """Sum the cutting plane of all rows, which needs no scores."""
+    rows: Matrix, labels: np.ndarray, weights: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sum the cutting plane of all rows, as `most_violated_runner_ups` does.
+
+    It needs no scores.
+    """
     sums, sizes = kernels.cluster_row_sums(rows, labels, k, weights)
-    others = max(k - 1, 1)
-    row_sums = sums - (sums.sum(axis=0) - sums) / others
-    return (
-        row_sums,
-        sizes - (sizes.sum() - sizes) / others,
-        np.array([weights.sum(), 0.0, 0.0, 0.0]),
-    )
-
-
-class _RunnerUps(NamedTuple):
-    """For each generator the means of its sweep, and its plane, of shape (k, p)."""
-
-    means: np.ndarray
-    centred: np.ndarray
+    n_runner_ups = max(k - 1, 1)
+    row_sums = sums - (sums.sum(axis=0) - sums) / n_runner_ups
+    shares = sizes - (sizes.sum() - sizes) / n_runner_ups
+    return row_sums, shares, np.array([weights.sum(), 0.0, 0.0, 0.0])
 
 
 @dataclass(eq=False)
@@ -171,6 +158,11 @@ class MulticlassTrainingSet(TrainingSet):
         """Number of clusters, k."""
         return self.bounds[0].shape[0]
 
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Weight of each row; 1 without weights."""
+        return np.ones(self.n_samples) if self.weights is None else self.weights
+
     def all_rows(self) -> Generator:
         """Return the generator of the plane of all rows: scores of 0, and infinity."""
         k = self.n_clusters
@@ -186,16 +178,16 @@ class MulticlassTrainingSet(TrainingSet):
         self, labels: rules.Labels, generators: Sequence[Generator]
     ) -> PlaneSums:
         """Sum the cutting planes that some scores generate under the labels; t is 0."""
-        planes = self._runner_ups(labels, generators)
-        s = planes.means[:, 0]
-        return PlaneSums(s, np.zeros_like(s), planes.centred)
+        means, centred = self._runner_ups(labels, generators)
+        s = means[:, 0]
+        return PlaneSums(s, np.zeros_like(s), centred)
 
     def most_violated(
         self, labels: rules.Labels, hyperplane: Any, rho: float
     ) -> MostViolated:
         """Find the most violated constraint of some scores in one sweep."""
-        planes = self._runner_ups(labels, [Generator(hyperplane, rho)])
-        active, violation, changed, hinge = planes.means[0].tolist()
+        means, centred = self._runner_ups(labels, [Generator(hyperplane, rho)])
+        active, violation, changed, hinge = means[0].tolist()
         statistics = ConstraintStatistics(
             active=active,
             signed=0.0,
@@ -204,17 +196,18 @@ class MulticlassTrainingSet(TrainingSet):
             changed=changed * self.total_weight,
             hinge=hinge,
         )
-        return MostViolated(planes.centred, statistics, np.empty(0, np.int8))
+        return MostViolated(centred, statistics, np.empty(0, np.int8))
 
     def _runner_ups(
         self, labels: rules.Labels, generators: Sequence[Generator]
-    ) -> _RunnerUps:
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each generator the means of its sweep, and its centred plane."""
         total = self.total_weight
         row_sums, shares, means = self._sweep(
             RunnerUpPass(self.weights, labels, generators)
         )
         centred = row_sums / total - (shares / total)[:, :, None] * self.mean
-        return _RunnerUps(means / total, centred)
+        return means / total, centred
 
     def over(
         self,
@@ -254,15 +247,13 @@ class MulticlassTrainingSet(TrainingSet):
         if self.hold_labels:
             n = self.n_samples
             is_changed = new.block(None, 0, n) != labels.block(None, 0, n)
-            weights = np.ones(n) if self.weights is None else self.weights
-            changed = float(weights[is_changed].sum())
+            changed = float(self.row_weights[is_changed].sum())
         counted = self.hold_labels or not b.any()
         return LabelStep(new, boundary, b, changed, counted)
 
     def size_multipliers(self, scores: rules.Scores) -> np.ndarray:
         """Return what is subtracted from scores to keep sizes within bounds."""
-        weights = np.ones(self.n_samples) if self.weights is None else self.weights
-        return _size_multipliers(self.decide(scores), self.bounds, weights)
+        return _size_multipliers(self.decide(scores), self.bounds, self.row_weights)
 
 
 def _size_multipliers(
@@ -274,13 +265,6 @@ def _size_multipliers(
 
 
 # -- the sample ------------------------------------------------------------------------
-
-
-class Separated(NamedTuple):
-    """Scores that separate the clusters of all rows, and their solution."""
-
-    scores: rules.Scores
-    solution: SubproblemResult
 
 
 @dataclass(frozen=True)
@@ -357,7 +341,7 @@ class HingeRefinement:
     ) -> LabelledRows:
         """Label all rows by least squares, from the labels of the sample."""
 
-        def record_J(row: dict[str, Any]) -> None:
+        def record_J(row: Row) -> None:
             # The objective of least squares has a column of its own.
             renamed = {"J" if name == "objective" else name: row[name] for name in row}
             record(renamed | {"stage": LEAST_SQUARES})
@@ -371,14 +355,14 @@ class HingeRefinement:
         further: Sequence[Stage],
         record: Record,
         max_sweeps: int,
-    ) -> Separated:
-        """Find the widest margin between labelled clusters.
+    ) -> tuple[rules.Scores, SubproblemResult]:
+        """Find the widest margin between labelled clusters; return scores and solution.
 
         Planes found on the sample serve as a start on each further stage. C is the
         largest that separates the labels. If none does, the first is used all the same.
         """
         labels = rules.RuleLabels(labelled.rule)
-        generators: list[Any] = []
+        generators = list[Generator]()
         for stage in (self.rows, *further):
             working_set = self.working_set(stage, labelled.bounds)
             working_set.generators = generators or working_set.generators
@@ -396,76 +380,72 @@ class HingeRefinement:
         values = scores.decide(self.sample.values)
         weights = self.sample.features.weights
         b = _size_multipliers(values, labelled.bounds, weights)
-        return Separated(scores.shifted(b), solution)
-
-
-class ClusteredSample(NamedTuple):
-    """The best partition of a sample, and what separates its clusters."""
-
-    best: Partition
-    refinement: HingeRefinement
+        return scores.shifted(b), solution
 
 
 def cluster_sample(
     engine: Engine,
-    drawn: DrawnRows,
+    rows: Matrix,
+    weights: Weights,
     settings: SearchSettings,
     config: SearchConfig,
     random_state: np.random.RandomState,
     record: Record,
-) -> ClusteredSample:
-    """Cluster a sample by least squares, and refine the best partitions at rising C."""
+) -> tuple[Partition, HingeRefinement]:
+    """Cluster a sample by least squares, and refine the best partitions at rising C.
+
+    Return the best partition, and what separates its clusters on more rows.
+    """
 
     def refinement(sample: LandmarkSample) -> HingeRefinement:
         return HingeRefinement(engine, sample, settings.partition, config)
 
     sample, partitions = search(
         engine,
-        drawn.rows,
-        drawn.weights,
+        rows,
+        weights,
         settings,
         random_state,
         record,
         refine=lambda sample: refinement(sample).run_start,
     )
-    for found in partitions:
-        record({"stage": LEAST_SQUARES, "start": found.start, "J": found.objective})
-    return ClusteredSample(partitions[0], refinement(sample))
-
-
-class WidestMargin(NamedTuple):
-    """A model of scores, and the margin rho of its fit."""
-
-    model: Model
-    rho: float
+    for partition in partitions:
+        record(
+            {
+                "stage": LEAST_SQUARES,
+                "start": partition.start,
+                "J": partition.objective,
+            }
+        )
+    return partitions[0], refinement(sample)
 
 
 def widest_margin_of_rows(
     engine: Engine,
-    rows: np.ndarray | csr_array,
+    rows: Matrix,
     weights: Weights,
     settings: SearchSettings,
     random_state: np.random.RandomState,
     record: Record,
-) -> WidestMargin:
-    """Cluster rows in memory as `fit_multiclass` does."""
-    k = settings.partition.n_clusters
+) -> tuple[Model, float]:
+    """Cluster rows in memory as `fit_multiclass` does; return a model and its rho."""
     n = rows.shape[0]
-    drawn = draw_rows(rows, weights, settings.searched_rows(n), random_state)
-    m = drawn.rows.shape[0]
-    config = search_config(m, random_state.randint(2**31 - 1), max_rounds=ROUNDS)
-    check_clusters(k, drawn.rows, n)
+    size = settings.searched_rows(n)
+    sample, sample_weights = draw_rows(rows, weights, size, random_state)
+    m = sample.shape[0]
+    seed = random_state.randint(2**31 - 1)
+    config = search_config(m, seed, max_rounds=ROUNDS)
+    check_clusters(settings.partition.n_clusters, sample, n)
     best, refinement = cluster_sample(
-        engine, drawn, settings, config, random_state, record
+        engine, sample, sample_weights, settings, config, random_state, record
     )
     model = refinement.sample.model(None, settings.partition.alpha)
-    features = cache_features(model.features(open_samples(rows)), "memory")
-    all_rows = Stage(ALL_ROWS, features, weights)
+    features = model.features(open_samples(rows))
+    all_rows = Stage(ALL_ROWS, cache_features(features, "memory"), weights)
     labelled = refinement.label_all(best.labels, all_rows, record)
     further = [all_rows] if n > m else []
-    separated = refinement.separate(labelled, further, record, MANY_SWEEPS)
-    model = replace(model, rule=separated.scores, ridge=None)
-    return WidestMargin(model, separated.solution.quadratic.rho)
+    scores, solution = refinement.separate(labelled, further, record, MANY_SWEEPS)
+    return replace(model, rule=scores, ridge=None), solution.quadratic.rho
 
 
 def fit_multiclass(
@@ -474,10 +454,15 @@ def fit_multiclass(
     """Fit scores on landmarks that separate the clusters of least squares, refined."""
     record = session.record
     n = session.samples.n_samples
-    drawn = DrawnRows(session.sample, session.sample_weights)
-    check_clusters(settings.partition.n_clusters, drawn.rows, n)
+    check_clusters(settings.partition.n_clusters, session.sample, n)
     best, refinement = cluster_sample(
-        session.engine, drawn, settings, config, session.random_state, record
+        session.engine,
+        session.sample,
+        session.sample_weights,
+        settings,
+        config,
+        session.random_state,
+        record,
     )
     model = refinement.sample.model(session.scaling, settings.partition.alpha)
     features = session.cached(model.features(session.samples))
@@ -489,9 +474,8 @@ def fit_multiclass(
         larger = draw_larger_sample(session, features, size, config.seed)
         further = [Stage("larger sample", larger.features, larger.weights)]
     max_sweeps = session.plan.needs.sweeps
-    separated = refinement.separate(labelled, further, record, max_sweeps)
-    solution = separated.solution
-    model = replace(model, rule=separated.scores, ridge=None)
+    scores, solution = refinement.separate(labelled, further, record, max_sweeps)
+    model = replace(model, rule=scores, ridge=None)
     random = refinement.random_solution(solution.C)
     result = multiclass_result(session, model, features, solution, random)
     gamma = refinement.sample.kernel.gamma
@@ -535,8 +519,7 @@ def multiclass_result(
         The result, with a warning for empty clusters and for margins no wider than at
         random.
     """
-    scores: Any = model.rule
-    sweep = MarginPass(session.weights, scores, solution.quadratic.rho)
+    sweep = MarginPass(session.weights, model.rule, solution.quadratic.rho)
     hinge, sizes, first, _ = session.engine.run(sweep, features, "margins")
     empty = int((sizes == 0).sum())
     report, warnings = separation(solution, random)

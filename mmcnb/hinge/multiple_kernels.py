@@ -6,6 +6,7 @@ weights the kernels with the planes. In centred features each cluster has a mean
 of 0, so the pairwise balance of k clusters always holds.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mmcnb.engine.run import Engine
-from mmcnb.engine.session import FitResult, FitSession, Record, run_starts
+from mmcnb.engine.session import FitResult, FitSession, Record, Row, run_starts
 from mmcnb.errors import InputError
 from mmcnb.features.base_kernels import grams_of, kernel_names
 from mmcnb.features.kernel import KernelSamples, MultipleKernels
@@ -69,7 +70,8 @@ class MultipleKernelWorkingSet(WorkingSet):
     def __init__(self, training_set: TrainingSet) -> None:
         super().__init__(training_set)
         self.columns = training_set.columns
-        self.kernel_weights: Any = np.full(len(self.columns), len(self.columns) ** -0.5)
+        n_kernels = len(self.columns)
+        self.kernel_weights: Any = np.full(n_kernels, n_kernels**-0.5)
 
     @property
     def grams(self) -> list[np.ndarray]:
@@ -86,7 +88,7 @@ class MultipleKernelWorkingSet(WorkingSet):
             grams.append((product + product.T) / 2)
         return grams
 
-    def _row(self, solution: SubproblemResult, planes: int) -> dict[str, Any]:
+    def _row(self, solution: SubproblemResult, planes: int) -> Row:
         """Return the row of a sweep, with the weights of the kernels."""
         weights = {
             f"weight_{k}": float(weight) for k, weight in enumerate(self.kernel_weights)
@@ -107,8 +109,8 @@ class MultipleKernelWorkingSet(WorkingSet):
     def hyperplane(self, multipliers: np.ndarray, beta: float) -> Any:
         """v_k = weight_k Σ λ_p P_pk for each kernel."""
         coef = (multipliers @ self.coefs).reshape(-1, self.training_set.mean.shape[0])
-        for weight, one in zip(self.kernel_weights, self.columns, strict=True):
-            coef[:, one] *= weight
+        for weight, columns in zip(self.kernel_weights, self.columns, strict=True):
+            coef[:, columns] *= weight
         return self.training_set.hyperplane(coef.ravel(), beta)
 
 
@@ -160,21 +162,23 @@ class MultipleKernelSample:
         self.kernels = kernels
         self.basis = basis
         self.weights = weights
-        dtype, tolerance = (np.float64, 1e-12) if exact else (np.float32, 1e-6)
-        self.features = cache_features(
-            KernelSamples(sample, kernels.against(basis), dtype), "memory"
-        )
+        dtype: type[np.floating] = np.float32
+        tolerance = 1e-6
+        if exact:
+            dtype = np.float64
+            tolerance = 1e-12
+        values_of_kernels = KernelSamples(sample, kernels.against(basis), dtype)
+        self.features = cache_features(values_of_kernels, "memory")
         self.columns = kernels.slices(basis.shape[0])
         values = as_matrix(self.features.block(0, self.features.n_samples)).astype(
             np.float64
         )
         normalizations = []
         parts = []
-        for k, (gram, one) in enumerate(
-            zip(grams_of(kernels, basis), self.columns, strict=True)
-        ):
+        grams = grams_of(kernels, basis)
+        for k, (gram, columns) in enumerate(zip(grams, self.columns, strict=True)):
             normalization = normalization_of(gram, tolerance, dtype)
-            z = values[:, one] @ normalization
+            z = values[:, columns] @ normalization
             total_variance = total_variance_of(z, weights)
             if not total_variance > 0:
                 raise InputError(
@@ -188,19 +192,17 @@ class MultipleKernelSample:
 
     def candidate(self, engine: Engine, bounds: Bounds | None = None) -> KernelFeatures:
         """Return features for two clusters, or for as many as there are bounds."""
-        arguments: dict[str, Any] = {
-            "engine": engine,
-            "features": self.features,
-            "normalization": self.normalization,
-            "weights": self.weights,
-            "hold_labels": True,
-            "basis": self.basis,
-        }
-        training_set: TrainingSet
-        if bounds is None:
-            training_set = TrainingSet(**arguments)
-        else:
-            training_set = MulticlassTrainingSet(**arguments, bounds=bounds)
+        new_training_set: Callable[..., TrainingSet] = TrainingSet
+        if bounds is not None:
+            new_training_set = partial(MulticlassTrainingSet, bounds=bounds)
+        training_set = new_training_set(
+            engine=engine,
+            features=self.features,
+            normalization=self.normalization,
+            weights=self.weights,
+            hold_labels=True,
+            basis=self.basis,
+        )
         make = partial(MultipleKernelWorkingSet, training_set)
         return KernelFeatures(self.kernels, self.z, self.weights, make)
 
@@ -240,15 +242,15 @@ def search_clusters(
     """
     z = sample.z / np.sqrt(len(sample.columns))
     features = principal_features(z, sample.weights)
-    R = (
-        features.smoother(partition.search_alpha(len(z)))
-        if sample.weights is None
-        else None
-    )
+    R = None
+    if sample.weights is None:
+        R = features.smoother(partition.search_alpha(len(z)))
     partitions = partition_sample(
         session.engine, R, features, partition, session.random_state
     )
-    distinct = {by_first(one.labels).tobytes(): one.labels for one in partitions}
+    distinct = {}
+    for found in partitions:
+        distinct[by_first(found.labels).tobytes()] = found.labels
     starts = list(enumerate(distinct.values()))[: config.n_init]
     candidate = sample.candidate(session.engine, partition.floor(features.total))
     objective = config.objective(candidate)
@@ -267,10 +269,9 @@ def search_clusters(
         )
 
     best: RestartResult | None = None
-    for restart in filter(
-        None, run_starts(session.engine, run_start, starts, session.record)
-    ):
-        best = restart if restart.is_better_than(best, TIE) else best
+    for restart in run_starts(session.engine, run_start, starts, session.record):
+        if restart is not None and restart.is_better_than(best, TIE):
+            best = restart
     return best
 
 
@@ -307,9 +308,8 @@ def fit_clusters(
         accepting = replace(config, separable=False)
         restart = search_clusters(session, sample, partition, accepting)
     assert restart is not None  # without separability no search fails
-    counted = replace(
-        session, weights=relative_weights(session.weights)
-    )  # sizes are counted in rows
+    # Sizes are counted in rows.
+    counted = replace(session, weights=relative_weights(session.weights))
     state, model = refined(counted, restart)
     random_state = np.random.RandomState(config.seed)
     labels = random_labels(
@@ -323,7 +323,7 @@ def fit_clusters(
     result = multiclass_result(
         session, model, state.training_set.features, state.solution, random
     )
-    features = (
-        result.features if session.has_more_rows else model.features(session.samples)
-    )
+    features = result.features
+    if not session.has_more_rows:
+        features = model.features(session.samples)
     return replace(result, attributes=result.attributes | fitted, features=features)

@@ -1,7 +1,6 @@
 """Bytes and work of the hinge methods: on a sample, on a larger one and on all rows."""
 
 from dataclasses import replace
-from typing import Any
 
 from mmcnb.engine import plan
 from mmcnb.engine.plan import FitNeeds, RowShape
@@ -70,7 +69,7 @@ def hinge_needs(
     n_landmarks: int,
     sample_size: int,
     compiled: bool = False,
-    **others: Any,
+    stays_sparse: bool = False,
 ) -> FitNeeds:
     """Return the needs of a hinge method for two clusters; linear without landmarks.
 
@@ -78,28 +77,26 @@ def hinge_needs(
     ----------
     rows : RowShape
         The rows.
-    n_landmarks, sample_size
+    n_landmarks, sample_size, stays_sparse
         As of `landmark_needs`.
     compiled : bool, default=False
         Whether rounds over labels are compiled, as for `larger_sample`.
-    **others
-        Further parameters of `landmark_needs`.
 
     Returns
     -------
     FitNeeds
         The needs.
     """
-    needs = landmark_needs(rows, n_landmarks, sample_size, **others)
+    needs = landmark_needs(rows, n_landmarks, sample_size, stays_sparse=stays_sparse)
     d = rows.n_features
     if not n_landmarks:
         held = needs.sample_bytes + 24 * LINEAR_PLANES * d
         needs = replace(needs, sample_bytes=held, block_bytes=8.0 * SUMMED_PLANES * d)
     seconds = margin_seconds(min(sample_size, rows.n_samples), d)
     needs = replace(needs, search_seconds=seconds, routines=MARGIN_ROUTINES)
-    larger = (
-        larger_sample(rows.n_samples, compiled) if rows.n_samples > sample_size else 0
-    )
+    larger = 0
+    if rows.n_samples > sample_size:
+        larger = larger_sample(rows.n_samples, compiled)
     return on_all_rows(needs, rows, larger)
 
 

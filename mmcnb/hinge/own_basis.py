@@ -72,9 +72,9 @@ class OwnBasisWorkingSet(WorkingSet):
     def _estimate(self, z: np.ndarray) -> BasisEstimate:
         """Estimate the basis of 1/n Σ z_i φ(x_i)."""
         mean = KernelMean(self.engine, self.samples, z, self.kernel)
-        found = mean.estimate(np.random.RandomState(self.seed))
-        self.evaluations += found.n_iter + len(found.basis)
-        return found
+        estimate = mean.estimate(np.random.RandomState(self.seed))
+        self.evaluations += estimate.n_iter + len(estimate.basis)
+        return estimate
 
     def _restart(self) -> None:
         """Drop all planes; only the mean has a basis."""
@@ -114,8 +114,8 @@ class OwnBasisWorkingSet(WorkingSet):
         self, labels: Labels, hyperplane: Any, rho: float
     ) -> NewPlane:
         """Find the rows of the most violated constraint in one sweep."""
-        found = self.training_set.most_violated(labels, hyperplane, rho)
-        return NewPlane(found.active, found.statistics)
+        violated = self.training_set.most_violated(labels, hyperplane, rho)
+        return NewPlane(violated.active, violated.statistics)
 
     def add(self, plane: NewPlane) -> None:
         """Add the plane of some rows, and its basis vectors."""
@@ -127,18 +127,20 @@ class OwnBasisWorkingSet(WorkingSet):
         s = active @ self.counts / n
         t = signed.sum() / n
         plane = self._estimate(signed)
-        n_before = self.coefs.shape[1]
-        n_added = len(plane.beta)
-        # Coefficients on the vectors before, of which the first are those of the mean,
-        # and on the vectors of the plane.
-        coef = np.append(np.zeros(n_before), plane.beta)
-        coef[: len(self.mean.beta)] -= t * self.mean.beta
-        padded = np.pad(self.coefs, ((0, 0), (0, n_added)))
-        self.generators.append(active)
+        mean = self.mean
+        # The plane has coefficients on its own vectors, which come last, and on those
+        # of the mean, which come first.
+        n_planes, n_vectors = self.coefs.shape
+        coefs = np.zeros((n_planes + 1, n_vectors + len(plane.beta)))
+        coefs[:-1, :n_vectors] = self.coefs
+        coefs[-1, n_vectors:] = plane.beta
+        coefs[-1, : len(mean.beta)] -= t * mean.beta
+        self.coefs = coefs
         self.s = np.append(self.s, s)
         self.t = np.append(self.t, t)
-        self.coefs = np.vstack([padded, coef])
-        self._set_basis(np.vstack([self.basis, plane.basis]))
+        self.generators.append(active)
+        basis = np.vstack([self.basis, plane.basis])
+        self._set_basis(basis)
 
 
 def fit_on_own_basis(
@@ -184,11 +186,11 @@ def fit_on_own_basis(
     ).statistics
     flips = coin_flip(samples.n_samples, random_state)
     random = solve_random(working_set, flips, objective, config.path[-1])
-    separated = separation(solution, random)
+    separation_report, separation_warnings = separation(solution, random)
     boundary = state.boundary
     used = np.flatnonzero(boundary.coef)
     model = Model(
-        rule=Hyperplane(boundary.coef[used], boundary.offset),
+        rule=replace(boundary, coef=boundary.coef[used]),
         kernel=kernel,
         basis=np.asarray(training_set.basis)[used],
         scaling=session.scaling,
@@ -196,12 +198,12 @@ def fit_on_own_basis(
     )
     attributes = {"gamma": kernel.gamma}
     report = {
-        **separated.report,
+        **separation_report,
         "gamma": kernel.gamma,
         "kernel_evaluations": working_set.evaluations,
     }
     result = result_of(session, model, state, statistics, attributes, report)
-    return replace(result, warnings=[*separated.warnings, *result.warnings])
+    return replace(result, warnings=[*separation_warnings, *result.warnings])
 
 
 def _end_of(
@@ -235,10 +237,12 @@ def _starts(
         if config.init == "random" or (config.init == "mixed" and number > 0):
             yield coin_flip(samples.n_samples, random_state)
             continue
-        fitted = KMeans(2, n_init=1, random_state=random_state)
-        fitted.fit(sample, sample_weight=session.sample_weights)
-        low, high = fitted.cluster_centers_
+        kmeans = KMeans(2, n_init=1, random_state=random_state)
+        kmeans.fit(sample, sample_weight=session.sample_weights)
+        low, high = kmeans.cluster_centers_
         normal = (high - low).astype(np.float64)
-        between = Hyperplane(normal, float(low @ low - high @ high) / 2)
+        offset = float(low @ low - high @ high) / 2
+        between = Hyperplane(normal, offset)
         values = session.engine.run(DecisionPass(between), samples, "start")
-        yield GivenLabels(signs(np.concatenate(values)))
+        decisions = np.concatenate(values)
+        yield GivenLabels(signs(decisions))

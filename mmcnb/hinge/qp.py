@@ -27,7 +27,7 @@ values come from the QP.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -188,12 +188,15 @@ def solve_kernel_planes(
     (array([0.6, 0.8]), 0.2)
     """
     problem = _cone_problem(grams, s, t, C, balance, threshold)
-    multipliers = np.maximum(_solve(problem)[: s.shape[0]], 0.0)
+    variables = _solve(problem)
+    n_planes = s.shape[0]
+    multipliers = np.maximum(variables[:n_planes], 0.0)
     q = np.array([_norm2(multipliers, gram) for gram in grams])
+    n_kernels = len(grams)
     if q.max() > 0:
         weights = q / np.linalg.norm(q)
     else:
-        weights = np.full(len(grams), len(grams) ** -0.5)
+        weights = np.full(n_kernels, n_kernels**-0.5)
     combined = np.tensordot(weights, np.asarray(grams), axes=1)
     solution = solve_planes(combined, s, t, C, balance, threshold)
     return replace(solution, kernel_weights=weights)
@@ -205,7 +208,7 @@ class _ConeProblem(NamedTuple):
     cost: np.ndarray
     rows: np.ndarray
     right: np.ndarray
-    cones: list[Any]
+    cones: list[object]
 
 
 def _cone_problem(
@@ -253,7 +256,7 @@ def _cone_problem(
         cost -= linear_term / (unit * scale)
     blocks = [np.array(rows)]
     sides = [np.array(right)]
-    cones: list[Any] = [clarabel.NonnegativeConeT(len(right))]
+    cones = [clarabel.NonnegativeConeT(len(right))]
 
     # (q + 1, q - 1, 2 F λ) in the cone is |F λ|² <= q.
     for k, gram in enumerate(grams):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record, ignore, run_starts, tag
@@ -40,7 +39,7 @@ from mmcnb.least_squares.partition import (
 )
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import Scaling, cache_features
-from mmcnb.samples.matrix import Weights, with_short_indices
+from mmcnb.samples.matrix import Matrix, Weights, with_short_indices
 
 INITS = ("mixed", "random", "k-means")
 # Components for least squares of sparse or many columns, and for k-means of any.
@@ -77,7 +76,7 @@ class KernelFeatures:
     """
 
     kernel: Kernel | MultipleKernels | None
-    z: np.ndarray | csr_array
+    z: Matrix
     weights: Weights
     new_working_set: Callable[[], WorkingSet]
 
@@ -142,24 +141,17 @@ def linear_features(
     return KernelFeatures(None, z, weights, lambda: WorkingSet(training_set))
 
 
-class DrawnRows(NamedTuple):
-    """Some rows, and their weights."""
-
-    rows: np.ndarray | csr_array
-    weights: Weights
-
-
 def draw_rows(
-    rows: np.ndarray | csr_array,
+    rows: Matrix,
     weights: Weights,
     size: int,
     random_state: np.random.RandomState,
-) -> DrawnRows:
-    """Draw at most so many rows at random; they keep their order."""
+) -> tuple[Matrix, Weights]:
+    """Draw at most so many rows with their weights at random, in their order."""
     if rows.shape[0] <= size:
-        return DrawnRows(rows, weights)
+        return rows, weights
     drawn = np.sort(random_state.permutation(rows.shape[0])[:size])
-    return DrawnRows(rows[drawn], None if weights is None else weights[drawn])
+    return rows[drawn], None if weights is None else weights[drawn]
 
 
 # -- starts ----------------------------------------------------------------------------
@@ -179,7 +171,7 @@ class Start(NamedTuple):
 def starting_labels(
     init: str,
     n_init: int,
-    z: np.ndarray | csr_array,
+    z: Matrix,
     random_state: np.random.RandomState,
     weights: Weights = None,
     partitions: Sequence[GivenLabels] = (),
@@ -233,7 +225,7 @@ def starting_labels(
 
 
 def least_squares_labels(
-    z: np.ndarray | csr_array,
+    z: Matrix,
     random_state: np.random.RandomState,
     weights: Weights = None,
     least: float = 0.05,
@@ -324,7 +316,7 @@ def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLab
 
 
 def _kmeans_labels(
-    z: np.ndarray | csr_array, random_state: np.random.RandomState, weights: Weights
+    z: Matrix, random_state: np.random.RandomState, weights: Weights
 ) -> GivenLabels:
     from sklearn.cluster import KMeans
 
@@ -617,13 +609,6 @@ def search_sample(
     return _search_bandwidths(engine, candidates[:1], accepting, record)
 
 
-class _Prepared(NamedTuple):
-    """The sample under one kernel, and partitions of it by least squares."""
-
-    sample: KernelFeatures
-    partitions: Sequence[GivenLabels] = ()
-
-
 def _search_bandwidths(
     engine: Engine,
     candidates: Sequence[Callable[[], KernelFeatures]],
@@ -635,24 +620,23 @@ def _search_bandwidths(
     if config.init == "mixed" and config.n_init > COLD_STARTS:
         middle = len(candidates) // 2
 
-    def prepare(number: int, _: Record) -> _Prepared:
+    def prepare(number: int, _: Record) -> tuple[KernelFeatures, Sequence[GivenLabels]]:
         sample = candidates[number]()
         if number != middle:
-            return _Prepared(sample)
+            return sample, ()
         random_state = np.random.RandomState(config.seed)
         least = config.limits.least
         pair = least_squares_labels(sample.z, random_state, sample.weights, least)
-        return _Prepared(sample, pair)
+        return sample, pair
 
     def run(sample: KernelFeatures, record: Record) -> RestartResult | None:
         return search_bandwidth(sample, config, record, partitions)
 
     numbers = range(len(candidates))
     order = sorted(numbers, key=lambda number: number != middle)  # the longest first
-    in_order = run_starts(engine, prepare, order, in_threads=in_threads)
-    partitions = in_order[0].partitions
-    prepared = dict(zip(order, in_order, strict=True))
-    samples = [prepared[number].sample for number in numbers]
+    prepared = run_starts(engine, prepare, order, in_threads=in_threads)
+    partitions = prepared[0][1]
+    samples = [prepared[order.index(number)][0] for number in numbers]
     results = run_starts(engine, run, samples, record, in_threads)
     restarts = [restart for restart in results if restart is not None]
     if len(restarts) < 2:

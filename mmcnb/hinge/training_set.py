@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from mmcnb.engine.passes import RowSumPass, SumPass, WeightedPass
+from mmcnb.engine.passes import RowSumPass, SumPass, Sums, WeightedPass
 from mmcnb.engine.run import Engine, Pass, Total
 from mmcnb.features.labelling import DecisionPass
 from mmcnb.features.rules import (
@@ -20,7 +19,7 @@ from mmcnb.features.rules import (
 )
 from mmcnb.kernels import unchecked as kernels
 from mmcnb.samples import CSRBlock, Samples
-from mmcnb.samples.matrix import Weights, as_matrix
+from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
 BINS = 4096  # of a histogram; five passes find a quantile to the last bit
 NO_VALUE = [[0.0], [np.inf], [-np.inf]]  # in a bin: weight, least and largest
@@ -114,7 +113,7 @@ class MostViolatedPass(SumPass):
     rho: float
     keep_rows: bool = False
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Totals of one block."""
         hyperplane = self.hyperplane
         arguments = (
@@ -154,7 +153,7 @@ class LabelStep:
 
     labels: Labels
     boundary: Any
-    threshold: Any
+    threshold: float | np.ndarray
     changed: float
     counted: bool
 
@@ -191,11 +190,11 @@ class TrainingSet:
     engine: Engine
     features: Samples
     normalization: np.ndarray | tuple[np.ndarray, ...] | None
-    weights: np.ndarray | None = None
+    weights: Weights = None
     hold_labels: bool = False
     basis: np.ndarray | None = None
     row_sum: tuple[np.ndarray, float] | None = None
-    sketch: Any = None
+    sketch: Self | None = None
 
     def __post_init__(self) -> None:
         blocks = self.normalization
@@ -218,7 +217,7 @@ class TrainingSet:
         description = "" if self.hold_labels else "sweep"
         return self.engine.run(pass_, self.features, description)
 
-    def matrix(self) -> np.ndarray | csr_array:
+    def matrix(self) -> Matrix:
         """Return the features of all rows in float64."""
         return as_matrix(self.features.block(0, self.n_samples)).astype(np.float64)
 
@@ -334,8 +333,10 @@ class TrainingSet:
         """
         q = 0.0
         positive = statistics.positive
-        if not least <= positive <= 1 - least:
-            q = self.quantile(hyperplane, 1 - least if positive < least else least)
+        if positive < least:
+            q = self.quantile(hyperplane, 1 - least)
+        elif positive > 1 - least:
+            q = self.quantile(hyperplane, least)
         boundary = hyperplane.shifted(q)
         labels = self.labels_of(boundary)
         return LabelStep(labels, boundary, q, statistics.changed, counted=q == 0.0)
@@ -352,15 +353,16 @@ class TrainingSet:
         _, least, largest = self._histogram(hyperplane, np.zeros(1))
         low = float(least.min())
         high = float(np.nextafter(largest.max(), np.inf))
-        wanted = share * self.total_weight * (1 - 1e-12)
+        total = self.total_weight
+        wanted = share * total * (1 - 1e-12)
         for _ in range(5):
             edges = np.linspace(low, high, BINS + 1)
             weight, _, _ = self._histogram(hyperplane, edges)
             below = np.cumsum(weight)[:-1]  # weight of f < edges[k]
-            k = int(np.clip(np.searchsorted(below, wanted), 1, BINS))
-            smaller = np.minimum(below, self.total_weight - below)
-            smaller_at_low = smaller[k - 1]
-            smaller_at_high = smaller[k]
+            first_enough = int(np.searchsorted(below, wanted))
+            k = min(max(first_enough, 1), BINS)
+            smaller_at_low = min(below[k - 1], total - below[k - 1])
+            smaller_at_high = min(below[k], total - below[k])
             low = float(edges[k - 1])
             high = float(edges[k])
             if high <= np.nextafter(low, np.inf):
@@ -369,10 +371,14 @@ class TrainingSet:
         is_tie = smaller_at_low == smaller_at_high
         if smaller_at_low > smaller_at_high or (is_tie and share > 0.5):
             q = low
-        _, (_, above), (under, _) = self._histogram(hyperplane, np.array([q])).tolist()
+        _, least, largest = self._histogram(hyperplane, np.array([q]))
+        under = float(largest[0])
+        above = float(least[1])
         gap = above - under
+        if not np.isfinite(gap):
+            return q
         # The middle of the gap, where rounding cannot move a row to the other side.
-        return under + gap / 2 if np.isfinite(gap) else q
+        return under + gap / 2
 
     def _histogram(self, hyperplane: Hyperplane, edges: np.ndarray) -> np.ndarray:
         return self._sweep(HistogramPass(self.weights, hyperplane, edges))
@@ -387,7 +393,7 @@ class PlaneSumsPass(SumPass):
     offsets: np.ndarray
     rhos: np.ndarray
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Totals of one block."""
         arguments = (
             self.labels.block(rows, start, stop),
@@ -411,13 +417,15 @@ class HistogramPass(WeightedPass):
     hyperplane: Hyperplane
     edges: np.ndarray
 
-    def block(self, rows: Any, start: int, stop: int) -> np.ndarray:
+    def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
         """Sort the rows of one block into the bins."""
         f = self.hyperplane.decide(rows)
-        histogram = np.repeat(NO_VALUE, self.edges.shape[0] + 1, axis=1)
-        weight, least, largest = histogram
         bins = np.searchsorted(self.edges, f, side="right")
-        np.add.at(weight, bins, self.weights_of(start, stop))
+        n_bins = self.edges.shape[0] + 1
+        histogram = np.repeat(NO_VALUE, n_bins, axis=1)
+        weight, least, largest = histogram
+        weights = self.weights_of(start, stop)
+        np.add.at(weight, bins, weights)
         np.minimum.at(least, bins, f)
         np.maximum.at(largest, bins, f)
         return histogram

@@ -1,8 +1,8 @@
 """Two clusters in the hinge form: the best start on the sample, refined on all rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,20 +29,16 @@ SMALL_SHARE = 0.3
 AGREEMENT = 0.9  # of the labels at two bandwidths; below it the criteria disagree
 
 
-class Refined(NamedTuple):
-    """Where a refinement on all rows ended, and the model in whose features it ran."""
-
-    state: CCCPResult
-    model: Model
-
-
-Refine = Callable[[FitSession, RestartResult], Refined]
+# Returns where a refinement on all rows ended, and the model in whose features it ran.
+Refine = Callable[[FitSession, RestartResult], tuple[CCCPResult, Model]]
 
 
 # -- all rows --------------------------------------------------------------------------
 
 
-def refine_on_all_rows(session: FitSession, restart: RestartResult) -> Refined:
+def refine_on_all_rows(
+    session: FitSession, restart: RestartResult
+) -> tuple[CCCPResult, Model]:
     """Refine the labels and cutting planes of the sample on all rows.
 
     With many rows a larger sample comes in between. A few are held in memory, where
@@ -65,7 +61,7 @@ def refine_on_all_rows(session: FitSession, restart: RestartResult) -> Refined:
         )
         if size == n:
             training_set = over(features, session.weights, row_sum=row_sum)
-            return Refined(replace(restart.state, training_set=training_set), model)
+            return replace(restart.state, training_set=training_set), model
         # If reads are limited, the larger sample gives the quantiles.
         if max_sweeps <= FEW_SWEEPS:
             sketch = restart.training_set
@@ -75,7 +71,7 @@ def refine_on_all_rows(session: FitSession, restart: RestartResult) -> Refined:
     state = restart.last_steps(
         working_set, labels, session.record, max_sweeps=max_sweeps
     )
-    return Refined(state, model)
+    return state, model
 
 
 class LargerSample(NamedTuple):
@@ -101,14 +97,13 @@ def draw_larger_sample(
 
 def refined(
     session: FitSession, restart: RestartResult, refine: Refine = refine_on_all_rows
-) -> Refined:
+) -> tuple[CCCPResult, Model]:
     """Refine a start on all rows, if there are more than the sample."""
     if not session.has_more_rows:
-        return Refined(restart.state, restart.model(session.scaling))
+        return restart.state, restart.model(session.scaling)
     state, model = refine(session, restart)
     weights = state.solution.quadratic.kernel_weights
-    model = replace(model, rule=state.boundary, kernel_weights=weights)
-    return Refined(state, model)
+    return state, replace(model, rule=state.boundary, kernel_weights=weights)
 
 
 # -- the fit ---------------------------------------------------------------------------
@@ -119,7 +114,7 @@ def fit_two_clusters(
     candidates: Sequence[Callable[[], KernelFeatures]],
     config: SearchConfig,
     refine: Refine = refine_on_all_rows,
-    **attributes: Any,
+    **attributes: object,
 ) -> FitResult:
     """Search starts on the sample, and refine the best one on all rows.
 
@@ -156,9 +151,10 @@ def fit_two_clusters(
     if state is not restart.state:
         quantile_steps += state.quantile_steps
     sample = restart.training_set
-    separated = separation(state.solution, restart.random_solution())
+    random = restart.random_solution()
+    separation_report, separation_warnings = separation(state.solution, random)
     report = {
-        **separated.report,
+        **separation_report,
         "score": restart.leave_one_out,
         "gamma": restart.gamma,
         "widths": _bandwidth_entries(restarts),
@@ -173,7 +169,7 @@ def fit_two_clusters(
     return replace(
         result,
         warnings=[
-            *separated.warnings,
+            *separation_warnings,
             *unclean,
             *_disagreements(restarts),
             *result.warnings,
@@ -182,7 +178,9 @@ def fit_two_clusters(
     )
 
 
-def _bandwidth_entries(restarts: list[RestartResult]) -> list[dict[str, Any]]:
+def _bandwidth_entries(
+    restarts: list[RestartResult],
+) -> list[dict[str, float | None]]:
     """Return the entries of the bandwidths in a report."""
     return [
         {
@@ -203,8 +201,8 @@ def result_of(
     model: Model,
     state: CCCPResult,
     statistics: ConstraintStatistics,
-    attributes: dict[str, Any],
-    report: dict[str, Any],
+    attributes: Mapping[str, object],
+    report: dict[str, object],
 ) -> FitResult:
     """Return the result of a model, by the statistics of its boundary.
 
@@ -236,17 +234,12 @@ def result_of(
     )
 
 
-class Separation(NamedTuple):
-    """Report entries and warnings on a solution beside that of random labels."""
-
-    report: dict[str, Any]
-    warnings: list[str]
-
-
-def separation(solution: SubproblemResult, random: SubproblemResult) -> Separation:
-    """Compare a solution with that of random labels."""
+def separation(
+    solution: SubproblemResult, random: SubproblemResult
+) -> tuple[dict[str, object], list[str]]:
+    """Compare a solution with that of random labels; return report and warnings."""
     is_better = bool(solution.score > random.score)
-    report = {
+    report: dict[str, object] = {
         "clusters_found": is_better,
         "w_norm": float(solution.quadratic.norm2**0.5),
         "w_norm_random": float(random.quadratic.norm2**0.5),
@@ -259,7 +252,7 @@ def separation(solution: SubproblemResult, random: SubproblemResult) -> Separati
             "no clusters found: |w| is no larger than random labels give; "
             "try another gamma."
         )
-    return Separation(report, warnings)
+    return report, warnings
 
 
 def _unclean(score: float) -> list[str]:
