@@ -93,7 +93,8 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
             continue
         if worst == np.inf and tile.size >= 2 * least.size:
             bound = _bound(tile, least)
-            worst = bound if bound < worst else worst
+            if bound < worst:
+                worst = bound
         count = 0
         for b in range(tile.size):
             near[count] = b
@@ -112,24 +113,40 @@ def _keep_nearest(products, halves, members, first_node, scores, candidates):
 
 
 @njit()
+def _scan_cell(X, members, nodes, halves, first_node, scores, candidates):
+    """Compare some rows with the nodes of a cell, tile by tile."""
+    part = X[members].astype(np.float32)
+    for start in range(0, nodes.shape[0], TILE_NODES):
+        tile = slice(start, start + TILE_NODES)
+        products = np.dot(part, nodes[tile].astype(np.float32).T)
+        first = first_node + start
+        _keep_nearest(products, halves[tile], members, first, scores, candidates)
+
+
+@njit()
 def _candidates(X, nodes, halves, starts, probes, count):
     """Find the nodes of smallest scores |y|²/2 - x'y in float32, and their scores."""
+    n_cells = starts.size - 1
     halves = halves.astype(np.float32)
     scores = np.full((X.shape[0], count), np.inf, np.float32)
     candidates = np.full((X.shape[0], count), -1, np.int64)
     # Few nodes come closer than those of the first, nearest cell.
     for searched in (probes[:, :1], probes[:, 1:]):
-        order, first = _rows_by_cell(searched, starts.size - 1)
-        for cell in range(starts.size - 1):
-            for start in range(first[cell], first[cell + 1], TILE_ROWS):
-                members = order[start : min(start + TILE_ROWS, first[cell + 1])]
-                part = X[members].astype(np.float32)
-                for node in range(starts[cell], starts[cell + 1], TILE_NODES):
-                    end = min(node + TILE_NODES, starts[cell + 1])
-                    products = np.dot(part, nodes[node:end].astype(np.float32).T)
-                    _keep_nearest(
-                        products, halves[node:end], members, node, scores, candidates
-                    )
+        order, row_starts = _rows_by_cell(searched, n_cells)
+        for cell in range(n_cells):
+            rows = order[row_starts[cell] : row_starts[cell + 1]]
+            first_node = starts[cell]
+            in_cell = slice(first_node, starts[cell + 1])
+            for start in range(0, rows.size, TILE_ROWS):
+                _scan_cell(
+                    X,
+                    rows[start : start + TILE_ROWS],
+                    nodes[in_cell],
+                    halves[in_cell],
+                    first_node,
+                    scores,
+                    candidates,
+                )
     return candidates, scores
 
 
@@ -305,6 +322,22 @@ def _keep_two_least(products, half, number, best, second, place):
 
 
 @njit()
+def _nearest_by_distance(X, i, centres, guess):
+    """Return the nearest centre of a row, of equal ones the first.
+
+    It is the guess if no distance is finite.
+    """
+    nearest = guess
+    least = np.inf
+    for number in range(centres.shape[0]):
+        distance = _distance(X, i, centres, number)
+        if distance < least:
+            nearest = number
+            least = distance
+    return nearest
+
+
+@njit()
 def nearest_centres_into(X, centres, halves, numbers):
     """Find the nearest centre of each row of a block; of equal distances the first.
 
@@ -338,23 +371,21 @@ def nearest_centres_into(X, centres, halves, numbers):
         # A row of the products belongs to one centre, so that vector instructions serve
         # many rows.
         products = np.dot(rounded, part.astype(np.float32).T)
-        best, second = np.full((2, part.shape[0]), np.inf, np.float32)
-        place = np.zeros(part.shape[0], np.int32)
+        n, d = part.shape
+        best = np.full(n, np.inf, np.float32)
+        second = np.full(n, np.inf, np.float32)
+        place = np.zeros(n, np.int32)
         for number in range(scores.size):
             _keep_two_least(
                 products[number], scores[number], np.int32(number), best, second, place
             )
-        for i in range(part.shape[0]):
-            numbers[start + i] = place[i]
-            if not np.float64(second[i]) - best[i] > 2 * _rounding(
-                _length(part[i]), longest, part.shape[1]
-            ):
-                nearest = np.inf
-                for number in range(scores.size):
-                    distance = _distance(part, i, centres, number)
-                    if distance < nearest:
-                        numbers[start + i] = number
-                        nearest = distance
+        for i in range(n):
+            nearest = np.int64(place[i])
+            error = _rounding(_length(part[i]), longest, d)
+            lead = np.float64(second[i]) - best[i]
+            if not lead > 2 * error:
+                nearest = _nearest_by_distance(part, i, centres, nearest)
+            numbers[start + i] = nearest
 
 
 @njit()
@@ -383,7 +414,9 @@ def calibrated_weights(distances):
     weights = np.empty_like(distances)
     r = distances.shape[1]
     target = np.log2(r)
-    share = r / (r - 1) / np.log((r - 1) / (target - 1)) if r > 2 else 0.0
+    share = 0.0
+    if r > 2:
+        share = r / (r - 1) / np.log((r - 1) / (target - 1))
     for i in range(distances.shape[0]):
         excess = distances[i] - distances[i, 0]
         mean = distances[i].mean()
@@ -450,7 +483,11 @@ def node_shares_into(numbers, weights, labels, out):
         sums[:] = 0.0
         total = 0.0
         for j in range(numbers.shape[1]):
-            total += weights[i, j]
-            sums[labels[numbers[i, j]]] += weights[i, j]
+            weight = weights[i, j]
+            cluster = labels[numbers[i, j]]
+            total += weight
+            sums[cluster] += weight
+        if total == 0:
+            total = np.nan
         for c in range(sums.size):
-            out[i, c] = sums[c] / total if total != 0 else np.nan
+            out[i, c] = sums[c] / total

@@ -19,6 +19,7 @@ from mmcnb.kernels._checks import FLOATS, Array, Number, Rows, Whole, takes
 
 TILE_ROWS = 256  # rows whose products stay in the second-level cache
 TILE_VALUES = 2**20  # bounds the memory of a tile of many columns
+CACHE_LINE = 16  # float32 in a line of the cache
 # Up to here float32 products of CSR rows err by at most 2^-14 in the exponent.
 NEAR_CSR = 2.0**10
 
@@ -59,31 +60,57 @@ OUT = Array("(rows, p)", FLOATS, written=True)
 def _exp_float32(x):
     """Compute exp of x, of 0 for x above 0: no squared distance is negative."""
     # Written so that NaN stays NaN.
-    clamped = LOWEST if x < LOWEST else ZERO if x > ZERO else x
+    clamped = x
+    if x > ZERO:
+        clamped = ZERO
+    if x < LOWEST:
+        clamped = LOWEST
     rounded = clamped * LOG2_E + ROUND
     n = rounded - ROUND
     r = clamped - n * LN2_HIGH - n * LN2_LOW
-    tail = EXP_2 + r * (EXP_3 + r * (EXP_4 + r * (EXP_5 + r * (EXP_6 + r * EXP_7))))
-    bits = np.int32((np.float32(rounded).view(np.int32) << 23) + ONE_BITS)
-    power = bits.view(np.float32)
-    return ZERO if x < LOWEST else (ONE + (r + r * r * tail)) * power
+    # Horner's rule.
+    tail = EXP_6 + r * EXP_7
+    tail = EXP_5 + r * tail
+    tail = EXP_4 + r * tail
+    tail = EXP_3 + r * tail
+    tail = EXP_2 + r * tail
+    exp_r = ONE + (r + r * r * tail)
+    # 2^n: n becomes the exponent of a float.
+    exponent = np.float32(rounded).view(np.int32) << 23
+    power = np.int32(exponent + ONE_BITS).view(np.float32)
+    if x < LOWEST:
+        return ZERO
+    return exp_r * power
 
 
 @njit(fastmath=VECTORISED - {"reassoc"})
 def _exp_float64(x):
     """Compute exp of x in float64, of 0 for x above 0."""
-    clamped = LOWEST_64 if x < LOWEST_64 else 0.0 if x > 0.0 else x
+    clamped = x
+    if x > 0.0:
+        clamped = 0.0
+    if x < LOWEST_64:
+        clamped = LOWEST_64
     rounded = clamped * LOG2_E_64 + ROUND_64
     n = rounded - ROUND_64
     r = clamped - n * LN2_HIGH_64 - n * LN2_LOW_64
-    tail = TAYLOR[9] + r * (
-        TAYLOR[10] + r * (TAYLOR[11] + r * (TAYLOR[12] + r * TAYLOR[13]))
-    )
-    tail = TAYLOR[5] + r * (TAYLOR[6] + r * (TAYLOR[7] + r * (TAYLOR[8] + r * tail)))
-    tail = TAYLOR[2] + r * (TAYLOR[3] + r * (TAYLOR[4] + r * tail))
-    bits = np.int64((np.float64(rounded).view(np.int64) << 52) + ONE_BITS_64)
-    power = bits.view(np.float64)
-    return 0.0 if x < LOWEST_64 else (1.0 + (r + r * r * tail)) * power
+    tail = TAYLOR[12] + r * TAYLOR[13]
+    tail = TAYLOR[11] + r * tail
+    tail = TAYLOR[10] + r * tail
+    tail = TAYLOR[9] + r * tail
+    tail = TAYLOR[8] + r * tail
+    tail = TAYLOR[7] + r * tail
+    tail = TAYLOR[6] + r * tail
+    tail = TAYLOR[5] + r * tail
+    tail = TAYLOR[4] + r * tail
+    tail = TAYLOR[3] + r * tail
+    tail = TAYLOR[2] + r * tail
+    exp_r = 1.0 + (r + r * r * tail)
+    exponent = np.float64(rounded).view(np.int64) << 52
+    power = np.int64(exponent + ONE_BITS_64).view(np.float64)
+    if x < LOWEST_64:
+        return 0.0
+    return exp_r * power
 
 
 # Whole tiles, by two indices: a view of each row would cost as much as the exponentials
@@ -95,7 +122,8 @@ def _exp_distances(products, scale, x_norms, b_norms, out):
         x_norm = x_norms[i]
         if not np.isnan(x_norm):
             for j in range(out.shape[1]):
-                exponent = scale * products[i, j] - (x_norm + b_norms[j])
+                norms = x_norm + b_norms[j]
+                exponent = scale * products[i, j] - norms
                 # The compiler asks this once, outside of the loops.
                 if out.itemsize == 4:
                     out[i, j] = _exp_float32(np.float32(exponent))
@@ -142,6 +170,15 @@ def _rbf_by_differences(x, B, gamma, out):
 
 
 @njit()
+def _column_means_into(B, means):
+    for j in range(B.shape[1]):
+        total = 0.0
+        for k in range(B.shape[0]):
+            total += B[k, j]
+        means[j] = total / B.shape[0]
+
+
+@njit()
 def _scale_rows(X, centre, scale, out):
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -184,11 +221,7 @@ def rbf_kernel_block_into(X, B, gamma, out):
     # The error of the product is about eps |x|²: up to here it is harmless.
     far = 2.0**10 if X.itemsize == 4 else 2.0**24
     centre = np.zeros(d, dtype=X.dtype)
-    for j in range(d):
-        total = 0.0
-        for k in range(p):
-            total += B[k, j]
-        centre[j] = total / p
+    _column_means_into(B, centre)
     scale = X.dtype.type(math.sqrt(gamma))
 
     scaled_B = np.empty((p, d), dtype=X.dtype)
@@ -204,16 +237,19 @@ def rbf_kernel_block_into(X, B, gamma, out):
     tile = np.empty((tile_rows, d), dtype=X.dtype)
     products = np.empty((tile_rows, p), dtype=X.dtype)
     for start in range(0, rows, tile_rows):
-        n = min(tile_rows, rows - start)
-        _scale_rows(X[start : start + n], centre, scale, tile[:n])
-        np.dot(tile[:n], scaled_B.T, products[:n])
-        x_norms = squared_norms(tile[:n]).astype(X.dtype)
+        part = X[start : start + tile_rows]
+        out_part = out[start : start + tile_rows]
+        n = part.shape[0]
+        scaled = tile[:n]
+        _scale_rows(part, centre, scale, scaled)
+        np.dot(scaled, scaled_B.T, products[:n])
+        x_norms = squared_norms(scaled).astype(X.dtype)
         for i in range(n):
             # NaN comes here too, and stays NaN.
             if not x_norms[i] <= far:
                 x_norms[i] = np.nan
-                _rbf_by_differences(X[start + i], B, gamma, out[start + i])
-        _exp_distances(products, TWO, x_norms, b_norms, out[start : start + n])
+                _rbf_by_differences(part[i], B, gamma, out_part[i])
+        _exp_distances(products, TWO, x_norms, b_norms, out_part)
 
 
 @njit(fastmath=VECTORISED)
@@ -267,15 +303,17 @@ def column_tiles(B):
            [0., 0., 1., 0.]], dtype=float32)
     """
     p, d = B.shape
-    shape = -(-p // SIMD_WIDTH), d, SIMD_WIDTH
-    memory = np.zeros(math.prod(shape) + 16, np.float32)
+    n_tiles = math.ceil(p / SIMD_WIDTH)
+    size = n_tiles * d * SIMD_WIDTH
+    memory = np.zeros(size + CACHE_LINE, np.float32)
     # No register crosses a line of the cache.
-    first = -(memory.ctypes.data // 4) % 16
-    tiles = memory[first : first + math.prod(shape)].reshape(shape)
-    for t in range(shape[0]):
-        part = B[t * SIMD_WIDTH : (t + 1) * SIMD_WIDTH]
+    first = -(memory.ctypes.data // memory.itemsize) % CACHE_LINE
+    tiles = memory[first : first + size].reshape(n_tiles, d, SIMD_WIDTH)
+    for t, tile in enumerate(tiles):
+        start = t * SIMD_WIDTH
+        part = B[start : start + SIMD_WIDTH]
         with np.errstate(over="ignore"):
-            tiles[t, :, : part.shape[0]] = part.T
+            tile[:, : len(part)] = part.T
     return tiles
 
 

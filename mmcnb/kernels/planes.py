@@ -25,11 +25,13 @@ def _add_scaled(total, row, scale):
 def _plane_rows(values, y, weights, offsets, rhos, s, t):
     """Write the coefficients of each plane over the decision values; add to s and t."""
     for i in range(values.shape[0]):
+        signed = weights[i] * y[i]
         for k in range(values.shape[1]):
-            if y[i] * (values[i, k] + offsets[k]) <= rhos[k]:
-                values[i, k] = weights[i] * y[i]
+            margin = y[i] * (values[i, k] + offsets[k])
+            if margin <= rhos[k]:
+                values[i, k] = signed
                 s[k] += weights[i]
-                t[k] += weights[i] * y[i]
+                t[k] += signed
             else:
                 values[i, k] = 0.0
 
@@ -89,22 +91,22 @@ def plane_sums(F, y, weights, coefs, offsets, rhos):
     >>> plane_sums(F, y, np.ones(2), *hyperplane)
     (array([2.]), array([0.]), array([[4.]]))
     """
-    rows = F.shape[0]
     planes = offsets.shape[0]
     s = np.zeros(planes, np.float64)
     t = np.zeros(planes, np.float64)
     row_sums = np.zeros((planes, F.shape[1]), np.float64)
     # Weights that are all equal become 1, which float32 holds exactly.
     largest = 0.0
-    for i in range(rows):
-        largest = max(largest, weights[i])
-    shares = weights / (largest if largest > 0.0 else 1.0)
+    for weight in weights:
+        largest = max(largest, weight)
+    unit = largest if largest > 0.0 else 1.0
+    shares = weights / unit
     normals = coefs.astype(F.dtype)
-    for start in range(0, rows, ROW_TILE):
-        stop = min(start + ROW_TILE, rows)
-        tile = np.ascontiguousarray(F[start:stop])
+    for start in range(0, F.shape[0], ROW_TILE):
+        rows = slice(start, start + ROW_TILE)
+        tile = np.ascontiguousarray(F[rows])
         values = np.dot(tile, normals)
-        _plane_rows(values, y[start:stop], shares[start:stop], offsets, rhos, s, t)
+        _plane_rows(values, y[rows], shares[rows], offsets, rhos, s, t)
         row_sums += np.dot(values.T, tile)
     return s * largest, t * largest, row_sums * largest
 
@@ -146,13 +148,20 @@ def plane_sums_csr(data, indices, indptr, y, weights, coefs, offsets, rhos):
     planes = offsets.shape[0]
     s = np.zeros(planes, np.float64)
     t = np.zeros(planes, np.float64)
-    columns = np.zeros((coefs.shape[0], planes), np.float64)
+    row_sums = np.zeros((coefs.shape[0], planes), np.float64)
+    # A block of one row.
     values = np.empty((1, planes), np.float64)
+    row_values = values[0]
     for i in range(indptr.shape[0] - 1):
-        values[:] = 0.0
-        for position in range(indptr[i], indptr[i + 1]):
-            _add_scaled(values[0], coefs[indices[position]], data[position])
-        _plane_rows(values, y[i : i + 1], weights[i : i + 1], offsets, rhos, s, t)
-        for position in range(indptr[i], indptr[i + 1]):
-            _add_scaled(columns[indices[position]], values[0], data[position])
-    return s, t, np.ascontiguousarray(columns.T)
+        row = slice(i, i + 1)
+        start = indptr[i]
+        stop = indptr[i + 1]
+        row_values[:] = 0.0
+        for position in range(start, stop):
+            column = indices[position]
+            _add_scaled(row_values, coefs[column], data[position])
+        _plane_rows(values, y[row], weights[row], offsets, rhos, s, t)
+        for position in range(start, stop):
+            column = indices[position]
+            _add_scaled(row_sums[column], row_values, data[position])
+    return s, t, np.ascontiguousarray(row_sums.T)
