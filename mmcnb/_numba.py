@@ -8,11 +8,13 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import ir
 from numba.core import cgutils, event, types
+from numba.core.base import BaseContext
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from mmcnb._compiling import CLOCK
@@ -86,7 +88,7 @@ def _taking_turns(dispatcher: Any) -> Any:
         return dispatcher
     save = file.save
 
-    def save_alone(key: Any, data: Any) -> None:
+    def save_alone(key: object, data: object) -> None:
         from filelock import FileLock
 
         try:
@@ -134,9 +136,55 @@ REGISTERS = 4
 SIMD_WIDTH = REGISTERS * SIMD_LANES
 
 
+INT32 = ir.IntType(32)
+REGISTER = ir.VectorType(ir.FloatType(), SIMD_LANES)
+# Products and sums may be joined to one instruction.
+FUSED = ("contract",)
+
+
+class _Array(NamedTuple):
+    """An array that code is emitted for."""
+
+    context: BaseContext
+    builder: ir.IRBuilder
+    type: types.Array
+    value: ir.Value
+
+    def pointer(self, *place: ir.Value) -> ir.Value:
+        """Emit the address of an element."""
+        view = self.context.make_array(self.type)
+        array = view(self.context, self.builder, self.value)
+        return cgutils.get_item_pointer(
+            self.context, self.builder, self.type, array, place, wraparound=False
+        )
+
+    def load(self, place: ir.Value, to: types.Type) -> ir.Value:
+        """Emit an element as a number of a type."""
+        element = self.builder.load(self.pointer(place))
+        return self.context.cast(self.builder, element, self.type.dtype, to)
+
+    def registers(self, *place: ir.Value) -> list[ir.Value]:
+        """Emit the addresses of the registers that a row of SIMD_WIDTH fills."""
+        zero = self.context.get_constant(types.intp, 0)
+        row = self.pointer(*place, zero)
+        first = self.builder.bitcast(row, REGISTER.as_pointer())
+        numbers = [ir.Constant(INT32, k) for k in range(REGISTERS)]
+        return [self.builder.gep(first, [number]) for number in numbers]
+
+
+def _in_all_lanes(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
+    """Emit a register that holds a number in each lane."""
+    undefined = ir.Constant(REGISTER, ir.Undefined)
+    first_lane = ir.Constant(INT32, 0)
+    # A shuffle that takes lane 0 for every lane.
+    all_lanes = ir.Constant(ir.VectorType(INT32, SIMD_LANES), [0] * SIMD_LANES)
+    register = builder.insert_element(undefined, number, first_lane)
+    return builder.shuffle_vector(register, undefined, all_lanes)
+
+
 @intrinsic
 def sum_scaled_rows(
-    typing_context: Any,
+    typing_context: object,
     data: types.Array,
     indices: types.Array,
     start: types.Integer,
@@ -145,7 +193,7 @@ def sum_scaled_rows(
     t: types.Integer,
     out: types.Array,
     i: types.Integer,
-) -> Any:
+) -> tuple[Signature, Callable[..., ir.Value]]:
     """Sum ``data[s] * tables[t, indices[s]]`` over s from start to stop in float32.
 
     The sums are written to ``out[i, t]``. ``tables`` and ``out`` are C-ordered float32
@@ -155,50 +203,34 @@ def sum_scaled_rows(
     """
     index = types.intp
     signature = types.void(data, indices, index, index, tables, index, out, index)
-    int32 = ir.IntType(32)
-    register = ir.VectorType(ir.FloatType(), SIMD_LANES)
-    undefined = ir.Constant(register, ir.Undefined)
-    first_lane = ir.Constant(int32, 0)
-    # A shuffle that takes lane 0 for every lane.
-    all_lanes = ir.Constant(ir.VectorType(int32, SIMD_LANES), [0] * SIMD_LANES)
 
     def emit(
-        context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]
+        context: BaseContext,
+        builder: ir.IRBuilder,
+        signature: Signature,
+        args: Sequence[ir.Value],
     ) -> ir.Value:
-        def pointer(kind: types.Array, array: ir.Value, *place: ir.Value) -> ir.Value:
-            view = context.make_array(kind)(context, builder, array)
-            return cgutils.get_item_pointer(
-                context, builder, kind, view, place, wraparound=False
-            )
-
-        def load(kind: types.Array, array: ir.Value, place: ir.Value, to: Any) -> Any:
-            value = builder.load(pointer(kind, array, place))
-            return context.cast(builder, value, kind.dtype, to)
-
-        def registers(
-            kind: types.Array, array: ir.Value, *place: ir.Value
-        ) -> list[ir.Value]:
-            first = pointer(kind, array, *place, context.get_constant(index, 0))
-            first = builder.bitcast(first, register.as_pointer())
-            return [
-                builder.gep(first, [ir.Constant(int32, k)]) for k in range(REGISTERS)
-            ]
-
-        values, columns, first, last, rows, t, sums, i = args
-        zeros = ir.Constant(register, [0.0] * SIMD_LANES)
+        values = _Array(context, builder, data, args[0])
+        columns = _Array(context, builder, indices, args[1])
+        first = args[2]
+        last = args[3]
+        rows = _Array(context, builder, tables, args[4])
+        table = args[5]
+        sums = _Array(context, builder, out, args[6])
+        row_of_sums = args[7]
+        zeros = ir.Constant(REGISTER, [0.0] * SIMD_LANES)
         totals = [cgutils.alloca_once_value(builder, zeros) for _ in range(REGISTERS)]
         with cgutils.for_range(builder, last, start=first, intp=first.type) as loop:
-            value = load(data, values, loop.index, types.float32)
-            scale = builder.insert_element(undefined, value, first_lane)
-            scale = builder.shuffle_vector(scale, undefined, all_lanes)
-            column = load(indices, columns, loop.index, index)
-            row = registers(tables, rows, t, column)
-            for total, part in zip(totals, row, strict=True):
-                part = builder.load(part, align=4)
-                term = builder.fmul(scale, part, flags=("contract",))
-                added = builder.fadd(builder.load(total), term, flags=("contract",))
+            value = values.load(loop.index, types.float32)
+            scale = _in_all_lanes(builder, value)
+            column = columns.load(loop.index, index)
+            parts = rows.registers(table, column)
+            for total, part in zip(totals, parts, strict=True):
+                term = builder.fmul(scale, builder.load(part, align=4), flags=FUSED)
+                added = builder.fadd(builder.load(total), term, flags=FUSED)
                 builder.store(added, total)
-        for total, place in zip(totals, registers(out, sums, i, t), strict=True):
+        places = sums.registers(row_of_sums, table)
+        for total, place in zip(totals, places, strict=True):
             builder.store(builder.load(total), place, align=4)
         return context.get_dummy_value()
 

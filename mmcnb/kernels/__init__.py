@@ -7,7 +7,6 @@ from njit code. Numba is loaded when the first name is used.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ def _twin_of_csr(name: str) -> Callable | None:
         indices: np.ndarray,
         indptr: np.ndarray,
         B: np.ndarray,
-        *arguments: Any,
+        *arguments: object,
     ) -> None:
         basis = [np.ascontiguousarray(B.T)]
         if "rbf" in name:

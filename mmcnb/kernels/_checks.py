@@ -35,6 +35,7 @@ InputError
 
 # What a name in a shape stands for, and the argument that fixed it.
 Sizes = dict[str, tuple[int, str]]
+Arguments = dict[str, Any]  # of a call, by name
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,11 @@ class Array:
     def bounds(self) -> str:
         if self.below is not None:
             return f"in [{self.least}, {self.below})"
-        return "" if self.least is None else f"at least {self.least}"
+        if self.least is None:
+            return ""
+        return f"at least {self.least}"
 
-    def fit(self, name: str, value: Any, sizes: Sizes) -> Any:
+    def fit(self, name: str, value: object, sizes: Sizes) -> np.ndarray:
         """Compare type, dtype, order and shape; return what the routine takes."""
         if not isinstance(value, np.ndarray) or np.ma.isMaskedArray(value):
             kind = type(value).__name__
@@ -120,17 +123,20 @@ class Array:
         return value
 
     def check(
-        self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]
+        self, name: str, value: np.ndarray, sizes: Sizes, arguments: Arguments
     ) -> None:
         """Compare the values with their bounds."""
         if self.least is None:
             return
         first = 0
         if self.between is not None:
-            first = max(int(given[self.between][0]), 0)
-            last = int(given[self.between][-1])
+            starts = arguments[self.between]
+            first = max(int(starts[0]), 0)
+            last = int(starts[-1])
             value = value[first:last]
-        least = given[self.least] if isinstance(self.least, str) else self.least
+        least = self.least
+        if isinstance(least, str):
+            least = arguments[least]
         inside = value >= least
         needed = self.bounds
         if self.below is not None:
@@ -158,10 +164,11 @@ class Rows(Array):
 
     def of_csr(
         self, name: str, block: Any, sizes: Sizes
-    ) -> tuple[dict[str, Array], tuple[Any, ...]]:
+    ) -> tuple[dict[str, Array], tuple[np.ndarray, ...]]:
         """Describe and return the three arrays of CSR rows; remember their columns."""
         columns, _ = self.axes[1]
-        sizes[columns] = getattr(block, "n_features", 0) or block.shape[1], name
+        n_features = getattr(block, "n_features", 0) or block.shape[1]
+        sizes[columns] = n_features, name
         kinds = {
             "data": Array("(stored,)", FLOATS),
             "indices": FromZero("(stored,)", INTEGERS, below=columns, between="indptr"),
@@ -176,7 +183,7 @@ class Signs(Array):
     bounds = "-1 or +1"
 
     def check(
-        self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]
+        self, name: str, value: np.ndarray, sizes: Sizes, arguments: Arguments
     ) -> None:
         wrong = np.abs(value) != 1
         if wrong.any():
@@ -193,7 +200,7 @@ class Starts(Array):
         return f"rising from at least 0 to at most {self.below}"
 
     def check(
-        self, name: str, value: np.ndarray, sizes: Sizes, given: dict[str, Any]
+        self, name: str, value: np.ndarray, sizes: Sizes, arguments: Arguments
     ) -> None:
         size = sizes[str(self.below)][0]
         if value[0] < 0 or value[-1] > size or (value[1:] < value[:-1]).any():
@@ -210,7 +217,7 @@ class Number:
     least: float = -math.inf
     finite: bool = True
 
-    def fit(self, name: str, value: Any, sizes: Sizes) -> float:
+    def fit(self, name: str, value: object, sizes: Sizes) -> float:
         # An int would compile the routine anew.
         number = float(value) if isinstance(value, numbers.Real) else math.nan
         if not number >= self.least or (self.finite and math.isinf(number)):
@@ -229,10 +236,10 @@ class Whole:
     least: int = 0
     size: str = ""
 
-    def fit(self, name: str, value: Any, sizes: Sizes) -> int:
+    def fit(self, name: str, value: object, sizes: Sizes) -> int:
         if (
             not isinstance(value, numbers.Integral)
-            or not self.least <= value <= LARGEST
+            or not self.least <= int(value) <= LARGEST
         ):
             raise InputError(
                 f"{name}={shown(value)} is out of range; "
@@ -248,7 +255,7 @@ class Whole:
 class Flag:
     """True or False."""
 
-    def fit(self, name: str, value: Any, sizes: Sizes) -> bool:
+    def fit(self, name: str, value: object, sizes: Sizes) -> bool:
         if not isinstance(value, (bool, np.bool_)):
             raise InputError(f"{name}={shown(value)} is neither; give True or False.")
         return bool(value)
@@ -279,7 +286,7 @@ def _agree(name: str, axis: tuple[str, int], size: int, sizes: Sizes) -> str:
 
 
 def takes(
-    rule: Callable[[dict[str, Any]], None] | None = None, **arguments: Any
+    rule: Callable[[Arguments], None] | None = None, **arguments: Any
 ) -> Callable:
     """Describe each argument of a routine; a rule raises for what concerns several."""
 
@@ -291,7 +298,7 @@ def takes(
     return decorate
 
 
-def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
+def checked(routine: Callable, of_csr: Callable | None = None) -> Callable:
     """Return a function that checks its arguments and calls the routine or its twin.
 
     Parameters
@@ -305,7 +312,7 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
     takes = function.takes
     rule = function.rule
     signature = inspect.signature(function)
-    first, *others = takes
+    first, *after_first = takes
 
     @functools.wraps(function)
     def check_and_call(*args: Any, **kwargs: Any) -> Any:
@@ -317,18 +324,18 @@ def checked(routine: Any, of_csr: Callable | None = None) -> Callable:
         call = routine
         if of_csr is not None and hasattr(args[0], "indptr"):
             parts, arrays = takes[first].of_csr(first, args[0], sizes)
-            kinds = parts | {name: takes[name] for name in others}
+            kinds = parts | {name: takes[name] for name in after_first}
             args = (*arrays, *args[1:])
             call = of_csr
-        given = {}
+        arguments = {}
         for (name, kind), value in zip(kinds.items(), args, strict=True):
-            given[name] = kind.fit(name, value, sizes)
+            arguments[name] = kind.fit(name, value, sizes)
         for name, kind in kinds.items():
             if isinstance(kind, Array):
-                kind.check(name, given[name], sizes, given)
+                kind.check(name, arguments[name], sizes, arguments)
         if rule:
-            rule(given)
-        return call(*given.values())
+            rule(arguments)
+        return call(*arguments.values())
 
     # Where it is imported from, so that it can be pickled.
     check_and_call.__module__ = __package__

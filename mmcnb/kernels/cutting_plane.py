@@ -49,6 +49,7 @@ IDLE_SOLVES = 3
 STALL_PLANES = 30
 STALL_SHARE = 1e-6
 # How a subproblem ends.
+RUNNING = -1
 CONVERGED = 0
 STALLED = 1
 DEGENERATE = 2
@@ -154,6 +155,9 @@ class Sweep(NamedTuple):
     above: float
     changed: float
     hinge: float
+
+
+LOWER = Sweep._fields.index("lower")
 
 
 class SampleSolution(NamedTuple):
@@ -408,11 +412,11 @@ def most_violated_constraint_csr(data, indices, indptr, y, weights, coef, offset
     f = decision_values_csr(data, indices, indptr, coef, offset)
     active, sums = _count_rows(f, y, weights, rho)
     row_sum = np.zeros(coef.shape[0], np.float64)
-    for i in range(active.shape[0]):
-        if active[i]:
-            scale = weights[i] * y[i]
-            for position in range(indptr[i], indptr[i + 1]):
-                row_sum[indices[position]] += scale * data[position]
+    for i in np.flatnonzero(active):
+        scale = weights[i] * y[i]
+        for position in range(indptr[i], indptr[i + 1]):
+            column = indices[position]
+            row_sum[column] += scale * data[position]
     return active, row_sum, sums
 
 
@@ -442,9 +446,11 @@ class _Iterate(NamedTuple):
 
 @njit()
 def _iterate(value, n, q):
-    values = np.full(2 * (n + q), value)
     m = n + q
-    return _Iterate(values, values[:n], values[n:m], values[m : m + n], values[m + n :])
+    values = np.full(2 * m, value)
+    primal = values[:m]
+    dual = values[m:]
+    return _Iterate(values, primal[:n], primal[n:], dual[:n], dual[n:])
 
 
 @njit()
@@ -473,8 +479,29 @@ def _solve(L, b):
 
 
 @njit()
+def _factor_systems(P, A, now, L, V, S):
+    """Write the Cholesky factors L and S of the two systems of a Newton step.
+
+    L L' = P + diag(mu/x) and S S' = A inv(L L') A' + diag(s/lam). V is inv(L L') A',
+    transposed.
+    """
+    q, n = A.shape
+    for j in range(n):
+        _copy(P[j], L[j])
+        L[j, j] += now.mu[j] / now.x[j] + RIDGE
+    _factor(L)
+    for i in range(q):
+        _copy(A[i], V[i])
+        _solve(L, V[i])
+        for k in range(q):
+            S[i, k] = _dot(A[k], V[i])
+        S[i, i] += now.s[i] / now.lam[i]
+    _factor(S)
+
+
+@njit()
 def _newton(L, S, V, A, now, dual, primal, products, step):
-    """Write a Newton step, from the factors L and S of its systems; V is inv(LL') A'.
+    """Write a Newton step, from what `_factor_systems` wrote.
 
     It solves P dx + A'dlam - dmu = -dual and A dx + ds = -primal, with
     mu dx + x dmu and lam ds + s dlam both equal to -products.
@@ -482,17 +509,22 @@ def _newton(L, S, V, A, now, dual, primal, products, step):
     q, n = A.shape
     _, x, s, mu, lam = now
     _, dx, ds, dmu, dlam = step
+    x_mu = products[:n]
+    s_lam = products[n:]
     for j in range(n):
-        dx[j] = -dual[j] - products[j] / x[j]
+        dx[j] = -dual[j] - x_mu[j] / x[j]
     _solve(L, dx)
     for i in range(q):
-        dlam[i] = _dot(A[i], dx) + primal[i] - products[n + i] / lam[i]
+        product = _dot(A[i], dx)
+        dlam[i] = product + primal[i] - s_lam[i] / lam[i]
     _solve(S, dlam)
     for i in range(q):
         _add_scaled(dx, V[i], -dlam[i])
-        ds[i] = -(products[n + i] + s[i] * dlam[i]) / lam[i]
+        lam_ds = -(s_lam[i] + s[i] * dlam[i])
+        ds[i] = lam_ds / lam[i]
     for j in range(n):
-        dmu[j] = -(products[j] + mu[j] * dx[j]) / x[j]
+        x_dmu = -(x_mu[j] + mu[j] * dx[j])
+        dmu[j] = x_dmu / x[j]
 
 
 @njit()
@@ -569,18 +601,7 @@ def _interior_point(P, c, A, h):
             _copy(at, best.values)
         if not ACCURATE < error < np.inf:
             break
-        # L L' = P + diag(mu/x), and S S' = A inv(L L') A' + diag(s/lam).
-        for j in range(n):
-            _copy(P[j], L[j])
-            L[j, j] += now.mu[j] / now.x[j] + RIDGE
-        _factor(L)
-        for i in range(q):
-            _copy(A[i], V[i])
-            _solve(L, V[i])
-            for k in range(q):
-                S[i, k] = _dot(A[k], V[i])
-            S[i, i] += now.s[i] / now.lam[i]
-        _factor(S)
+        _factor_systems(P, A, now, L, V, S)
         gap = _gap(at, change, 0.0)
         aim = 0.0
         length = 0.0
@@ -663,7 +684,8 @@ def plane_qp(gram, s, t, C, balance, adaptive):
     scale = 0.0
     for i in range(n):
         scale += gram[i, i] / n
-    scale = scale if scale > 0.0 else 1.0
+    if not scale > 0.0:
+        scale = 1.0
     h[0] = C
     if adaptive:
         h[1] = -1.0
@@ -685,9 +707,14 @@ def plane_qp(gram, s, t, C, balance, adaptive):
         for j in range(n):
             P[i, j] = gram[i, j] / scale
     best, error = _interior_point(P, c, A, h)
-    rho = scale * best.lam[1] if adaptive else 1.0
-    xi = scale * best.lam[0]
-    beta = scale * (best.lam[q - 2] - best.lam[q - 1]) if bounded else 0.0
+    lam = best.lam
+    xi = scale * lam[0]
+    rho = 1.0
+    if adaptive:
+        rho = scale * lam[1]
+    beta = 0.0
+    if bounded:
+        beta = scale * (lam[q - 2] - lam[q - 1])
     return best.x[:n], rho, xi, beta, error <= USABLE
 
 
@@ -729,7 +756,7 @@ def _relabel(rows, state, count):
             plane = state.planes[k]
             member = y * (_dot(row, plane[:p]) + plane[p]) <= plane[p + 1]
             before = rows.shares[i] * state.members[k, i]
-            after = rows.shares[i] if member else 0.0
+            after = rows.shares[i] * member
             signed = after * y - before * state.signs[i]
             plane[p + 2] += after - before
             if signed != 0.0:
@@ -738,8 +765,9 @@ def _relabel(rows, state, count):
             state.members[k, i] = member
         state.signs[i] = y
         any_row = True
-    for k in range(count if any_row else 0):
-        _represent(state.planes[k], rows.inverse)
+    if any_row:
+        for k in range(count):
+            _represent(state.planes[k], rows.inverse)
 
 
 @njit()
@@ -803,7 +831,9 @@ def count_idle(idle, multipliers, C):
     """
     stay = np.empty(multipliers.shape[0], np.bool_)
     for k in range(stay.shape[0]):
-        idle[k] = 0 if multipliers[k] > ACTIVE * C else idle[k] + 1
+        idle[k] += 1
+        if multipliers[k] > ACTIVE * C:
+            idle[k] = 0
         stay[k] = k == 0 or idle[k] < IDLE_SOLVES
     return stay
 
@@ -830,19 +860,21 @@ def _drop(state, gram, idle, stay):
 def _combine(planes, multipliers, gram, mean, hyperplane):
     """Write the hyperplane of multipliers, of mean decision value 0; return |w|²."""
     p = mean.shape[0]
+    normal = hyperplane[:p]
     norm2 = 0.0
     hyperplane[:] = 0.0
     for k in range(multipliers.shape[0]):
-        _add_scaled(hyperplane[:p], _coefs(planes[k]), multipliers[k])
-        norm2 += multipliers[k] * _dot(multipliers, gram[k])
-    hyperplane[p] = -_dot(mean, hyperplane[:p])
+        _add_scaled(normal, _coefs(planes[k]), multipliers[k])
+        product = _dot(multipliers, gram[k])
+        norm2 += multipliers[k] * product
+    hyperplane[p] = -_dot(mean, normal)
     return max(0.0, norm2)
 
 
 @njit()
-def _add_products(planes, gram, k, others):
+def _add_products(planes, gram, k, partners):
     """Write the inner products of plane k with other planes."""
-    for other in others:
+    for other in partners:
         product = _dot(_centred(planes[other]), _coefs(planes[k]))
         gram[other, k] = product
         gram[k, other] = product
@@ -864,19 +896,51 @@ def _append(planes, gram, count, hyperplane, sweep, row_sum, rows):
 
 
 @njit()
+def _with_room(start, room):
+    """Copy the planes to the front of larger arrays."""
+    count, columns = start.planes.shape
+    n = start.signs.shape[0]
+    planes = np.empty((room, columns))
+    members = np.empty((room, n), np.int8)
+    for k in range(count):
+        _copy(start.planes[k], planes[k])
+        _copy(start.members[k], members[k])
+    return SamplePlanes(planes, members, start.signs.copy())
+
+
+@njit()
+def _gram(planes, count):
+    """Return the inner products of the first planes, with room for those to come."""
+    room = planes.shape[0]
+    gram = np.empty((room, room))
+    for k in range(count):
+        _add_products(planes, gram, k, range(k, count))
+    return gram
+
+
+@njit()
+def _status(sweep, lowers, limits):
+    """Return how the loop ends after a sweep; RUNNING if it goes on."""
+    if sweep.norm2 < limits.norm2:
+        return DEGENERATE
+    if sweep.violation <= max(sweep.xi, 0.0) + limits.eta * sweep.rho:
+        return CONVERGED
+    if lowers.shape[0] > limits.most_planes or stalls(lowers):
+        return STALLED
+    return RUNNING
+
+
+@njit()
 def _add_planes(rows, state, count, limits):
     """Run the cutting-plane loop from the planes of a state with room for more."""
     planes = state.planes
     p = rows.mean.shape[0]
     history = np.empty((limits.most_planes + 1, 11))
     sweeps = 0
-    status = CONVERGED
-    gram = np.empty((planes.shape[0], planes.shape[0]))
+    gram = _gram(planes, count)
     idle = np.zeros(planes.shape[0], np.int64)
     multipliers = np.zeros(0)
     hyperplane = np.zeros(p + 1)
-    for k in range(count):
-        _add_products(planes, gram, k, range(k, count))
     while True:
         s = planes[:count, p + 2]
         solution, rho, xi, _, solved = plane_qp(gram, s, s, limits.C, 0.0, True)
@@ -898,13 +962,8 @@ def _add_planes(rows, state, count, limits):
         for j in range(len(sweep)):
             history[sweeps, j] = sweep[j]
         sweeps += 1
-        if norm2 < limits.norm2:
-            status = DEGENERATE
-            break
-        if sweep.violation <= max(xi, 0.0) + limits.eta * rho:
-            break
-        if sweeps == history.shape[0] or stalls(history[:sweeps, 4]):
-            status = STALLED
+        status = _status(sweep, history[:sweeps, LOWER], limits)
+        if status != RUNNING:
             break
         stay = count_idle(idle, multipliers, limits.C)
         count = _drop(state, gram, idle, stay)
@@ -912,12 +971,11 @@ def _add_planes(rows, state, count, limits):
         _copy(member, state.members[count])
         _append(planes, gram, count, hyperplane, sweep, row_sum, rows)
         count += 1
-    found = SamplePlanes(
-        planes[:count].copy(), state.members[:count].copy(), state.signs
-    )
-    return SampleSolution(
-        found, multipliers, hyperplane, history[:sweeps].copy(), status
-    )
+    last_planes = planes[:count].copy()
+    last_members = state.members[:count].copy()
+    last_state = SamplePlanes(last_planes, last_members, state.signs)
+    sweeps_run = history[:sweeps].copy()
+    return SampleSolution(last_state, multipliers, hyperplane, sweeps_run, status)
 
 
 @njit()
@@ -955,13 +1013,7 @@ def sample_subproblem(rows, start, limits):
     >>> found.status, bool(((F @ found.hyperplane[:1] > 0) == (y > 0)).all())
     (0, True)
     """
-    count, columns = start.planes.shape
-    room = count + limits.most_planes
-    planes = np.empty((room, columns))
-    members = np.empty((room, rows.y.shape[0]), np.int8)
-    for k in range(count):
-        _copy(start.planes[k], planes[k])
-        _copy(start.members[k], members[k])
-    state = SamplePlanes(planes, members, start.signs.copy())
+    count = start.planes.shape[0]
+    state = _with_room(start, count + limits.most_planes)
     _relabel(rows, state, count)
     return _add_planes(rows, state, count, limits)

@@ -28,14 +28,14 @@ SHIFT_31 = np.uint64(31)
 SHIFT_11 = np.uint64(11)
 
 
-def _check_population(given):
-    rows, columns = given["M"].shape
-    if given["matrix"] and rows != columns:
+def _check_population(arguments):
+    rows, columns = arguments["M"].shape
+    if arguments["matrix"] and rows != columns:
         raise InputError(
             f"M has {columns} columns; a matrix R needs as many as it has rows, {rows}."
         )
-    excess = np.abs(given["population"].sum(axis=1, dtype=np.int64)).max()
-    limit = given["limit"]
+    excess = np.abs(arguments["population"].sum(axis=1, dtype=np.int64)).max()
+    limit = arguments["limit"]
     if excess > limit:
         raise InputError(
             f"limit={limit} is below {excess}, the sum of a parent's labels; "
@@ -66,6 +66,18 @@ def _dot(a, b):
 def _add_scaled(total, row, scale):
     for j in range(total.shape[0]):
         total[j] += row[j] * scale
+
+
+@njit()
+def _begin(M, matrix, population, products, values, excess):
+    """Write y'M, to products of 0, y'Ry and the sum of y for each parent."""
+    for p in range(population.shape[0]):
+        y = population[p].astype(np.float64)
+        product = products[p]
+        for i in range(y.shape[0]):
+            _add_scaled(product, M[i], y[i])
+        values[p] = _dot(product, y if matrix else product)
+        excess[p] = population[p].astype(np.int64).sum()
 
 
 @njit()
@@ -236,13 +248,7 @@ def evolve_labels(
     products = np.zeros((mu, M.shape[1]))
     values = np.empty(total)
     excess = np.empty(total, np.int64)
-    for p in range(mu):
-        y = population[p].astype(np.float64)
-        product = products[p]
-        for i in range(n):
-            _add_scaled(product, M[i], y[i])
-        values[p] = _dot(product, y if matrix else product)
-        excess[p] = population[p].astype(np.int64).sum()
+    _begin(M, matrix, population, products, values, excess)
     parents = np.empty(n_offspring, np.int64)
     counts = np.empty(n_offspring, np.int64)
     order = np.arange(n)

@@ -131,8 +131,9 @@ def _claim(R, diagonal, labels, T, counts, d, n_rows, gains):
     """Let cluster d claim rows, each the one of the largest gain; empty no cluster."""
     for j in range(gains.shape[0]):
         a = labels[j]
-        claimable = a != d and counts[a] > 1
-        gains[j] = T[d, j] - T[a, j] + diagonal[j] if claimable else -np.inf
+        gains[j] = -np.inf
+        if a != d and counts[a] > 1:
+            gains[j] = T[d, j] - T[a, j] + diagonal[j]
     for step in range(n_rows):
         i = _first_largest(gains)
         if i < 0:
@@ -218,14 +219,17 @@ def _leaving_losses(labels, T_own, counts, sums, diagonal, may_leave, by_mean, l
     now = np.full(counts.shape[0], np.inf)
     rests = np.ones(counts.shape[0])
     for h in range(counts.shape[0]):
-        if may_leave[h] and by_mean:
+        if not may_leave[h]:
+            continue
+        now[h] = sums[h]
+        if by_mean:
             now[h] = sums[h] / counts[h]
             rests[h] = counts[h] - 1.0
-        elif may_leave[h]:
-            now[h] = sums[h]
     for j in range(losses.shape[0]):
         a = labels[j]
-        losses[j] = now[a] - (sums[a] - 2.0 * T_own[j] + diagonal[j]) / rests[a]
+        # e_a'R e_a without row j.
+        rest = sums[a] - 2.0 * T_own[j] + diagonal[j]
+        losses[j] = now[a] - rest / rests[a]
 
 
 @njit()
@@ -259,8 +263,14 @@ def _allowed(counts, low, high, may_leave, may_enter):
         over = over or counts[h] > high[h]
         under = under or counts[h] < low[h]
     for h in range(counts.shape[0]):
-        may_leave[h] = counts[h] > high[h] if over else counts[h] > low[h]
-        may_enter[h] = counts[h] < low[h] if under and not over else counts[h] < high[h]
+        least = low[h]
+        most = high[h]
+        if over:
+            least = high[h]
+        elif under:
+            most = low[h]
+        may_leave[h] = counts[h] > least
+        may_enter[h] = counts[h] < most
     return over or under
 
 

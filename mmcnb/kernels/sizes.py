@@ -30,11 +30,11 @@ START = Array("(k,)", "float64")
 
 
 @np.errstate(over="ignore")
-def _check_sizes(given):
-    total = given["weights"].sum()
+def _check_sizes(arguments):
+    total = arguments["weights"].sum()
     rounding = 1e-9 * total
-    least = given["low"].sum()
-    most = given["high"].sum()
+    least = arguments["low"].sum()
+    most = arguments["high"].sum()
     if not least - rounding <= total <= most + rounding:
         raise InputError(
             f"low adds up to {least} and high to {most}, with rows of weight "
@@ -113,7 +113,8 @@ def _order_statistic(margins, weights, low, high):
     order = np.empty(n, np.int64)
     for i in range(n):
         order[i] = i
-        free += weights[i] if margins[i] > 0 else 0.0
+        if margins[i] > 0:
+            free += weights[i]
         total += weights[i]
     if low <= free <= high:
         return 0.0
@@ -147,7 +148,8 @@ def _rounds(scores, low, high, weights, b, rounds):
             margins = _margins(scores, b, h)
             size = 0.0
             for i in range(margins.shape[0]):
-                size += weights[i] if margins[i] > b[h] else 0.0
+                if margins[i] > b[h]:
+                    size += weights[i]
             slack = 0.0
             if b[h] > 0:
                 slack = high[h] - size
@@ -203,10 +205,11 @@ def _costs(scores, labels, sizes, low, high):
 def _shortest(costs, excess, rounding):
     """Return how far each node is from an excess, and the node before it on the way."""
     nodes = costs.shape[0]
-    distance = np.empty(nodes)
+    distance = np.full(nodes, np.inf)
     before = np.full(nodes, -1)
     for a in range(nodes):
-        distance[a] = 0.0 if excess[a] > 0 else np.inf
+        if excess[a] > 0:
+            distance[a] = 0.0
     for _ in range(nodes):
         for a in range(nodes):
             for d in range(nodes):
@@ -214,6 +217,26 @@ def _shortest(costs, excess, rounding):
                     distance[d] = distance[a] + costs[a, d]
                     before[d] = a
     return distance, before
+
+
+@njit()
+def _add_extremes(b, distance, sign):
+    """Add the multipliers that each root implies by the distances of all nodes to it.
+
+    Return the number of roots that all nodes reach.
+    """
+    nodes = distance.shape[0]
+    roots = 0
+    for root in range(nodes):
+        farthest = -np.inf
+        for node in range(nodes):
+            farthest = max(farthest, distance[node, root])
+        if farthest == np.inf:
+            continue
+        roots += 1
+        for h in range(b.shape[0]):
+            b[h] += sign * (distance[h, root] - distance[-1, root])
+    return roots
 
 
 @njit()
@@ -235,22 +258,8 @@ def _interior(costs):
                     distance[a, d], distance[a, via] + distance[via, d]
                 )
     b = np.zeros(k)
-    roots = 0
-    # Distances to each root, then from each.
-    for leaving in (False, True):
-        for root in range(k + 1):
-            farthest = -np.inf
-            for node in range(k + 1):
-                farthest = max(
-                    farthest, distance[root, node] if leaving else distance[node, root]
-                )
-            if farthest == np.inf:
-                continue
-            roots += 1
-            for h in range(k):
-                to = distance[h, root] - distance[k, root]
-                back = distance[root, k] - distance[root, h]
-                b[h] += back if leaving else to
+    roots = _add_extremes(b, distance, 1.0)
+    roots += _add_extremes(b, distance.T.copy(), -1.0)
     for h in range(k):
         b[h] /= max(roots, 1)
     return b
