@@ -165,11 +165,14 @@ def matched_confusion(y_true: ArrayLike, labels: ArrayLike) -> "pd.DataFrame":
     table = _contingency(y_true, labels)
     counts = table.counts.toarray()
     _, matched = linear_sum_assignment(counts, maximize=True)
-    unmatched = np.setdiff1d(np.arange(table.clusters.size), matched)
+    n_clusters = table.clusters.size
+    unmatched = np.setdiff1d(np.arange(n_clusters), matched)
     order = np.concatenate([matched, unmatched])
-    classes = pd.Index(table.classes, name="class")
-    clusters = pd.Index(table.clusters[order], name="cluster")
-    return pd.DataFrame(counts[:, order], index=classes, columns=clusters)
+    return pd.DataFrame(
+        counts[:, order],
+        index=pd.Index(table.classes, name="class"),
+        columns=pd.Index(table.clusters[order], name="cluster"),
+    )
 
 
 class _Contingency(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb.engine.passes import SAMPLE_ROWS
+from mmcnb.engine.passes import SAMPLE_ROWS, Block, Sums
 from mmcnb.engine.run import Engine
 from mmcnb.engine.session import Record
 from mmcnb.features.kernel import Kernel
@@ -118,7 +118,7 @@ class LabelSumsPass(ClustersPass):
     rule: Scores
     before: Scores | None = None
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Return the sums of one block."""
         labels = self.rule.label(rows)
         weights = self.weights_of(start, stop)
@@ -159,7 +159,7 @@ class LabelledRows:
     sizes: np.ndarray
     multipliers: np.ndarray
     settled: bool = False
-    kept: list[Any] | None = None
+    kept: Sums | None = None
 
     @property
     def mean_objective(self) -> float:
@@ -324,12 +324,13 @@ class LabelSteps:
         kept: KeptLabels | None = None,
         larger: Stage | None = None,
     ) -> LabelledRows:
-        """Label all rows and renew the model pass by pass, from the labels of the sample.
+        """Label all rows and renew the model pass by pass.
 
-        The last pass renews nothing, so that the rule and its sums belong together.
-        Labels are kept of passes whose clusters are likely to be in order. Where a
-        larger sample is given, steps on it come first; once its labels have settled,
-        one pass over all rows is enough.
+        The first means are those of the labels of the sample. The last pass renews
+        nothing, so that the rule and its sums belong together. Labels are kept of
+        passes whose clusters are likely to be in order. Where a larger sample is given,
+        steps on it come first; once its labels have settled, one pass over all rows is
+        enough.
         """
         labelled = self.start(labels)
         if larger is not None:

@@ -300,14 +300,19 @@ class FeatureFitness:
         m = features.shape[0]
         shares = row_shares(m, weights)
         z = np.asarray(features, np.float64) @ normalization
-        mean = shares @ z if centre else np.zeros(z.shape[1])
+        mean = np.zeros(z.shape[1])
+        if centre:
+            mean = shares @ z
         z -= mean
-        variances, axes = np.linalg.eigh((z * shares[:, None]).T @ z)
+        covariance = (z * shares[:, None]).T @ z
+        variances, axes = np.linalg.eigh(covariance)
         largest = max(variances[-1], np.finfo(float).tiny)
         is_large = variances > SMALLEST_VARIANCE * largest
         # The ridge is diagonal along the axes.
-        axes = axes[:, is_large] / np.sqrt(m * (variances[is_large] + alpha))
-        self.M = np.ascontiguousarray((z @ axes) * (shares * m)[:, None])
+        scales = np.sqrt(m * (variances[is_large] + alpha))
+        axes = axes[:, is_large] / scales
+        relative_weights = shares * m
+        self.M = np.ascontiguousarray((z @ axes) * relative_weights[:, None])
         self.shares = shares
         self.axes = normalization @ axes
         self.centre = mean @ axes

@@ -7,10 +7,10 @@ keeps k (p + 1) numbers, nothing of size n.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from mmcnb.engine.passes import Block, Sums
 from mmcnb.features.nystroem import RidgeMap
 from mmcnb.features.rules import Scores
 from mmcnb.least_squares.all_rows import LabelSumsPass
@@ -28,17 +28,16 @@ class MeanSumsPass(LabelSumsPass):
 
     total_variance_of: RidgeMap | None = None
 
-    def block(self, rows: Any, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Return the sums of one block."""
         sums, sizes, _, *rest = super().block(rows, start, stop)
         total_variance = 0.0
         if self.total_variance_of is not None:
             norms = (self.total_variance_of.decide(rows) ** 2).sum(axis=1)
-            total_variance = float(
-                norms.sum()
-                if self.weights is None
-                else self.weights[start:stop] @ norms
-            )
+            if self.weights is None:
+                total_variance = float(norms.sum())
+            else:
+                total_variance = float(self.weights[start:stop] @ norms)
         return [sums, sizes, total_variance, *rest]
 
 
@@ -71,7 +70,7 @@ class Means:
 
 
 def lloyd(
-    run: Callable[[LabelSumsPass], list[Any]],
+    run: Callable[[LabelSumsPass], Sums],
     mapped: RidgeMap,
     means: np.ndarray,
     weights: np.ndarray | None,
@@ -151,7 +150,7 @@ class Distances:
     rule: Scores
     mapped: RidgeMap
 
-    def decide(self, rows: Any) -> np.ndarray:
+    def decide(self, rows: Block) -> np.ndarray:
         """Return distances of a block of features, of shape (rows, k)."""
         norms = (self.mapped.decide(rows) ** 2).sum(axis=1)
         return np.sqrt(np.maximum(0.0, norms[:, None] - 2 * self.rule.decide(rows)))

@@ -15,12 +15,13 @@ from mmcnb.errors import InputError
 from mmcnb.features import nystroem
 from mmcnb.features.bandwidth import default_gamma
 from mmcnb.features.kernel import Kernel, kernel_matrix
+from mmcnb.features.model import Model
 from mmcnb.features.needs import landmark_needs
 from mmcnb.least_squares import all_rows, partition
-from mmcnb.least_squares.all_rows import LabelSteps, LandmarkSample, Stage
+from mmcnb.least_squares.all_rows import LabelledRows, LabelSteps, LandmarkSample, Stage
 from mmcnb.least_squares.objective import Partition
 from mmcnb.least_squares.partition import PartitionConfig, Refine
-from mmcnb.samples import open_samples
+from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import Weights, check_clusters, check_places
 
 LANDMARKS = 300  # basis vectors by default, measured by `python -m benchmarks rls`
@@ -175,6 +176,9 @@ def search(
     weights = all_rows.relative_weights(weights)
     gamma = default_gamma(settings.gamma, settings.kernel, rows, weights)
     kernel = Kernel(settings.kernel, gamma, settings.degree, settings.coef0)
+    basis = None
+    if settings.landmarks is not None:
+        basis = np.asarray(settings.landmarks)
 
     def smoother() -> np.ndarray | None:
         if weights is not None:
@@ -189,18 +193,15 @@ def search(
         min(rows.shape[0], settings.n_landmarks),
         config.n_clusters,
         random_state,
-        None if settings.landmarks is None else np.asarray(settings.landmarks),
+        basis,
     )
     parts: list[Callable[[], Any]] = [smoother, map_sample]
     R, sample = engine.each(lambda make: make(), parts)
+    refine_labels = None
+    if refine is not None:
+        refine_labels = refine(sample)
     partitions = partition.partition_sample(
-        engine,
-        R,
-        sample.features,
-        config,
-        random_state,
-        None if refine is None else refine(sample),
-        record,
+        engine, R, sample.features, config, random_state, refine_labels, record
     )
     return sample, partitions
 
@@ -229,31 +230,28 @@ def fit_least_squares(
     n = session.samples.n_samples
     searched = session.of_size(settings.searched_rows(n))
     check_clusters(config.n_clusters, searched.sample, n)
-    if settings.landmarks is not None:
-        landmarks = nystroem.scaled_landmarks(
-            settings.landmarks, searched.sample, session.scaling
-        )
-        settings = replace(settings, landmarks=landmarks)
     sample, partitions = search(
         session.engine,
         searched.sample,
         searched.sample_weights,
-        settings,
+        _with_scaled_landmarks(settings, searched),
         session.random_state,
         session.record,
     )
     best = partitions[0]
-    for found in partitions:
+    for candidate in partitions:
         session.record(
-            {"stage": "sample", "start": found.start, "objective": found.objective}
+            {
+                "stage": "sample",
+                "start": candidate.start,
+                "objective": candidate.objective,
+            }
         )
     model = sample.model(session.scaling, config.alpha)
     rows = session.cached(model.features(session.samples))
     larger = None
-    if session.sample.shape[0] > sample.values.shape[0]:
-        unscaled = replace(model, scaling=None)
-        features = unscaled.features(open_samples(session.sample))
-        larger = Stage("larger sample", features, session.sample_weights)
+    if searched is not session:
+        larger = _larger_stage(session, model)
     steps = LabelSteps(session.engine, session.record, config, sample)
     labelled = steps.all_rows(
         best.labels,
@@ -262,6 +260,18 @@ def fit_least_squares(
         session.kept_labels,
         larger,
     )
+    return _result(sample, model, rows, labelled, config, best)
+
+
+def _result(
+    sample: LandmarkSample,
+    model: Model,
+    rows: Samples,
+    labelled: LabelledRows,
+    config: PartitionConfig,
+    best: Partition,
+) -> FitResult:
+    """Return the fit with what it reports."""
     gamma = sample.kernel.gamma
     return FitResult(
         replace(model, rule=labelled.rule),
@@ -281,6 +291,25 @@ def fit_least_squares(
         warnings=_warnings(labelled.sizes, config),
         kept_labels=labelled.kept,
     )
+
+
+def _with_scaled_landmarks(
+    settings: SearchSettings, searched: FitSession
+) -> SearchSettings:
+    """Bring landmarks that were given to the units of the sample."""
+    if settings.landmarks is None:
+        return settings
+    landmarks = nystroem.scaled_landmarks(
+        settings.landmarks, searched.sample, searched.scaling
+    )
+    return replace(settings, landmarks=landmarks)
+
+
+def _larger_stage(session: FitSession, model: Model) -> Stage:
+    """Return the whole sample, which is scaled already, as rows of label steps."""
+    unscaled = replace(model, scaling=None)
+    features = unscaled.features(open_samples(session.sample))
+    return Stage("larger sample", features, session.sample_weights)
 
 
 def _warnings(sizes: np.ndarray, config: PartitionConfig) -> list[str]:
