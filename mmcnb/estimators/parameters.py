@@ -21,7 +21,7 @@ from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma
 from mmcnb.features.kernel import KERNELS, Kernel
 from mmcnb.features.nystroem import check_landmarks
 from mmcnb.hinge.cccp import greatest_balance
-from mmcnb.hinge.sample_search import INITS
+from mmcnb.hinge.starts import INITS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 from mmcnb.samples.paths import checked_path

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import ROUTINES
 from mmcnb.features.nystroem import choose_landmarks, scaled_landmarks
-from mmcnb.features.rules import Scores
+from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.hinge.multiclass import widest_margin_of_rows
 from mmcnb.hinge.needs import (
     MARGIN_ROUTINES,
@@ -208,8 +207,8 @@ def margin_on_sample(
                 engine, rows, weights, settings, random_state, record
             )
     unit = rho if rho > 0 else 1.0
-    rule: Any = model.rule
-    return replace(model, rule=Scores(rule.coef / unit, rule.offset / unit))
+    scores = Scores(model.rule.coef / unit, np.asarray(model.rule.offset / unit))
+    return replace(model, rule=scores)
 
 
 def _widest_of_two(
@@ -227,7 +226,8 @@ def _widest_of_two(
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
     kernels = candidate_kernels(sample, sample_weights, kernel)[::2]  # in steps of 2
     n_sample = sample.shape[0]
-    config = search_config(n_sample, seed=random_state.randint(2**31 - 1))
+    seed = random_state.randint(2**31 - 1)
+    config = search_config(n_sample, seed)
     candidates = drawn_candidates(
         engine, kernels, sample, sample_weights, None, random_state
     )
@@ -236,12 +236,17 @@ def _widest_of_two(
         features = best.model(None).features(open_samples(rows))
         features = cache_features(features, "memory")
         best = best.refined_in_memory(features, weights, record, "all rows")
-    boundary = best.state.boundary
+    model = best.model(None)
+    scores = _scores_of(model.rule)
+    return replace(model, rule=scores), best.state.solution.quadratic.rho
+
+
+def _scores_of(boundary: Hyperplane | Scores) -> Scores:
+    """Return the scores -f/2 and f/2 of two clusters, whose difference is f."""
     half = boundary.coef / 2
-    offsets = np.array([boundary.offset, -boundary.offset]) / 2
-    scores = Scores(np.column_stack([-half, half]), offsets)  # they differ by f
-    model = replace(best.model(None), rule=scores)
-    return model, best.state.solution.quadratic.rho
+    half_offset = boundary.offset / 2
+    coef = np.column_stack([-half, half])
+    return Scores(coef, np.array([half_offset, -half_offset]))
 
 
 def _settings(n_clusters: int, kernel: str) -> SearchSettings:

@@ -1,4 +1,4 @@
-"""The search for starts and a bandwidth, on a sample that fits in memory.
+"""The search for a start and a bandwidth, on a sample that fits in memory.
 
 Restarts do not read the store. At one bandwidth the best score wins. Across bandwidths
 the leave-one-out score of each partition is compared with a cut. Below the cut the
@@ -6,7 +6,7 @@ largest |w|² relative to the total variance wins. Where no partition is below t
 the lowest leave-one-out score wins.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,24 +29,12 @@ from mmcnb.hinge.cutting_plane import (
 )
 from mmcnb.hinge.needs import larger_sample
 from mmcnb.hinge.qp import Threshold
+from mmcnb.hinge.starts import Start, least_squares_labels, starting_labels
 from mmcnb.hinge.training_set import TrainingSet
-from mmcnb.least_squares.objective import floor_bounds
-from mmcnb.least_squares.partition import (
-    PartitionConfig,
-    local_search,
-    random_labels,
-    regularization_path,
-)
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.derived import Scaling, cache_features
-from mmcnb.samples.matrix import Matrix, Weights, with_short_indices
+from mmcnb.samples.matrix import Matrix, Weights
 
-INITS = ("mixed", "random", "k-means")
-# Components for least squares of sparse or many columns, and for k-means of any.
-LEADING = 50
-SEARCHED_ROWS = 1000  # of the local search, whose matrix has so many rows and columns
-SEARCH_RIDGE = 1e-3  # per row, of the local search
-HALVES = np.full(2, 0.5)  # proportions of a coin flip
 TIE = 1e-6  # starts whose scores differ by less are equal, and the earlier wins
 LOOSE_ETA = 0.1  # random labels need no accurate solution
 COLD_STARTS = 2  # of mixed starts, before two partitions by least squares
@@ -95,7 +83,7 @@ def landmark_features(
     so is the arithmetic. Rows are then few, and not worth the seconds that the compiled
     rounds take to compile.
     """
-    dtype: Any = np.float32
+    dtype: type[np.floating] = np.float32
     tolerance = 1e-6
     make: type[WorkingSet] = cutting_plane.SampleWorkingSet
     if whole:
@@ -152,177 +140,6 @@ def draw_rows(
         return rows, weights
     drawn = np.sort(random_state.permutation(rows.shape[0])[:size])
     return rows[drawn], None if weights is None else weights[drawn]
-
-
-# -- starts ----------------------------------------------------------------------------
-
-
-class Start(NamedTuple):
-    """Labels -1 or +1 to start from.
-
-    They are warm if they are a partition that was found before: then the path skips the
-    first C, where all starts meet.
-    """
-
-    labels: GivenLabels
-    is_warm: bool = False
-
-
-def starting_labels(
-    init: str,
-    n_init: int,
-    z: Matrix,
-    random_state: np.random.RandomState,
-    weights: Weights = None,
-    partitions: Sequence[GivenLabels] = (),
-) -> Iterator[Start]:
-    """Yield the starting labels of a sample.
-
-    Parameters
-    ----------
-    init : {"mixed", "random", "k-means"}
-        "mixed" is a coin flip, the signs of the first kernel principal component, the
-        given partitions, the signs of two further components, k-means, and then coin
-        flips.
-    n_init : int
-        Number of starts.
-    z : ndarray or csr_array of shape (n, r)
-        The sample in feature space.
-    random_state : RandomState
-        Source of randomness.
-    weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
-    partitions : sequence of GivenLabels, default=()
-        Partitions found before, such as those of `least_squares_labels`.
-
-    Yields
-    ------
-    Start
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.hinge.sample_search import starting_labels
-    >>> z = np.arange(8.0)[:, None]
-    >>> len(list(starting_labels("mixed", 2, z, np.random.RandomState(0))))
-    2
-    """
-    kinds: list[Any] = ["k-means" if init == "k-means" else "coin"] * n_init
-    if init == "mixed":
-        kinds = ["coin", 0, *partitions, 1, 2, "k-means", *kinds][:n_init]
-    directions = np.empty((z.shape[0], 0))
-    if 0 in kinds:
-        directions = nystroem.principal_directions(z, 3, weights)
-    for kind in kinds:
-        if isinstance(kind, GivenLabels):
-            yield Start(kind, is_warm=True)
-        elif kind == "k-means":
-            yield Start(_kmeans_labels(z, random_state, weights))
-        elif kind == "coin" or kind >= directions.shape[1]:
-            yield Start(coin_flip(z.shape[0], random_state))
-        else:
-            yield Start(_signed(directions[:, kind] >= 0, random_state))
-
-
-def least_squares_labels(
-    z: Matrix,
-    random_state: np.random.RandomState,
-    weights: Weights = None,
-    least: float = 0.05,
-) -> tuple[GivenLabels, GivenLabels]:
-    """Partition a sample by a regularisation path, and by local search.
-
-    Both are least squares.
-
-    Parameters
-    ----------
-    z : ndarray or csr_array of shape (n, r)
-        The sample in feature space.
-    random_state : RandomState
-        Source of randomness.
-    weights : ndarray of shape (n,) or None, default=None
-        Sample weights.
-    least : float, default=0.05
-        Least share of a cluster.
-
-    Returns
-    -------
-    pair of GivenLabels
-        Labels -1 or +1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mmcnb.hinge.sample_search import least_squares_labels
-    >>> z = np.repeat([[0.0], [9.0]], 5, axis=0) + np.arange(10.0)[:, None] / 99
-    >>> pair = least_squares_labels(z, np.random.RandomState(0))
-    >>> [abs(labels.y[:5].sum()) for labels in pair]
-    [np.int64(5), np.int64(5)]
-    """
-    # The leading components where columns are sparse or many.
-    narrow = isinstance(z, np.ndarray) and z.shape[1] <= nystroem.MANY_COLUMNS
-    rows = z if narrow else nystroem.principal_directions(z, LEADING, weights)
-    features = nystroem.principal_features(rows, weights)
-    flip = random_labels(z.shape[0], HALVES, random_state)
-    if (features.z == features.z[:1]).all():  # all rows are equal under the kernel
-        return _signed(flip, random_state), _signed(flip, random_state)
-    # Ridges assume kernel values of at most 1.
-    total_variance = max(1.0, features.variances.sum())
-    variances = features.variances / total_variance
-    features = replace(
-        features, z=features.z / np.sqrt(total_variance), variances=variances
-    )
-    bounds = floor_bounds(features.total, 2, 2 * least)
-    end_of_path = regularization_path(features, flip, bounds)
-    searched = _local_search_labels(features, least, random_state)
-    return _signed(end_of_path, random_state), _signed(searched, random_state)
-
-
-def _local_search_labels(
-    features: nystroem.PrincipalFeatures,
-    least: float,
-    random_state: np.random.RandomState,
-) -> np.ndarray:
-    """Cluster some rows by local search, and label all by the nearer mean.
-
-    The paper calls the local search shaking.
-    """
-    n_rows = features.z.shape[0]
-    weights = features.weights
-    chosen = random_state.choice(
-        n_rows,
-        size=min(SEARCHED_ROWS, n_rows),
-        replace=(weights != weights[0]).any(),
-        p=weights / weights.sum(),
-    )
-    ridged = features.z * np.sqrt(features.scales(SEARCH_RIDGE))
-    points = ridged[chosen] - ridged[chosen].mean(axis=0)
-    config = PartitionConfig(2, n_init=1, min_share=2 * least)
-    R = points @ points.T
-    kmeans_points = features.z[chosen, :LEADING]
-    best = local_search(R, config, random_state, kmeans_points)[0]
-    mean_0 = ridged[chosen[best.labels == 0]].mean(axis=0)
-    mean_1 = ridged[chosen[best.labels == 1]].mean(axis=0)
-    step = mean_1 - mean_0
-    return ridged @ step >= (mean_1 + mean_0) @ step / 2
-
-
-def _signed(labels: np.ndarray, random_state: np.random.RandomState) -> GivenLabels:
-    """Return labels 0 and 1 as -1 and +1; flip coins if only one of them occurs."""
-    labels = np.asarray(labels, np.int8)
-    if labels.min() == labels.max():
-        return coin_flip(labels.shape[0], random_state)
-    return GivenLabels(2 * labels - 1)
-
-
-def _kmeans_labels(
-    z: Matrix, random_state: np.random.RandomState, weights: Weights
-) -> GivenLabels:
-    from sklearn.cluster import KMeans
-
-    model = KMeans(2, n_init=1, random_state=random_state.randint(2**31 - 1))
-    model.fit(with_short_indices(z), sample_weight=weights)
-    return GivenLabels(np.where(model.labels_ == 1, 1, -1).astype(np.int8))
 
 
 # -- the search ------------------------------------------------------------------------

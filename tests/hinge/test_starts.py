@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 import mmcnb
 from mmcnb.features.nystroem import MANY_COLUMNS, choose_landmarks, principal_directions
-from mmcnb.hinge.sample_search import INITS, least_squares_labels, starting_labels
+from mmcnb.hinge.starts import INITS, least_squares_labels, starting_labels
 
 
 def seeded(seed=0):
