@@ -1,4 +1,4 @@
-"""Peers of the papers, and of mixed tables, in memory: they are compared with mmcnb and are no part of it."""
+"""Peers of the papers and of mixed tables, in memory; they are no part of mmcnb."""
 
 from benchmarks.baselines.generalised_mmc import GeneralisedMMC
 from benchmarks.baselines.gower import GowerMedoids, gower_distances

@@ -1,4 +1,4 @@
-"""Generalised maximum margin clustering (GMMC): a semidefinite program with one variable a row.
+"""Generalised maximum margin clustering (GMMC): a program with one variable a row.
 
 Valizadegan and Jin (NIPS 2007) take the scores z of the rows as unknowns. The widest
 margin without errors is the least z'Qz with z_i² >= 1, where Q is the inverse of the
@@ -75,15 +75,15 @@ class GeneralisedMMC:
         A = inverse_without_offset(K) + self.weight / n**2
         multipliers = largest_multipliers(A, self.C)
         self.bound_ = float(multipliers.sum())
-        f = np.linalg.eigh(A - np.diag(multipliers))[1][:, 0]
-        self.labels_ = clusters(
-            f - balanced_threshold(f, np.full(n, 1 / n), self.balance)
-        )
+        _, vectors = np.linalg.eigh(A - np.diag(multipliers))
+        f = vectors[:, 0]
+        threshold = balanced_threshold(f, np.full(n, 1 / n), self.balance)
+        self.labels_ = clusters(f - threshold)
         return self
 
 
 def inverse_without_offset(K: np.ndarray) -> np.ndarray:
-    """Q, for which z'Qz is the least (z - b e)'K⁻¹(z - b e) over b."""
+    """Return Q, for which z'Qz is the least (z - b e)'K⁻¹(z - b e) over b."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     inverse = vectors / np.maximum(values, LEAST_EIGENVALUE * values[-1]) @ vectors.T
     sums = inverse.sum(axis=0)
@@ -91,21 +91,20 @@ def inverse_without_offset(K: np.ndarray) -> np.ndarray:
 
 
 def largest_multipliers(A: np.ndarray, C: float) -> np.ndarray:
-    """Multipliers of the largest sum, by Newton's method along the path of the barriers' centres."""
+    """Return multipliers of the largest sum, by Newton's method on the central path."""
     n = len(A)
     gamma = np.full(n, 0.5 * min(float(np.linalg.eigvalsh(A)[0]), C))
     weight = n / gamma.sum()
     while True:
         gamma = _centred(A, C, gamma, weight)
-        if (
-            3 * n / weight <= GAP * gamma.sum()
-        ):  # each of the 3n barriers adds 1/weight to the gap
+        # Each of the 3n barriers adds 1/weight to the gap.
+        if 3 * n / weight <= GAP * gamma.sum():
             return gamma
         weight *= 5
 
 
 def _centred(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> np.ndarray:
-    """The multipliers of the largest weighted sum with barriers."""
+    """Return the multipliers of the largest weighted sum with barriers."""
     for _ in range(100):
         inverse = cho_solve(cho_factor(A - np.diag(gamma), lower=True), np.eye(len(A)))
         gradient = weight - np.diag(inverse) + 1 / gamma - 1 / (C - gamma)
@@ -116,29 +115,30 @@ def _centred(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> np.nd
         if decrement < 1e-6:
             break
         length = 1.0
-        before = _merit(A, C, gamma, weight)
-        while (
-            _merit(A, C, gamma + length * step, weight)
-            < before + 0.1 * length * decrement
-        ):
+        merit = _merit(A, C, gamma, weight)
+        while True:
+            moved = gamma + length * step
+            wanted = merit + 0.1 * length * decrement
+            if not _merit(A, C, moved, weight) < wanted:
+                break
             length *= 0.5
             if length < 1e-8:  # rounding ends the ascent
                 return gamma
-        gamma = gamma + length * step
+        gamma = moved
     return gamma
 
 
 def _merit(A: np.ndarray, C: float, gamma: np.ndarray, weight: float) -> float:
-    """The weighted sum plus the logarithms of all that must stay positive; -inf outside."""
+    """Return the weighted sum plus the logarithmic barriers; -inf outside."""
     if min(gamma.min(), (C - gamma).min()) <= 0:
         return -np.inf
     try:
-        logarithms = 2 * np.log(np.diag(np.linalg.cholesky(A - np.diag(gamma)))).sum()
+        factor = np.linalg.cholesky(A - np.diag(gamma))
     except np.linalg.LinAlgError:
         return -np.inf
     return float(
         weight * gamma.sum()
-        + logarithms
+        + 2 * np.log(np.diag(factor)).sum()
         + np.log(gamma).sum()
         + np.log(C - gamma).sum()
     )

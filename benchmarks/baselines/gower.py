@@ -32,7 +32,7 @@ class Medoids(NamedTuple):
 
 
 class GowerMedoids:
-    """The rows of a frame around k of them, so that the sum of Gower's distances to these is small.
+    """Clusters around k rows of a frame to which the sum of Gower's distances is small.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ class GowerMedoids:
     --------
     >>> import pandas as pd
     >>> from benchmarks.baselines import GowerMedoids
-    >>> frame = pd.DataFrame({"plan": ["free", "free", "paid", "paid"], "income": [1.0, 2.0, 8.0, 9.0]})
+    >>> plans = ["free", "free", "paid", "paid"]
+    >>> frame = pd.DataFrame({"plan": plans, "income": [1.0, 2.0, 8.0, 9.0]})
     >>> GowerMedoids(2).fit(frame).labels_
     array([0, 0, 1, 1])
     """
@@ -63,13 +64,17 @@ class GowerMedoids:
 
 
 def gower_distances(frame: pd.DataFrame) -> np.ndarray:
-    """Mean over the columns of the difference in units of the range, or of whether two values differ.
+    """Return Gower's distance between all rows, of shape (n, n).
+
+    It is the mean over the columns of the difference in units of the range or, of
+    flags and text, of whether two values differ.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from benchmarks.baselines import gower_distances
-    >>> gower_distances(pd.DataFrame({"plan": ["free", "paid", "paid"], "income": [1.0, 3.0, 5.0]}))
+    >>> plans = ["free", "paid", "paid"]
+    >>> gower_distances(pd.DataFrame({"plan": plans, "income": [1.0, 3.0, 5.0]}))
     array([[0.  , 0.75, 1.  ],
            [0.75, 0.  , 0.25],
            [1.  , 0.25, 0.  ]])
@@ -77,19 +82,18 @@ def gower_distances(frame: pd.DataFrame) -> np.ndarray:
     total = np.zeros((len(frame), len(frame)))
     for name in frame:
         column = frame[name]
-        if is_bool_dtype(column) or not (
-            is_numeric_dtype(column) or is_datetime64_any_dtype(column)
-        ):
-            values = pd.factorize(column)[0]
-            total += values[:, None] != values
-        else:
+        is_number = is_numeric_dtype(column) and not is_bool_dtype(column)
+        if is_number or is_datetime64_any_dtype(column):
             values = column.to_numpy(np.float64)
             total += np.abs(values[:, None] - values) / (np.ptp(values) or 1.0)
+        else:
+            codes, _ = pd.factorize(column)
+            total += codes[:, None] != codes
     return total / frame.shape[1]
 
 
 def medoids(distances: np.ndarray, k: int) -> Medoids:
-    """Medoids that no single swap betters, from those that were added one by one.
+    """Return medoids that no single swap betters, from those added one by one.
 
     Examples
     --------
@@ -99,30 +103,41 @@ def medoids(distances: np.ndarray, k: int) -> Medoids:
     >>> medoids(abs(x[:, None] - x), 2).rows.tolist()
     [1, 3]
     """
-    rows = [int(distances.sum(axis=1).argmin())]
-    while len(rows) < k:
-        nearest = distances[rows].min(axis=0)
-        rows.append(int(np.minimum(distances, nearest).sum(axis=1).argmin()))
-    chosen = np.array(rows)
-    cost = distances[chosen].min(axis=0).sum()
+    rows = _added_one_by_one(distances, k)
+    cost = distances[rows].min(axis=0).sum()
     for _ in range(MOST_SWAPS):
-        costs = swap_costs(distances, chosen)
-        row, place = np.unravel_index(costs.argmin(), costs.shape)
-        if costs[row, place] >= cost - 1e-12 * len(distances):
+        costs = swap_costs(distances, rows)
+        row, medoid = np.unravel_index(costs.argmin(), costs.shape)
+        least = costs[row, medoid]
+        if least >= cost - 1e-12 * len(distances):
             break
-        chosen[place], cost = row, costs[row, place]
-    return Medoids(chosen, distances[chosen].argmin(axis=0), float(cost))
+        rows[medoid] = row
+        cost = least
+    return Medoids(rows, distances[rows].argmin(axis=0), float(cost))
+
+
+def _added_one_by_one(distances: np.ndarray, k: int) -> np.ndarray:
+    """Return k medoids, each of which lowers the sum of distances the most."""
+    nearest = np.full(len(distances), np.inf)
+    rows: list[int] = []
+    for _ in range(k):
+        sums = np.minimum(distances, nearest).sum(axis=1)
+        rows.append(int(sums.argmin()))
+        nearest = distances[rows].min(axis=0)
+    return np.array(rows)
 
 
 def swap_costs(distances: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The sum of distances after each swap: of shape (n, k), row i in place of medoid j."""
-    near = distances[rows].argmin(axis=0)
+    """Return the sum of distances after each swap, of shape (n, k).
+
+    Element (i, j) has row i in place of medoid j.
+    """
+    nearest = distances[rows].argmin(axis=0)
     ordered = np.sort(distances[rows], axis=0)
     first = ordered[0]
     second = ordered[1] if len(rows) > 1 else np.full(len(distances), np.inf)
-    kept = np.minimum(
-        distances, first
-    )  # to the new row, or to the old medoid if that stays
-    lost = np.minimum(distances, second) - kept
-    mine = near[:, None] == np.arange(len(rows))
-    return kept.sum(axis=1)[:, None] + lost @ mine
+    # The new row, or the nearest medoid if that stays, else the second.
+    if_it_stays = np.minimum(distances, first)
+    rise_if_it_goes = np.minimum(distances, second) - if_it_stays
+    is_nearest = nearest[:, None] == np.arange(len(rows))
+    return if_it_stays.sum(axis=1)[:, None] + rise_if_it_goes @ is_nearest

@@ -27,7 +27,7 @@ class GraphClusters(NamedTuple):
 
 
 def ball_graph(X: Any, gamma: float, least: float = 0.1) -> csr_array:
-    """Values of at least ``least`` of the Gaussian kernel between rows; smaller ones are no edges.
+    """Return the Gaussian kernel between rows, without values below ``least``.
 
     Examples
     --------
@@ -39,9 +39,8 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> csr_array:
            [0.  , 0.  , 1.  ]])
     """
     radius = np.sqrt(-np.log(least) / gamma)
-    graph = csr_array(
-        radius_neighbors_graph(X, radius, mode="distance", include_self=True)
-    )
+    distances = radius_neighbors_graph(X, radius, mode="distance", include_self=True)
+    graph = csr_array(distances)
     graph.data = np.exp(-gamma * graph.data**2)
     return graph
 
@@ -49,11 +48,11 @@ def ball_graph(X: Any, gamma: float, least: float = 0.1) -> csr_array:
 def graph_kernel_kmeans(
     K: Any, start: np.ndarray, max_iter: int = 100
 ) -> GraphClusters:
-    """Kernel k-means with a sparse kernel matrix, from given labels: it maximises the ratio association.
+    """Maximise the ratio association by kernel k-means with a sparse kernel matrix.
 
-    A sparse matrix need not be positive semidefinite. A negative least eigenvalue is
-    subtracted from the diagonal (Dhillon, Guan and Kulis, 2007), so that the
-    association never falls and the rounds end.
+    It starts from given labels. A sparse matrix need not be positive semidefinite. A
+    negative least eigenvalue is subtracted from the diagonal (Dhillon, Guan and Kulis,
+    2007), so that the association never falls and the rounds end.
 
     Notes
     -----
@@ -71,52 +70,74 @@ def graph_kernel_kmeans(
     k = start.max() + 1
     shift = max(0.0, -least_eigenvalue(K))
     converged = False
-    labels, (sums, sizes, links) = start, _links(K, start, k)
+    labels = start
+    sums, sizes, links = _links(K, labels, k)
     for _ in range(max_iter):
-        filled = np.maximum(sizes, 1)
+        divisors = np.maximum(sizes, 1)
         sums[rows, labels] += shift
-        scores = 2 * sums / filled - np.where(
-            sizes > 0, (links + shift * sizes) / filled**2, np.inf
-        )
+        norms = (links + shift * sizes) / divisors**2
+        scores = 2 * sums / divisors - np.where(sizes > 0, norms, np.inf)
         best = scores.argmax(axis=1)
-        renewed = np.where(
-            scores[rows, best] > scores[rows, labels], best, labels
-        )  # of equal ones its own
+        # Of equal clusters a row keeps its own.
+        is_better = scores[rows, best] > scores[rows, labels]
+        renewed = np.where(is_better, best, labels)
         converged = bool((renewed == labels).all())
         labels = renewed
         if converged:
             break
         sums, sizes, links = _links(K, labels, k)
-    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
-    association = float((links[sizes > 0] / sizes[sizes > 0]).sum())
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    numbers = np.argsort(np.argsort(first))
+    filled = sizes > 0
     return GraphClusters(
-        np.argsort(np.argsort(first))[numbers].astype(np.int32), association, converged
+        labels=numbers[codes].astype(np.int32),
+        association=float((links[filled] / sizes[filled]).sum()),
+        converged=converged,
     )
 
 
-def _links(
-    K: Any, labels: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Σ_j K_ij over each cluster, of shape (n, k); its rows; and the sum of the values inside it."""
+class _Links(NamedTuple):
+    """Sums of the kernel matrix over clusters.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n, k)
+        Σ_j K_ij over the rows j of each cluster.
+    sizes : ndarray of shape (k,)
+        Rows of each cluster.
+    links : ndarray of shape (k,)
+        Sum of the values inside each cluster.
+    """
+
+    sums: np.ndarray
+    sizes: np.ndarray
+    links: np.ndarray
+
+
+def _links(K: Any, labels: np.ndarray, k: int) -> _Links:
+    """Sum the kernel matrix over clusters."""
     n = len(labels)
-    sums = (
-        K @ csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
-    ).toarray()
-    return (
-        sums,
-        np.bincount(labels, minlength=k),
-        np.bincount(labels, sums[np.arange(n), labels], k),
+    members = csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+    sums = (K @ members).toarray()
+    return _Links(
+        sums=sums,
+        sizes=np.bincount(labels, minlength=k),
+        links=np.bincount(labels, sums[np.arange(n), labels], k),
     )
 
 
 def least_eigenvalue(K: Any) -> float:
-    """The least eigenvalue of a symmetric matrix of at least three rows, less its possible error."""
+    """Return the least eigenvalue of a symmetric matrix, less its possible error.
+
+    The matrix has at least three rows.
+    """
+    n = K.shape[0]
     bound = abs(K).sum(axis=1).max()
-    moved = K - bound * eye_array(
-        K.shape[0]
-    )  # all are negative: the precision is that of the largest
-    value, vector = eigsh(
-        moved, k=1, which="LM", v0=1.0 + np.arange(K.shape[0]) % 2, tol=1e-4
-    )
-    residual = np.linalg.norm(moved @ vector[:, 0] - value[0] * vector[:, 0])
-    return float(value[0] + bound - residual)
+    # All eigenvalues are negative: the precision is that of the largest.
+    moved = K - bound * eye_array(n)
+    start = 1.0 + np.arange(n) % 2
+    values, vectors = eigsh(moved, k=1, which="LM", v0=start, tol=1e-4)
+    value = values[0]
+    vector = vectors[:, 0]
+    residual = np.linalg.norm(moved @ vector - value * vector)
+    return float(value + bound - residual)

@@ -1,4 +1,4 @@
-"""Iterative support vector regression: two clusters by a machine that is trained on its own labels."""
+"""Iterative support vector regression: a machine that is trained on its own labels."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -21,11 +21,11 @@ from benchmarks.baselines.svm import (
 
 @dataclass
 class IterativeSVR:
-    """IterSVR and IterSVM of K. Zhang, I. W. Tsang and J. T. Kwok, Maximum margin clustering made practical.
+    """IterSVR and IterSVM of Zhang, Tsang and Kwok.
 
-    A machine is trained on the labels of k-means. Its threshold is moved until both
-    clusters are large enough, and its signs are the next labels, until they no longer
-    change.
+    The paper is Maximum margin clustering made practical. A machine is trained on the
+    labels of k-means. Its threshold is moved until both clusters are large enough, and
+    its signs are the next labels, until they no longer change.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ class IterativeSVR:
     ) -> Self:
         """Find the clusters of dense or CSR rows."""
         random_state = check_random_state(self.random_state)
-        X, rows = rows_of(X, self.scale), np.arange(X.shape[0])
+        X = rows_of(X, self.scale)
+        rows = np.arange(X.shape[0])
         if self.sample_size < len(rows):
             rows = sample_without_replacement(
                 len(rows), self.sample_size, random_state=random_state
@@ -90,15 +91,16 @@ class IterativeSVR:
         svm = self._machine(sample, weights)
         y = self._start(sample, weights, random_state.randint(2**31 - 1))
         decide = svm.decision_function if self.loss == "hinge" else svm.predict
-        for number in range(1, self.max_rounds + 1):
-            self.n_iter_ = number
+        for n_iter in range(1, self.max_rounds + 1):
+            self.n_iter_ = n_iter
             svm.fit(sample, y, sample_weight=weights)
             f = decide(sample)
             threshold = balanced_threshold(f, shares, self.balance)
             f -= threshold
-            before = y
+            y_before = y
             y = signs(f)
-            self.converged_ = bool(f.min() < 0 <= f.max() and (y == before).all())
+            has_both_signs = f.min() < 0 <= f.max()
+            self.converged_ = bool(has_both_signs and (y == y_before).all())
             if self.converged_ or (y == y[0]).all():
                 break
         self.objective_ = self._objective(svm, f, weights)
@@ -106,37 +108,36 @@ class IterativeSVR:
         return self
 
     def _start(self, sample: Any, weights: np.ndarray, seed: int) -> np.ndarray:
-        """Labels -1 and +1, both of which occur."""
+        """Return labels -1 and +1, both of which occur."""
         if self.init != "random":
-            found = KMeans(2, n_init=10, random_state=seed).fit(
-                sample, sample_weight=weights
-            )
-            return np.where(found.labels_ == 1, 1, -1)
+            kmeans = KMeans(2, n_init=10, random_state=seed)
+            kmeans.fit(sample, sample_weight=weights)
+            return np.where(kmeans.labels_ == 1, 1, -1)
         random_state = np.random.RandomState(seed)
         y = np.where(random_state.uniform(size=sample.shape[0]) < 0.5, -1, 1)
         if (y == y[0]).all():
             y[random_state.randint(len(y))] *= -1
         return y
 
-    def _machine(self, sample: Any, weights: np.ndarray) -> Any:
-        """A machine that is not yet trained; its steps end even for a C that it cannot solve."""
-        gamma = default_gamma(self.gamma, self.kernel, sample, weights)
-        given = {
+    def _machine(self, sample: Any, weights: np.ndarray) -> SVC | SVR:
+        """Return a machine that is not yet trained."""
+        parameters = {
             "C": self.C,
             "kernel": self.kernel,
-            "gamma": gamma,
-            "max_iter": 10**7,
+            "gamma": default_gamma(self.gamma, self.kernel, sample, weights),
+            "max_iter": 10**7,  # ends even for a C that it cannot solve
             **POLYNOMIAL,
         }
-        return (
-            SVC(**given) if self.loss == "hinge" else SVR(epsilon=self.epsilon, **given)
-        )
+        if self.loss == "hinge":
+            return SVC(**parameters)
+        return SVR(epsilon=self.epsilon, **parameters)
 
-    def _objective(self, svm: Any, f: np.ndarray, weights: np.ndarray) -> float:
-        """1/2 |w|² + C Σ loss; as the dual coefficients sum to 0, their product with f is |w|²."""
+    def _objective(self, svm: SVC | SVR, f: np.ndarray, weights: np.ndarray) -> float:
+        """Return 1/2 |w|² + C Σ loss."""
+        # As the dual coefficients sum to 0, their product with f is |w|².
         norm2 = float((svm.dual_coef_ @ f[svm.support_])[0])
-        margin = 1 - np.abs(f)
-        loss = np.maximum(
-            0, margin if self.loss == "hinge" else np.abs(margin) - self.epsilon
-        )
+        missing = 1 - np.abs(f)
+        if self.loss != "hinge":
+            missing = np.abs(missing) - self.epsilon
+        loss = np.maximum(0, missing)
         return 0.5 * norm2 + self.C * float((weights * loss).sum())

@@ -1,9 +1,10 @@
-"""Maximum margin clustering by generated labels (LG-MMC): a cutting plane over labellings.
+"""Maximum margin clustering by generated labels (LG-MMC).
 
 Li, Tsang, Kwok and Zhou (AISTATS 2009) mix all labellings in balance so that the SVM
 has the least objective:
 
-    max over α   e'α - 1/2 max over y  α'(K∘yy')α      s.t.  0 <= α_i <= u_i,   abs(s'y) <= balance
+    max over α   e'α - 1/2 max over y  α'(K∘yy')α
+    s.t.  0 <= α_i <= u_i,   abs(s'y) <= balance
 
 Each labelling alone is a mixture, so the optimum is a lower bound of all objectives.
 The labellings are generated, from one on: the next has the largest quadratic form at
@@ -22,12 +23,13 @@ from threadpoolctl import threadpool_limits
 from benchmarks.baselines.svm import Problem, balanced_threshold, centred_problem, signs
 
 LEADING_AXES = 50  # that labels start from
-NEW_LABELLINGS = 5  # a round: fewer take more rounds, and a round takes the same time
+# Labellings that a round adds: fewer take more rounds, and a round takes the same time.
+NEW_LABELLINGS = 5
 
 
 @dataclass
 class LabelGenerationMMC:
-    """LG-MMC: the support vector machine of the best of all labellings that were generated.
+    """LG-MMC: the support vector machine of the best labelling that was generated.
 
     Parameters
     ----------
@@ -64,63 +66,27 @@ class LabelGenerationMMC:
     def fit(
         self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
     ) -> Self:
-        """Find the clusters of up to about a thousand rows; the time grows with the cube of the rows."""
+        """Cluster up to about a thousand rows; the time grows with their cube."""
         problem = centred_problem(self, X, sample_weight)
         with threadpool_limits(1, "blas"):
-            labels, mixture, self.bound_, self.n_iter_ = generate_labels(
-                problem, self.tol, self.max_iter
-            )
-            tried = [_rounded(problem, labels, mixture), *labels]
-            machines = [problem.svm(one) for one in tried]
+            generated = generate_labels(problem, self.tol, self.max_iter)
+            labels = generated.labels
+            mixture = generated.mixture
+            candidates = [_rounded(problem, labels, mixture), *labels]
+            machines = [problem.svm(candidate) for candidate in candidates]
         best = int(np.argmin([value for _, value in machines]))
-        self.labels_, self.objective_ = problem.result(tried[best], machines[best][0])
+        alpha, _ = machines[best]
+        self.labels_, self.objective_ = problem.result(candidates[best], alpha)
+        self.bound_ = generated.bound
+        self.n_iter_ = generated.n_iter
         self.relaxed_ = mixture.value
-        self.converged_ = (
-            mixture.value + mixture.gap - self.bound_ <= self.tol * mixture.value
-        )
+        gap = mixture.value + mixture.gap - self.bound_
+        self.converged_ = gap <= self.tol * mixture.value
         return self
 
 
-def generate_labels(
-    problem: Problem, tol: float, max_iter: int
-) -> tuple[np.ndarray, "Mixture", float, int]:
-    """Labellings of shape (t, n), their mixture, a lower bound as far as the search sees, and the rounds."""
-    search = LabelSearch(problem)
-    labels = search.best(problem.bounds, search.axes)[0][:1]
-    bound = -np.inf
-    for number in range(1, max_iter + 1):
-        mixture = mix_labels(problem, labels, 1e-2 * tol)
-        alpha = mixture.multipliers
-        found, forms = search.best(alpha, np.c_[search.axes, labels.T])
-        values = alpha.sum() - 0.5 * forms
-        bound = max(bound, min(float(values[0]), mixture.value))
-        new = found[mixture.value - values > 1e-10 * abs(mixture.value)][
-            :NEW_LABELLINGS
-        ]
-        if (
-            mixture.value + mixture.gap - bound <= tol * mixture.value
-            or len(new) == 0
-            or number == max_iter
-        ):
-            break
-        labels = np.r_[labels, new]
-    return labels, mixture, bound, number
-
-
-def _rounded(problem: Problem, labels: np.ndarray, mixture: "Mixture") -> np.ndarray:
-    """The labels that a mixture rounds to: signs of Σ_i α_i v_i K(x_i, x), v its leading eigenvector."""
-    root = np.sqrt(
-        problem.shares
-    )  # a weight of 2 is the row given twice, in the eigenvectors too
-    _, _, vectors = np.linalg.svd(
-        np.sqrt(mixture.weights)[:, None] * labels * root, full_matrices=False
-    )
-    f = problem.gram @ (mixture.multipliers * vectors[0] / root)
-    return signs(f - balanced_threshold(f, problem.shares, problem.balance))
-
-
 class Mixture(NamedTuple):
-    """Weights of labellings, the multipliers of the machine that they train, its objective and the gap."""
+    """A mixture of labellings; multipliers, objective and gap of its machine."""
 
     weights: np.ndarray
     multipliers: np.ndarray
@@ -128,13 +94,93 @@ class Mixture(NamedTuple):
     gap: float
 
 
+class GeneratedLabels(NamedTuple):
+    """The labellings that were generated, and how far they are from the best.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (t, n)
+        The labellings.
+    mixture : Mixture
+        Their mixture.
+    bound : float
+        A lower bound of all objectives, as far as the search sees.
+    n_iter : int
+        The rounds.
+    """
+
+    labels: np.ndarray
+    mixture: Mixture
+    bound: float
+    n_iter: int
+
+
+def generate_labels(problem: Problem, tol: float, max_iter: int) -> GeneratedLabels:
+    """Add labellings to a mixture in rounds, until they lower its objective no more."""
+    search = LabelSearch(problem)
+    labels, _ = search.best(problem.bounds, search.axes)
+    labels = labels[:1]
+    bound = -np.inf
+    for n_iter in range(1, max_iter + 1):
+        mixture = mix_labels(problem, labels, 1e-2 * tol)
+        alpha = mixture.multipliers
+        candidates, forms = search.best(alpha, np.c_[search.axes, labels.T])
+        values = alpha.sum() - 0.5 * forms
+        bound = max(bound, min(float(values[0]), mixture.value))
+        is_violated = mixture.value - values > 1e-10 * abs(mixture.value)
+        new = candidates[is_violated][:NEW_LABELLINGS]
+        converged = mixture.value + mixture.gap - bound <= tol * mixture.value
+        if converged or len(new) == 0 or n_iter == max_iter:
+            break
+        labels = np.r_[labels, new]
+    return GeneratedLabels(labels, mixture, bound, n_iter)
+
+
+def _rounded(problem: Problem, labels: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """Return the labels that a mixture rounds to.
+
+    They are signs of Σ_i α_i v_i K(x_i, x), where v is its leading eigenvector.
+    """
+    # A weight of 2 is the row given twice, in the eigenvectors too.
+    root = np.sqrt(problem.shares)
+    weighted = np.sqrt(mixture.weights)[:, None] * labels * root
+    _, _, vectors = np.linalg.svd(weighted, full_matrices=False)
+    f = problem.gram @ (mixture.multipliers * vectors[0] / root)
+    return signs(f - balanced_threshold(f, problem.shares, problem.balance))
+
+
+class _Point(NamedTuple):
+    """A point of the interior point method, or a step.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n,)
+        α/u.
+    low, high : ndarray of shape (n,)
+        Multipliers of a >= 0 and of a <= 1.
+    mu : ndarray of shape (t,)
+        Weights of the labellings.
+    slack : ndarray of shape (t,)
+        Slack of the constraint of each labelling.
+    eta : float
+        η, the bound of their quadratic forms.
+    """
+
+    a: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    mu: np.ndarray
+    slack: np.ndarray
+    eta: float
+
+
 def mix_labels(
     problem: Problem, labels: np.ndarray, tolerance: float = 1e-8
 ) -> Mixture:
     """Weigh labellings so that the machine under their mixture has the least objective.
 
-    min η - e'α  s.t.  1/2 α'(K∘y_t y_t')α <= η for all t, by Mehrotra's predictor and corrector in a = α/u,
-    the multipliers of its two bounds, the weights of the labellings, their slack, and η.
+    min η - e'α  s.t.  1/2 α'(K∘y_t y_t')α <= η for all t, by Mehrotra's predictor and
+    corrector.
     """
     bounds = problem.bounds
     total = problem.bounds.sum()
@@ -144,107 +190,125 @@ def mix_labels(
     point = _start(matrix, y, gain)
     best = None
     for _ in range(100):
-        a, _, _, mu, _, _ = point
+        a = point.a
         slopes = y * (matrix @ (a[:, None] * y))
         forms = 0.5 * a @ slopes
-        weights = mu / mu.sum()
+        weights = point.mu / point.mu.sum()
         value = float(gain @ a - forms.max())
-        gap = max(
-            0.0,
-            float(forms @ weights + np.maximum(0, gain - slopes @ weights).sum())
-            - value,
-        )
+        losses = np.maximum(0, gain - slopes @ weights)
+        gap = max(0.0, float(forms @ weights + losses.sum()) - value)
         if best is None or gap * total < best.gap:
-            best = Mixture(weights, a * bounds, value * total, gap * total)
+            best = Mixture(
+                weights=weights,
+                multipliers=a * bounds,
+                value=value * total,
+                gap=gap * total,
+            )
         if gap <= tolerance * (value + gap):
             break
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
                 point = _step(matrix, y, gain, point, slopes, forms)
-        except (
-            FloatingPointError,
-            np.linalg.LinAlgError,
-        ):  # it was as close as numbers allow
-            break
+        except (FloatingPointError, np.linalg.LinAlgError):
+            break  # it was as close as numbers allow
     assert best is not None
     return best
 
 
-def _start(matrix: np.ndarray, y: np.ndarray, gain: np.ndarray) -> list[Any]:
-    (n, t), least = y.shape, float(gain.mean())
+def _start(matrix: np.ndarray, y: np.ndarray, gain: np.ndarray) -> _Point:
+    """Return a point inside all bounds."""
+    n, t = y.shape
+    least = float(gain.mean())
     whole = 0.5 * np.ones(n) @ (y * (matrix @ y))
-    share = min(0.5, 1 / max(2 * float(whole.max()), 1.0))
-    eta = 1.5 * share**2 * float(whole.max()) + least
-    low = np.full(n, least)
-    return [np.full(n, share), low, low, np.full(t, 1 / t), eta - share**2 * whole, eta]
+    largest = float(whole.max())
+    share = min(0.5, 1 / max(2 * largest, 1.0))
+    eta = 1.5 * share**2 * largest + least
+    multipliers = np.full(n, least)
+    return _Point(
+        a=np.full(n, share),
+        low=multipliers,
+        high=multipliers,
+        mu=np.full(t, 1 / t),
+        slack=eta - share**2 * whole,
+        eta=eta,
+    )
 
 
 def _step(
-    matrix: Any, y: Any, gain: Any, point: list[Any], slopes: Any, forms: Any
-) -> list[Any]:
-    """The predictor's direction, then the corrector's, with one factorisation."""
-    (a, low, high, mu, slack, eta), t = point, len(forms)
+    matrix: np.ndarray,
+    y: np.ndarray,
+    gain: np.ndarray,
+    point: _Point,
+    slopes: np.ndarray,
+    forms: np.ndarray,
+) -> _Point:
+    """Go in the predictor's, then the corrector's direction, with one factorisation."""
+    a, low, high, mu, slack, eta = point
+    t = len(forms)
     hessian = matrix * ((y * mu) @ y.T)
     hessian[np.diag_indices_from(hessian)] += low / a + high / (1 - a)
     factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
     solved = cho_solve(factor, slopes, check_finite=False)
-    border = np.ones(
-        (t + 1, t + 1)
-    )  # of the labellings, and of the sum of their weights
+    # Rows of the border: the labellings, and the sum of their weights.
+    border = np.ones((t + 1, t + 1))
     border[:t, :t] = slopes.T @ solved + np.diag(slack / mu)
     border[t, t] = 0.0
     descent = gain - slopes @ mu + low - high
 
-    def direction(of_low: Any, of_high: Any, of_mu: Any, bend: Any) -> list[Any]:
-        """The step that changes the products a·low, (1 - a)·high and mu·slack by these amounts."""
-        right = cho_solve(
-            factor, descent + of_low / a - of_high / (1 - a), check_finite=False
-        )
+    def direction(
+        of_low: np.ndarray, of_high: np.ndarray, of_mu: np.ndarray, bend: Any
+    ) -> _Point:
+        """Return the step that changes a·low, (1 - a)·high and mu·slack so much."""
+        ascent = descent + of_low / a - of_high / (1 - a)
+        right = cho_solve(factor, ascent, check_finite=False)
         missed = eta - forms - slack - bend
-        found = np.linalg.solve(
-            border, np.r_[of_mu / mu - missed + slopes.T @ right, 1 - mu.sum()]
-        )
-        d_mu = found[:t]
-        d_eta = float(found[t])
+        of_labellings = of_mu / mu - missed + slopes.T @ right
+        solution = np.linalg.solve(border, np.r_[of_labellings, 1 - mu.sum()])
+        d_mu = solution[:t]
+        d_eta = float(solution[t])
         d_a = right - solved @ d_mu
-        d_slack = missed + d_eta - slopes.T @ d_a
-        return [
-            d_a,
-            (of_low - low * d_a) / a,
-            (of_high + high * d_a) / (1 - a),
-            d_mu,
-            d_slack,
-            d_eta,
-        ]
+        return _Point(
+            a=d_a,
+            low=(of_low - low * d_a) / a,
+            high=(of_high + high * d_a) / (1 - a),
+            mu=d_mu,
+            slack=missed + d_eta - slopes.T @ d_a,
+            eta=d_eta,
+        )
 
     first = direction(-a * low, -(1 - a) * high, -mu * slack, 0.0)
-    before, after = (_products(one) for one in (point, _moved(point, first, 1.0)))
+    before = _products(point)
+    after = _products(_moved(point, first, 1.0))
     aim = before / (2 * len(a) + t) * min(1.0, max(after, 0.0) / before) ** 3
-    d_a, d_low, d_high, d_mu, d_slack, _ = first
-    bend = (
-        0.5 * d_a @ (y * (matrix @ (d_a[:, None] * y)))
-    )  # curvature of the constraints along the step
+    # Curvature of the constraints along the step.
+    bend = 0.5 * first.a @ (y * (matrix @ (first.a[:, None] * y)))
     second = direction(
-        aim - a * low - d_a * d_low,
-        aim - (1 - a) * high + d_a * d_high,
-        aim - mu * slack - d_mu * d_slack,
+        aim - a * low - first.a * first.low,
+        aim - (1 - a) * high + first.a * first.high,
+        aim - mu * slack - first.mu * first.slack,
         bend,
     )
     return _moved(point, second, 0.99)
 
 
-def _moved(point: list[Any], step: list[Any], reach: float) -> list[Any]:
-    """The point after a step, which is shortened to this share of the way to the nearest bound."""
-    ratios = [
-        step[0] / (1 - point[0]),
-        *(-d / x for x, d in zip(point[:5], step[:5], strict=True)),
-    ]
-    length = min(1.0, reach / max(1e-9, *(float(ratio.max()) for ratio in ratios)))
-    return [x + length * d for x, d in zip(point, step, strict=True)]
+def _moved(point: _Point, step: _Point, reach: float) -> _Point:
+    """Return the point after a step, of at most this share of the way to a bound."""
+    nearest = max(1e-9, float((step.a / (1 - point.a)).max()))
+    for x, d in zip(point[:5], step[:5], strict=True):
+        nearest = max(nearest, float((-d / x).max()))
+    length = min(1.0, reach / nearest)
+    return _Point(
+        a=point.a + length * step.a,
+        low=point.low + length * step.low,
+        high=point.high + length * step.high,
+        mu=point.mu + length * step.mu,
+        slack=point.slack + length * step.slack,
+        eta=point.eta + length * step.eta,
+    )
 
 
-def _products(point: list[Any]) -> float:
-    """Sum of the products that vanish at the optimum."""
+def _products(point: _Point) -> float:
+    """Return the sum of the products that vanish at the optimum."""
     a, low, high, mu, slack, _ = point
     return float(a @ low + (1 - a) @ high + mu @ slack)
 
@@ -257,67 +321,76 @@ class LabelSearch:
         n = len(problem.shares)
         root = np.sqrt(problem.shares)
         weighted = root[:, None] * problem.gram * root
-        values, vectors = eigh(
-            weighted, subset_by_index=[max(0, n - LEADING_AXES), n - 1]
-        )
-        self.axes = (vectors * np.sqrt(np.maximum(values, 0.0)) / root[:, None])[
-            :, ::-1
-        ]
+        leading = [max(0, n - LEADING_AXES), n - 1]
+        values, vectors = eigh(weighted, subset_by_index=leading)
+        axes = vectors * np.sqrt(np.maximum(values, 0.0)) / root[:, None]
+        self.axes = axes[:, ::-1]  # the largest first
 
     def best(
         self, alpha: np.ndarray, starts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Labellings that the starts lead to, each once, and their forms, the largest first."""
+        """Return labellings that the starts lead to, each once, and their forms.
+
+        The largest form comes first.
+        """
         shares = self.problem.shares
         balance = self.problem.balance
         y = balanced_labels_of(alpha[:, None] * starts, shares, balance)
         slopes, forms = self._forms(alpha, y)
         while True:
             after = balanced_labels_of(slopes, shares, balance)
-            their_slopes, their_forms = self._forms(alpha, after)
-            larger = their_forms > forms * (1 + 1e-12)
-            if not larger.any():
+            slopes_after, forms_after = self._forms(alpha, after)
+            is_larger = forms_after > forms * (1 + 1e-12)
+            if not is_larger.any():
                 break
-            y = np.where(larger, after, y)
-            slopes = np.where(larger, their_slopes, slopes)
-            forms = np.where(larger, their_forms, forms)
+            y = np.where(is_larger, after, y)
+            slopes = np.where(is_larger, slopes_after, slopes)
+            forms = np.where(is_larger, forms_after, forms)
         y = np.c_[self._flipped(alpha, y[:, forms.argmax()]), y]
-        forms = self._forms(alpha, y)[1]
+        _, forms = self._forms(alpha, y)
         y *= np.where(y[0] == y[0, 0], 1.0, -1.0)  # -y is the same labelling
         order = np.argsort(-forms, kind="stable")
-        _, once = np.unique(y[:, order], axis=1, return_index=True)
-        kept = order[np.sort(once)]
-        return y[:, kept].T, forms[kept]
+        _, first = np.unique(y[:, order], axis=1, return_index=True)
+        distinct = order[np.sort(first)]
+        return y[:, distinct].T, forms[distinct]
 
     def _forms(self, alpha: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Qy and y'Qy of each column."""
+        """Return Qy and y'Qy of each column."""
         slopes = alpha[:, None] * (self.problem.gram @ (alpha[:, None] * y))
         return slopes, np.einsum("it,it->t", y, slopes)
 
     def _flipped(self, alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The steepest single flips, and swaps of two rows, while there are any in balance."""
+        """Take the steepest flips, and swaps of two rows, while any is in balance."""
         Q = alpha[:, None] * self.problem.gram * alpha
         s = self.problem.shares
         y = y.copy()
-        own = np.diag(Q)
+        diagonal = np.diag(Q)
         f = Q @ y
         reach = max(self.problem.balance, abs(float(s @ y))) + 1e-12
-        least = 1e-9 * max(float(own.sum()), np.finfo(float).tiny)
+        least = 1e-9 * max(float(diagonal.sum()), np.finfo(float).tiny)
         while True:
-            gains = 4 * (own - y * f)
+            # Of the flip of each row: the gain in y'Qy, and s'y after it.
+            gains = 4 * (diagonal - y * f)
             sums = s @ y - 2 * s * y
-            alone = np.where(np.abs(sums) <= reach, gains, -np.inf)
+            flip_gains = np.where(np.abs(sums) <= reach, gains, -np.inf)
+            best_flip = flip_gains.max()
+
+            # Of the swap of a row above 0 and one below.
             up = np.flatnonzero(y > 0)
             down = np.flatnonzero(y < 0)
-            pairs = gains[up][:, None] + gains[down] - 8 * Q[np.ix_(up, down)]
-            pairs[np.abs(sums[up][:, None] + 2 * s[down]) > reach] = -np.inf
-            most = pairs.max(initial=-np.inf)
-            if max(alone.max(), most) <= least:
+            both = gains[up][:, None] + gains[down]
+            swap_gains = both - 8 * Q[np.ix_(up, down)]
+            swap_sums = sums[up][:, None] + 2 * s[down]
+            swap_gains[np.abs(swap_sums) > reach] = -np.inf
+            best_swap = swap_gains.max(initial=-np.inf)
+
+            if max(best_flip, best_swap) <= least:
                 return y
-            one, other = (
-                divmod(int(pairs.argmax()), len(down)) if most > alone.max() else (0, 0)
-            )
-            rows = [up[one], down[other]] if most > alone.max() else [alone.argmax()]
+            if best_swap > best_flip:
+                i, j = divmod(int(swap_gains.argmax()), len(down))
+                rows = [up[i], down[j]]
+            else:
+                rows = [flip_gains.argmax()]
             f -= 2 * Q[:, rows] @ y[rows]
             y[rows] *= -1
 
@@ -325,7 +398,7 @@ class LabelSearch:
 def balanced_labels_of(
     linear: np.ndarray, shares: np.ndarray, balance: float
 ) -> np.ndarray:
-    """Labels in balance with the largest linear form, for each column of coefficients.
+    """Return labels in balance with the largest linear form, for each column.
 
     They are signs, but for the smallest coefficients. abs(s'y) can exceed the balance
     if single rows weigh more.
@@ -334,7 +407,8 @@ def balanced_labels_of(
     --------
     >>> import numpy as np
     >>> from benchmarks.baselines.label_generation import balanced_labels_of
-    >>> balanced_labels_of(np.array([[1.0], [2.0], [3.0], [-4.0]]), np.full(4, 0.25), 0.0).ravel()
+    >>> linear = np.array([[1.0], [2.0], [3.0], [-4.0]])
+    >>> balanced_labels_of(linear, np.full(4, 0.25), 0.0).ravel()
     array([-1.,  1.,  1., -1.])
     """
     least = (1 - balance) / 2 - 1e-12
@@ -342,9 +416,10 @@ def balanced_labels_of(
     below = np.cumsum(shares[order], axis=0)
     fewest = 1 + (below < least).sum(axis=0)
     most = (below <= 1 - least).sum(axis=0)
-    count = np.minimum(np.maximum((linear < 0).sum(axis=0), fewest), most)
+    n_negative = (linear < 0).sum(axis=0)
+    n_negative = np.minimum(np.maximum(n_negative, fewest), most)
+    ranks = np.arange(len(linear))[:, None]
+    sorted_labels = np.where(ranks < n_negative, -1.0, 1.0)
     y = np.empty(linear.shape)
-    np.put_along_axis(
-        y, order, np.where(np.arange(len(linear))[:, None] < count, -1.0, 1.0), axis=0
-    )
+    np.put_along_axis(y, order, sorted_labels, axis=0)
     return y

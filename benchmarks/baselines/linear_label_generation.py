@@ -1,9 +1,10 @@
-"""LG-MMC with a linear kernel: `LabelGenerationMMC` for rows whose kernel matrix is too large.
+"""LG-MMC with a linear kernel, for rows whose kernel matrix is too large.
 
 Each labelling y_t brings a block of weights v_t, and a mixture μ of labellings the
 score
 
-    f_i = Σ_t √μ_t y_ti v_t·x_i,    min over v, μ   1/2 Σ_t |v_t|² + C/2 Σ_i max(0, 1 - f_i)²
+    f_i = Σ_t √μ_t y_ti v_t·x_i
+    min over v, μ   1/2 Σ_t |v_t|² + C/2 Σ_i max(0, 1 - f_i)²
 
 The loss is squared, as in the paper of Li, Tsang, Kwok and Zhou, so that α_i = C max(0,
 1 - f_i) are the multipliers. The next labels have a large |Σ_i α_i y_i x_i|: they start
@@ -68,102 +69,105 @@ class LinearLabelGenerationMMC:
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of dense or CSR rows."""
         columns = CentredColumns(rows_of(X, self.scale))
-        nothing = np.empty((columns.n, 0))
+        no_labels = np.empty((columns.n, 0))
         bound = -np.inf
-        labels = self._next_labels(columns, np.ones(columns.n), nothing)[0][:, None]
-        for number in range(1, self.max_iter + 1):
+        first, _ = self._next_labels(columns, np.ones(columns.n), no_labels)
+        labels = first[:, None]
+        for n_iter in range(1, self.max_iter + 1):
             mixture = mix_columns(columns, labels, self.C)
             alpha = mixture.multipliers
             new, form = self._next_labels(columns, alpha, labels)
-            bound = max(
-                bound,
-                min(alpha.sum() - (form + alpha @ alpha / self.C) / 2, mixture.value),
-            )
-            self.n_iter_ = number
+            value = alpha.sum() - (form + alpha @ alpha / self.C) / 2
+            bound = max(bound, min(value, mixture.value))
+            self.n_iter_ = n_iter
             self.converged_ = bool(mixture.value - bound <= self.tol * mixture.value)
             if self.converged_ or (labels == new[:, None]).all(axis=0).any():
                 break
             labels = np.c_[labels, new]
-        tried = [
-            self._rounded(columns, labels[:, : len(mixture.weights)], mixture),
-            *labels.T,
-        ]
-        machines = [mix_columns(columns, one[:, None], self.C) for one in tried]
+        mixed = labels[:, : len(mixture.weights)]
+        candidates = [self._rounded(columns, mixed, mixture), *labels.T]
+        machines = [mix_columns(columns, y[:, None], self.C) for y in candidates]
         best = int(np.argmin([machine.value for machine in machines]))
-        f = tried[best] * machines[best].scores
+        f = candidates[best] * machines[best].scores
         self.labels_ = clusters(f - balanced_threshold(f, columns.shares, self.balance))
-        self.objective_, self.relaxed_, self.bound_ = (
-            machines[best].value,
-            mixture.value,
-            float(bound),
-        )
+        self.objective_ = machines[best].value
+        self.relaxed_ = mixture.value
+        self.bound_ = float(bound)
         return self
 
     def _next_labels(
         self, columns: "CentredColumns", alpha: np.ndarray, labels: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Labels in balance with a large |Σ α_i y_i x_i|², from columns and from earlier labels, and this."""
+        """Return labels in balance with a large |Σ α_i y_i x_i|², and this form.
+
+        They start from columns and from earlier labels.
+        """
+        shares = columns.shares
+        weights = alpha[:, None]
         starts = np.c_[columns.widest(), labels]
-        y = balanced_labels_of(alpha[:, None] * starts, columns.shares, self.balance)
-        sums = columns.sums(alpha[:, None] * y)
+        y = balanced_labels_of(weights * starts, shares, self.balance)
+        sums = columns.sums(weights * y)
         forms = np.einsum("dt,dt->t", sums, sums)
         while True:
-            one = int(forms.argmax())
-            linear = alpha * columns.scores(sums[:, [one]])[:, 0]
-            after = balanced_labels_of(linear[:, None], columns.shares, self.balance)
-            its_sums = columns.sums(alpha[:, None] * after)
-            form = float((its_sums**2).sum())
-            if form <= forms[one] * (1 + 1e-12):
-                found = y[:, one]
-                return found * found[0], float(forms[one])
-            y[:, one], sums[:, one], forms[one] = after[:, 0], its_sums[:, 0], form
+            best = int(forms.argmax())
+            linear = weights * columns.scores(sums[:, [best]])
+            after = balanced_labels_of(linear, shares, self.balance)
+            sums_after = columns.sums(weights * after)
+            form = float((sums_after**2).sum())
+            if form <= forms[best] * (1 + 1e-12):
+                best_labels = y[:, best]
+                return best_labels * best_labels[0], float(forms[best])
+            y[:, best] = after[:, 0]
+            sums[:, best] = sums_after[:, 0]
+            forms[best] = form
 
     def _rounded(
         self, columns: "CentredColumns", labels: np.ndarray, mixture: "Mixture"
     ) -> np.ndarray:
-        """Labels of the leading vector of a mixture, as in `LabelGenerationMMC`."""
-        leading = np.linalg.svd(np.sqrt(mixture.weights) * labels, full_matrices=False)[
-            0
-        ][:, 0]
-        f = columns.scores(columns.sums((mixture.multipliers * leading)[:, None]))[:, 0]
+        """Return labels of the leading vector of a mixture, as `LabelGenerationMMC`."""
+        weighted = np.sqrt(mixture.weights) * labels
+        vectors, _, _ = np.linalg.svd(weighted, full_matrices=False)
+        coefficients = mixture.multipliers * vectors[:, 0]
+        f = columns.scores(columns.sums(coefficients[:, None]))[:, 0]
         return signs(f - balanced_threshold(f, columns.shares, self.balance))
 
 
 class CentredColumns:
-    """Rows less their mean, divided by their root mean squared length; sparse ones stay sparse."""
+    """Rows less their mean, over their root mean squared length; CSR rows stay CSR."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
         self.n = X.shape[0]
         self.mean = np.asarray(X.mean(axis=0)).ravel()
-        squares = (
-            X.multiply(X).mean(axis=0)
-            if issparse(X)
-            else np.einsum("ij,ij->j", X, X) / self.n
-        )
-        self.variances = np.maximum(np.asarray(squares).ravel() - self.mean**2, 0)
+        if issparse(X):
+            squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        else:
+            squares = np.einsum("ij,ij->j", X, X) / self.n
+        self.variances = np.maximum(squares - self.mean**2, 0)
         self.length = float(np.sqrt(self.variances.sum())) or 1.0
         self.shares = np.full(self.n, 1 / self.n)
 
     def scores(self, vectors: np.ndarray) -> np.ndarray:
-        """Products of the rows with the columns of `vectors`."""
+        """Return the products of the rows with the columns of `vectors`."""
         return (self.X @ vectors - self.mean @ vectors) / self.length
 
     def sums(self, coefficients: np.ndarray) -> np.ndarray:
-        """Sums of the rows with each column of coefficients."""
-        return (
-            self.X.T @ coefficients - np.outer(self.mean, coefficients.sum(axis=0))
-        ) / self.length
+        """Return the sums of the rows with each column of coefficients."""
+        sums = self.X.T @ coefficients
+        of_mean = np.outer(self.mean, coefficients.sum(axis=0))
+        return (sums - of_mean) / self.length
 
     def widest(self) -> np.ndarray:
-        """The columns of largest variance."""
+        """Return the columns of largest variance."""
         chosen = np.argsort(-self.variances, kind="stable")[:COLUMNS]
         columns = self.X[:, chosen]
-        return (columns.toarray() if issparse(columns) else columns) - self.mean[chosen]
+        if issparse(columns):
+            columns = columns.toarray()
+        return columns - self.mean[chosen]
 
 
 class Mixture(NamedTuple):
-    """Weights of labellings, the multipliers and scores of their machine, and its objective."""
+    """Weights of labellings; multipliers, scores and objective of their machine."""
 
     weights: np.ndarray
     multipliers: np.ndarray
@@ -183,33 +187,36 @@ def mix_columns(columns: CentredColumns, labels: np.ndarray, C: float) -> Mixtur
     weights = np.full(t, 1 / t)
     v = np.zeros(d * t)
 
-    def trained(v: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_slopes(v: np.ndarray) -> tuple[float, np.ndarray]:
         blocks = v.reshape(d, t)
         y = labels * np.sqrt(weights)
-        missing = np.maximum(0, 1 - np.einsum("it,it->i", y, columns.scores(blocks)))
+        f = np.einsum("it,it->i", y, columns.scores(blocks))
+        missing = np.maximum(0, 1 - f)
         slopes = blocks - columns.sums(C * missing[:, None] * y)
         return 0.5 * float(v @ v + C * missing @ missing), slopes.ravel()
 
     for _ in range(STEPS if t > 1 else 1):
-        found = minimize(
-            trained,
+        trained = minimize(
+            loss_and_slopes,
             v,
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": 200, "ftol": 1e-6},
         )
-        v = found.x
-        used = weights
-        products = (
-            weights
-            * (np.linalg.norm(v.reshape(d, t), axis=0) / np.sqrt(weights)) ** POWER
-        )
+        blocks = trained.x.reshape(d, t)
+        trained_weights = weights
+        lengths = np.linalg.norm(blocks, axis=0) / np.sqrt(weights)
+        products = weights * lengths**POWER
         after = np.maximum(products / products.sum(), 1e-12)
         if np.abs(after - weights).max() < CLOSE:
             break
-        v = (v.reshape(d, t) * np.sqrt(weights / after)).ravel()
+        v = (blocks * np.sqrt(weights / after)).ravel()
         weights = after
-    scores = np.einsum(
-        "it,it->i", labels * np.sqrt(used), columns.scores(found.x.reshape(d, t))
+    y = labels * np.sqrt(trained_weights)
+    scores = np.einsum("it,it->i", y, columns.scores(blocks))
+    return Mixture(
+        weights=trained_weights,
+        multipliers=C * np.maximum(0, 1 - scores),
+        scores=scores,
+        value=float(trained.fun),
     )
-    return Mixture(used, C * np.maximum(0, 1 - scores), scores, float(found.fun))

@@ -1,15 +1,18 @@
-"""Maximum margin clustering as a semidefinite program (SDP): Xu, Neufeld, Larson and Schuurmans, NIPS 2004.
+"""Maximum margin clustering as a semidefinite program (SDP).
 
-Labels y enter the margin by M = y y' alone. With M relaxed to be positive semidefinite
-with ones on its diagonal the widest margin through the mean of the rows is a convex
-problem, and bounds all objectives from below:
+The program is that of Xu, Neufeld, Larson and Schuurmans, NIPS 2004. Labels y enter the
+margin by M = y y' alone. With M relaxed to be positive semidefinite with ones on its
+diagonal the widest margin through the mean of the rows is a convex problem, and bounds
+all objectives from below:
 
-    min over M  max over α   e'α - 1/2 α'(K∘M)α      s.t.  0 <= α_i <= u_i,  diag M = 1,  s'M s <= balance²
+    min over M  max over α   e'α - 1/2 α'(K∘M)α
+    s.t.  0 <= α_i <= u_i,  diag M = 1,  s'M s <= balance²
 
 Its dual has 2n + 1 variables. M is a multiple of the inverse of S at the centres of its
 barriers:
 
-    max   e'α - 1/2 e'z - 1/2 balance² t      s.t.  S = diag z + t s s' - diag α K diag α  >= 0,   t >= 0
+    max   e'α - 1/2 e'z - 1/2 balance² t
+    s.t.  S = diag z + t s s' - diag α K diag α  >= 0,   t >= 0
 
 The program as printed, eq. (3.8) of Zhu's thesis, also asks that equality of labels is
 transitive (L1), and that of three rows two have one label (L2). Both say v'M v >= 1 for
@@ -32,14 +35,13 @@ from mmcnb import InputError
 MOST_ROWS = 60  # with constraints on triples, of which there are then 136,880
 VIOLATED = 1e-3  # v'M v of an added constraint is below 1 by more than this
 ADDED = 3  # constraints a row and round, at most
-TRIPLE_SIGNS = np.array(
-    [[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]]
-)  # -v asks for the same as v
+# -v asks for the same as v.
+TRIPLE_SIGNS = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])
 
 
 @dataclass
 class SDPMMC:
-    """MMC as an SDP: the support vector machine of the signs of the leading eigenvector of M.
+    """MMC as an SDP: the machine of the signs of the leading eigenvector of M.
 
     Parameters
     ----------
@@ -73,36 +75,38 @@ class SDPMMC:
     def fit(
         self, X: Any, y: Any = None, sample_weight: np.ndarray | None = None
     ) -> Self:
-        """Find the clusters of a few hundred rows; the time grows with their fourth power."""
+        """Cluster a few hundred rows; the time grows with their fourth power."""
         if self.triples and X.shape[0] > MOST_ROWS:
             raise InputError(
-                f"triples=True takes at most {MOST_ROWS} rows, not {X.shape[0]:,}; give fewer."
+                f"triples=True takes at most {MOST_ROWS} rows, "
+                f"not {X.shape[0]:,}; give fewer."
             )
         problem = centred_problem(self, X, sample_weight)
+        solve = solve_with_triples if self.triples else solve_label_matrix
         with threadpool_limits(1, "blas"):
-            found = (
-                solve_with_triples(problem)
-                if self.triples
-                else solve_label_matrix(problem)
-            )
-            root = np.sqrt(
-                problem.shares
-            )  # a weight of 2 is the row given twice, in the eigenvectors too
-            leading = (
-                np.linalg.eigh(root[:, None] * found.matrix * root)[1][:, -1] / root
-            )
-            signed = signs(
-                leading - balanced_threshold(leading, problem.shares, problem.balance)
-            )
-            alpha, _ = problem.svm(signed)
-        self.labels_, self.objective_ = problem.result(signed, alpha)
-        self.relaxed_ = found.value
-        self.converged_ = found.converged
+            relaxed = solve(problem)
+            y = _rounded(problem, relaxed.matrix)
+            alpha, _ = problem.svm(y)
+        self.labels_, self.objective_ = problem.result(y, alpha)
+        self.relaxed_ = relaxed.value
+        self.converged_ = relaxed.converged
         return self
 
 
+def _rounded(problem: Problem, matrix: np.ndarray) -> np.ndarray:
+    """Return the labels in balance that the leading eigenvector of M rounds to."""
+    # A weight of 2 is the row given twice, in the eigenvectors too.
+    root = np.sqrt(problem.shares)
+    _, vectors = np.linalg.eigh(root[:, None] * matrix * root)
+    leading = vectors[:, -1] / root
+    return signs(leading - balanced_threshold(leading, problem.shares, problem.balance))
+
+
 class LabelMatrix(NamedTuple):
-    """M, the dual value (no labels in balance have a smaller objective), and whether the gap is closed."""
+    """M, the dual value, and whether the gap is closed.
+
+    No labels in balance have a smaller objective than the dual value.
+    """
 
     matrix: np.ndarray
     value: float
@@ -112,7 +116,9 @@ class LabelMatrix(NamedTuple):
 def solve_label_matrix(
     problem: Problem, triples: np.ndarray | None = None
 ) -> LabelMatrix:
-    """Solve the relaxation by centres for a growing weight of the dual value, to a gap of 1e-6 of it.
+    """Solve the relaxation by centres for a growing weight of the dual value.
+
+    The rounds end at a gap of 1e-6 of the value.
 
     Parameters
     ----------
@@ -121,28 +127,25 @@ def solve_label_matrix(
     triples : ndarray of shape (constraints, n) or None, default=None
         Vectors v for which v'M v is at least 1.
     """
-    dual = _Dual(
-        problem, np.empty((0, len(problem.bounds))) if triples is None else triples
-    )
+    if triples is None:
+        triples = np.empty((0, len(problem.bounds)))
+    dual = _Dual(problem, triples)
     x, value = dual.start()
     weight = dual.n / value
     while True:
-        gap = (
-            len(x) + dual.n
-        ) / weight  # at a centre: the number of barriers over the weight
-        x, centred = dual.centre(
-            x, weight, 1e-6 if gap <= 1e-6 * abs(dual.gain @ x) else 1.0
-        )
-        converged = bool(gap <= 1e-6 * abs(dual.gain @ x))
+        # At a centre the gap is the number of barriers over the weight.
+        gap = (len(x) + dual.n) / weight
+        is_last = gap <= 1e-6 * abs(dual.gain @ x)
+        x, centred = dual.centre(x, weight, 1e-6 if is_last else 1.0)
+        value = dual.gain @ x
+        converged = bool(gap <= 1e-6 * abs(value))
         if converged or not centred:
-            return LabelMatrix(
-                dual.inverse(x) / weight, float(dual.gain @ x) / 2, converged
-            )
+            return LabelMatrix(dual.inverse(x) / weight, float(value) / 2, converged)
         weight *= 4
 
 
 def solve_with_triples(problem: Problem, rise: float = 1e-2) -> LabelMatrix:
-    """Solve the relaxation with L1 and L2, of which M's most violated constraints are added in rounds.
+    """Solve the relaxation with L1 and L2, adding the most violated ones in rounds.
 
     The value of each round is a lower bound, with the constraints of the round and so
     with all.
@@ -166,20 +169,23 @@ def solve_with_triples(problem: Problem, rise: float = 1e-2) -> LabelMatrix:
     True
     """
     n = len(problem.bounds)
-    triples = np.array(list(combinations(range(n), 3)), np.int64).reshape(-1, 3)
-    added = np.empty((0, n))
-    before = -np.inf
+    every_triple = list(combinations(range(n), 3))
+    triples = np.array(every_triple, np.int64).reshape(-1, 3)
+    constraints = np.empty((0, n))
+    value_before = -np.inf
     while True:
-        found = solve_label_matrix(problem, added)
-        violated = violated_triples(found.matrix, triples)[: ADDED * n]
-        if len(violated) == 0 or (rise and found.value <= (1 + rise) * before):
-            return found
-        added = np.r_[added, violated]
-        before = found.value
+        relaxed = solve_label_matrix(problem, constraints)
+        violated = violated_triples(relaxed.matrix, triples)[: ADDED * n]
+        if len(violated) == 0:
+            return relaxed
+        if rise and relaxed.value <= (1 + rise) * value_before:
+            return relaxed
+        constraints = np.r_[constraints, violated]
+        value_before = relaxed.value
 
 
 def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
-    """The vectors v of three entries -1 or +1 with v'M v below 1, the least first.
+    """Return the vectors v of three entries -1 or +1 with v'M v < 1, the least first.
 
     Parameters
     ----------
@@ -195,74 +201,82 @@ def violated_triples(matrix: np.ndarray, triples: np.ndarray) -> np.ndarray:
     """
     blocks = matrix[triples[:, :, None], triples[:, None, :]]
     forms = np.einsum("si,tij,sj->ts", TRIPLE_SIGNS, blocks, TRIPLE_SIGNS)
-    where, which = np.nonzero(forms < 1 - VIOLATED)
-    order = np.argsort(forms[where, which], kind="stable")
+    triple, sign = np.nonzero(forms < 1 - VIOLATED)
+    order = np.argsort(forms[triple, sign], kind="stable")
+    rows = triples[triple[order]]
     vectors = np.zeros((len(order), len(matrix)))
-    np.put_along_axis(
-        vectors, triples[where[order]], TRIPLE_SIGNS[which[order]], axis=1
-    )
+    np.put_along_axis(vectors, rows, TRIPLE_SIGNS[sign[order]], axis=1)
     return vectors
 
 
-class _Dual:
-    """Twice the dual in x = (z, a, t, τ), with a = α/u and bounded from above by its gain, and its barriers.
+class _Point(NamedTuple):
+    """The parts of x: z, a, and t with τ."""
 
-    S = diag z - B + Σ_r sign_r t_r v_r v_r': the first v is s, the others are triples,
-    whose sign is -1.
+    z: np.ndarray
+    a: np.ndarray
+    t: np.ndarray
+
+
+class _Dual:
+    """Twice the dual in x = (z, a, t, τ), bounded by its gain, and its barriers.
+
+    a = α/u, and S = diag z - B + Σ_r sign_r t_r v_r v_r': the first v is s, the others
+    are triples, whose sign is -1.
     """
 
     def __init__(self, problem: Problem, triples: np.ndarray) -> None:
-        self.n = len(problem.bounds)
         u = problem.bounds
+        n_triples = len(triples)
+        self.n = len(u)
         self.gram = u[:, None] * problem.gram * u
         self.vectors = np.r_[problem.shares[None], triples].T
-        self.signs = np.r_[1.0, -np.ones(len(triples))]
-        # At a balance of 0 the best t is infinite; a larger one gives a lower bound
-        # too.
-        bounds = np.r_[-(max(problem.balance, 1e-4) ** 2), np.ones(len(triples))]
-        self.gain = np.r_[-np.ones(self.n), 2 * u, bounds]
+        self.signs = np.r_[1.0, -np.ones(n_triples)]
+        # At a balance of 0 the best t is infinite; a larger balance gives a lower
+        # bound too.
+        balance = max(problem.balance, 1e-4)
+        gain_of_t = np.r_[-(balance**2), np.ones(n_triples)]
+        self.gain = np.r_[-np.ones(self.n), 2 * u, gain_of_t]
         self.total = float(u.sum())
 
     def start(self) -> tuple[np.ndarray, float]:
-        """A point inside, and about the value it has."""
+        """Return a point inside, and about the value it has."""
         n = self.n
-        total = self.total
-        widest = max(float(np.linalg.eigvalsh(self.gram)[-1]), np.finfo(float).tiny)
-        a = min(0.5, 3 * total / (n * widest))
-        z = 1.1 * a * a * widest + 3 * a * total / n
+        tiny = np.finfo(float).tiny
+        widest = max(float(np.linalg.eigvalsh(self.gram)[-1]), tiny)
+        a = min(0.5, 3 * self.total / (n * widest))
+        z = 1.1 * a * a * widest + 3 * a * self.total / n
+        share = a * self.total / n
         triples = self.vectors[:, 1:]
         # Together the triples take less from S than 3 a total/n.
-        tau = (
-            a
-            * total
-            / n
-            / max(1.0, float(np.abs(triples).sum(axis=1).max(initial=0.0)))
-        )
-        t = np.r_[a * total / n / -self.gain[2 * n], np.full(triples.shape[1], tau)]
-        return np.r_[np.full(n, z), np.full(n, a), t], a * total
+        sums = np.abs(triples).sum(axis=1)
+        tau = share / max(1.0, float(sums.max(initial=0.0)))
+        t = share / -self.gain[2 * n]
+        taus = np.full(triples.shape[1], tau)
+        x = np.r_[np.full(n, z), np.full(n, a), t, taus]
+        return x, a * self.total
 
-    def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """z, a, and t with τ."""
-        return x[: self.n], x[self.n : 2 * self.n], x[2 * self.n :]
+    def split(self, x: np.ndarray) -> _Point:
+        """Return the parts of x."""
+        n = self.n
+        return _Point(z=x[:n], a=x[n : 2 * n], t=x[2 * n :])
 
     def factor(self, x: np.ndarray) -> np.ndarray | None:
-        """The Cholesky factor of S, or None outside the constraints."""
+        """Return the Cholesky factor of S, or None outside the constraints."""
         z, a, t = self.split(x)
         if min(a.min(), 1 - a.max(), t.min()) <= 0:
             return None
-        S = (
-            (self.vectors * (self.signs * t)) @ self.vectors.T
-            - a[:, None] * self.gram * a
-            + np.diag(z)
-        )
+        balance_and_triples = (self.vectors * (self.signs * t)) @ self.vectors.T
+        B = a[:, None] * self.gram * a
+        S = balance_and_triples - B + np.diag(z)
         factor, failed = lapack.dpotrf(S, lower=1, clean=1)
         return None if failed else factor
 
     def merit(self, x: np.ndarray, weight: float) -> float:
-        """The weighted value plus the logarithms of all that must stay positive; -inf outside."""
-        factor, (_, a, t) = self.factor(x), self.split(x)
+        """Return the weighted value plus the logarithmic barriers; -inf outside."""
+        factor = self.factor(x)
         if factor is None:
             return -np.inf
+        _, a, t = self.split(x)
         logarithms = (
             2 * np.log(np.diag(factor)).sum()
             + np.log(a).sum()
@@ -272,63 +286,70 @@ class _Dual:
         return float(weight * (self.gain @ x) + logarithms)
 
     def inverse(self, x: np.ndarray) -> np.ndarray:
-        """The inverse of S."""
+        """Return the inverse of S."""
         return cho_solve((self.factor(x), True), np.eye(self.n))
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient of the barriers, and their negated Hessian."""
-        n, (_, a, t), P = self.n, self.split(x), self.inverse(x)
+        """Return the gradient of the barriers, and their negated Hessian."""
+        n = self.n
+        _, a, t = self.split(x)
+        P = self.inverse(x)
         B = a[:, None] * self.gram
         V = self.vectors
         signs = self.signs
         PB = P @ B
         PV = P @ V
         VPV = V.T @ PV
-        gradient = np.r_[
-            np.diag(P),
-            1 / a - 1 / (1 - a) - 2 * np.diag(PB),
-            signs * np.diag(VPV) + 1 / t,
-        ]
+
+        of_z = np.diag(P)
+        of_a = 1 / a - 1 / (1 - a) - 2 * np.diag(PB)
+        of_t = signs * np.diag(VPV) + 1 / t
+        gradient = np.r_[of_z, of_a, of_t]
+
+        in_z = slice(0, n)
+        in_a = slice(n, 2 * n)
+        in_za = slice(0, 2 * n)
+        in_t = slice(2 * n, None)
         hessian = np.empty((len(x), len(x)))
-        hessian[:n, :n] = P * P
-        hessian[:n, n : 2 * n] = -2 * P * PB
-        hessian[n : 2 * n, :n] = hessian[:n, n : 2 * n].T
-        hessian[n : 2 * n, n : 2 * n] = 2 * (PB * PB.T + P * (B.T @ PB + self.gram))
-        hessian[n : 2 * n, n : 2 * n] += np.diag(a**-2 + (1 - a) ** -2)
-        hessian[: 2 * n, 2 * n :] = signs * np.r_[PV * PV, -2 * PV * (PB.T @ V)]
-        hessian[2 * n :, : 2 * n] = hessian[: 2 * n, 2 * n :].T
-        hessian[2 * n :, 2 * n :] = np.outer(signs, signs) * VPV**2 + np.diag(t**-2)
+        hessian[in_z, in_z] = P * P
+        hessian[in_z, in_a] = -2 * P * PB
+        hessian[in_a, in_z] = hessian[in_z, in_a].T
+        hessian[in_a, in_a] = 2 * (PB * PB.T + P * (B.T @ PB + self.gram))
+        hessian[in_a, in_a] += np.diag(a**-2 + (1 - a) ** -2)
+        hessian[in_za, in_t] = signs * np.r_[PV * PV, -2 * PV * (PB.T @ V)]
+        hessian[in_t, in_za] = hessian[in_za, in_t].T
+        hessian[in_t, in_t] = np.outer(signs, signs) * VPV**2 + np.diag(t**-2)
         return gradient, hessian
 
     def centre(
         self, x: np.ndarray, weight: float, close: float
     ) -> tuple[np.ndarray, bool]:
-        """Newton's method to the largest merit, and whether it came close."""
-        before = np.inf
+        """Maximise the merit by Newton's method; also return whether it came close."""
+        decrement_before = np.inf
         while True:
             gradient, hessian = self.derivatives(x)
             gradient += weight * self.gain
             direction = solve_scaled(hessian, gradient)
             decrement = float(gradient @ direction)
-            if (
-                decrement < close or before / 2 < decrement < 1e-2
-            ):  # rounding ends the ascent
+            rounding_ends_it = decrement_before / 2 < decrement < 1e-2
+            if decrement < close or rounding_ends_it:
                 return x, True
-            before = decrement
+            decrement_before = decrement
             merit = self.merit(x, weight)
             length = 1.0
-            while (
-                self.merit(x + length * direction, weight)
-                < merit + 0.1 * length * decrement
-            ):
+            while True:
+                moved = x + length * direction
+                wanted = merit + 0.1 * length * decrement
+                if not self.merit(moved, weight) < wanted:
+                    break
                 length *= 0.6
                 if length < 1e-10:
                     return x, decrement < 1
-            x = x + length * direction
+            x = moved
 
 
 def solve_scaled(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve with a positive definite matrix, whose diagonal is raised if rounding asks for it."""
+    """Solve with a positive definite matrix; raise its diagonal if rounding must."""
     scale = 1 / np.sqrt(np.diag(matrix))
     matrix *= scale[:, None] * scale
     for raised in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):

@@ -1,4 +1,4 @@
-"""The baselines' rows and their kernel, labels in balance, and the support vector machine of given labels."""
+"""Rows and kernel of the baselines, labels in balance, and the machine of labels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,38 +15,42 @@ POLYNOMIAL = {"degree": 3, "coef0": 1.0}
 
 
 def rows_of(X: Any, scale: str | None) -> Any:
-    """Dense or CSR rows as float64; "standard" scales the columns, and centres those of dense rows."""
+    """Return dense or CSR rows as float64.
+
+    "standard" scales the columns, and centres those of dense rows.
+    """
     X = X.astype(np.float64)
-    return (
-        StandardScaler(with_mean=not issparse(X)).fit_transform(X)
-        if scale == "standard"
-        else X
-    )
+    if scale == "standard":
+        return StandardScaler(with_mean=not issparse(X)).fit_transform(X)
+    return X
 
 
 def default_gamma(
     gamma: float | str, kernel: str, X: Any, weights: np.ndarray
 ) -> float:
-    """A number as it is; "auto", "median" and "scale" as `mmcnb.KernelKMeans` has them."""
+    """Return gamma as a number.
+
+    "auto", "median" and "scale" are those of `mmcnb.KernelKMeans`.
+    """
     if not isinstance(gamma, str):
         return gamma
     if gamma == "median":
-        return 0.5 / float(
-            np.median(
-                euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
-            )
-        )
-    mean, square = (
-        weights @ rows / weights.sum()
-        for rows in (X, X.power(2) if issparse(X) else X**2)
-    )
+        pairs = np.triu_indices(X.shape[0], 1)
+        squared = euclidean_distances(X, squared=True)[pairs]
+        return 0.5 / float(np.median(squared))
+    squares = X.power(2) if issparse(X) else X**2
+    mean = weights @ X / weights.sum()
+    mean_square = weights @ squares / weights.sum()
     if gamma == "auto" and kernel == "rbf":
-        return 1 / (2 * 0.55**2 * float(2 * np.maximum(square - mean**2, 0).sum()))
-    return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
+        variance = np.maximum(mean_square - mean**2, 0).sum()
+        return 1 / (2 * 0.55**2 * float(2 * variance))
+    return 1 / (X.shape[1] * float(mean_square.mean() - mean.mean() ** 2))
 
 
 def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> float:
-    """0 if both sides of f have at least (1 - balance)/2 of the weight; otherwise the nearest such threshold.
+    """Return the threshold nearest to 0 that leaves both sides of f enough weight.
+
+    Each side has at least (1 - balance)/2 of it.
 
     Examples
     --------
@@ -60,23 +64,24 @@ def balanced_threshold(f: np.ndarray, shares: np.ndarray, balance: float) -> flo
         return 0.0
     order = np.argsort(f, kind="stable")
     values = f[order]
-    below = np.cumsum(shares[order])
     gaps = np.flatnonzero(values[1:] > values[:-1])
     if gaps.size == 0:
         return 0.0
     middles = (values[gaps] + values[gaps + 1]) / 2
-    smaller = np.minimum(below[gaps], 1 - below[gaps])
-    fair = smaller >= min(least, smaller.max())
-    return float(middles[fair][np.abs(middles[fair]).argmin()])
+    below = np.cumsum(shares[order])[gaps]
+    smaller_side = np.minimum(below, 1 - below)
+    is_fair = smaller_side >= min(least, smaller_side.max())
+    thresholds = middles[is_fair]
+    return float(thresholds[np.abs(thresholds).argmin()])
 
 
 def signs(f: np.ndarray) -> np.ndarray:
-    """Labels -1 or +1 of decision values."""
+    """Return labels -1 or +1 of decision values."""
     return np.where(f >= 0, 1, -1)
 
 
 def clusters(f: np.ndarray) -> np.ndarray:
-    """Clusters of decision values; that of the first row is 0."""
+    """Return clusters of decision values; that of the first row is 0."""
     return ((f >= 0) != (f[0] >= 0)).astype(np.int32)
 
 
@@ -102,41 +107,42 @@ class Problem:
     balance: float
 
     def svm(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """Multipliers of the machine of labels y without offset, and its objective.
+        """Return multipliers of the machine of labels y, and its objective.
 
-        max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i w·φ_i), for 0 <=
-        α <= u.
+        Without offset, max e'α - 1/2 α'(K∘yy')α = min 1/2 |w|² + Σ u_i max(0, 1 - y_i
+        w·φ_i), for 0 <= α <= u.
         """
         size = self.bounds.max()
         scaled = y * self.bounds
         matrix = np.asfortranarray(scaled[:, None] * self.gram * scaled / size)
+        gain = -self.bounds / size
         for tolerance in (1e-10, 1e-8, 1e-6):
             solver = piqp.DenseSolver()
-            solver.settings.eps_abs = solver.settings.eps_rel = tolerance
-            solver.setup(
-                matrix, -self.bounds / size, x_l=np.zeros(len(y)), x_u=np.ones(len(y))
-            )
+            solver.settings.eps_abs = tolerance
+            solver.settings.eps_rel = tolerance
+            solver.setup(matrix, gain, x_l=np.zeros(len(y)), x_u=np.ones(len(y)))
             if solver.solve() == piqp.PIQP_SOLVED:
                 alpha = self.bounds * np.clip(solver.result.x, 0.0, 1.0)
-                return alpha, float(
-                    alpha.sum() - 0.5 * (alpha * y) @ self.gram @ (alpha * y)
-                )
+                norm2 = (alpha * y) @ self.gram @ (alpha * y)
+                return alpha, float(alpha.sum() - 0.5 * norm2)
         raise InputError(
             "the support vector machine of the labels has no solution; lower C."
         )
 
     def result(self, y: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, float]:
-        """Clusters in balance by a machine with multipliers α, and 1/2 |w|² + Σ u_i max(0, 1 - abs(f_i))."""
+        """Return clusters in balance by a machine, and its objective.
+
+        That is 1/2 |w|² + Σ u_i max(0, 1 - abs(f_i)).
+        """
         f = self.gram @ (alpha * y)
         norm2 = float(alpha * y @ f)
         f -= balanced_threshold(f, self.shares, self.balance)
-        return clusters(f), 0.5 * norm2 + float(
-            self.bounds @ np.maximum(0, 1 - np.abs(f))
-        )
+        loss = float(self.bounds @ np.maximum(0, 1 - np.abs(f)))
+        return clusters(f), 0.5 * norm2 + loss
 
 
 def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Problem:
-    """The problem of a model's C, gamma, kernel, balance and scale on some rows."""
+    """Return the problem of a model's C, gamma, kernel, balance and scale on rows."""
     X = rows_of(X, model.scale)
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     shares = weights / weights.sum()
@@ -146,4 +152,9 @@ def centred_problem(model: Any, X: Any, sample_weight: np.ndarray | None) -> Pro
     )
     means = K @ shares
     centred = K - means[:, None] - means + shares @ means
-    return Problem((centred + centred.T) / 2, model.C * weights, shares, model.balance)
+    return Problem(
+        gram=(centred + centred.T) / 2,
+        bounds=model.C * weights,
+        shares=shares,
+        balance=model.balance,
+    )

@@ -1,4 +1,4 @@
-"""Support cluster machines, for rare classes among many rows: each round clusters and trains.
+"""Support cluster machines, for rare classes: each round clusters and trains.
 
 They stream rows of any source, as the estimators of mmcnb do, and take its passes,
 engines and constraints.

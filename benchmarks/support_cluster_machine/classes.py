@@ -1,4 +1,4 @@
-"""The class of each row, from an array or beside the rows of a store, and the weights of classes."""
+"""The class of each row, from an array or a store, and the weights of classes."""
 
 import numbers
 import os
@@ -18,7 +18,7 @@ from mmcnb.stores.labels import open_class_labels, read_array
 
 
 def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
-    """The class of each row.
+    """Read the class of each row.
 
     Parameters
     ----------
@@ -39,26 +39,29 @@ def read_classes(y: Any, X: Any, samples: Samples) -> np.ndarray:
     InputError
         If there is none, not one a row, or a class is a measured quantity.
     """
-    labels = open_class_labels(X) if y is None else _given(y)
+    labels = open_class_labels(X) if y is None else _read_labels(y)
     if labels is None:
-        fault = f"{samples.name} has no labels beside its rows"
-        # as scikit-learn's checks ask for
-        rule = "the fit requires y to be passed, but the target y is None"
-        raise InputError(f"{fault}, and {rule}; give the class of each row.")
+        # The second clause is what scikit-learn's checks ask for.
+        raise InputError(
+            f"{samples.name} has no labels beside its rows, and the fit requires y "
+            "to be passed, but the target y is None; give the class of each row."
+        )
     fault = "y is no list of classes"
     remedy = "give y as one class a row"
     with worded(fault, remedy, ValueError, TypeError), np.errstate(invalid="ignore"):
         labels = np.asarray(column_or_1d(labels, warn=True))
         if labels.shape[0] != samples.n_samples:
-            fault = f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of {samples.name}"
-            raise InputError(f"{fault}; give the class of each row.")
+            raise InputError(
+                f"y has {labels.shape[0]} labels for the {samples.n_samples} rows of "
+                f"{samples.name}; give the class of each row."
+            )
         if labels.dtype.kind in "fO":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
     return labels
 
 
-def _given(y: Any) -> np.ndarray:
+def _read_labels(y: Any) -> np.ndarray:
     if not isinstance(y, str | os.PathLike | zarr.Array):
         return plain_values(y, "y", text=True)
     array = open_node(y)
@@ -84,11 +87,14 @@ def check_counts(
         raise InputError(
             f"all rows are of the class {only!r}; give rows of at least 2 classes."
         )
-    minority = np.minimum(counts, counts.sum() - counts)  # of each class and the others
-    fewest = (minority if both else counts.sum() - minority).min()
+    minority = np.minimum(counts, counts.sum() - counts)  # of each class and the rest
+    clustered = minority if both else counts.sum() - minority
+    fewest = clustered.min()
     if n_clusters is not None and n_clusters > fewest:
-        fault = f"n_clusters={n_clusters} is more than the {fewest} rows of a class that is clustered"
-        raise InputError(f"{fault}; give at most {fewest}.")
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {fewest} rows of a class that "
+            f"is clustered; give at most {fewest}."
+        )
 
 
 def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
@@ -100,21 +106,25 @@ def check_class_weight(class_weight: Any, classes: np.ndarray) -> None:
         If they are neither None, "balanced", nor a positive number for some of the
         classes.
     """
-    if class_weight is None or (
-        isinstance(class_weight, str) and class_weight == "balanced"
-    ):
+    if class_weight is None:
+        return
+    if isinstance(class_weight, str) and class_weight == "balanced":
         return
     known = classes.tolist()
     if not isinstance(class_weight, dict):
-        remedy = f"give None, 'balanced' or a weight for each class, such as {{{known[0]!r}: 2.0}}"
-        raise InputError(f"class_weight={shown(class_weight)} is unknown; {remedy}.")
+        example = {known[0]: 2.0}
+        raise InputError(
+            f"class_weight={shown(class_weight)} is unknown; give None, 'balanced' or "
+            f"a weight for each class, such as {example!r}."
+        )
     for name, weight in class_weight.items():
         if name not in known:
             raise InputError(
-                f"class_weight names the class {name!r}, which y does not have; it has {known}."
+                f"class_weight names the class {name!r}, which y does not have; "
+                f"it has {known}."
             )
-        whole = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
-        if not whole or not 0 < float(weight) < np.inf:
+        is_number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+        if not is_number or not 0 < float(weight) < np.inf:
             raise InputError(
                 f"class_weight of {name!r} is {weight!r}; give a positive number."
             )
@@ -126,11 +136,12 @@ def weight_of_rows(
     codes: np.ndarray,
     positive: np.ndarray,
 ) -> np.ndarray:
-    """Weight of each row in the SVM of some rows against the others.
+    """Return the weight of each row in the SVM of some rows against the rest.
 
     "balanced" gives both sides the same weight in all, n/2.
     """
     if class_weight == "balanced":
         return np.asarray(compute_sample_weight("balanced", positive))
-    given = class_weight if isinstance(class_weight, dict) else {}
-    return np.array([float(given.get(name, 1.0)) for name in classes.tolist()])[codes]
+    weights = class_weight if isinstance(class_weight, dict) else {}
+    of_classes = [float(weights.get(name, 1.0)) for name in classes.tolist()]
+    return np.array(of_classes)[codes]

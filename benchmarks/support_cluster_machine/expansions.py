@@ -10,9 +10,13 @@ from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Scores
 from mmcnb.samples import Samples
 
+TILE = 1024  # basis vectors whose kernel values are in memory at once
+
 
 class ExpansionMap:
-    """Expansions of rows x over a basis, sum_j K(x, b_j) c_j; only a tile of kernel values is in memory.
+    """Expansions of rows x over a basis, sum_j K(x, b_j) c_j.
+
+    Only a tile of kernel values is in memory.
 
     Parameters
     ----------
@@ -39,22 +43,24 @@ class ExpansionMap:
         self.basis = basis
         self.coef = np.ascontiguousarray(coef.reshape(basis.shape[0], -1), np.float64)
         self.n_features: int = self.coef.shape[1]
-        tiles = [slice(start, start + 1024) for start in range(0, basis.shape[0], 1024)]
-        self._tiles = [(kernel.against(basis[tile]), self.coef[tile]) for tile in tiles]
+        self._tiles: list[tuple[Any, np.ndarray]] = []
+        for start in range(0, basis.shape[0], TILE):
+            tile = slice(start, start + TILE)
+            self._tiles.append((kernel.against(basis[tile]), self.coef[tile]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ExpansionMap, (self.kernel, self.basis, self.coef)
 
     def block(self, rows: Any, dtype: Any) -> np.ndarray:
-        """The expansions, of shape (rows, k)."""
-        total: Any = sum(
-            tile.block(rows, np.float64) @ coef for tile, coef in self._tiles
-        )
+        """Return the expansions, of shape (rows, k)."""
+        total: Any = 0
+        for kernel_map, coef in self._tiles:
+            total = total + kernel_map.block(rows, np.float64) @ coef
         return total.astype(dtype, copy=False)
 
 
 def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scores]:
-    """The rows as expansions over the basis of a model of one kernel, and the rule on these.
+    """Return rows as expansions over the basis of a model, and the rule on these.
 
     Parameters
     ----------
@@ -73,6 +79,8 @@ def expanded(model: Model, samples: Samples) -> tuple[Samples, Hyperplane | Scor
     assert isinstance(model.kernel, Kernel)
     assert model.basis is not None
     expansions = ExpansionMap(model.kernel, model.basis, model.rule.coef)
-    ones = np.eye(expansions.n_features)
-    rule = replace(model.rule, coef=ones[0] if model.rule.coef.ndim == 1 else ones)
-    return KernelSamples(model.scaled(samples), expansions, np.float64), rule
+    coef = np.eye(expansions.n_features)
+    if model.rule.coef.ndim == 1:
+        coef = coef[0]
+    rows = KernelSamples(model.scaled(samples), expansions, np.float64)
+    return rows, replace(model.rule, coef=coef)

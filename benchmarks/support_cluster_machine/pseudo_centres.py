@@ -1,4 +1,4 @@
-"""Pseudo-centres: the row of each cluster that is nearest to its mean in feature space."""
+"""Pseudo-centres: the row of each cluster nearest to its mean in feature space."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from mmcnb.least_squares.all_rows import LabelSumsPass
 
 @dataclass(frozen=True)
 class PseudoCentrePass(WeightedPass):
-    """The row of each cluster that is nearest to its mean in feature space: Yuan et al., eq. (10).
+    """The row nearest to the mean of each cluster (eq. 10 of Yuan et al.).
 
     Parameters
     ----------
@@ -37,32 +37,40 @@ class PseudoCentrePass(WeightedPass):
     mapped: RidgeMap | None = None
 
     def block(self, rows: Any, start: int, stop: int) -> list[Any]:
-        """Largest value of each cluster and its row, of equal ones the first; -1 where none has a weight."""
+        """Return the largest value of each cluster and its row.
+
+        Of equal values the first row counts; -1 where no row has a weight.
+        """
         labels = self.rule.label(rows)
-        k = self.coef.shape[0]
-        best = np.full(k, -np.inf)
-        row = np.full(k, -1)
         values = np.einsum("ij,ij->i", rows, self.coef[labels])
         if self.mapped is not None:
             values -= (self.mapped.decide(rows) ** 2).sum(axis=1) / 2
         candidates = np.flatnonzero(self.weights_of(start, stop) > 0)
-        ranked = candidates[
-            np.lexsort((candidates, -values[candidates], labels[candidates]))
-        ]
+        order = np.lexsort((candidates, -values[candidates], labels[candidates]))
+        ranked = candidates[order]
         clusters, first = np.unique(labels[ranked], return_index=True)
-        best[clusters], row[clusters] = values[ranked[first]], start + ranked[first]
+        best_rows = ranked[first]
+
+        k = self.coef.shape[0]
+        best = np.full(k, -np.inf)
+        best[clusters] = values[best_rows]
+        row = np.full(k, -1)
+        row[clusters] = start + best_rows
         return [best, row]
 
     def combine(self, total: list[Any], other: list[Any]) -> list[Any]:
-        """The rows of both; of equal ones the first."""
-        larger = other[0] > total[0]
+        """Return the rows of both; of equal ones the first."""
+        best, row = total
+        other_best, other_row = other
+        is_larger = other_best > best
         return [
-            np.where(larger, new, old) for new, old in zip(other, total, strict=True)
+            np.where(is_larger, other_best, best),
+            np.where(is_larger, other_row, row),
         ]
 
 
 def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarray:
-    """The pseudo-centre of each cluster of a fit, in two passes over its rows.
+    """Return the pseudo-centre of each cluster of a fit, in two passes over its rows.
 
     The first pass sums the features of each cluster, the second compares its rows with
     their mean. With the Gaussian kernel the nearest row is that of the largest Σ_j
@@ -108,13 +116,17 @@ def pseudo_centres(model: KernelKMeans, X: Any, weights: Any = None) -> np.ndarr
         weights, _ = read_weights(weights, samples.n_samples)
     has_equal_norms = model.kernel == "rbf"
     with open_engine(model.engine, model.n_jobs) as engine:
-        sums, sizes, *_ = engine.run(
-            LabelSumsPass(weights, rule), rows, "means of the clusters"
+        sums_pass = LabelSumsPass(weights, rule)
+        sums, sizes, *_ = engine.run(sums_pass, rows, "means of the clusters")
+        if has_equal_norms:
+            means = sums @ mapped.matrix
+        else:
+            means = mapped.means(sums, sizes)
+        centre_pass = PseudoCentrePass(
+            weights=weights,
+            rule=rule,
+            coef=np.ascontiguousarray(means @ mapped.matrix.T),
+            mapped=None if has_equal_norms else mapped,
         )
-        z = sums @ mapped.matrix if has_equal_norms else mapped.means(sums, sizes)
-        coef = np.ascontiguousarray(z @ mapped.matrix.T)
-        sweep = PseudoCentrePass(
-            weights, rule, coef, None if has_equal_norms else mapped
-        )
-        _, centres = engine.run(sweep, rows, "pseudo-centres")
+        _, centres = engine.run(centre_pass, rows, "pseudo-centres")
     return np.asarray(centres)

@@ -1,4 +1,4 @@
-"""The rounds of a support cluster machine: cluster, train an SVM, drop rows far from its boundary."""
+"""The rounds of a support cluster machine: cluster, train an SVM, drop far rows."""
 
 import time
 import warnings
@@ -37,7 +37,7 @@ PASSES = 1  # in which the means of the clusters move
 
 
 class Part(NamedTuple):
-    """Rows to train on: their numbers, the rows, their side (-1 or +1) and their weights."""
+    """Rows to train on: numbers, the rows, their side (-1 or +1), their weights."""
 
     numbers: np.ndarray
     rows: Any
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 class SVM(NamedTuple):
-    """A trained SVM: row numbers of the support vectors, the vectors, their coefficients, the offset."""
+    """A trained SVM: numbers of its support vectors, the vectors, coefficients."""
 
     numbers: np.ndarray
     vectors: np.ndarray
@@ -55,36 +55,42 @@ class SVM(NamedTuple):
 
 
 def train(kernel: Kernel, C: float, parts: list[Part]) -> SVM:
-    """The SVM of eq. (6), in which 0 <= alpha_c <= weight_c C."""
+    """Train the SVM of eq. (6), in which 0 <= alpha_c <= weight_c C."""
     from sklearn.svm import SVC
 
-    whole = Part(*(stack(list(field)) for field in zip(*parts, strict=True)))
-    shared = {
-        "kernel": kernel.name,
-        "gamma": kernel.gamma,
-        "degree": kernel.degree,
-        "coef0": kernel.coef0,
-    }
-    svc = SVC(C=C, cache_size=CACHE_MIB, **shared)
-    svc.fit(with_short_indices(whole.rows), whole.y, sample_weight=whole.weights)
-    coef = to_dense(svc.dual_coef_, np.float64).ravel()
-    vectors = to_dense(svc.support_vectors_, np.float64)
-    return SVM(whole.numbers[svc.support_], vectors, coef, float(svc.intercept_[0]))
+    numbers, rows, y, weights = (
+        stack(list(field)) for field in zip(*parts, strict=True)
+    )
+    svc = SVC(
+        C=C,
+        kernel=kernel.name,
+        gamma=kernel.gamma,
+        degree=kernel.degree,
+        coef0=kernel.coef0,
+        cache_size=CACHE_MIB,
+    )
+    svc.fit(with_short_indices(rows), y, sample_weight=weights)
+    return SVM(
+        numbers=numbers[svc.support_],
+        vectors=to_dense(svc.support_vectors_, np.float64),
+        coef=to_dense(svc.dual_coef_, np.float64).ravel(),
+        offset=float(svc.intercept_[0]),
+    )
 
 
 @dataclass(frozen=True)
 class Sides:
-    """One byte per row: 1 where abs(f) is above the threshold, eq. (11), plus 2 where f is below 0."""
+    """A byte a row: 1 where abs(f) exceeds the threshold, eq. (11), plus 2 if f < 0."""
 
     rule: Hyperplane | Scores
     threshold: float
 
     def decide(self, rows: Any) -> np.ndarray:
-        """The bytes of a block."""
+        """Return the bytes of a block."""
         f = self.rule.decide(rows)
-        return (np.abs(f) > self.threshold).astype(np.int8) + 2 * (f < 0).astype(
-            np.int8
-        )
+        is_far = (np.abs(f) > self.threshold).astype(np.int8)
+        is_negative = (f < 0).astype(np.int8)
+        return is_far + 2 * is_negative
 
 
 @dataclass
@@ -109,21 +115,28 @@ class ActiveSet:
     weights: np.ndarray
 
     def part(self, engine: Engine, rows: np.ndarray, weights: np.ndarray) -> Part:
-        """A part of the training set: some active rows, given in any order."""
+        """Return a part of the training set: some active rows, given in any order."""
         order = np.argsort(rows)
-        gathered, _ = draw_sample(engine, self.samples, rows[order])
+        rising = rows[order]
+        gathered, _ = draw_sample(engine, self.samples, rising)
         return Part(
-            self.numbers[rows[order]], gathered, self.y[rows[order]], weights[order]
+            numbers=self.numbers[rising],
+            rows=gathered,
+            y=self.y[rising],
+            weights=weights[order],
         )
 
     def cached(self, engine: Engine) -> "ActiveSet":
-        """The active rows alone, cached in memory, where they are few."""
+        """Return the active rows alone, cached in memory, where they are few."""
         rows = np.flatnonzero(self.y)
         if rows.size > max(CACHED_ROWS, CACHED_VALUES // self.samples.n_features):
             return self
         sample, _ = draw_sample(engine, self.samples, rows)
         return ActiveSet(
-            open_samples(sample), self.numbers[rows], self.y[rows], self.weights[rows]
+            samples=open_samples(sample),
+            numbers=self.numbers[rows],
+            y=self.y[rows],
+            weights=self.weights[rows],
         )
 
 
@@ -166,13 +179,13 @@ class Shrinking:
     def run(
         self, samples: Samples, y: np.ndarray, weights: np.ndarray
     ) -> tuple[SVM, str]:
-        """The last SVM, and the reason why it is the last."""
+        """Return the last SVM, and the reason why it is the last."""
         dropped = list[Part]()
         svm = None
         active = ActiveSet(samples, np.arange(y.shape[0]), y, weights)
         for number in range(self.max_rounds):
             started = time.perf_counter()
-            before = svm
+            svm_before = svm
             active = active.cached(self.engine)
             positive = np.flatnonzero(active.y > 0)
             negative = np.flatnonzero(active.y < 0)
@@ -200,7 +213,7 @@ class Shrinking:
                 }
             )
             if self.stop == "miss-rate" and missed > self.level:
-                return before or svm, "miss-rate"
+                return svm_before or svm, "miss-rate"
             if whole:
                 return svm, "balance" if balanced else "all negatives"
             outside = sides[negative] % 2 == 1
@@ -214,30 +227,32 @@ class Shrinking:
 
     def _sides(self, samples: Samples, svm: SVM) -> np.ndarray:
         expansions, rule = expanded(model_of([svm], self.kernel, None), samples)
-        sweep = DecisionPass(Sides(rule, self.shrink_threshold))
-        return np.concatenate(
-            self.engine.run(sweep, expansions, "rows near the boundary")
-        )
+        sides_pass = DecisionPass(Sides(rule, self.shrink_threshold))
+        blocks = self.engine.run(sides_pass, expansions, "rows near the boundary")
+        return np.concatenate(blocks)
 
     def _represent(
         self, active: ActiveSet, side: int, own: bool
     ) -> tuple[np.ndarray, Part]:
-        """The representative of each row of a side, as a position in the part, and the part itself."""
+        """Represent the rows of a side by a part, or each by itself if ``own``.
+
+        The representative of each row is its position in the part.
+        """
         rows = np.flatnonzero(active.y == side)
         weights = active.weights[rows]
         if own or rows.size <= self.n_clusters:
             return np.arange(rows.size), active.part(self.engine, rows, weights)
-        labels, chosen = self._clusters(active, rows)
-        labels = np.argsort(np.argsort(chosen))[
-            labels
-        ]  # rows of a part are in rising order
+        clusters, chosen = self._clusters(active, rows)
+        # Rows of a part are in rising order.
+        ranks = np.argsort(np.argsort(chosen))
+        labels = ranks[clusters]
         sizes = np.bincount(labels, weights, chosen.size)
         return labels, active.part(self.engine, np.sort(chosen), sizes)
 
     def _clusters(
         self, active: ActiveSet, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Cluster of each of some rows, and the row that represents each cluster."""
+        """Return the cluster of each of some rows, and the row that represents each."""
         weights = np.zeros(active.y.size)
         weights[rows] = active.weights[rows]
         if self.representative == "pseudo-centre":
@@ -245,37 +260,33 @@ class Shrinking:
             if clusterer is None:
                 return np.zeros(rows.size, np.int64), rows[:1]
             centres = pseudo_centres(clusterer, active.samples, weights)
-            full = centres >= 0
-            return (np.cumsum(full) - 1)[clusterer.labels_[rows]], centres[full]
+            has_rows = centres >= 0
+            numbers = np.cumsum(has_rows) - 1
+            return numbers[clusterer.labels_[rows]], centres[has_rows]
         # Approximate clusters suffice for drawn members: means of a sample, and one
         # pass that labels.
         n_drawn = min(rows.size, ROWS_A_CLUSTER * self.n_clusters)
         drawn = rows[np.sort(self.random_state.permutation(rows.size)[:n_drawn])]
         sample, _ = draw_sample(self.engine, active.samples, drawn)
-        found = self._fitted(open_samples(sample), weights[drawn])
-        labels = (
-            np.zeros(rows.size, np.int64)
-            if found is None
-            else found.predict(active.samples)[rows]
-        )
-        _, labels = np.unique(labels, return_inverse=True)
+        clusterer = self._fitted(open_samples(sample), weights[drawn])
+        if clusterer is None:
+            labels = np.zeros(rows.size, np.int64)
+        else:
+            predicted = clusterer.predict(active.samples)[rows]
+            _, labels = np.unique(predicted, return_inverse=True)
         return labels, rows[drawn_members(labels, weights[rows], self.random_state)]
 
     def _fitted(self, samples: Samples, weights: np.ndarray) -> Any:
-        """A fitted clusterer with at most the given number of clusters; None where all rows are equal."""
+        """Fit a clusterer with at most ``n_clusters``; None if all rows are equal."""
         n_clusters = self.n_clusters
         while n_clusters > 1:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore", ClusterWarning
-                    )  # about clusters without rows
-                    warnings.simplefilter(
-                        "ignore", ConvergenceWarning
-                    )  # few passes are enough here
-                    return self.clusterer(n_clusters).fit(
-                        samples, sample_weight=weights
-                    )
+                    # Clusters without rows do no harm, and few passes are enough here.
+                    warnings.simplefilter("ignore", ClusterWarning)
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    clusterer = self.clusterer(n_clusters)
+                    return clusterer.fit(samples, sample_weight=weights)
             except MemoryLimitError:
                 raise
             except InputError:  # fewer distinct rows than clusters
@@ -285,22 +296,26 @@ class Shrinking:
     def _drop(
         self, active: ActiveSet, majority: Part, labels: np.ndarray, outside: np.ndarray
     ) -> Part:
-        """Representatives of the dropped rows, with the weight of these rows alone."""
+        """Return representatives of the dropped rows, with their weight alone."""
         rows = np.flatnonzero(active.y < 0)[outside]
         weights = active.weights[rows]
-        represented, labels = np.unique(labels[outside], return_inverse=True)
-        sizes = np.bincount(labels, weights)
+        represented, clusters = np.unique(labels[outside], return_inverse=True)
+        sizes = np.bincount(clusters, weights)
         if self.representative == "pseudo-centre":
-            numbers, vectors, y, _ = (field[represented] for field in majority)
-            return Part(numbers, vectors, y, sizes)
-        chosen = rows[drawn_members(labels, weights, self.random_state)]
-        return active.part(self.engine, chosen, sizes)
+            return Part(
+                numbers=majority.numbers[represented],
+                rows=majority.rows[represented],
+                y=majority.y[represented],
+                weights=sizes,
+            )
+        members = drawn_members(clusters, weights, self.random_state)
+        return active.part(self.engine, rows[members], sizes)
 
 
 def drawn_members(
     labels: np.ndarray, weights: np.ndarray, random_state: Any
 ) -> np.ndarray:
-    """A member of each cluster, drawn with a probability proportional to its weight.
+    """Draw a member of each cluster with a probability proportional to its weight.
 
     So a sum over the representatives, each with the weight of its cluster, has the sum
     over all rows as its expected value.
@@ -326,20 +341,18 @@ def drawn_members(
 
 
 def model_of(svms: list[SVM], kernel: Kernel, scaling: Scaling | None) -> Model:
-    """One SVM as a hyperplane; several as scores over the union of their support vectors."""
+    """Return the model of one SVM, or scores over the support vectors of several."""
     if len(svms) == 1:
         (svm,) = svms
-        return Model(
-            Hyperplane(svm.coef, svm.offset), kernel, svm.vectors, scaling, "float64"
-        )
-    numbers, first = np.unique(
-        np.concatenate([one.numbers for one in svms]), return_index=True
-    )
-    basis = np.concatenate([one.vectors for one in svms])[first]
+        rule: Hyperplane | Scores = Hyperplane(svm.coef, svm.offset)
+        return Model(rule, kernel, svm.vectors, scaling, "float64")
+    every_number = np.concatenate([svm.numbers for svm in svms])
+    every_vector = np.concatenate([svm.vectors for svm in svms])
+    numbers, first = np.unique(every_number, return_index=True)
+    basis = np.ascontiguousarray(every_vector[first])
     coef = np.zeros((numbers.size, len(svms)))
-    for c, one in enumerate(svms):
-        np.add.at(
-            coef[:, c], np.searchsorted(numbers, one.numbers), one.coef
-        )  # a row may represent twice
-    scores = Scores(coef, -np.array([one.offset for one in svms]))
-    return Model(scores, kernel, np.ascontiguousarray(basis), scaling, "float64")
+    for c, svm in enumerate(svms):
+        places = np.searchsorted(numbers, svm.numbers)
+        np.add.at(coef[:, c], places, svm.coef)  # a row may represent twice
+    rule = Scores(coef, -np.array([svm.offset for svm in svms]))
+    return Model(rule, kernel, basis, scaling, "float64")

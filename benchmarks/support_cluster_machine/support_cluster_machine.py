@@ -28,8 +28,9 @@ from mmcnb import KernelKMeans
 from mmcnb._constraints import Choice, Interval
 from mmcnb.columns.treatment import treat
 from mmcnb.engine.passes import SAMPLE_ROWS, draw_sample, sample_rows
+from mmcnb.engine.run import Engine
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.engine.session import connected, tag
+from mmcnb.engine.session import Record, connected, tag
 from mmcnb.errors import InputError, one_line
 from mmcnb.estimators.base import Estimator, read_input
 from mmcnb.estimators.parameters import POSITIVE, default_kernel, estimator, values_of
@@ -59,15 +60,15 @@ class NamedRule:
     classes: np.ndarray
 
     def decide(self, rows: Any) -> np.ndarray:
-        """Decision values of a block of features."""
+        """Return decision values of a block of features."""
         return self.rule.decide(rows)
 
     def label(self, rows: Any) -> np.ndarray:
-        """Number of the class of each row (int32)."""
+        """Return the number of the class of each row (int32)."""
         return self.rule.label(rows)
 
     def table(self, rows: Any) -> dict[str, np.ndarray]:
-        """Class and margin of each row."""
+        """Return class and margin of each row."""
         values = self.decide(rows)
         return {
             "class": self.classes[clusters_of(values)],
@@ -77,7 +78,7 @@ class NamedRule:
 
 @estimator
 class SupportClusterMachine(ClassifierMixin, Estimator):
-    """Support vector machine for many rows of which one class is rare, trained on clusters of the others.
+    """Support vector machine for a rare class, trained on clusters of the other rows.
 
     The rows of the majority class are clustered in feature space. An SVM is trained on
     the minority rows and on one row of each cluster, whose bound is the weight of the
@@ -216,7 +217,7 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n, d)
             The rows.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its
@@ -252,37 +253,40 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
             drawn, moments = draw_sample(
                 engine, samples, chosen, moments=self.scale == "standard"
             )
-            given = (self.scale, drawn, moments)
-            is_part = chosen.size < samples.n_samples
-            scaling = treat(*given, sources=samples.sources, is_part=is_part).scaling
+            treatment = treat(
+                self.scale,
+                drawn,
+                moments,
+                sources=samples.sources,
+                is_part=chosen.size < samples.n_samples,
+            )
+            scaling = treatment.scaling
             sample = scaled_matrix(drawn, scaling).astype(np.float64)
             kernel = default_kernel(self, with_short_indices(sample), None)
             rows = Model(Hyperplane(np.empty(0), 0.0), scaling=scaling).scaled(samples)
             clusterer = self._clusterer(kernel, random_state)
-            for c in [1] if classes.size == 2 else range(classes.size):
-                sign = (
-                    1 if 2 * counts[c] <= codes.size else -1
-                )  # the smaller side is the positive one
+            has_two_classes = classes.size == 2
+            for c in [1] if has_two_classes else range(classes.size):
+                # The smaller side is the positive one.
+                sign = 1 if 2 * counts[c] <= codes.size else -1
                 positive = (codes == c) == (sign > 0)
-                name = names[c] if sign > 0 or classes.size > 2 else names[0]
+                name = names[0] if has_two_classes and sign < 0 else names[c]
                 record = tag(history.append, **{"class": name})
                 weights = weight_of_rows(self.class_weight, classes, codes, positive)
                 shrinking = self._shrinking(
                     positive, engine, kernel, clusterer, random_state, record
                 )
-                svm, end = shrinking.run(
-                    rows, np.where(positive, 1, -1).astype(np.int8), weights
-                )
-                svms.append(
-                    svm._replace(coef=sign * svm.coef, offset=sign * svm.offset)
-                )
+                y_of_class = np.where(positive, 1, -1).astype(np.int8)
+                svm, end = shrinking.run(rows, y_of_class, weights)
+                signed = svm._replace(coef=sign * svm.coef, offset=sign * svm.offset)
+                svms.append(signed)
                 ends.append(end)
         import pandas as pd
 
-        self.model_ = replace(
-            model_of(svms, kernel, scaling), encoding=samples.encoding
-        )
-        self.gamma_, self.history_ = kernel.gamma, pd.DataFrame(history)
+        model = model_of(svms, kernel, scaling)
+        self.model_ = replace(model, encoding=samples.encoding)
+        self.gamma_ = kernel.gamma
+        self.history_ = pd.DataFrame(history)
         self.report_ = {
             "classes": names,
             "counts": counts.tolist(),
@@ -299,11 +303,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         *,
         element: str | None = None,
     ) -> np.ndarray | None:
-        """The class of rows.
+        """Return the class of rows.
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n, d)
             Rows with the columns of the fit.
         out : path or None, default=None
             Path of a new file, written block by block. A path that ends with ``.csv``
@@ -329,11 +333,11 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
         *,
         element: str | None = None,
     ) -> float:
-        """Share of the rows whose class is predicted.
+        """Return the share of the rows whose class is predicted.
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n, d)
             Rows with the columns of the fit.
         y : array, Zarr array or path of one, of shape (n_samples,), or None
             The class of each row; None takes the labels that a store keeps beside its
@@ -353,15 +357,12 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
 
         samples = read_input(self, X, reset=False, element=element)
         labels = read_classes(y, X, samples)
-        weights = (
-            None
-            if sample_weight is None
-            else read_weights(sample_weight, samples.n_samples)[0]
-        )
+        weights = None
+        if sample_weight is not None:
+            weights, _ = read_weights(sample_weight, samples.n_samples)
         try:
-            return float(
-                accuracy_score(labels, self.predict(samples), sample_weight=weights)
-            )
+            predicted = self.predict(samples)
+            return float(accuracy_score(labels, predicted, sample_weight=weights))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"y has values beside classes_ ({one_line(error)}); give classes."
@@ -381,39 +382,52 @@ class SupportClusterMachine(ClassifierMixin, Estimator):
             Always.
         """
         raise InputError(
-            f"{type(self).__name__} is not written to {path}; keep the model with pickle."
+            f"{type(self).__name__} is not written to {path}; "
+            "keep the model with pickle."
         )
 
     def _features(
         self, X: Any, element: str | None = None, **_: Any
     ) -> tuple[Samples, Any]:
-        """The rows as expansions over all support vectors."""
+        """Return the rows as expansions over all support vectors, and the rule."""
         check_is_fitted(self, "model_")
-        rows, rule = expanded(
-            self.model_, read_input(self, X, reset=False, element=element)
-        )
+        samples = read_input(self, X, reset=False, element=element)
+        rows, rule = expanded(self.model_, samples)
         return rows, NamedRule(rule, self.classes_)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        Interval(0.0, np.inf if self.stop == "balance" else 1.0, optional=True).check(
-            "level", self.level
-        )
+        highest = np.inf if self.stop == "balance" else 1.0
+        Interval(0.0, highest, optional=True).check("level", self.level)
 
-    def _shrinking(self, positive: np.ndarray, *given: Any) -> Shrinking:
-        """The rounds of the SVM of some positive rows."""
+    def _shrinking(
+        self,
+        positive: np.ndarray,
+        engine: Engine,
+        kernel: Kernel,
+        clusterer: Callable[[int], KernelKMeans],
+        random_state: np.random.RandomState,
+        record: Record,
+    ) -> Shrinking:
+        """Return the rounds of the SVM of some positive rows."""
         level = LEVELS[self.stop] if self.level is None else self.level
         # Measured by `python -m benchmarks scm`.
         n_clusters = int(self.n_clusters or np.clip(2 * positive.sum(), 100, 1000))
-        own = values_of(
-            self, "C", "shrink_threshold", "stop", "max_rounds", "representative"
+        return Shrinking(
+            engine=engine,
+            kernel=kernel,
+            clusterer=clusterer,
+            random_state=random_state,
+            record=record,
+            n_clusters=n_clusters,
+            level=float(level),
+            both=self.clustered == "both",
+            C=self.C,
+            shrink_threshold=self.shrink_threshold,
+            stop=self.stop,
+            max_rounds=self.max_rounds,
+            representative=self.representative,
         )
-        own |= {
-            "n_clusters": n_clusters,
-            "level": float(level),
-            "both": self.clustered == "both",
-        }
-        return Shrinking(*given, **own)
 
     def _clusterer(
         self, kernel: Kernel, random_state: Any
