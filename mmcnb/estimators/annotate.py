@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from mmcnb.errors import InputError, shown
 from mmcnb.estimators.base import StreamedClusterer
+from mmcnb.estimators.outputs import layer_options
 from mmcnb.estimators.parameters import RUNTIME_NAMES
 from mmcnb.samples import Samples, open_samples
 
@@ -143,7 +144,7 @@ def _with_parameters(
 
 def _write_columns(adata: Any, key: str, model: Any, rows: Samples) -> None:
     """Write clusters, also of other layers, and margins of the rows into ``obs``."""
-    layers = model._layer("all") if model.report_.get("layers") else {}
+    layers = layer_options(model, "all") if model.report_.get("layers") else {}
     frame = model._frame(rows, None, **layers).set_axis(adata.obs_names)
     for name, values in frame.items():
         column = key if name == "cluster" else f"{key}_{name}"

@@ -4,51 +4,37 @@ import os
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mmcnb._config import format_bytes, resolve_memory_limit
 from mmcnb._constraints import Choice, Interval, IntervalOr
-from mmcnb.choice.candidates import Proposal
-from mmcnb.choice.number import Request
+from mmcnb.choice.number import MARGIN_KERNELS, Request
 from mmcnb.choice.read_known import read_known_rows
-from mmcnb.choice.search import Nodes, search
-from mmcnb.engine.checkpoint import CheckpointEngine
+from mmcnb.choice.search import search
 from mmcnb.engine.plan import FitNeeds, RowShape
-from mmcnb.engine.run import Traffic
 from mmcnb.engine.session import FitResult, FitSession, connected
-from mmcnb.errors import AbsentError, EqualRowsError, InputError, MemoryLimitError
+from mmcnb.errors import AbsentError, EqualRowsError, InputError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
-from mmcnb.estimators.outputs import RowTransformerMixin
-from mmcnb.estimators.parameters import NumberOrRange, estimator, open_checkpoint
+from mmcnb.estimators.outputs import RowTransformerMixin, decide_rows, layer_options
+from mmcnb.estimators.parameters import NumberOrRange, estimator
 from mmcnb.estimators.sampled_nodes import (
     as_directions,
-    node_needs,
     sampled_nodes,
+    search_needs,
+    widest_margin,
     with_best_scale,
 )
 from mmcnb.estimators.update import updated
 from mmcnb.estimators.voted_labels import label_all, one_cluster_of_equal_rows
 from mmcnb.features.labelling import DecisionPass, KeptLabels
-from mmcnb.features.needs import node_row_seconds
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import Shares, Softmax
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import N_NODES
-from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
-from mmcnb.hinge.needs import HELD_ROWS
-from mmcnb.hinge.sample_search import draw_rows
-from mmcnb.samples import Samples, open_samples
-from mmcnb.stores import create_dense_store
-
-# Up to so many clusters the widest margin is a candidate beside those of the graph.
-# With more its J was never the largest, on 41 shapes and data sets.
-MOST_MARGIN_CLUSTERS = 2
-ALONE = ("rbf", "linear")  # kernels under which the widest margin is the only candidate
+from mmcnb.samples import Samples
 
 
 @estimator
@@ -166,7 +152,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     constraints: ClassVar = {
         "n_clusters": NumberOrRange(),
-        "kernel": Choice(("auto", "graph", *ALONE)),
+        "kernel": Choice(("auto", "graph", *MARGIN_KERNELS)),
         "metric": Choice(("euclidean", "cosine", "precomputed")),
         "min_cluster_size": Interval(0.0, open_low=True, optional=True),
         "noise": IntervalOr(
@@ -196,20 +182,18 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             The rows.
         y : None
             Ignored, also if labels are given; for compatibility with scikit-learn.
-        sample_weight : ndarray or Zarr array of shape (n_samples,), path or None, default=None
+        sample_weight : {weights}
             Weight of each row: 2 has the effect of a duplicate row. Only proportions
             count.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
             Known labels from 0, and -1 for all other rows; or a dict from row numbers
             to labels. They tell rows of one cluster from those of others: clusters are
             numbered by their first rows all the same.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
         columns : {None, "auto", "all"} or list of str or int, default=None
             Columns of a frame or a table to take, by name or number. None and "auto"
             leave out texts of many values, numbers of rows and empty columns; "all"
@@ -288,11 +272,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             The new rows, with the columns of the fit; they are streamed.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -325,18 +307,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 "fit(X, like=model)."
             )
         samples = read_input(self, X, reset=False, element=element)
-        others = {"the model": list(self.model_.arrays().values())}
-        with (
-            self._engine_of(samples) as engine,
-            open_checkpoint(self, samples, None, 1.0, others) as checkpoint,
-        ):
-            engine.traffic = Traffic(samples)
-            seed = self.random_state
-            if checkpoint is not None:
-                engine = CheckpointEngine(engine, checkpoint)
-                seed = checkpoint.seed if seed is None else seed
-            found = updated(self, engine, samples, seed)
-        self.__dict__.update(found)  # all of it, or nothing
+        # All of them, or none where the update fails.
+        self.__dict__.update(updated(self, samples))
         return self
 
     def predict_proba(
@@ -358,7 +330,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
             Path of a new store for the probabilities, written block by block;
@@ -367,9 +339,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Whether rows deep in a cluster vote too. The largest share is then of
             another cluster than that of `predict` in a few rows of a thousand, if
             clusters overlap.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -397,13 +367,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         features, rule = source._features(X, element)
         if not isinstance(self.model_.rule, Shares):
             rule = Softmax(rule)
-        return self._streamed(
-            DecisionPass(rule),
-            features,
-            out,
-            self._n_features_out,
-            "probabilities",
-            "float64",
+        return decide_rows(
+            self, rule, features, out, self._n_features_out, "probabilities", "float64"
         )
 
     def transform(self, X: Any, *, element: str | None = None) -> Any:
@@ -411,11 +376,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit; they are streamed.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -436,34 +399,6 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     def _n_features_out(self) -> int:
         return self.model_.rule.n_clusters
 
-    def _streamed(
-        self,
-        sweep: DecisionPass,
-        features: Samples,
-        out: Any,
-        width: int,
-        name: str,
-        dtype: str,
-    ) -> np.ndarray | None:
-        """Columns computed of each row, as an array or in a new store."""
-        size = features.n_samples * width * 8
-        limit = resolve_memory_limit(self.memory_limit)
-        if out is None and size > limit:
-            raise MemoryLimitError(
-                f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, "
-                f"of {format_bytes(limit)} allowed; give out, a path, to write them to a "
-                "store."
-            )
-        if out is None:
-            return self._run(sweep, features, name)
-        with (
-            self._engine_of(features) as engine,
-            create_dense_store(out, width, dtype) as store,
-        ):
-            for blocks in engine.stream(sweep, features, name):
-                store.append(np.concatenate(blocks).reshape(-1, width))
-        return None
-
     def score_outliers(
         self,
         X: Any,
@@ -480,13 +415,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
             Path of a new store for the scores, of one column, written block by block.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -504,8 +437,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         True
         """
         features, _ = self._features(X, element, of_nodes=self._tree is not None)
-        return self._streamed(
-            DecisionPass(OutlierScores()), features, out, 1, "outlier scores", "float32"
+        return decide_rows(
+            self, OutlierScores(), features, out, 1, "outlier scores", "float32"
         )
 
     def predict(
@@ -520,7 +453,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit; they are streamed.
         out : path or None, default=None
             Path of a new file, written block by block. A path that ends with ``.csv``
@@ -529,9 +462,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         layer : int, "all" or None, default=None
             A row of ``layers_``: its clusters are numbered from the largest on. "all"
             adds a column for each layer to a table. None is the one taken.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -553,7 +484,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 "layer='all' is for a table; give out, a path that ends with .csv or "
                 ".parquet."
             )
-        return self._labels(X, out, element, **self._layer(layer))
+        return self._labels(X, out, element, **layer_options(self, layer))
 
     def labels_at(
         self, X: Any, n_clusters: int, *, element: str | None = None
@@ -565,13 +496,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         Parameters
         ----------
-        X : array, CSR, frame, AnnData, path or Zarr node, of shape (n_samples, n_features)
+        X : {rows}
             Rows with the columns of the fit; they are streamed.
         n_clusters : int
             Number of clusters, up to the number of leaves of ``linkage_``.
-        element : str or None, default=None
-            Element of an AnnData object, a group or a file, such as "layers/counts";
-            None is "X".
+        {element}
 
         Returns
         -------
@@ -581,21 +510,6 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Interval(1, self._tree.n_pieces, integer=True).check("n_clusters", n_clusters)
         layer = self._tree.cluster_of_piece(int(n_clusters))
         return np.asarray(self._labels(X, None, element, layer=layer))
-
-    def _layer(self, layer: Any) -> dict[str, Any]:
-        """Return the arguments of `Model.labelling` that label rows by a layer."""
-        if layer is None:
-            return {}
-        tree = self._tree
-        layers = self.layers_
-        if isinstance(layer, str) and layer == "all":
-            numbers = layers["n_clusters"][~layers["taken"]]
-            columns = [(f"layer_{k}", tree.cluster_of_piece(k)) for k in numbers]
-            return {"layers": columns}
-        Interval(0, len(layers) - 1, integer=True).check("layer", layer)
-        if layers["taken"][layer]:
-            return {}
-        return {"layer": tree.cluster_of_piece(layers["n_clusters"][layer])}
 
     @property
     def _tree(self) -> MergeTree:
@@ -658,7 +572,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             )
         is_precomputed = self.metric == "precomputed"
         if is_precomputed and (
-            self.kernel in ALONE or self.scale not in (None, "auto")
+            self.kernel in MARGIN_KERNELS or self.scale not in (None, "auto")
         ):
             raise InputError(
                 f"metric='precomputed' is at odds with kernel={self.kernel!r} and "
@@ -668,75 +582,16 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     @property
     def _request(self) -> Request:
         """What the parameters ask of the clusters."""
-        request = Request(
-            min_cluster_size=float(self.min_cluster_size or 0.0),
-            uses_graph=self.kernel not in ALONE,
-            most_margin_clusters=self._most_margin_clusters,
+        return Request.of(
+            self.n_clusters, self.min_cluster_size, self.kernel, self.metric
         )
-        if self.n_clusters is None or isinstance(self.n_clusters, str):
-            return request
-        if isinstance(self.n_clusters, Integral):
-            k = int(self.n_clusters)
-            return replace(request, n_clusters=k, least=k, most=k)
-        least, most = self.n_clusters
-        return replace(request, least=int(least), most=int(most))
 
     @property
     def _margin_kernel(self) -> str:
         """The kernel function of the widest margin."""
-        return self.kernel if self.kernel in ALONE else "rbf"
-
-    @property
-    def _most_margin_clusters(self) -> float:
-        """Up to how many clusters the widest margin is a candidate."""
-        if self.kernel in ALONE:
-            return np.inf
-        is_candidate = self.kernel == "auto" and self.metric != "precomputed"
-        return MOST_MARGIN_CLUSTERS if is_candidate else 0
+        return self.kernel if self.kernel in MARGIN_KERNELS else "rbf"
 
     def _needs(self, rows: RowShape) -> FitNeeds:
-        """The nodes and their graph, and the candidate that needs most beside them."""
-        request = self._request
-        needs = node_needs(rows, request, self.metric, int(self.n_nodes))
-        p = needs.sample_size
-        if (request.n_clusters or 2) <= request.most_margin_clusters:
-            k = (
-                request.likely_clusters
-                if self.kernel in ALONE
-                else MOST_MARGIN_CLUSTERS
-            )
-            margin = margin_needs(rows, k, self._margin_kernel, p)
-            needs = replace(
-                needs,
-                work_bytes=margin.sample_bytes
-                + margin.work_bytes
-                + margin.larger_bytes,
-                search_seconds=needs.search_seconds + margin.search_seconds,
-                routines=needs.routines | margin.routines,
-            )
-        return replace(needs, row_seconds=node_row_seconds(rows, p))
-
-
-def widest_margin(
-    session: FitSession, kernel: str, nodes: Nodes, n_clusters: int, seed: int
-) -> Proposal:
-    """Propose the clusters with the widest margin, and the machine that labels rows.
-
-    One row of each node stands for all of them with their weight, so that a weight has
-    the effect of repetition.
-    """
-    graph = nodes.graph
-    first = np.sort(np.unique(graph.node_of, return_index=True)[1])
-    weights = graph.sizes[graph.node_of[first]]
-    is_weighted = np.ptp(weights) > 0
-    rows, weights = draw_rows(
-        nodes.sample[first],
-        weights / weights.mean() if is_weighted else None,
-        HELD_ROWS,
-        session.random_state,
-    )
-    model = margin_on_sample(rows, weights, n_clusters, kernel, seed, session.record)
-    features = model.features(open_samples(nodes.sample))
-    labels = model.rule.label(features.block(0, features.n_samples))
-    scaled = replace(model, scaling=session.scaling)
-    return Proposal(graph.of_nodes(labels.astype(np.int64)), scaled)
+        return search_needs(
+            rows, self._request, self.metric, self._margin_kernel, int(self.n_nodes)
+        )

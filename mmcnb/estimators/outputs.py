@@ -9,15 +9,25 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mmcnb._compiling import times
+from mmcnb._config import format_bytes, resolve_memory_limit
+from mmcnb._constraints import Interval
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.run import Engine
-from mmcnb.features.labelling import KeptLabels, LabelsPass, TablePass
+from mmcnb.errors import MemoryLimitError
+from mmcnb.features.labelling import (
+    Decides,
+    DecisionPass,
+    KeptLabels,
+    LabelsPass,
+    TablePass,
+)
 from mmcnb.samples import Samples
-from mmcnb.stores import LabelsWriter
+from mmcnb.stores import LabelsWriter, create_dense_store
 from mmcnb.stores.label_table import TableWriter, is_table, names_of
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
+    from mmcnb.estimators.maximum_margin_clustering import MaximumMarginClustering
 
 
 @fill_docstrings
@@ -109,6 +119,54 @@ def rows_output(
                 )
 
             yield kept, write
+
+
+def decide_rows(
+    estimator: "Estimator",
+    rule: Decides,
+    features: Samples,
+    out: str | os.PathLike[str] | None,
+    n_columns: int,
+    name: str,
+    dtype: str,
+) -> np.ndarray | None:
+    """Return the values of a rule for all rows as an array, or write a new store."""
+    sweep = DecisionPass(rule)
+    size = features.n_samples * n_columns * 8
+    limit = resolve_memory_limit(estimator.memory_limit)
+    if out is None and size > limit:
+        raise MemoryLimitError(
+            f"the {name} of {features.n_samples:,} rows take {format_bytes(size)}, "
+            f"of {format_bytes(limit)} allowed; give out, a path, to write them to a "
+            "store."
+        )
+    if out is None:
+        return estimator._run(sweep, features, name)
+    with (
+        estimator._engine_of(features) as engine,
+        create_dense_store(out, n_columns, dtype) as store,
+    ):
+        for blocks in engine.stream(sweep, features, name):
+            store.append(np.concatenate(blocks).reshape(-1, n_columns))
+    return None
+
+
+def layer_options(
+    estimator: "MaximumMarginClustering", layer: int | str | None
+) -> dict[str, Any]:
+    """Return the arguments of `Model.labelling` that label rows by a layer."""
+    if layer is None:
+        return {}
+    tree = estimator._tree
+    layers = estimator.layers_
+    if isinstance(layer, str) and layer == "all":
+        numbers = layers["n_clusters"][~layers["taken"]]
+        columns = [(f"layer_{k}", tree.cluster_of_piece(k)) for k in numbers]
+        return {"layers": columns}
+    Interval(0, len(layers) - 1, integer=True).check("layer", layer)
+    if layers["taken"][layer]:
+        return {}
+    return {"layer": tree.cluster_of_piece(layers["n_clusters"][layer])}
 
 
 def in_report(write: Callable[..., None]) -> Callable[..., None]:

@@ -1,12 +1,17 @@
-"""The first stage of the default fit: nodes of a sample, and the number of clusters."""
+"""The nodes of the default fit: their number of clusters, and their widest margin."""
 
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from mmcnb.choice.candidates import graph_proposals, judge_candidates
-from mmcnb.choice.number import NumberedStructure, Request, choose_number
+from mmcnb.choice.candidates import Proposal, graph_proposals, judge_candidates
+from mmcnb.choice.number import (
+    MOST_MARGIN_CLUSTERS,
+    NumberedStructure,
+    Request,
+    choose_number,
+)
 from mmcnb.choice.search import Nodes
 from mmcnb.choice.small import small_clusters, with_own
 from mmcnb.choice.structure import MANY
@@ -16,12 +21,16 @@ from mmcnb.errors import InputError
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
 from mmcnb.features.model import Model
-from mmcnb.features.needs import bytes_of_rows
+from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.rules import Shares
 from mmcnb.graph.axes import LEADING_AXES
 from mmcnb.graph.inverted_file import InvertedFileIndex
 from mmcnb.graph.neighbours import NodeGraph, axes_of, node_graph
 from mmcnb.graph.precomputed import given_graph
+from mmcnb.hinge.landmarks import margin_needs, margin_on_sample
+from mmcnb.hinge.needs import HELD_ROWS
+from mmcnb.hinge.sample_search import draw_rows
+from mmcnb.samples import open_samples
 from mmcnb.samples.matrix import stack
 
 # Bytes of a node with its neighbours, edges and communities, and one core's seconds.
@@ -197,7 +206,53 @@ def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
     )
 
 
-def node_needs(rows: RowShape, request: Request, metric: str, n_nodes: int) -> FitNeeds:
+def widest_margin(
+    session: FitSession, kernel: str, nodes: Nodes, n_clusters: int, seed: int
+) -> Proposal:
+    """Propose the clusters with the widest margin, and the machine that labels rows.
+
+    One row of each node stands for all of them with their weight, so that a weight has
+    the effect of repetition.
+    """
+    graph = nodes.graph
+    first = np.sort(np.unique(graph.node_of, return_index=True)[1])
+    weights = graph.sizes[graph.node_of[first]]
+    is_weighted = np.ptp(weights) > 0
+    rows, weights = draw_rows(
+        nodes.sample[first],
+        weights / weights.mean() if is_weighted else None,
+        HELD_ROWS,
+        session.random_state,
+    )
+    model = margin_on_sample(rows, weights, n_clusters, kernel, seed, session.record)
+    features = model.features(open_samples(nodes.sample))
+    labels = model.rule.label(features.block(0, features.n_samples))
+    scaled = replace(model, scaling=session.scaling)
+    return Proposal(graph.of_nodes(labels.astype(np.int64)), scaled)
+
+
+def search_needs(
+    rows: RowShape, request: Request, metric: str, margin_kernel: str, n_nodes: int
+) -> FitNeeds:
+    """Return the needs of the nodes and of the largest candidate beside them."""
+    needs = _node_needs(rows, request, metric, n_nodes)
+    p = needs.sample_size
+    needs = replace(needs, row_seconds=node_row_seconds(rows, p))
+    if (request.n_clusters or 2) > request.most_margin_clusters:
+        return needs
+    k = MOST_MARGIN_CLUSTERS if request.uses_graph else request.likely_clusters
+    margin = margin_needs(rows, k, margin_kernel, p)
+    return replace(
+        needs,
+        work_bytes=margin.sample_bytes + margin.work_bytes + margin.larger_bytes,
+        search_seconds=needs.search_seconds + margin.search_seconds,
+        routines=needs.routines | margin.routines,
+    )
+
+
+def _node_needs(
+    rows: RowShape, request: Request, metric: str, n_nodes: int
+) -> FitNeeds:
     """Return the needs of the nodes, their graph and the candidates that it gives."""
     most = rows.n_samples if metric == "precomputed" else n_nodes
     p = min(most, rows.n_samples)

@@ -13,10 +13,12 @@ from mmcnb.choice.match import changes, matched
 from mmcnb.choice.number import choose_number
 from mmcnb.choice.search import Choice, Nodes, search
 from mmcnb.choice.small import far_groups
+from mmcnb.engine.checkpoint import CheckpointEngine
 from mmcnb.engine.passes import CombinedPass, draw_sample, sample_rows
-from mmcnb.engine.run import Engine
+from mmcnb.engine.run import Engine, Traffic
 from mmcnb.engine.session import Report, whole_numbers
 from mmcnb.errors import InputError
+from mmcnb.estimators.parameters import open_checkpoint
 from mmcnb.features.labelling import DecisionPass, LabelsPass
 from mmcnb.features.model import Model
 from mmcnb.features.of_nodes import OutlierScores
@@ -36,21 +38,15 @@ if TYPE_CHECKING:
 LEAST_NEW_SHARE = 0.1
 
 
-def updated(
-    estimator: MaximumMarginClustering, engine: Engine, samples: Samples, seed: Seed
-) -> dict[str, Any]:
+def updated(estimator: MaximumMarginClustering, samples: Samples) -> dict[str, Any]:
     """Return the fitted attributes after new rows.
 
     Parameters
     ----------
     estimator : MaximumMarginClustering
         Fitted, with nodes; it stays as it is.
-    engine : Engine
-        Runs the passes.
     samples : Samples
         The new rows.
-    seed : int, RandomState or None
-        Draws rows.
 
     Returns
     -------
@@ -64,24 +60,39 @@ def updated(
         More rows are far than by chance, and a support vector machine was asked for, or
         no row is near enough to match its clusters with those of the vote.
     """
+    identity = {"the model": list(estimator.model_.arrays().values())}
+    with (
+        estimator._engine_of(samples) as engine,
+        open_checkpoint(estimator, samples, None, 1.0, identity) as checkpoint,
+    ):
+        engine.traffic = Traffic(samples)
+        seed = estimator.random_state
+        if checkpoint is not None:
+            engine = CheckpointEngine(engine, checkpoint)
+            seed = checkpoint.seed if seed is None else seed
+        return _attributes(estimator, engine, samples, seed)
+
+
+def _attributes(
+    estimator: MaximumMarginClustering, engine: Engine, samples: Samples, seed: Seed
+) -> dict[str, Any]:
+    """Label the new rows, after a new search if too many of them are far."""
     report = estimator.report_
     attributes: dict[str, Any] = {}
     common = np.diag(np.array(report["sizes"], np.float64))
     rows = _labelled(engine, estimator.model_, samples)
     is_far = rows.outlier_scores > _nodes_of(estimator.model_).bound
     if not _is_usual(is_far):
+        is_near = ~is_far & (rows.labels >= 0)
         voting = copy(estimator)
-        voting.model_ = _voting_model(
-            estimator, engine, samples, rows.labels, ~is_far & (rows.labels >= 0)
-        )
-        result = _search(voting, engine, samples, is_far, seed)
-        common = result.common
-        attributes = result.attributes
+        voting.model_ = _voting_model(estimator, engine, samples, rows.labels, is_near)
+        attributes, common = _search(voting, engine, samples, is_far, seed)
         rows = _labelled(engine, attributes["model_"], samples)
-    n_noise, *counts = np.bincount(rows.labels + 1, minlength=len(common) + 1).tolist()
-    n_new_clusters = len(common) - len(report["sizes"])
-    before = [*report["sizes"], *[0] * n_new_clusters]
-    after = whole_numbers((common.sum(axis=0) + counts).tolist())
+    count = len(common)
+    n_noise, *new_rows = np.bincount(rows.labels + 1, minlength=count + 1).tolist()
+    before = [*report["sizes"], *[0] * (count - len(report["sizes"]))]
+    earlier_rows = common.sum(axis=0)
+    after = whole_numbers((earlier_rows + new_rows).tolist())
     new_report = report | attributes.get("report_", {})
     new_report |= {"sizes": after, "changes": changes(common, before, after)}
     if "noise" in report:
