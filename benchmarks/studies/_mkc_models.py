@@ -1,4 +1,4 @@
-"""Data sets of the MKC paper and of the thesis around it, their measures and their estimators."""
+"""Data sets of the MKC paper and of the thesis, their measures and estimators."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -24,7 +24,7 @@ QUICK_ROWS = 200
 
 
 class Rows(NamedTuple):
-    """Rows of a data set: the classes that are kept (or all), how many are drawn, after how many others."""
+    """Rows of a data set: classes (or all), how many are drawn, and after how many."""
 
     dataset: str
     classes: tuple[int, ...] = ()
@@ -39,10 +39,8 @@ class Rows(NamedTuple):
 
 MNIST = "mnist01234"
 MNIST_SAMPLE = "mnist01234, a sample"
-BY_LANDMARKS = (
-    MNIST,
-    "letterABCD",
-)  # more than 3,000 rows, on which all rows as a basis take minutes a fit
+# With all rows as a basis, a fit of more than 3,000 rows takes minutes.
+BY_LANDMARKS = (MNIST, "letterABCD")
 DIGITS = Rows("mnist", (0, 1, 2, 3, 4))
 # The paper's names. Its ionosphere is 354 x 64 and its MNIST 28,911 x 196; the files
 # have 351 x 34 and 35,735 x 784. The thesis's digits1v7 of 776 rows are the 1s and 7s
@@ -81,7 +79,9 @@ def rows_of_set(
 
 @lru_cache(maxsize=2)
 def load_set(name: str, rows: int | None = None) -> Data:
-    """One of `SETS`, columns as in the file (pixels of MNIST divided by 255); two are kept.
+    """Return one of `SETS`, columns as in the file; the last two are kept.
+
+    Pixels of MNIST are divided by 255.
 
     Fewer rows are a draw with a fixed seed, in the order of the file.
     """
@@ -92,7 +92,9 @@ def load_set(name: str, rows: int | None = None) -> Data:
 
 
 def distance_range(X: Any) -> float:
-    """sigma0, largest less smallest distance between two rows; of at most 2,000 rows drawn with a seed.
+    """Return sigma0: the largest less the smallest distance between two rows.
+
+    Of more than 2,000 rows so many are drawn with a seed.
 
     Examples
     --------
@@ -114,7 +116,9 @@ def sigma0_of(name: str, rows: int | None) -> float:
 
 
 def majority_accuracy(y_true: Any, labels: Any) -> float:
-    """Share of rows in the largest class of their cluster, as published: each cluster takes its majority.
+    """Return the share of rows in the largest class of their cluster.
+
+    The papers measure it so: each cluster takes its majority.
 
     Examples
     --------
@@ -139,25 +143,15 @@ def scores(y_true: Any, labels: Any) -> dict[str, float]:
 
 # -- estimators ------------------------------------------------------------------------
 
-DEGREES = (
-    2,
-    4,
-    8,
-)  # of its 2^0 to 2^10; 2^5 and more leave the range of numbers on raw digits
+# The thesis has 2^0 to 2^10; 2^5 and more leave the range of numbers on raw digits.
+DEGREES = (2, 4, 8)
 SIGMAS = (5.0,)  # of its 0.5 to 20
-FRACTIONS = (
-    0.3,
-    1.0,
-)  # sigma = f sigma0, as for the normalised cut, in exp(-d²/(2 sigma))
+# sigma = f sigma0 in exp(-d²/(2 sigma)), as for the normalised cut.
+FRACTIONS = (0.3, 1.0)
 SQUARED = (0.2, 0.4, 0.1, 0.8)  # sigma = (f sigma0)², the usual Gaussian
 FORM: dict[str, Any] = {"threshold": "fixed"}  # the paper's: threshold 1
-EXPONENTS = (
-    1,
-    2,
-    4,
-    6,
-    8,
-)  # C = 2^e; the thesis's are 2^-6 to 2^6 for kernels not scaled to unit trace
+# C = 2^e; the thesis has 2^-6 to 2^6 for kernels that are not scaled to unit trace.
+EXPONENTS = (1, 2, 4, 6, 8)
 FORMS: dict[str, dict[str, Any]] = {f"C=2^{e}": FORM | {"C": 2.0**e} for e in EXPONENTS}
 FORMS |= {f"C={C:g}, adaptive": {"C": C} for C in (2.0, 10.0)}
 # Two clusters: the papers' way, from coin flips directly at a large C, which ends
@@ -168,8 +162,8 @@ FLIP: dict[str, Any] = {
     "init": "random",
     "n_init": 1,
     "balance": 0.03,
+    "min_share": 0.3,
 }
-FLIP |= {"min_share": 0.3}
 FLIPS = {
     f"C=2^6, coin flip {seed}": FORM | FLIP | {"random_state": seed}
     for seed in range(4)
@@ -219,44 +213,47 @@ class NormalisedCut:
 
         graph = rbf_kernel(X, gamma=self.gamma)
         root = np.sqrt(graph.sum(axis=1))
-        vectors = (
-            np.linalg.eigh(graph / root / root[:, None])[1][:, -self.n_clusters :]
-            / root[:, None]
-        )
+        vectors = np.linalg.eigh(graph / root / root[:, None])[1]
+        leading = vectors[:, -self.n_clusters :] / root[:, None]
         kmeans = estimator(KMEANS, self.n_clusters, n_init=10, random_state=self.seed)
-        self.labels_ = kmeans.fit(vectors).labels_
+        self.labels_ = kmeans.fit(leading).labels_
         return self
 
 
 def ours(run: Run, name: str) -> Any:
-    """MKC or a kernel alone, at a point of the grid or by default."""
+    """Return MKC or a kernel alone, at a point of the grid or by default."""
+    k = SETS[name].n_clusters
     if not run.parameters:
-        kernels = {K1: ["linear"], K2: [polynomial(2)], K3: ["rbf"]}.get(
-            run.method, "auto"
-        )
+        alone = {K1: ["linear"], K2: [polynomial(2)], K3: ["rbf"]}
         return estimator(
-            MULTIPLE, SETS[name].n_clusters, kernels=kernels, random_state=run.seed
+            MULTIPLE,
+            k,
+            kernels=alone.get(run.method, "auto"),
+            random_state=run.seed,
         )
-    kinds = base_kernels(sigma0_of(name, run.settings["rows"])).values()
-    known = {one: kernel for kind in kinds for one, kernel in kind.items()}
-    chosen = [known[one] for one in run.parameters["kernels"].split(", ")]
-    given = {"random_state": run.seed, **(FORMS | FLIPS)[run.parameters["form"]]}
-    basis = {} if name in BY_LANDMARKS else {"basis": "exact"}
-    return estimator(MULTIPLE, SETS[name].n_clusters, kernels=chosen, **given, **basis)
+    named: dict[str, Any] = {}
+    for kernels_of_kind in base_kernels(sigma0_of(name, run.settings["rows"])).values():
+        named |= kernels_of_kind
+    kernels = [named[kernel] for kernel in run.parameters["kernels"].split(", ")]
+    parameters: dict[str, Any] = {"random_state": run.seed, "kernels": kernels}
+    parameters |= (FORMS | FLIPS)[run.parameters["form"]]
+    if name not in BY_LANDMARKS:
+        parameters["basis"] = "exact"
+    return estimator(MULTIPLE, k, **parameters)
 
 
 def peer(run: Run, data: Data) -> Any:
-    """k-means, normalised cut or IterSVR at some parameters, or by default."""
-    given = dict(run.parameters)
+    """Return k-means, normalised cut or IterSVR at some parameters, or by default."""
+    parameters = dict(run.parameters)
     k = SETS[data.name].n_clusters
-    if "width" in given:
-        gamma = gamma_of(
-            given.pop("width") * sigma0_of(data.name, run.settings["rows"])
-        )
+    if "width" in parameters:
+        sigma = parameters.pop("width") * sigma0_of(data.name, run.settings["rows"])
+        gamma = gamma_of(sigma)
         if run.method == CUT:
             return NormalisedCut(k, gamma, run.seed)
-        given |= {"gamma": gamma, "balance": protocol.known_balance(data.y)}
-    return estimator(run.method, k, random_state=run.seed, **given)
+        parameters["gamma"] = gamma
+        parameters["balance"] = protocol.known_balance(data.y)
+    return estimator(run.method, k, random_state=run.seed, **parameters)
 
 
 # -- the computation of a run ----------------------------------------------------------
@@ -267,11 +264,9 @@ def compute(run: Run) -> dict[str, Any]:
     data = load_set(run.dataset, run.settings["rows"])
     if run.method in OURS:
         model = ours(run, run.dataset)
-        return protocol.scored(data, model, scores) | {
-            "weights": protocol.weights_of(model)
-        }
+        measures = protocol.scored(data, model, scores)
+        return measures | {"weights": protocol.weights_of(model)}
     if run.method == KMEANS and "init" not in run.parameters:
-        return faster_kmeans(
-            data, run.seed, run.parameters, SETS[run.dataset].n_clusters, scores
-        )
+        k = SETS[run.dataset].n_clusters
+        return faster_kmeans(data, run.seed, run.parameters, k, scores)
     return protocol.scored(data, peer(run, data), scores)

@@ -1,4 +1,4 @@
-"""Support cluster machines and the machines beside them: how each is made, trained and judged.
+"""Support cluster machines and their peers: how each is made, trained and judged.
 
 ``python -m benchmarks.studies._scm_machines TRAIN TEST FIT`` trains one on a store and
 prints JSON.
@@ -62,7 +62,10 @@ class Fit(NamedTuple):
 
 
 def machine(fit: Fit) -> Any:
-    """The estimator, not yet fitted; the weights of a weighted under-sample are those of its rows."""
+    """Return the estimator, not yet fitted.
+
+    The weights of a weighted under-sample are those of its rows.
+    """
     from sklearn import svm
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import SGDClassifier
@@ -86,50 +89,54 @@ def machine(fit: Fit) -> Any:
 
 
 def some_rows(fit: Fit, y: np.ndarray) -> np.ndarray:
-    """The rows a method is trained on, in order: all, a random sample, or all rare rows and a sample."""
+    """Return the rows a method is trained on, in order.
+
+    They are all, a random sample, or all rare rows and a sample.
+    """
     order = np.random.RandomState(fit.seed).permutation(y.size)
     if fit.method == SAMPLE:
         return np.sort(order[:SAMPLE_ROWS])
     if fit.method in (UNDER, WEIGHTED):
         rare = np.flatnonzero(y)
-        common = order[y[order] == 0]
-        return np.sort(np.concatenate([rare, common[: max(1, fit.rows - rare.size)]]))
+        n_common = max(1, fit.rows - rare.size)
+        common = order[y[order] == 0][:n_common]
+        return np.sort(np.concatenate([rare, common]))
     return np.arange(y.size)
 
 
 def row_weights(fit: Fit, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Weights with which the rows of an under-sample stand for all rows, those of the classes included.
+    """Return weights with which the rows of an under-sample stand for all rows.
+
+    The weights of the classes are included.
 
     Examples
     --------
     >>> import numpy as np
     >>> from benchmarks.studies._scm_machines import WEIGHTED, Fit, row_weights
-    >>> row_weights(Fit(WEIGHTED, 0, rare_weight=3.0), np.array([1, 0, 0, 0, 0]), np.array([0, 1, 2]))
+    >>> fit = Fit(WEIGHTED, 0, rare_weight=3.0)
+    >>> row_weights(fit, np.array([1, 0, 0, 0, 0]), np.array([0, 1, 2]))
     array([3., 2., 2.])
     """
     n_rare = np.count_nonzero(y)
     n_common = y.size - n_rare
-    rare, common = (
-        (fit.rare_weight, 1.0)
-        if fit.rare_weight
-        else (y.size / (2 * n) for n in (n_rare, n_common))
-    )
-    return np.where(
-        y[rows] == 1, rare, common * n_common / np.count_nonzero(y[rows] == 0)
-    )
+    rare = fit.rare_weight
+    common = 1.0
+    if not rare:
+        rare = y.size / (2 * n_rare)
+        common = y.size / (2 * n_common)
+    n_taken = np.count_nonzero(y[rows] == 0)
+    return np.where(y[rows] == 1, rare, common * n_common / n_taken)
 
 
 def trained_rows(model: Any) -> int:
-    """Rows that the last machine of a support cluster machine was trained on."""
+    """Return the rows that the last machine of a fit was trained on."""
     last = model.history_.iloc[-1]
     rare = last["positives"]
     if model.clustered == "both":
-        rare = min(
-            rare,
-            int(np.clip(2 * rare, 100, 1000))
-            if model.n_clusters is None
-            else model.n_clusters,
-        )
+        most = model.n_clusters
+        if most is None:
+            most = int(np.clip(2 * rare, 100, 1000))
+        rare = min(rare, most)
     return int(last["representatives"] + last["settled"] + rare)
 
 
@@ -142,29 +149,35 @@ def train(
     -------
     model : estimator
         Fitted.
-    found : dict
+    measures : dict
         Seconds of the fit, support vectors, rows trained on, and of SCM its gamma and
         rounds.
     """
     model = machine(fit)
     rows = some_rows(fit, y)
-    weights = (
-        {"sample_weight": row_weights(fit, y, rows)} if fit.method == WEIGHTED else {}
-    )
-    taken = (X, y) if rows.size == y.size else (X[rows], y[rows])
+    weights = {}
+    if fit.method == WEIGHTED:
+        weights["sample_weight"] = row_weights(fit, y, rows)
     started = time.perf_counter()
-    model.fit(*(taken if store is None else (store, None)), **weights)
-    found: dict[str, Any] = {
+    if store is not None:
+        model.fit(store, None, **weights)
+    elif rows.size == y.size:
+        model.fit(X, y, **weights)
+    else:
+        model.fit(X[rows], y[rows], **weights)
+    measures: dict[str, Any] = {
         "seconds": time.perf_counter() - started,
         "rows_trained_on": rows.size,
     }
     if fit.method in OURS:
-        found |= {"rows_trained_on": trained_rows(model), "found_gamma": model.gamma_}
-        found |= {"rounds": len(model.history_), "end": model.report_["ends"][0]}
-        found |= {"support_vectors": model.report_["support_vectors"]}
+        measures["rows_trained_on"] = trained_rows(model)
+        measures["found_gamma"] = model.gamma_
+        measures["rounds"] = len(model.history_)
+        measures["end"] = model.report_["ends"][0]
+        measures["support_vectors"] = model.report_["support_vectors"]
     elif hasattr(model, "support_"):
-        found |= {"support_vectors": model.support_.size}
-    return model, found
+        measures["support_vectors"] = model.support_.size
+    return model, measures
 
 
 def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
@@ -191,7 +204,7 @@ def measures(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
 
 
 def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
-    """The first rows of a store, or all, and their classes."""
+    """Return the first rows of a store, or all, and their classes."""
     samples = open_samples(path)
     n = min(rows or samples.n_samples, samples.n_samples)
     X = samples.block(0, n)
@@ -203,31 +216,33 @@ def read(path: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
 
 
 def main(train_path: str, test_path: str, words: str) -> dict[str, Any]:
-    """Fit one method to a store, and measure it on another; SCM alone reads the store block by block."""
+    """Fit one method to a store, and measure it on another.
+
+    SCM alone reads the store block by block.
+    """
     fit = Fit(*json.loads(words))
+    is_ours = fit.method in OURS
     quieten()
-    X, y = read(train_path, WARM_UP_ROWS if fit.method in OURS else None)
-    few = np.sort(
-        np.concatenate([np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)])
-    )
+    X, y = read(train_path, WARM_UP_ROWS if is_ours else None)
+    sides = [np.flatnonzero(y == side)[:WARM_UP_SIDE] for side in (0, 1)]
+    few = np.sort(np.concatenate(sides))
     started = time.perf_counter()
     machine(fit).fit(X[few], y[few])  # imports and compiles
     compiled = time.perf_counter() - started
     store = None
-    if fit.method in OURS:
-        del X
-        X = None
+    if is_ours:
+        X = None  # the rows are in the store
         y = np.asarray(open_class_labels(train_path))
         store = train_path
-    model, found = train(fit, X, y, store)
+    model, measured = train(fit, X, y, store)
+    measured["compile_seconds"] = compiled
+    del X
     X, y = read(test_path)
-    return (
-        found | {"compile_seconds": compiled} | measures(y, model.decision_function(X))
-    )
+    return measured | measures(y, model.decision_function(X))
 
 
 def quieten() -> None:
-    """The tables show why peers warn."""
+    """Silence the warnings of peers; the tables show why they warn."""
     for message in (".*converge.*", "n_components > n_samples"):
         warnings.filterwarnings("ignore", message=message)
 

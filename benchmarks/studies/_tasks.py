@@ -94,6 +94,6 @@ def load_task(name: str, rows: int | None) -> tuple[Task, Data]:
 
 
 def parameters_of(task: Task, X: Any, width: float | None = None) -> dict[str, Any]:
-    """Parameters of estimators: gamma if the task has a width (or another is given), and nothing else."""
+    """Return the parameters of estimators: gamma if there is a width, or none."""
     width = task.width or width
     return {} if width is None else with_gamma({"width": width}, X)

@@ -83,49 +83,50 @@ DRAW_NOTHING = (*libraries.DRAW_NOTHING, DENSITY)
 
 @frame_of_runs
 def grid(options: Options, asked: Sequence[str] = METHODS) -> Runs:
-    """All methods on each task (or some), in their turns."""
+    """Yield all methods on each task (or some), in their turns."""
     for task, rows in tasks_of(options):
-        slow = () if (rows or size_of(task.dataset) or 0) < SLOW_ROWS else SLOW
+        is_large = (rows or size_of(task.dataset) or 0) >= SLOW_ROWS
         for seed, method in product(options.repeats(3), asked):
-            if not (method in slow and seed > 0) and (
-                method != DENSITY or task.name == "optdigits"
-            ):
+            is_repeated = is_large and method in SLOW and seed > 0
+            is_out_of_place = method == DENSITY and task.name != "optdigits"
+            if not (is_repeated or is_out_of_place):
                 yield Run(task.name, method, seed, settings={"rows": rows})
 
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to the rows of a task, without classes."""
+    method = run.method
     task, data = load_task(run.dataset, run.settings["rows"])
-    if run.method == KMEANS and task.n_clusters == 2:
+    k = task.n_clusters
+    if method == KMEANS and k == 2:
         return methods.faster_kmeans(data, run.seed, {"n_init": 10}) | {"k": 2}
-    given = {"n_init": 10} if run.method == KMEANS else {}
-    if run.method in (LEAST_SQUARES, HINGE, NYSTROEM):
-        given = parameters_of(
-            task, data.X, NYSTROEM_WIDTH if run.method == NYSTROEM else None
-        )
-    model = estimator(run.method, task.n_clusters, random_state=run.seed, **given)
-    found = scored(data, model) | {"k": task.n_clusters}
-    if not hasattr(model, "history_"):
-        return found
-    return found | {
-        "objective": float(model.objective_),
-        "reads": int(model.history_["reads"].iloc[-1]),
-    }
+    parameters: dict[str, Any] = {}
+    if method == KMEANS:
+        parameters = {"n_init": 10}
+    elif method == NYSTROEM:
+        parameters = parameters_of(task, data.X, NYSTROEM_WIDTH)
+    elif method in (LEAST_SQUARES, HINGE):
+        parameters = parameters_of(task, data.X, None)
+    model = estimator(method, k, random_state=run.seed, **parameters)
+    measures = scored(data, model) | {"k": k}
+    if hasattr(model, "history_"):
+        measures["objective"] = float(model.objective_)
+        measures["reads"] = int(model.history_["reads"].iloc[-1])
+    return measures
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means over the seeds; goals: ARI above that of spectral clustering, time on MNIST and its pairs."""
+    """Return means over the seeds; judge the ARI, and time on MNIST and its pairs.
+
+    The ARI should be above that of spectral clustering.
+    """
     table = over_seeds(frame, ["dataset", "method"], "ari", "error", ERROR)
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
-    ours, spectral = (
-        table[table["method"] == one].set_index("dataset")
-        for one in (LEAST_SQUARES, SPECTRAL)
-    )
+    ours = table[table["method"] == LEAST_SQUARES].set_index("dataset")
+    spectral = table[table["method"] == SPECTRAL].set_index("dataset")
     bounds = spectral["ari"].reindex(ours.index)
-    goals = [
-        *goals_of(ours["ari"], bounds, "{}: ARI, above spectral", at_least=True),
-        *goals_of(ours["of k-means"], MOST_TIME, "{}: time", "of k-means"),
-    ]
+    goals = goals_of(ours["ari"], bounds, "{}: ARI, above spectral", at_least=True)
+    goals += goals_of(ours["of k-means"], MOST_TIME, "{}: time", "of k-means")
     return Result({"peers": table}, goals)
 
 
@@ -134,32 +135,31 @@ def tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_sets(options: Options) -> Runs:
-    """All methods that are installed on each data set."""
+    """Yield all methods that are installed on each data set."""
     yield from _on(_sets.sets_of(options), ON_SETS, options)
 
 
 @frame_of_runs
 def grid_of_shapes(options: Options) -> Runs:
-    """All methods that are installed on each shape."""
+    """Yield all methods that are installed on each shape."""
     yield from _on(_sets.shapes_of(options), ON_SHAPES, options)
 
 
 def _on(
     sets: Sequence[tuple[str, int | None]], asked: Sequence[str], options: Options
 ) -> Runs:
-    for (name, rows), seed, method in product(
-        sets, options.repeats(3), installed(asked)
-    ):
+    runs = product(sets, options.repeats(3), installed(asked))
+    for (name, rows), seed, method in runs:
         n = rows or size_of(name) or 0
-        once = (method in DRAW_NOTHING and name not in SHAPES) or (
-            method in SLOW and n >= SLOW_ROWS
-        )
-        if n <= MOST_ROWS.get(method, n) and not (once and seed > 0):
+        draws_nothing = method in DRAW_NOTHING and name not in SHAPES
+        is_slow = method in SLOW and n >= SLOW_ROWS
+        is_repeated = seed > 0 and (draws_nothing or is_slow)
+        if n <= MOST_ROWS.get(method, n) and not is_repeated:
             yield Run(name, method, seed, settings={"rows": rows})
 
 
 def installed(asked: Sequence[str]) -> list[str]:
-    """The methods whose libraries are here; a line tells how to install another."""
+    """Return the methods whose libraries are here; say how to install another."""
     found = []
     for method in asked:
         module, package = libraries.PACKAGES.get(method, ("sklearn", ""))
@@ -174,17 +174,20 @@ def installed(asked: Sequence[str]) -> list[str]:
 def compute_on_sets(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes."""
     data = _sets.rows_of_set(run.dataset, run.settings["rows"], run.seed)
-    given = {"n_init": 10} if run.method == KMEANS else {}
-    model = estimator(
-        run.method, _sets.n_clusters_of(run.dataset), random_state=run.seed, **given
-    )
+    k = _sets.n_clusters_of(run.dataset)
+    starts = {"n_init": 10} if run.method == KMEANS else {}
+    model = estimator(run.method, k, random_state=run.seed, **starts)
     compiled = libraries.first_seconds(run.method)
-    found = scored(data, model, with_noise)
-    return found | {"compile_seconds": compiled or found["compile_seconds"]}
+    measures = scored(data, model, with_noise)
+    if compiled:
+        measures["compile_seconds"] = compiled
+    return measures
 
 
 def with_noise(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """`clustering` with noise (-1) as a cluster of its own, the share of the other rows, and their clusters.
+    """Return `clustering` with noise (-1) as a cluster of its own.
+
+    The share of the other rows and the number of their clusters are added.
 
     Examples
     --------
@@ -194,34 +197,37 @@ def with_noise(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     >>> found["labelled"], found["clusters"], found["error"]
     (0.75, 2, 0.25)
     """
-    kept = labels[labels >= 0]
-    share = {"labelled": kept.size / labels.size, "clusters": np.unique(kept).size}
-    return clustering(y, labels) | share
+    inside = labels[labels >= 0]
+    return clustering(y, labels) | {
+        "labelled": inside.size / labels.size,
+        "clusters": np.unique(inside).size,
+    }
 
 
 def tables_of_sets(frame: pd.DataFrame) -> Result:
-    """Each data set, and means over the halves; the goal is on the time of the default."""
+    """Return each set, and means over the halves; judge the time of the default."""
     table = _sets.over_sets(frame, others=("labelled", "clusters"))
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     ours = table[table["method"] == methods.FRONT_DOOR].set_index("dataset")
-    goals = goals_of(
-        ours["of k-means"], MOST_DEFAULT_TIME, "sets: {}, time", "of k-means"
-    )
-    return Result(
-        {"peers-sets": table, "peers-sets-halves": _sets.over_halves(table)}, goals
-    )
+    times = ours["of k-means"]
+    goals = goals_of(times, MOST_DEFAULT_TIME, "sets: {}, time", "of k-means")
+    halves = _sets.over_halves(table)
+    return Result({"peers-sets": table, "peers-sets-halves": halves}, goals)
 
 
 def tables_of_shapes(frame: pd.DataFrame) -> Result:
-    """Each shape, and means over the halves; goals: the default is above two peers in mean ARI."""
+    """Return each shape, and means over the halves.
+
+    The goals: the default is above two peers in mean ARI.
+    """
     table = _sets.over_sets(frame, others=("labelled", "clusters"))
     means = table.groupby("method")["ari"].mean()
+    default = means.get(methods.FRONT_DOOR, np.nan)
     peers = {peer: means[peer] for peer in (CUT, DENSITY) if peer in means}
-    ours = dict.fromkeys(peers, means.get(methods.FRONT_DOOR, np.nan))
+    ours = dict.fromkeys(peers, default)
     goals = goals_of(ours, peers, "shapes: mean ARI, above {}", at_least=True)
-    return Result(
-        {"peers-shapes": table, "peers-shapes-halves": _sets.over_halves(table)}, goals
-    )
+    halves = _sets.over_halves(table)
+    return Result({"peers-shapes": table, "peers-shapes-halves": halves}, goals)
 
 
 SECTIONS = {

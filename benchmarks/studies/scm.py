@@ -99,11 +99,8 @@ QUICK_RING_ROWS = 20_000
 FEW_RING_ROWS = 20_000
 RING_TEST_ROWS = 100_000
 BLOCK = 2**16
-CHOSEN: dict[str, Any] = {
-    "gamma": 0.01,
-    "C": 1.0,
-    "rare_weight": 10.0,
-}  # the best of the SVC in the grid
+# The best of the SVC in the grid.
+CHOSEN: dict[str, Any] = {"gamma": 0.01, "C": 1.0, "rare_weight": 10.0}
 GAMMAS = (0.01, 0.03)
 POINTS = (
     {"C": 0.1},
@@ -111,10 +108,8 @@ POINTS = (
     *({"C": C, "rare_weight": 10.0} for C in (0.1, 0.3, 1.0)),
 )
 GRID_SAMPLE = 2500
-SPACES = {
-    "feature space": "rbf",
-    "input space": "linear",
-}  # and the kernel whose clusters are taken
+# The kernel whose clusters are taken in each space.
+SPACES = {"feature space": "rbf", "input space": "linear"}
 RANDOM = "random rows"
 DRAWN = "drawn rows"
 CENTRES = "pseudo-centres"
@@ -135,7 +130,7 @@ PASSES = 1
 
 
 class Task(NamedTuple):
-    """Rows to train on and rows to test on, with 1 for the rare class and 0 for the others."""
+    """Rows to train on and rows to test on; class 1 is the rare one."""
 
     train: Data
     test: Data
@@ -148,27 +143,29 @@ def size_of(options: Options) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def load_task(name: str, rows: int | None, quick: bool) -> Task:
-    """One of the sets, kept for the next runs of this process."""
+    """Return one of the sets, kept for the next runs of this process."""
     if name == RINGS:
         n = min(QUICK_RING_ROWS if quick else RING_ROWS, rows or RING_ROWS)
         return Task(rings(n, 0), rings(min(n, RING_TEST_ROWS), 1))
     most = QUICK_ROWS if quick else None
-    wanted = {"mnist-train": most or DIGIT_ROWS, "mnist-test": most}
-    if name != DIGITS:
-        wanted = {"a9a": most, "a9a.t": most}
-    loaded = [
-        protocol.load_rows(one, protocol.rows_within(one, rows, most))
-        for one, most in wanted.items()
-    ]
+
+    def load(source: str, bound: int | None) -> Data:
+        return protocol.load_rows(source, protocol.rows_within(source, rows, bound))
+
     if name == DIGITS:
-        return Task(
-            *(
-                Data(name, one.X / np.float32(255), (one.y == DIGIT) + 0)
-                for one in loaded
-            )
-        )
-    train, test = (Data(one.name, one.X, (one.y > 0) + 0) for one in loaded)
+        train = _eights(load("mnist-train", most or DIGIT_ROWS))
+        return Task(train, _eights(load("mnist-test", most)))
+    train = load("a9a", most)
+    test = load("a9a.t", most)
+    train = Data(train.name, train.X, (train.y > 0).astype(int))
+    test = Data(test.name, test.X, (test.y > 0).astype(int))
     return Task(thinned(train, THINNED) if name == RARE else train, test)
+
+
+def _eights(digits: Data) -> Data:
+    """Return digits with pixels from 0 to 1, and class 1 for the eight."""
+    is_eight = (digits.y == DIGIT).astype(int)
+    return Data(DIGITS, digits.X / np.float32(255), is_eight)
 
 
 def task_of(run: Run) -> Task:
@@ -177,7 +174,9 @@ def task_of(run: Run) -> Task:
 
 
 def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
-    """The data with so many rows of class 1 that there are ``ratio`` others for each, drawn at random.
+    """Return the data with fewer rows of class 1: ``ratio`` others for each.
+
+    They are drawn at random.
 
     Examples
     --------
@@ -189,28 +188,28 @@ def thinned(data: Data, ratio: int, random_state: int = 0) -> Data:
     """
     common = np.flatnonzero(data.y == 0)
     rare = np.flatnonzero(data.y == 1)
-    left = np.random.RandomState(random_state).permutation(rare)[
-        : max(2, common.size // ratio)
-    ]
-    rows = np.sort(np.concatenate([common, left]))
+    n_rare = max(2, common.size // ratio)
+    drawn = np.random.RandomState(random_state).permutation(rare)[:n_rare]
+    rows = np.sort(np.concatenate([common, drawn]))
     return Data(data.name, data.X[rows], data.y[rows])
 
 
 def rings(n: int, random_state: int) -> Data:
-    """Two wide rings that overlap; about one row of a hundred is inner. Fewer rows are the first of more."""
+    """Draw two wide rings that overlap; about one row of a hundred is inner.
+
+    Fewer rows are the first of more.
+    """
     blocks = []
+    classes = []
     for start in range(0, n, BLOCK):
-        rng = np.random.default_rng([random_state, start])
-        y = (rng.random(BLOCK) < 1 / (RARITY + 1)).astype(np.int64)
-        angle = rng.uniform(0, 2 * np.pi, BLOCK)
-        noise = rng.normal(0, NOISE, BLOCK)
-        radius = np.take(RADII, y) + noise
-        X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(
-            np.float32
-        )
-        blocks.append((X, y))
-    X, y = (np.concatenate(one)[:n] for one in zip(*blocks, strict=True))
-    return Data(RINGS, X, y)
+        random = np.random.default_rng([random_state, start])
+        y = (random.random(BLOCK) < 1 / (RARITY + 1)).astype(np.int64)
+        angle = random.uniform(0, 2 * np.pi, BLOCK)
+        radius = np.take(RADII, y) + random.normal(0, NOISE, BLOCK)
+        X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+        blocks.append(X.astype(np.float32))
+        classes.append(y)
+    return Data(RINGS, np.concatenate(blocks)[:n], np.concatenate(classes)[:n])
 
 
 def write_task(task: Task, folder: Path) -> None:
@@ -230,10 +229,10 @@ def stores_in(folder: Path) -> tuple[Path, Path]:
 
 @frame_of_runs
 def grid(task: str, options: Options) -> Runs:
-    """SCM by default, and on the thinned a9a also at the chosen parameters."""
-    points: list[dict[str, Any]] = (
-        [{}, CHOSEN] if task == RARE and not options.smoke else [{}]
-    )
+    """Yield SCM by default, and on the thinned a9a also at the chosen parameters."""
+    points: list[dict[str, Any]] = [{}]
+    if task == RARE and not options.smoke:
+        points.append(CHOSEN)
     for point, seed in product(points, options.repeats(3 if task == RARE else 1)):
         yield Run(
             task,
@@ -247,7 +246,10 @@ def grid(task: str, options: Options) -> Runs:
 
 @frame_of_runs
 def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
-    """The other methods at the same parameters, with the gamma and the number of rows that SCM found."""
+    """Yield the other methods at the same parameters.
+
+    They have the gamma and the number of rows that SCM found.
+    """
     for row in frame[frame["status"] == OK].itertuples():
         point = json.loads(row.parameters)
         taken = {"gamma": row.found_gamma, "rows trained on": int(row.rows_trained_on)}
@@ -265,33 +267,36 @@ def others(task: str, frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """One fit in a process that is watched."""
-    folder = protocol.written_once(
-        run.folder, run.part, partial(write_task, task_of(run))
-    )
-    stores = [str(path) for path in stores_in(Path(folder))]
-    words = [*stores, json.dumps(fit_of(run))]
-    report, peak = protocol.run_and_watch(
-        [sys.executable, "-m", machines.__name__, *words]
-    )
-    return protocol.facts(stores[0]) | report | {"peak_mib": peak / MIB}
+    """Fit once in a process that is watched."""
+    write = partial(write_task, task_of(run))
+    folder = protocol.written_once(run.folder, run.part, write)
+    train, test = map(str, stores_in(Path(folder)))
+    command = [sys.executable, "-m", machines.__name__]
+    command += [train, test, json.dumps(fit_of(run))]
+    report, peak = protocol.run_and_watch(command)
+    return protocol.facts(train) | report | {"peak_mib": peak / MIB}
 
 
 def fit_of(run: Run) -> Fit:
-    """Parameters of a machine; SCM finds its own gamma and rows, unless the point has a gamma."""
-    gamma = None if run.method in OURS else run.settings.get("gamma")
+    """Return the parameters of a machine.
+
+    SCM finds its own gamma and rows, unless the point has a gamma.
+    """
+    parameters = dict(run.parameters)
+    if run.method not in OURS:
+        parameters.setdefault("gamma", run.settings.get("gamma"))
     rows = run.settings.get("rows trained on", 0)
-    return Fit(run.method, run.seed, **{"gamma": gamma, **run.parameters}, rows=rows)
+    return Fit(run.method, run.seed, **parameters, rows=rows)
 
 
 def tables(name: str, frame: pd.DataFrame) -> Result:
-    """Means over the seeds; on the thinned a9a with goals."""
+    """Return means over the seeds; on the thinned a9a with goals."""
     table = means(frame.sort_values("protocol", kind="stable"))
     return Result({f"scm-{name}": table}, goals_of(table) if name == "rare" else [])
 
 
 def means(frame: pd.DataFrame, *more: str) -> pd.DataFrame:
-    """One row a method and point: means over the seeds."""
+    """Return one row a method and point: means over the seeds."""
     keys = ["dataset", "protocol", "method", *more]
     groups = frame[frame["status"] == OK].groupby([*keys, "parameters"], sort=False)
     table = groups[["n", *(name for name in FIGURES if name in frame)]].mean()
@@ -300,37 +305,40 @@ def means(frame: pd.DataFrame, *more: str) -> pd.DataFrame:
 
 
 def goals_of(table: pd.DataFrame) -> list[Goal]:
-    """SCM beside the whole SVC, and beside the better of the samples of its size, at the same parameters."""
+    """Judge SCM beside the whole SVC, and the better of the samples of its size.
+
+    All are at the same parameters.
+    """
     goals = []
-    for how, rows in table.groupby("protocol", sort=False):
-        of = rows.set_index("method")[["average_precision", "seconds"]]
-        if {SCM, SVC, WEIGHTED} <= set(of.index):
-            precision, seconds = 100 * of.loc[SCM] / of.loc[SVC]
-            bound = of["average_precision"].reindex([UNDER, WEIGHTED]).max()
-            ours = of.loc[SCM, "average_precision"]
-            name = f"rare, {how}"
-            goals += [
-                Goal(
-                    f"{name}: precision of SCM in that of the SVC",
-                    precision,
-                    LEAST_PRECISION,
-                    "%",
-                    True,
-                ),
-                Goal(
-                    f"{name}: seconds of SCM in those of the SVC",
-                    seconds,
-                    MOST_TIME,
-                    "%",
-                ),
-                Goal(
-                    f"{name}: precision of SCM, bound: under-sample",
-                    ours,
-                    bound,
-                    "",
-                    True,
-                ),
-            ]
+    for by, rows in table.groupby("protocol", sort=False):
+        figures = rows.set_index("method")[["average_precision", "seconds"]]
+        if not {SCM, SVC, WEIGHTED} <= set(figures.index):
+            continue
+        precision, seconds = 100 * figures.loc[SCM] / figures.loc[SVC]
+        ours = figures.loc[SCM, "average_precision"]
+        samples = figures["average_precision"].reindex([UNDER, WEIGHTED])
+        title = f"rare, {by}: "
+        goals += [
+            Goal(
+                title + "precision of SCM in that of the SVC",
+                precision,
+                LEAST_PRECISION,
+                unit="%",
+                at_least=True,
+            ),
+            Goal(
+                title + "seconds of SCM in those of the SVC",
+                seconds,
+                MOST_TIME,
+                unit="%",
+            ),
+            Goal(
+                title + "precision of SCM, bound: under-sample",
+                ours,
+                samples.max(),
+                at_least=True,
+            ),
+        ]
     return goals
 
 
@@ -342,9 +350,8 @@ def grid_of_points(options: Options) -> Runs:
     """SCM, the SVC on all rows, and on under-samples, at each point."""
     points = [{"gamma": gamma} | point for gamma, point in product(GAMMAS, POINTS)]
     settings = size_of(options) | {"rows trained on": GRID_SAMPLE}
-    for point, method in product(
-        points[: 1 if options.smoke else None], (SCM, SVC, UNDER, WEIGHTED)
-    ):
+    methods = (SCM, SVC, UNDER, WEIGHTED)
+    for point, method in product(options.pick(points, points, points[:1]), methods):
         yield Run(RARE, method, 0, parameters=point, protocol=PAPER, settings=settings)
 
 
@@ -362,7 +369,10 @@ def judged(model: Any, task: Task) -> dict[str, float]:
 
 
 def tables_of_points(frame: pd.DataFrame) -> Result:
-    """Average precision and seconds of each method, a row a point, the best of the SVC first."""
+    """Return average precision and seconds of each method, a row a point.
+
+    The best point of the SVC is first.
+    """
     weights = (
         frame.get("rare_weight", pd.Series(np.nan, frame.index))
         .astype(object)
@@ -388,7 +398,9 @@ def tables_of_points(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_effects(options: Options) -> Runs:
-    """One machine on rare rows and weighted representatives, without rounds; SCM stopped after each round.
+    """Yield one machine on representatives, and SCM stopped after each round.
+
+    Rare rows are all taken; representatives have weights.
 
     The thinned a9a is at the chosen parameters, the rings are by default.
     """
@@ -424,92 +436,91 @@ def grid_of_effects(options: Options) -> Runs:
 
 
 def compute_effect(run: Run) -> dict[str, Any]:
-    """A machine on representatives, or SCM of at most so many rounds (fewer, if it ends before)."""
+    """Fit a machine on representatives, or SCM of at most so many rounds."""
     task = task_of(run)
+    train = task.train
+    facts = protocol.facts(train.X)
     if run.part == "rounds":
-        return protocol.facts(task.train.X) | by_round(
-            task, run.parameters["rounds"], run.seed
-        )
-    common = np.flatnonzero(task.train.y == 0)
+        return facts | by_round(task, run.parameters["rounds"], run.seed)
+    common = np.flatnonzero(train.y == 0)
     k = min(run.parameters["clusters"], common.size)
     point = CHOSEN
     if run.dataset == RINGS:
+        # SCM chooses the gamma.
         first = SupportClusterMachine(max_rounds=1, n_clusters=2, random_state=0)
-        point = {
-            "gamma": float(first.fit(task.train.X, task.train.y).gamma_)
-        }  # as SCM chooses it
+        point = {"gamma": float(first.fit(train.X, train.y).gamma_)}
     started = time.perf_counter()
     rows, weights = representatives(
-        run.method, task.train.X[common], k, point["gamma"], run.seed
+        run.method, train.X[common], k, point["gamma"], run.seed
     )
-    found = machine_on(task, common[rows], weights, **point)
-    return (
-        protocol.facts(task.train.X)
-        | found
-        | {"seconds": time.perf_counter() - started}
-    )
+    measures = machine_on(task, common[rows], weights, **point)
+    return facts | measures | {"seconds": time.perf_counter() - started}
 
 
 def representatives(
     name: str, X: Any, k: int, gamma: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that stand for all, and their weights: random, drawn members of clusters or pseudo-centres."""
+    """Return rows that stand for all, and their weights.
+
+    They are random, drawn members of clusters, or pseudo-centres.
+    """
     random = np.random.RandomState(seed)
+    n = X.shape[0]
     choice, _, space = name.partition(", ")
     if choice == RANDOM:
-        return random.permutation(X.shape[0])[:k], np.full(k, X.shape[0] / k)
-    given: dict[str, Any] = {
-        "n_landmarks": LANDMARKS,
-        "n_init": 1,
-        "max_iter": PASSES,
-        "random_state": seed,
-    }
-    model = protocol.fit(
-        mmcnb.KernelKMeans(k, kernel=SPACES[space], gamma=gamma, **given), X
+        return random.permutation(n)[:k], np.full(k, n / k)
+    model = mmcnb.KernelKMeans(
+        k,
+        kernel=SPACES[space],
+        gamma=gamma,
+        n_landmarks=LANDMARKS,
+        n_init=1,
+        max_iter=PASSES,
+        random_state=seed,
     )
-    full = np.flatnonzero(model.cluster_sizes_)
+    protocol.fit(model, X)
+    clusters = np.flatnonzero(model.cluster_sizes_)
     if choice == CENTRES:
-        chosen = pseudo_centres(model, X)[full]
+        rows = pseudo_centres(model, X)[clusters]
     else:
-        chosen = np.array(
-            [
-                random.choice(np.flatnonzero(model.labels_ == cluster))
-                for cluster in full
-            ]
-        )
-    return chosen, model.cluster_sizes_[full].astype(np.float64)
+        members = [np.flatnonzero(model.labels_ == cluster) for cluster in clusters]
+        rows = np.array([random.choice(rows) for rows in members])
+    return rows, model.cluster_sizes_[clusters].astype(np.float64)
 
 
 def machine_on(
     task: Task, chosen: np.ndarray, weights: np.ndarray, **point: float
 ) -> dict[str, float]:
-    """Figures of a machine of eq. (6) on rare rows and representatives; balanced if no weight is given."""
+    """Judge a machine of eq. (6) on rare rows and representatives.
+
+    The classes are balanced if no weight is given.
+    """
     from sklearn.svm import SVC as KernelMachine
 
     rare = np.flatnonzero(task.train.y == 1)
     rows = np.concatenate([rare, chosen])
     y = np.repeat([1.0, 0.0], [rare.size, chosen.size])
-    each = point.pop("rare_weight", weights.sum() / rare.size)
-    weights = np.concatenate([np.full(rare.size, each), weights])
-    return judged(
-        KernelMachine(**point).fit(task.train.X[rows], y, sample_weight=weights), task
-    )
+    rare_weight = point.pop("rare_weight", weights.sum() / rare.size)
+    weights = np.concatenate([np.full(rare.size, rare_weight), weights])
+    model = KernelMachine(**point).fit(task.train.X[rows], y, sample_weight=weights)
+    return judged(model, task)
 
 
 def by_round(task: Task, most: int, seed: int) -> dict[str, Any]:
-    """Figures of SCM of at most so many rounds, at the chosen parameters."""
+    """Judge SCM of at most so many rounds, at the chosen parameters."""
     model = machines.machine(Fit(SCM, seed, **CHOSEN)).set_params(max_rounds=most)
-    log = model.fit(task.train.X, task.train.y).history_
-    last = {name: int(log[name].iloc[-1]) for name in ("negatives", "support_vectors")}
-    last |= {
+    history = model.fit(task.train.X, task.train.y).history_
+    last = history.iloc[-1]
+    return {
+        "negatives": int(last["negatives"]),
+        "support_vectors": int(last["support_vectors"]),
         "rows_trained_on": machines.trained_rows(model),
-        "seconds": log["seconds"].sum(),
-    }
-    return last | judged(model, task)
+        "seconds": history["seconds"].sum(),
+    } | judged(model, task)
 
 
 def tables_of_effects(frame: pd.DataFrame) -> Result:
-    """Means over the seeds, by the number of representatives and by the number of rounds."""
+    """Return means over the seeds, by representatives and by rounds."""
     spaces, rounds = (
         frame[frame["part"] == part].dropna(axis=1, how="all")
         for part in ("spaces", "rounds")
