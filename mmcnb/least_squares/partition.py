@@ -100,13 +100,14 @@ class PartitionConfig:
         # Up to 400 rows the ridge is the model's: `python -m benchmarks rls`.
         return self.alpha * min(1.0, max(0.1, 400 / rows))
 
-    def smoother(self, K: np.ndarray, overwrite: bool = False) -> np.ndarray:
+    def smoother(self, K: np.ndarray) -> np.ndarray:
         """Return the smoother of a kernel matrix at the ridge of the search.
 
         It may take the place of the matrix.
         """
-        ridge = self.search_alpha(K.shape[0]) * K.shape[0]
-        return objective.smoother(K, ridge, overwrite=overwrite)
+        m = K.shape[0]
+        ridge = self.search_alpha(m) * m
+        return objective.smoother(K, ridge, overwrite=True)
 
     @property
     def is_mixed(self) -> bool:

@@ -183,7 +183,7 @@ def search(
     def smoother() -> np.ndarray | None:
         if weights is not None:
             return None
-        return config.smoother(kernel_matrix(rows, kernel), overwrite=True)
+        return config.smoother(kernel_matrix(rows, kernel))
 
     map_sample = partial(
         landmark_sample,
