@@ -1,4 +1,4 @@
-"""Kept figures: ``results/STUDY.csv`` has those of the papers' tables and curves that a study measured.
+"""Kept figures: ``results/STUDY.csv`` has those of the papers that a study measured.
 
 ``python -m benchmarks keep --out DIR`` adds the runs of the studies in a folder, and
 ``python -m benchmarks published`` compares what is kept with the papers.
@@ -75,7 +75,8 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
             study = read(path)
             if study.header.get("scale", "smoke") == "smoke":
                 raise InputError(
-                    f"{path} has no journal, or is a smoke run, whose figures mean nothing."
+                    f"{path} has no journal, or is a smoke run, "
+                    "whose figures mean nothing."
                 )
             old = [read_kept(kept)] if kept.exists() else []
             write_table(merged([*old, figures_of(study)]), kept)
@@ -83,39 +84,37 @@ def keep(folder: Path, target: Path = FOLDER) -> list[Path]:
     if not written:
         studies = ", ".join(STUDIES)
         raise InputError(
-            f"there is no frame (STUDY.parquet) of {studies} in {folder}; run one first."
+            f"there is no frame (STUDY.parquet) of {studies} in {folder}; "
+            "run one first."
         )
     return written
 
 
 def merged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """The last of equal figures; none of a quick run if a full one has the figure or points of the curve."""
+    """Return the last of equal figures; a full run replaces a whole quick curve."""
     rows = pd.concat(frames, ignore_index=True)[COLUMNS]
-    full = rows["setting"].str.startswith("full")
-    known = full.groupby([rows[name] for name in POINT if name != "at"]).transform(
-        "any"
-    )
-    return rows[full | ~known].drop_duplicates(POINT, keep="last")
+    is_full = rows["setting"].str.startswith("full")
+    curve = [rows[name] for name in POINT if name != "at"]
+    has_full = is_full.groupby(curve).transform("any")
+    return rows[is_full | ~has_full].drop_duplicates(POINT, keep="last")
 
 
 def figures_of(study: Study) -> pd.DataFrame:
-    """The figures of the papers' tables and curves that a study has, in the columns of a kept file."""
-    values = (
-        with_pairs(chosen(study))
-        if study.runs
-        else study.values.assign(x=np.nan, rest="{}")
-    )
+    """Return the figures of the papers that a study has, as columns of a kept file."""
+    if study.runs:
+        values = with_pairs(chosen(study))
+    else:
+        values = study.values.assign(x=np.nan, rest="{}")
     groups = values.groupby([*GROUP, "rest", "metric"], dropna=False)["value"]
     measured = groups.agg(mean="mean", sd="std", max="max", runs="count").reset_index()
-    sources = (
-        read_csv("sources")
-        .astype({"part": object})
-        .fillna({"part": ""})
-        .query("study == @study.name")
-    )
-    found = [_of_source(measured, study, source) for source in sources.itertuples()]
-    rows = pd.concat(found, ignore_index=True)
-    printed = table_figures()[[*KEY, "value"]].rename(columns={"value": "published"})
+
+    sources = read_csv("sources").astype({"part": object}).fillna({"part": ""})
+    sources = sources[sources["study"] == study.name]
+    figures = [_of_source(measured, study, source) for source in sources.itertuples()]
+    rows = pd.concat(figures, ignore_index=True)
+
+    printed = table_figures()[[*KEY, "value"]]
+    printed = printed.rename(columns={"value": "published"})
     rows = rows.merge(printed, how="left", on=KEY)
     rows.loc[rows["protocol"] != PAPER, "published"] = np.nan
     facts = {name: study.versions.get(name, "") for name in ("commit", "date")}
@@ -123,80 +122,79 @@ def figures_of(study: Study) -> pd.DataFrame:
 
 
 def with_pairs(values: pd.DataFrame) -> pd.DataFrame:
-    """The section "pairs" as means over its data sets, under the name of the published mean."""
-    pairs = values[values["part"] == "pairs"]
-    pairs = pairs.assign(
-        prefix=[name.rpartition("-")[0] for name in pairs["dataset"]],
-        x=np.nan,
-        rest="{}",
-    )
+    """Replace the section "pairs" by means over its data sets, as published."""
+    is_pair = values["part"] == "pairs"
+    pairs = values[is_pair]
+    prefixes = [name.rpartition("-")[0] for name in pairs["dataset"]]
+    pairs = pairs.assign(prefix=prefixes, x=np.nan, rest="{}")
     keys = ["prefix", "part", "protocol", "method", "x", "rest", "metric"]
     means = pairs.groupby(keys, dropna=False)[["value", "n"]].mean().reset_index()
     counts = pairs.groupby("prefix")["dataset"].nunique()
     means["dataset"] = [f"{name}, {counts[name]} pairs" for name in means["prefix"]]
-    return pd.concat(
-        [values[values["part"] != "pairs"], means[means.columns.drop("prefix")]]
-    )
+    return pd.concat([values[~is_pair], means.drop(columns="prefix")])
 
 
 def _of_source(measured: pd.DataFrame, study: Study, source: Any) -> pd.DataFrame:
-    """The rows of one line of the sources: those of a table, or the points of a curve."""
-    rows = measured[
-        (measured["part"] == source.part) & (measured["metric"] == source.measure)
-    ]
-    printed = table_figures().query("paper == @source.paper")
+    """Return the rows of a line of the sources: of a table, or points of a curve."""
+    is_wanted = measured["part"] == source.part
+    is_wanted &= measured["metric"] == source.measure
+    rows = measured[is_wanted]
+    printed = table_figures()
+    printed = printed[printed["paper"] == source.paper]
     here = printed[printed["table"] == source.table]
     if len(here):  # other sets and methods of the study stand in other tables
         absent = {*printed["method"]} - {*here["method"]}
-        rows = rows[
-            rows["dataset"].isin(here["dataset"]) & ~rows["method"].isin(absent)
-        ]
-    at = (
-        dict.fromkeys(rows.index, "")
-        if len(here)
-        else points_of(study, source.part, rows)
-    )
+        in_table = rows["dataset"].isin(here["dataset"])
+        rows = rows[in_table & ~rows["method"].isin(absent)]
+        at = dict.fromkeys(rows.index, "")
+    else:
+        at = points_of(study, source.part, rows)
     scale = "quick" if study.header.get("rows") else study.header["scale"]
     return pd.DataFrame(
         {
-            **{name: rows[name] for name in ("dataset", "protocol", "method")},
-            **{
-                "paper": source.paper,
-                "table": source.table,
-                "metric": source.metric,
-                "at": pd.Series(at),
-            },
+            "dataset": rows["dataset"],
+            "protocol": rows["protocol"],
+            "method": rows["method"],
+            "paper": source.paper,
+            "table": source.table,
+            "metric": source.metric,
+            "at": pd.Series(at),
             "value": rows[source.statistic],
             "sd": rows["sd"],
-            "setting": [f"{scale}; {told}" for told in _settings(rows)],
+            "setting": [f"{scale}; {setting}" for setting in _settings(rows)],
             "command": command_of(study, source.part),
         }
     )
 
 
 def points_of(study: Study, part: str, rows: pd.DataFrame) -> dict[Any, str]:
-    """The places of a curve's points: the swept parameter, and the rows if a data set has several sizes."""
+    """Return the places of a curve's points.
+
+    A place is the swept parameter, and the rows if a data set has several sizes.
+    """
     swept = study.view.sweeps.get(part, "")
-    sized = not swept or rows.groupby("dataset")["n"].nunique().max() > 1
-    return {
-        row.Index: ", ".join(
-            ([f"{swept}={row.x:g}"] if swept else [])
-            + ([f"{row.n:.0f} rows"] if sized else [])
-        )
-        for row in rows.itertuples()
-    }
+    has_sizes = not swept or rows.groupby("dataset")["n"].nunique().max() > 1
+    places = {}
+    for row in rows.itertuples():
+        words = []
+        if swept:
+            words.append(f"{swept}={row.x:g}")
+        if has_sizes:
+            words.append(f"{row.n:.0f} rows")
+        places[row.Index] = ", ".join(words)
+    return places
 
 
 def _settings(rows: pd.DataFrame) -> Iterator[str]:
-    """Parameters, runs and rows of each figure, for people."""
+    """Yield parameters, runs and rows of each figure, for people."""
     for row in rows.itertuples():
-        given = read_parameters(row.rest)
+        parameters = read_parameters(row.rest)
         runs = f"{row.runs:.0f} {'run' if row.runs == 1 else 'runs'}"
-        yield "; ".join([*given, runs, f"{row.n:.0f} rows"])
+        yield "; ".join([*parameters, runs, f"{row.n:.0f} rows"])
 
 
 def read_parameters(text: str) -> list[str]:
-    """Parameters in JSON as texts for people.
+    """Return parameters in JSON as texts for people.
 
     Examples
     --------
@@ -208,13 +206,16 @@ def read_parameters(text: str) -> list[str]:
 
 
 def command_of(study: Study, part: str) -> str:
-    """The command that runs a section of a study again."""
+    """Return the command that runs a section of a study again."""
     module = import_module(f"benchmarks.studies.{study.name}")
     section = part.partition(",")[0]
     words = ["python -m benchmarks", study.name]
-    words += [f"--part {section}"] if section in getattr(module, "SECTIONS", ()) else []
-    words += ["--quick"] if study.header["scale"] == "quick" else []
-    words += [f"--rows {study.header['rows']}"] if study.header["rows"] else []
+    if section in getattr(module, "SECTIONS", ()):
+        words.append(f"--part {section}")
+    if study.header["scale"] == "quick":
+        words.append("--quick")
+    if study.header["rows"]:
+        words.append(f"--rows {study.header['rows']}")
     return " ".join(words)
 
 
@@ -240,7 +241,7 @@ def read_kept(path: Path) -> pd.DataFrame:
 
 
 def compared(folder: Path = FOLDER) -> pd.DataFrame:
-    """Every published figure of a table, with our run beside it or the reason why there is none.
+    """Return every published figure of a table, with our run or the reason for none.
 
     Parameters
     ----------
@@ -286,7 +287,10 @@ def compared(folder: Path = FOLDER) -> pd.DataFrame:
 
 
 def reason_of(row: Any, reasons: pd.DataFrame) -> str:
-    """The first reason whose names are those of a figure; "" if there is none. An empty name fits all."""
+    """Return the first reason whose names are those of a figure; "" if there is none.
+
+    An empty name fits all figures.
+    """
     for reason in reasons.itertuples():
         if all(getattr(reason, name) in ("", getattr(row, name)) for name in KEY):
             return str(reason.reason)
@@ -294,19 +298,22 @@ def reason_of(row: Any, reasons: pd.DataFrame) -> str:
 
 
 def _excess(row: dict[str, Any]) -> float:
-    """How much worse ours is than published beyond the larger deviation, to the digits that are printed."""
-    sign = direction(row["metric"])
-    if row["metric"] == "seconds" or not sign:
+    """Return how much worse ours is than published beyond the larger deviation.
+
+    It is rounded to the digits that are printed.
+    """
+    metric = row["metric"]
+    sign = direction(metric)
+    if metric == "seconds" or not sign:
         return float("nan")
-    within = np.nanmax([row["sd"], row["our sd"], 0.0])
-    digits = DIGITS.get(row["metric"], 4)
-    return float(
-        np.round(sign * (row["value"] - np.round(row["ours"], digits)) - within, digits)
-    )
+    digits = DIGITS.get(metric, 4)
+    ours = np.round(row["ours"], digits)
+    deviation = np.nanmax([row["sd"], row["our sd"], 0.0])
+    return float(np.round(sign * (row["value"] - ours) - deviation, digits))
 
 
 def summary(folder: Path = FOLDER) -> str:
-    """How many published figures have a kept run, how many are as good, and each that is worse, as text."""
+    """Return as text how many published figures have a run, and each that is worse."""
     frame = compared(folder)
     ran = frame[frame["ours"].notna()]
     judged = ran.dropna(subset="excess")
@@ -315,25 +322,21 @@ def summary(folder: Path = FOLDER) -> str:
     lines = [
         f"{_share(len(ran), len(frame))} published figures of tables have a kept run, "
         f"{quick.sum()} a quick one.",
-        f"{_share(good.sum(), len(judged))} errors and scores of these are as good as published, or better, "
-        "within the larger deviation.",
+        f"{_share(good.sum(), len(judged))} errors and scores of these are as good as "
+        "published, or better, within the larger deviation.",
     ]
+    lines += ["", "Worse, by excess:"]
     worse = judged[~good].sort_values("excess", ascending=False, kind="stable")
-    lines += [
-        "",
-        "Worse, by excess:",
-        *(
-            _line(row) + f", {row.excess:.4g} beyond; {row.reason}".rstrip("; ")
-            for row in worse.itertuples()
-        ),
-    ]
+    for row in worse.itertuples():
+        excess = f", {row.excess:.4g} beyond; {row.reason}".rstrip("; ")
+        lines.append(_line(row) + excess)
     lines += [
         "",
         "Seconds and counts, which depend on the machine and the stopping rule:",
     ]
-    return "\n".join(
-        [*lines, *(_line(row) for row in ran[ran["excess"].isna()].itertuples())]
-    )
+    unjudged = ran[ran["excess"].isna()]
+    lines += [_line(row) for row in unjudged.itertuples()]
+    return "\n".join(lines)
 
 
 def _share(part: int, whole: int) -> str:

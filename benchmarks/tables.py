@@ -1,4 +1,4 @@
-"""From runs to tables: statistics over seeds, choices, ratios, slopes and goals; how tables are published."""
+"""From runs to tables: statistics over seeds, choices, ratios, slopes and goals."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 
 
 class Goal(NamedTuple):
-    """A figure and the bound it should keep; the bound is an upper one unless ``at_least``."""
+    """A figure and the bound it should keep, an upper one unless ``at_least``."""
 
     what: str
     figure: float
@@ -28,15 +28,15 @@ class Goal(NamedTuple):
     @property
     def reached(self) -> bool:
         """Whether the figure keeps its bound; NaN does not."""
-        return bool(
-            self.figure >= self.bound if self.at_least else self.figure <= self.bound
-        )
+        if self.at_least:
+            return bool(self.figure >= self.bound)
+        return bool(self.figure <= self.bound)
 
 
 def goals_of(
     figures: Any, bounds: Any, what: str, unit: str = "", at_least: bool = False
 ) -> list[Goal]:
-    """A goal for each figure that has a bound; ``{}`` in ``what`` stands for its name.
+    """Return a goal for each figure with a bound; ``{}`` in ``what`` is its name.
 
     Parameters
     ----------
@@ -54,30 +54,29 @@ def goals_of(
     Examples
     --------
     >>> from benchmarks.tables import goals_of
-    >>> goals_of({"heart": 0.25, "liver": 0.5}, {"heart": 0.3, "breast": 0.1}, "{}: error", "%")
+    >>> bounds = {"heart": 0.3, "breast": 0.1}
+    >>> goals_of({"heart": 0.25, "liver": 0.5}, bounds, "{}: error", "%")
     [Goal(what='heart: error', figure=25.0, bound=30.0, unit='%', at_least=False)]
     """
     scale = 100 if unit in ("%", "points") else 1
-    known = (
-        dict.fromkeys(figures.keys(), bounds)
-        if isinstance(bounds, int | float)
-        else dict(bounds)
-    )
-    return [
-        Goal(
-            what.format(name),
-            round(scale * figures[name], 12),
-            round(scale * bound, 4),
-            unit,
-            at_least,
-        )
-        for name, bound in known.items()
-        if name in figures
-    ]
+    if isinstance(bounds, int | float):
+        bounds = dict.fromkeys(figures.keys(), bounds)
+    goals = []
+    for name, bound in dict(bounds).items():
+        if name in figures:
+            goal = Goal(
+                what=what.format(name),
+                figure=round(scale * figures[name], 12),
+                bound=round(scale * bound, 4),
+                unit=unit,
+                at_least=at_least,
+            )
+            goals.append(goal)
+    return goals
 
 
 def verdicts(goals: Sequence[Goal]) -> pd.DataFrame:
-    """The goals as a table: goal, figure, bound, unit, and whether it is reached or missed."""
+    """Return the goals as a table: goal, figure, bound, unit and verdict."""
     table = pd.DataFrame(goals).rename(columns={"what": "goal"})
     signs = table.pop("at_least").map({True: ">= ", False: "<= "})
     table["bound"] = signs + table["bound"].map("{:g}".format)
@@ -87,7 +86,7 @@ def verdicts(goals: Sequence[Goal]) -> pd.DataFrame:
 
 
 class Result(NamedTuple):
-    """Result of a section: tables by name, goals, and the tables that are printed (None: all)."""
+    """Result of a section: tables by name, goals, and tables to print (None: all)."""
 
     tables: dict[str, pd.DataFrame]
     goals: Sequence[Goal] = ()
@@ -98,7 +97,7 @@ class Result(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Slope of a line through logarithms, and the ends of its 95 % confidence interval."""
+    """Slope of a line through logarithms, and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -106,7 +105,7 @@ class Slope(NamedTuple):
 
 
 def log_slope(sizes: Any, values: Any) -> Slope:
-    """Slope of log(values) against log(sizes) by least squares, with Student's interval.
+    """Fit the slope of log(values) against log(sizes), with Student's interval.
 
     All is NaN without two different sizes, and the ends with fewer than three points.
 
@@ -124,33 +123,36 @@ def log_slope(sizes: Any, values: Any) -> Slope:
     if np.unique(x).size < 2:
         return Slope(np.nan, np.nan, np.nan)
     line = linregress(x, y)
-    half = t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * line.stderr  # NaN of two points
-    return Slope(*map(float, (line.slope, line.slope - half, line.slope + half)))
+    slope = float(line.slope)
+    # NaN of two points.
+    half = float(t.ppf((1 + CONFIDENCE) / 2, x.size - 2) * line.stderr)
+    return Slope(slope, slope - half, slope + half)
 
 
 def slopes_over(
     table: pd.DataFrame, keys: Sequence[str], column: str = "seconds"
 ) -> pd.DataFrame:
-    """Slope of a column against n for each group, with its interval; groups of a single size are left out.
+    """Return the slope of a column against n for each group, with its interval.
+
+    Groups of a single size are left out.
 
     Returns
     -------
     DataFrame
         The keys, sizes, slope, low, high.
     """
-    rows = [
-        (*group, len(part), *log_slope(part["n"], part[column]))
-        for group, part in table.groupby(list(keys), sort=False)
-    ]
-    return pd.DataFrame(rows, columns=[*keys, "sizes", "slope", "low", "high"]).dropna(
-        subset="slope"
-    )
+    rows = []
+    for group, part in table.groupby(list(keys), sort=False):
+        slope = log_slope(part["n"], part[column])
+        rows.append((*group, len(part), *slope))
+    slopes = pd.DataFrame(rows, columns=[*keys, "sizes", "slope", "low", "high"])
+    return slopes.dropna(subset="slope")
 
 
 def over_seeds(
     frame: pd.DataFrame, keys: Sequence[str], metric: str, *others: str
 ) -> pd.DataFrame:
-    """Mean and deviation of a metric over the seeds, median seconds, largest memory: one row a group.
+    """Summarise a metric over the seeds: one row a group.
 
     Parameters
     ----------
@@ -174,36 +176,41 @@ def over_seeds(
     --------
     >>> import pandas as pd
     >>> from benchmarks.tables import over_seeds
-    >>> frame = pd.DataFrame({"method": "a", "error": [0.25, 0.75], "seconds": [1.0, 2.0], "status": "ok"})
-    >>> over_seeds(frame.assign(n=9, d=2, peak_mib=50.0), ["method"], "error").iloc[0].to_dict()["error"]
-    0.5
+    >>> frame = pd.DataFrame({"method": "a", "error": [0.25, 0.75]})
+    >>> frame = frame.assign(seconds=1.0, status="ok", n=9, d=2, peak_mib=50.0)
+    >>> over_seeds(frame, ["method"], "error")["error"].tolist()
+    [0.5]
     """
-    ran = frame[frame["status"] == "ok"]
-    ran = ran.reindex(
-        columns=list(dict.fromkeys([*ran.columns, metric, *others]))
-    )  # no run may have one
-    groups = ran.groupby(list(keys), sort=False, dropna=False)
-    means = {name: (name, "mean") for name in others}
-    last = {"seconds": ("seconds", "median"), "peak_mib": ("peak_mib", "max")}
-    spread = {
+    succeeded = frame[frame["status"] == "ok"]
+    # It may be that no run has a metric.
+    columns = dict.fromkeys([*succeeded.columns, metric, *others])
+    succeeded = succeeded.reindex(columns=list(columns))
+    statistics = {
+        "n": ("n", "first"),
+        "d": ("d", "first"),
         metric: (metric, "mean"),
         f"{metric} sd": (metric, "std"),
         "runs": (metric, "count"),
+        **{name: (name, "mean") for name in others},
+        "seconds": ("seconds", "median"),
+        "peak_mib": ("peak_mib", "max"),
     }
-    table = groups.agg(n=("n", "first"), d=("d", "first"), **spread, **means, **last)
+    groups = succeeded.groupby(list(keys), sort=False, dropna=False)
+    table = groups.agg(**statistics)
     return table.astype({"n": "Int64", "d": "Int64"}).reset_index()
 
 
 def best(
     table: pd.DataFrame, keys: Sequence[str], metric: str, largest: bool = False
 ) -> pd.DataFrame:
-    """The row of the least (or largest) metric in each group, the first of equals: a choice by the classes.
+    """Choose the first row of the least (or largest) metric in each group.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from benchmarks.tables import best
-    >>> table = pd.DataFrame({"method": ["a", "a", "b"], "width": [1, 2, 1], "error": [0.5, 0.25, 0.5]})
+    >>> table = pd.DataFrame({"method": ["a", "a", "b"], "width": [1, 2, 1]})
+    >>> table["error"] = [0.5, 0.25, 0.5]
     >>> best(table, ["method"], "error")["width"].tolist()
     [2, 1]
     """
@@ -213,7 +220,7 @@ def best(
 
 
 def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
-    """Parameters without those that have one value in their group: those chosen there, as JSON text.
+    """Return the parameters that differ within their group, as JSON text.
 
     Parameters
     ----------
@@ -232,26 +239,30 @@ def choices_of(frame: pd.DataFrame, keys: Sequence[str]) -> dict[str, str]:
     >>> import pandas as pd
     >>> from benchmarks.tables import choices_of
     >>> texts = ['{"eta": 0.1, "width": 1}', '{"eta": 0.1, "width": 2}']
-    >>> choices_of(pd.DataFrame({"method": "a", "parameters": texts}), ["method"])[texts[0]]
+    >>> frame = pd.DataFrame({"method": "a", "parameters": texts})
+    >>> choices_of(frame, ["method"])[texts[0]]
     '{"width": 1}'
     """
-    groups = frame.groupby(list(keys), sort=False)["parameters"]
-    found = [pair for _, texts in groups for pair in differing(texts.unique()).items()]
-    return {text: json.dumps(chosen) if chosen else text for text, chosen in found}
+    choices = {}
+    for _, texts in frame.groupby(list(keys), sort=False)["parameters"]:
+        for text, chosen in differing(texts.unique()).items():
+            choices[text] = json.dumps(chosen) if chosen else text
+    return choices
 
 
 def differing(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """For each of the texts (JSON), the parameters that do not have one value in all of them."""
-    given = {text: json.loads(text) for text in texts}
-    held = set.intersection(*({*map(str, values.items())} for values in given.values()))
-    return {
-        text: {
-            name: value
-            for name, value in values.items()
-            if str((name, value)) not in held
+    """Return the parameters of each text (JSON) that differ between the texts."""
+    parameters = {text: json.loads(text) for text in texts}
+    # Values may be lists, which no set holds.
+    pairs = [{str(pair) for pair in each.items()} for each in parameters.values()]
+    shared = set.intersection(*pairs)
+
+    def without_shared(each: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: each[name] for name in each if str((name, each[name])) not in shared
         }
-        for text, values in given.items()
-    }
+
+    return {text: without_shared(each) for text, each in parameters.items()}
 
 
 def ratio_to(
@@ -260,37 +271,38 @@ def ratio_to(
     key: str = "dataset",
     column: str = "seconds",
 ) -> pd.Series:
-    """A column over that of a peer, matched by a key; NaN if the peer has none."""
+    """Divide a column by that of a peer, matched by a key; NaN if the peer has none."""
     return table[column] / table[key].map(peer.set_index(key)[column])
 
 
 def beside_published(
     table: pd.DataFrame, paper: str, metrics: Mapping[str, str]
 ) -> pd.DataFrame:
-    """The table with new columns, each of a published metric; NaN but in rows of the paper's protocol.
+    """Add columns of published metrics; NaN but in rows of the paper's protocol.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from benchmarks.published import RLS
     >>> from benchmarks.tables import beside_published
-    >>> table = pd.DataFrame({"dataset": ["iris"], "method": ["UMC-RLS"], "protocol": ["paper"]})
+    >>> table = pd.DataFrame({"dataset": ["iris"], "method": ["UMC-RLS"]})
+    >>> table["protocol"] = "paper"
     >>> beside_published(table, RLS, {"published ari": "ari"})["published ari"].tolist()
     [0.96]
     """
-    rows = list(table[["dataset", "method", "protocol"]].itertuples(index=False))
-    found = {
-        column: [
-            figure(paper, row[0], row[1], metric) if row[2] == PAPER else np.nan
-            for row in rows
-        ]
-        for column, metric in metrics.items()
-    }
-    return table.assign(**found)
+
+    columns: dict[str, list[float]] = {column: [] for column in metrics}
+    for row in table.itertuples():
+        for column, metric in metrics.items():
+            value = np.nan
+            if row.protocol == PAPER:
+                value = figure(paper, row.dataset, row.method, metric)
+            columns[column].append(value)
+    return table.assign(**columns)
 
 
 def measures_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Measures of the runs that succeeded, without most of their identity."""
+    """Return measures of the runs that succeeded, without most of their identity."""
     hidden = ["part", "protocol", "parameters", "status", "reason", "digest"]
     return frame[frame["status"] == "ok"].drop(columns=hidden)
 
@@ -301,9 +313,8 @@ def measures_of(frame: pd.DataFrame) -> pd.DataFrame:
 def publish(study: str, result: Result, options: Options) -> None:
     """Print the tables and goals of a study, and write them as CSV."""
     facts = versions()
-    print(
-        f"\n== {study}: {', '.join(f'{name} {value}' for name, value in facts.items())}"
-    )
+    facts_text = ", ".join(f"{name} {value}" for name, value in facts.items())
+    print(f"\n== {study}: {facts_text}")
     for name, frame in result.tables.items():
         write_table(frame.assign(**facts), options.out / f"{name}.csv")
         if result.shown is None or name in result.shown:
@@ -319,10 +330,9 @@ def publish(study: str, result: Result, options: Options) -> None:
 
 
 def plain(frame: pd.DataFrame) -> str:
-    """A frame as text for people, errors in per cent."""
-    formats: dict[str, Any] = {
-        name: "{:.1%}".format for name in frame.columns if "error" in name
-    }
+    """Return a frame as text for people, errors in per cent."""
+    errors = [name for name in frame.columns if "error" in name]
+    formats: dict[str, Any] = dict.fromkeys(errors, "{:.1%}".format)
     return frame.to_string(
         index=False, formatters=formats, float_format="{:.4g}".format, na_rep=""
     )

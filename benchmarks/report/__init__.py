@@ -1,10 +1,9 @@
-"""``python -m benchmarks report``: one page of all studies in a folder, and the figures of README."""
+"""``python -m benchmarks report``: one page of all studies, and figures of README."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,38 +64,39 @@ def write_report(folder: Path, figures: Path | None = None) -> Path:
         If there is no frame, or one is damaged; if a figure lacks its study; or if
         Jinja2 is not installed.
     """
-    studies = [
-        (study, list(_sections(study, folder)), _docstring(study.name))
-        for study in read_all(folder)
-    ]
-    panels = {
-        study.name: [*chain(*(each.panels for each in sections))]
-        for study, sections, _ in studies
-    }
-    drawn = (
-        {figures / f"{name}.png": name for name in README_FIGURES} if figures else {}
-    )
-    for name in drawn.values():
+    studies = []
+    panels = {}
+    for study in read_all(folder):
+        sections = list(_sections(study, folder))
+        studies.append((study, sections, _docstring(study.name)))
+        panels[study.name] = [panel for section in sections for panel in section.panels]
+    names = README_FIGURES if figures else ()
+    for name in names:
         if not panels.get(name):
             raise InputError(
-                f"{name}.png needs the study {name}; run python -m benchmarks {name} first."
+                f"{name}.png needs the study {name}; "
+                f"run python -m benchmarks {name} first."
             )
     page = folder / "report.html"
     with whole_file(page) as aside:
         aside.write_text(_page(studies=studies, svg=svg), encoding="utf-8")
-    for path, name in drawn.items():
-        with whole_file(path) as aside:
-            png(panels[name], aside)
+    if figures:
+        for name in names:
+            with whole_file(figures / f"{name}.png") as aside:
+                png(panels[name], aside)
     return page
 
 
 def _sections(study: Study, folder: Path) -> Iterator[Section]:
-    """The sections of a study, then its goals and the runs that failed."""
+    """Yield the sections of a study, then its goals and the runs that failed."""
     if study.runs:
         for name, rows in summarise(study).groupby("part"):
             sweep = study.view.sweeps.get(name, "")
-            yield Section(name[:1].upper() + name[1:], *_shown(rows, study.view, sweep))
-    if (path := folder / f"{study.name}-goals.csv").exists():
+            panels, tables = _shown(rows, study.view, sweep)
+            title = name[:1].upper() + name[1:]
+            yield Section(title, panels, tables)
+    path = folder / f"{study.name}-goals.csv"
+    if path.exists():
         yield Section("Goals", [], [goals(path)])
     if len(study.failed):
         yield Section("Failed runs", [], [failures(study.failed)])
@@ -105,7 +105,7 @@ def _sections(study: Study, folder: Path) -> Iterator[Section]:
 def _shown(
     rows: pd.DataFrame, view: View, sweep: str
 ) -> tuple[list[Panel], list[Table]]:
-    """The figures and tables of a section."""
+    """Return the figures and tables of a section."""
     metric = primary(rows["metric"], view)
     if set(rows["method"]) == {""}:  # facts of the data
         return [], [everything(rows, sweep, folded=False)]
@@ -134,13 +134,12 @@ def _shown(
 
 
 def _docstring(name: str) -> str:
-    """The docstring of a study; it is read and not imported, since a study may be gone."""
-    path = Path(benchmarks.__file__).parent / "studies" / f"{name.replace('-', '_')}.py"
-    return (
-        (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "")
-        if path.exists()
-        else ""
-    )
+    """Read the docstring of a study without an import, since a study may be gone."""
+    folder = Path(benchmarks.__file__).parent / "studies"
+    path = folder / f"{name.replace('-', '_')}.py"
+    if not path.exists():
+        return ""
+    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
 
 
 def _page(**given: Any) -> str:

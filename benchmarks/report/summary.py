@@ -1,4 +1,4 @@
-"""Frames of a folder, their means over the seeds, and the published figures beside them."""
+"""Frames of a folder, their means over the seeds, and the published figures."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _tidy(path: Path) -> pd.DataFrame:
 
 
 def summarise(study: Study) -> pd.DataFrame:
-    """Mean, standard deviation and number of seeds of each metric, and the published figures.
+    """Return statistics of each metric over the seeds, and the published figures.
 
     By the paper's protocol the parameters of a method on a data set are those of the
     best mean. Without classes nobody can choose, so parameters that differ set methods
@@ -253,25 +253,25 @@ def summarise(study: Study) -> pd.DataFrame:
     """
     view = study.view
     groups = chosen(study).groupby([*GROUP, "metric"], dropna=False)["value"]
-    table = groups.agg(mean="mean", sd="std", count="count").reset_index()
-    table = pd.concat([table, _published(table, view)], ignore_index=True)
+    measured = groups.agg(mean="mean", sd="std", count="count").reset_index()
+    table = pd.concat([measured, _published(measured, view)], ignore_index=True)
+
     places = {method: place_of(method, view) for method in table["method"]}
-    table["ours"] = [
-        not view.ours or places[method][0] < len(view.ours)
-        for method in table["method"]
-    ]
-    table["order"] = table["method"].map(sorted(places, key=places.__getitem__).index)
+    methods = sorted(places, key=lambda method: places[method])
+    ours = {method for method in methods if places[method][0] < len(view.ours)}
+    table["ours"] = not view.ours or table["method"].isin(ours)
+    table["order"] = table["method"].map(methods.index)
     table["rank"] = table["protocol"].map(PROTOCOLS.index)
-    several = table.groupby(["part", "dataset"])["n"].transform("nunique") > 1
-    table["name"] = table["dataset"] + table["n"].map(", {:,.0f} rows".format).where(
-        several, ""
-    )
+
+    has_sizes = table.groupby(["part", "dataset"])["n"].transform("nunique") > 1
+    sizes = table["n"].map(", {:,.0f} rows".format).where(has_sizes, "")
+    table["name"] = table["dataset"] + sizes
     keys = ["part", "n", "dataset", "order", "rank", "protocol", "x", "metric"]
     return table.sort_values(keys, ignore_index=True)
 
 
 def chosen(study: Study) -> pd.DataFrame:
-    """Values at the parameters that count, by the paper's protocol those of the best mean.
+    """Return values at the parameters that count: of the best mean by the paper's way.
 
     Parameters
     ----------
@@ -291,73 +291,77 @@ def chosen(study: Study) -> pd.DataFrame:
         for part, text in values[["part", "parameters"]].to_numpy()
     ]
     values[["x", "rest"]] = pd.DataFrame(split, index=values.index)
-    kept = [
-        _best(group, view) if group["protocol"].iloc[0] == PAPER else _set_apart(group)
-        for _, group in values.groupby(GROUP, dropna=False)
-    ]
-    return pd.concat(kept)
+    groups = []
+    for _, group in values.groupby(GROUP, dropna=False):
+        if group["protocol"].iloc[0] == PAPER:
+            groups.append(_best(group, view))
+        else:
+            groups.append(_set_apart(group))
+    return pd.concat(groups)
 
 
 def _split(text: str, swept: str) -> tuple[float, str]:
-    """The value of the swept parameter, and the other parameters."""
-    given = json.loads(text)
-    value = given.pop(swept, None)
-    return float(value) if isinstance(value, int | float) else np.nan, json.dumps(
-        given, sort_keys=True
-    )
+    """Return the value of the swept parameter, and the other parameters."""
+    parameters = json.loads(text)
+    value = parameters.pop(swept, None)
+    x = float(value) if isinstance(value, int | float) else np.nan
+    return x, json.dumps(parameters, sort_keys=True)
 
 
 def _best(group: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Return the rows with the parameters of the best mean."""
     metric = primary(group["metric"], view)
     means = group[group["metric"] == metric].groupby("rest")["value"].mean()
-    return group[
-        group["rest"] == (means.idxmax() if direction(metric) > 0 else means.idxmin())
-    ]
+    best = means.idxmax() if direction(metric) > 0 else means.idxmin()
+    return group[group["rest"] == best]
 
 
 def _set_apart(group: pd.DataFrame) -> pd.DataFrame:
-    suffixes = {
-        text: "".join(f", {name}={value}" for name, value in given.items())
-        for text, given in differing(group["rest"].unique()).items()
-    }
+    """Add the parameters that differ to the names of the methods."""
+    suffixes = {}
+    for text, parameters in differing(group["rest"].unique()).items():
+        words = [f", {name}={value}" for name, value in parameters.items()]
+        suffixes[text] = "".join(words)
     return group.assign(method=group["method"] + group["rest"].map(suffixes))
 
 
 def _published(table: pd.DataFrame, view: View) -> pd.DataFrame:
-    """The published figures of all measured data, as rows of a protocol of their own."""
+    """Return the published figures of measured data, as rows of their own protocol."""
     keys = ["dataset", "method", "metric"]
     printed = published()
     printed = printed[printed["paper"].isin(view.papers)].drop_duplicates(keys)
+    means = printed[[*keys, "value"]].rename(columns={"value": "mean"})
     measured = table[["part", "n", *keys]].drop_duplicates()
-    found = measured.merge(printed[[*keys, "value"]], on=keys).rename(
-        columns={"value": "mean"}
-    )
-    return found.assign(protocol=PUBLISHED)
+    return measured.merge(means, on=keys).assign(protocol=PUBLISHED)
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric is shown in per cent."""
+    """Return whether a metric is shown in per cent."""
     return not SHARES.isdisjoint(metric.split("_"))
 
 
 def direction(metric: str) -> int:
-    """-1 if less is better, 1 if more is, 0 if neither can be said."""
+    """Return -1 if less is better, 1 if more is, 0 if neither can be said."""
     words = set(metric.split("_"))
     return bool(words & HIGHER) - bool(words & LOWER)
 
 
 def primary(metrics: Iterable[str], view: View) -> str:
-    """The metric that figures show: the view's, else the first preferred, else the first, else seconds."""
-    found = sorted({*metrics} - {*RESOURCES})
-    return next(
-        (name for name in (view.metric, *PREFERRED) if name in found),
-        (*found, "seconds")[0],
-    )
+    """Return the metric that figures show.
+
+    It is the view's, else the first preferred, else the first, else seconds.
+    """
+    measured = sorted({*metrics} - {*RESOURCES})
+    for name in (view.metric, *PREFERRED):
+        if name in measured:
+            return name
+    return measured[0] if measured else "seconds"
 
 
 def place_of(method: str, view: View) -> tuple[int, list[Any]]:
-    """Sort key of methods: ours as the view lists them, then others, k-means and coin flips; the name.
+    """Return the sort key of a method: its group, then its name.
 
+    Ours come first as the view lists them, then others, k-means and coin flips.
     Parameters after the name of a method make no difference to whether it is ours.
     """
     base, _, rest = method.partition(", ")
@@ -369,7 +373,7 @@ def place_of(method: str, view: View) -> tuple[int, list[Any]]:
 
 
 def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Slopes of the means over the rows, from `slopes_over`, of methods with enough sizes.
+    """Return slopes of the means over the rows, of methods with enough sizes.
 
     Parameters
     ----------
