@@ -1,7 +1,7 @@
 """Turn files and other stores into checksummed Zarr stores, by streams."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +39,7 @@ class _Stream(NamedTuple):
     is_sparse: bool
     dtype: np.dtype
     n_features: int | None
-    n_samples: int | None = None  # None if the reader shows its own progress
+    n_samples: int | None = None
     cached_bytes: int = 0
     feature_names: list[str] | None = None
     sources: list[str] | None = None
@@ -170,19 +170,20 @@ def convert(  # noqa: PLR0913
     return {}
 
 
-def _check_no_options(source: Any, options: dict[str, Any]) -> None:
+def _check_no_options(source: object, options: Mapping[str, object]) -> None:
     """Raise InputError if a source that is not a table has options of tables."""
-    is_path = isinstance(source, str | os.PathLike)
+    what = source
+    if not isinstance(source, str | os.PathLike):
+        what = f"a {type(source).__name__}"
     for name, value in options.items():
         if value is not None:
-            what = source if is_path else f"a {type(source).__name__}"
             raise InputError(
                 f"{name} is of CSV, Parquet and Arrow files, but {what} is none: "
                 "leave it out."
             )
 
 
-def _check_apart(source: Any, target: Path) -> None:
+def _check_apart(source: object, target: Path) -> None:
     """Raise InputError if a source is inside the target, or the target inside it."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return
@@ -254,7 +255,7 @@ def _convert_table(
     return rows.report()
 
 
-def _format(source: Any) -> str:
+def _format(source: object) -> str:
     """Return the format of a source: store, libsvm, table or numpy."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return "store"
@@ -289,8 +290,10 @@ def _written_dtype(
     if dtype is not None:
         return np.dtype(dtype)
     native = rows.stored_dtype.newbyteorder("=")
-    is_narrow = not rows.is_sparse and native.kind in "iu" and native.itemsize < 4
-    return native if is_narrow else block_dtype(native)
+    is_narrow = native.kind in "iu" and native.itemsize < 4
+    if is_narrow and not rows.is_sparse:
+        return native
+    return block_dtype(native)
 
 
 def _stream_of(
@@ -369,8 +372,10 @@ def _write_rows(
         writer = CSRStoreWriter(path, stream.n_features, dtype)
     else:
         writer = DenseStoreWriter(path, stream.n_features or 0, stream.dtype)
-    shown = show_progress if stream.n_samples is not None else False
-    with writer, progress_bar(stream.n_samples, "writing", enabled=shown) as bar:
+    n_samples = stream.n_samples
+    if n_samples is None:  # the reader shows its own progress
+        show_progress = False
+    with writer, progress_bar(n_samples, "writing", enabled=show_progress) as bar:
         for block, y, names in stream.blocks:
             if isinstance(writer, CSRStoreWriter):
                 writer.append(scipy.sparse.csr_array(as_matrix(block)), y=y)

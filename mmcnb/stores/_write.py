@@ -3,7 +3,7 @@
 import secrets
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -95,9 +95,9 @@ def write_chunk(array: zarr.Array, number: int, chunk: np.ndarray) -> str:
 
     The file is as Zarr writes it. Zarr itself would use an event loop, and copies.
     """
-    store: Any = array.store  # a LocalStore
+    root = cast(LocalStore, array.store).root
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
-    path = Path(store.root, array.path, key)
+    path = Path(root, array.path, key)
     if chunk_codec(array) is None:
         start = number * array.chunks[0]
         stop = start + len(chunk)
@@ -140,7 +140,9 @@ def _fill_value(dtype: np.dtype) -> str | float:
     if dtype.kind == "f":
         return float("nan")
     limits = np.iinfo(dtype)
-    return int(limits.max if dtype.kind == "u" else limits.min)
+    if dtype.kind == "u":
+        return int(limits.max)
+    return int(limits.min)
 
 
 def chunk_rows_for(row_bytes: int) -> int:
@@ -195,11 +197,13 @@ class StoreWriter(AtomicOutput):
         matrix.check_dtype(self._dtype, f"the dtype to write {self.name} with")
         if self._dtype.kind == "b":
             self._dtype = np.dtype(np.uint8)
-        self._is_sparse = self.encoding[0] == "csr_matrix"
-        self._digest = ContentDigest(self._is_sparse, matrix.block_dtype(self._dtype))
+        block_dtype = matrix.block_dtype(self._dtype)
+        encoding, version = self.encoding
+        self._is_sparse = encoding == "csr_matrix"
+        self._digest = ContentDigest(self._is_sparse, block_dtype)
         self._store = LocalStore(self.path)
         self._arrays: dict[str, ArrayWriter] = {}
-        self.attributes: dict[str, Any] = {"X": _encoded(*self.encoding)}
+        self.attributes = {"X": _encoded(encoding, version)}
         self._n_nonzero = 0
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None

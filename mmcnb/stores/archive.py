@@ -24,7 +24,7 @@ class DamagedArchiveError(Exception):
 
 def write_archive(
     path: PathLike,
-    header: Mapping[str, Any],
+    header: Mapping[str, object],
     arrays: Mapping[str, np.ndarray],
     part: Path | None = None,
 ) -> None:

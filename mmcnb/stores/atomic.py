@@ -118,16 +118,16 @@ class AtomicOutput:
     def __init__(self, target: PathLike, overwrite: bool = False) -> None:
         self.target = Path(target).absolute()
         self._overwrite = overwrite
-        self._folder = self.target.with_name(PART + self.target.name)
-        self.path = self._folder / NEW / self.target.name
+        folder = self.target.with_name(PART + self.target.name)
+        self._folder = folder
+        self.path = folder / NEW / self.target.name
         self.name = name_of(self.target)
         self._check()
-        self._lock = FileLock(self._folder / LOCK, timeout=10, thread_local=False)
+        self._lock = FileLock(folder / LOCK, timeout=10, thread_local=False)
         # Removes what was written so far, or the old output; at the latest when the
         # process ends.
-        self._discard = weakref.finalize(
-            self, _remove, os.getpid(), self._folder, self._lock
-        )
+        process = os.getpid()
+        self._discard = weakref.finalize(self, _remove, process, folder, self._lock)
 
     def _check(self) -> None:
         if not self.target.parent.is_dir():

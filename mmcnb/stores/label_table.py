@@ -44,13 +44,17 @@ def is_table(path: PathLike) -> bool:
     >>> is_table("labels.csv"), is_table("labels.zarr"), is_table("labels")
     (True, False, False)
     """
-    ending = Path(path).suffix.lower()
+    ending = _ending(path)
     if ending not in (*TABLES, ".zarr", ""):
         raise InputError(
             f"{path}: labels are not written as {ending!r}; "
             "give a path that ends with .csv, .parquet or .zarr."
         )
     return ending in TABLES
+
+
+def _ending(path: PathLike) -> str:
+    return Path(path).suffix.lower()
 
 
 def names_of(samples: Samples) -> NamesReader | None:
@@ -117,7 +121,7 @@ class TableWriter(AtomicOutput):
         self,
         path: PathLike,
         n_samples: int,
-        index: Sequence[Any] | NamesReader | None = None,
+        index: Sequence[object] | NamesReader | None = None,
     ) -> None:
         super().__init__(path)
         self._expected = n_samples
@@ -143,9 +147,10 @@ class TableWriter(AtomicOutput):
             self._index_name = INDEX
         table = pa.table({**self._names(n_rows), **columns})
         if self._file is None:
-            is_csv = self.path.suffix.lower() == ".csv"
-            writer = csv.CSVWriter if is_csv else parquet.ParquetWriter
-            self._file = writer(str(self.path), table.schema)
+            new_file = parquet.ParquetWriter
+            if _ending(self.path) == ".csv":
+                new_file = csv.CSVWriter
+            self._file = new_file(str(self.path), table.schema)
         self._file.write_table(table)
         self._written += n_rows
 
@@ -156,7 +161,10 @@ class TableWriter(AtomicOutput):
         index = self._index
         if index is None:
             return {ROW: np.arange(start, stop)}
-        names = np.asarray(index(start, stop) if callable(index) else index[start:stop])
+        if callable(index):
+            names = np.asarray(index(start, stop))
+        else:
+            names = np.asarray(index[start:stop])
         if names.dtype.kind in "iufbM":
             return {self._index_name: names}
         return {self._index_name: list(map(str, names))}
@@ -198,7 +206,7 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     """
     import pyarrow as pa
 
-    if Path(path).suffix.lower() not in TABLES:
+    if _ending(path) not in TABLES:
         return read_column(path, "labels")
     check_file(path)
     with worded(
@@ -238,7 +246,7 @@ def _counts_from_0(numbers: np.ndarray) -> bool:
 
 def read_names(path: PathLike) -> np.ndarray | None:
     """Read the names of the rows of a table, its column "index"; None without one."""
-    if Path(path).suffix.lower() not in TABLES or INDEX not in _column_names(path):
+    if _ending(path) not in TABLES or INDEX not in _column_names(path):
         return None
     return np.asarray(_read_columns(path, [INDEX])[INDEX].to_numpy())
 
@@ -290,7 +298,7 @@ def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndar
 def _column_names(path: PathLike) -> list[str]:
     from pyarrow import csv, parquet
 
-    if Path(path).suffix.lower() == ".parquet":
+    if _ending(path) == ".parquet":
         return parquet.read_schema(str(path)).names
     with csv.open_csv(str(path)) as reader:
         return reader.schema.names
@@ -299,7 +307,7 @@ def _column_names(path: PathLike) -> list[str]:
 def _read_columns(path: PathLike, columns: list[str]) -> "pa.Table":
     from pyarrow import csv, parquet
 
-    if Path(path).suffix.lower() == ".parquet":
+    if _ending(path) == ".parquet":
         return parquet.read_table(str(path), columns=columns)
     options = csv.ConvertOptions(include_columns=columns)
     return csv.read_csv(str(path), convert_options=options)
@@ -310,5 +318,7 @@ def _value_column(columns: list[str]) -> str | None:
     for name in VALUE_COLUMNS:
         if name in columns:
             return name
-    others = [name for name in columns if name not in (ROW, INDEX)]
-    return others[0] if len(others) == 1 else None
+    value_columns = [name for name in columns if name not in (ROW, INDEX)]
+    if len(value_columns) != 1:
+        return None
+    return value_columns[0]

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -163,8 +163,8 @@ class LabelsWriter(AtomicOutput):
 
     def sink(self) -> LabelsSink:
         """Create the array; return what workers write chunks with."""
-        array: Any = self._array
-        return LabelsSink(str(array.store.root), self._expected, self.name)
+        root = cast(LocalStore, self._array.store).root
+        return LabelsSink(str(root), self._expected, self.name)
 
     def finish_chunks(self, digests: list[str]) -> None:
         """Read all chunks back, compare them with their checksums, and record them.
@@ -187,7 +187,7 @@ class LabelsWriter(AtomicOutput):
             raise InputError(
                 f"{name}: {len(digests)} chunks of labels came, not {array.nchunks}."
             )
-        record: dict[str, Any] = {
+        record: dict[str, object] = {
             "format": FORMAT,
             "n_samples": self._expected,
             "n_features": 0,
@@ -249,8 +249,12 @@ def stored_classes(source: Source) -> np.ndarray | None:
     """Read the classes of a store, by their names if the store has them."""
     labels = open_class_labels(source)
     array = array_beside(source, "y")
-    names = None if array is None else class_names(array, labels)
-    return labels if names is None else np.asarray(names)[labels]
+    if array is None:
+        return None
+    names = class_names(array, labels)
+    if names is None:
+        return labels
+    return np.asarray(names)[labels]
 
 
 def class_names(
@@ -263,20 +267,20 @@ def class_names(
     InputError
         The attribute is not a list of text, or some of the ``labels`` have no name.
     """
-    names: object = attributes_of(array, describe(array)).get("class_names")
+    place = describe(array)
+    names: object = attributes_of(array, place).get("class_names")
     if names is None:
         return None
     remedy = "write the store again, or delete that attribute"
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(
-            f"{describe(array)} has an attribute class_names that is no list of text: "
-            f"{remedy}."
+            f"{place} has an attribute class_names that is no list of text: {remedy}."
         )
     if labels is None or not len(labels):
         return names
     if not 0 <= labels.min() <= labels.max() < len(names):
         raise InputError(
-            f"{describe(array)} has labels other than 0 to {len(names) - 1}, "
+            f"{place} has labels other than 0 to {len(names) - 1}, "
             f"the numbers of its class_names: {remedy}."
         )
     return names

@@ -66,11 +66,12 @@ def verify_store(
     node = _zarr.open_node(path)
     name = _zarr.describe(node)
     inventory = find_inventory(node, name)
+    read: Mapping[str, int | None]
     if inventory is None:
         samples = open_samples(path, element)
         name = samples.name
         digest = samples.digest
-        read: dict[str, Any] = {"chunks": None, "bytes": None}
+        read = {"chunks": None, "bytes": None}
         verdict = f"all rows can be read, but {unchecked(name)}"
     else:
         read = _read_recorded(inventory, progress)
@@ -85,7 +86,7 @@ def verify_store(
     }
 
 
-def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, Any]:
+def _read_recorded(inventory: Inventory, show_progress: bool | None) -> dict[str, int]:
     """Read all recorded chunks; return their number and decoded bytes.
 
     Raises
@@ -224,7 +225,7 @@ def _density(samples: Any) -> float | None:
     return samples.storage.inventory.record["n_nonzero"] / size
 
 
-def _class_counts(samples: Samples) -> dict[Any, int] | None:
+def _class_counts(samples: Samples) -> dict[object, int] | None:
     """Count the rows of each class; None without labels, or for too many classes."""
     array = array_beside(samples, "y")
     if array is None:
