@@ -262,7 +262,5 @@ def margin_needs(rows: RowShape, n_clusters: int, kernel: str, n_rows: int) -> F
     else:
         needs = needs_of_search(rows, _settings(n_clusters, kernel))
     # The rounds of so few rows are compiled: no sweep over blocks.
-    names = needs.routines.keys() - MARGIN_ROUTINES.keys()
-    return replace(
-        needs, routines={name: needs.routines[name] for name in sorted(names)}
-    )
+    names = sorted(needs.routines.keys() - MARGIN_ROUTINES.keys())
+    return replace(needs, routines={name: needs.routines[name] for name in names})

@@ -249,8 +249,9 @@ def search_clusters(
         session.engine, R, features, partition, session.random_state
     )
     distinct = {}
-    for found in partitions:
-        distinct[by_first(found.labels).tobytes()] = found.labels
+    for clustering in partitions:
+        labels = clustering.labels
+        distinct[by_first(labels).tobytes()] = labels
     starts = list(enumerate(distinct.values()))[: config.n_init]
     candidate = sample.candidate(session.engine, partition.floor(features.total))
     objective = config.objective(candidate)

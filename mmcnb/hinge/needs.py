@@ -90,8 +90,11 @@ def hinge_needs(
     needs = landmark_needs(rows, n_landmarks, sample_size, stays_sparse=stays_sparse)
     d = rows.n_features
     if not n_landmarks:
-        held = needs.sample_bytes + 24 * LINEAR_PLANES * d
-        needs = replace(needs, sample_bytes=held, block_bytes=8.0 * SUMMED_PLANES * d)
+        needs = replace(
+            needs,
+            sample_bytes=needs.sample_bytes + 24 * LINEAR_PLANES * d,
+            block_bytes=8.0 * SUMMED_PLANES * d,
+        )
     seconds = margin_seconds(min(sample_size, rows.n_samples), d)
     needs = replace(needs, search_seconds=seconds, routines=MARGIN_ROUTINES)
     larger = 0
@@ -107,10 +110,12 @@ def needs_of_search(rows: RowShape, settings: SearchSettings) -> FitNeeds:
     )
     searched = settings.searched_rows(rows.n_samples)
     k = settings.partition.n_clusters
-    held = needs.sample_bytes + MARGIN_LIBRARIES
-    routines = {**needs.routines, **MARGIN_ROUTINES}
-    seconds = needs.search_seconds + margin_seconds(searched, n_clusters=k)
-    return replace(needs, sample_bytes=held, search_seconds=seconds, routines=routines)
+    return replace(
+        needs,
+        sample_bytes=needs.sample_bytes + MARGIN_LIBRARIES,
+        search_seconds=needs.search_seconds + margin_seconds(searched, n_clusters=k),
+        routines=needs.routines | MARGIN_ROUTINES,
+    )
 
 
 def margin_seconds(rows: int, n_features: int = 0, n_clusters: int = 2) -> float:
