@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from mmcnb.graph.communities import merge_tree
 from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import SCALE_NEIGHBOUR, NodeGraph, node_graph
 from mmcnb.graph.vote import log_distances, noise_threshold
+from mmcnb.samples.matrix import Matrix
 
 USUAL_DEVIATIONS = 6.0  # robust deviations up to which a distance is usual
 
 
 def small_clusters(
-    sample: Any, graph: NodeGraph, seed: int, each: Callable = map
+    sample: Matrix, graph: NodeGraph, seed: int, each: Callable = map
 ) -> np.ndarray:
     """Find small clusters in a sample that was drawn twice.
 
@@ -57,7 +57,7 @@ def small_clusters(
     array([500,  12])
     """
 
-    def graph_of(rows: Any) -> NodeGraph:
+    def graph_of(rows: Matrix) -> NodeGraph:
         return node_graph(rows, None, np.random.RandomState(seed), each)
 
     m = sample.shape[0]

@@ -80,8 +80,9 @@ def run(arguments: Arguments) -> Report:
 
 
 def _show_columns(listing: list[Report]) -> None:
-    columns = map(plain, listed(listing))
-    print("of the first rows:", *columns, sep="\n", file=sys.stderr, flush=True)
+    sentences = ["of the first rows:"]
+    sentences += map(plain, listed(listing))
+    print("\n".join(sentences), file=sys.stderr, flush=True)
 
 
 def lines(report: Report) -> Lines:

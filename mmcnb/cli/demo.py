@@ -42,7 +42,8 @@ def run(arguments: Arguments) -> Report:
         digits = scratch / "digits.zarr"
         write_synthetic("rings", rings, arguments.rows, n_features=90, random_state=0)
         with create_dense_store(digits, 64, dtype="float32") as writer:
-            writer.append(*load_digits(return_X_y=True))
+            images, classes = load_digits(return_X_y=True)
+            writer.append(images, classes)
         # The Gaussian kernel finds the rings too, and labels rows in less time and
         # memory than the graph.
         return {

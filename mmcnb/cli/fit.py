@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mmcnb._compiling import times
 from mmcnb._config import format_bytes
@@ -24,6 +24,9 @@ from mmcnb.cli._options import (
 from mmcnb.cli._outputs import check_paths, whole_outputs
 from mmcnb.cli._words import listed, words
 from mmcnb.errors import InputError
+
+if TYPE_CHECKING:
+    from mmcnb.samples import Samples
 
 OF_ALL = (
     "n_clusters",
@@ -171,7 +174,7 @@ def _silence_fit() -> None:
         warnings.simplefilter("ignore", category)
 
 
-def _rows(arguments: Arguments) -> Any:
+def _rows(arguments: Arguments) -> "Samples":
     """Open the rows, of a table by its options."""
     from mmcnb import open_samples
     from mmcnb.samples.text import table_format

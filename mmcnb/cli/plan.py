@@ -24,15 +24,14 @@ def run(arguments: Arguments) -> Report:
     from mmcnb.engine.plan import RowShape
 
     rows = arguments.store
-    sizes = (arguments.rows, arguments.features)
-    n_given = 2 - sizes.count(None)
+    n_given = 2 - [arguments.rows, arguments.features].count(None)
     if n_given != (2 if rows is None else 0):
         raise InputError("plan takes either STORE or both --rows and --features.")
     if rows is None:
         size = Interval(1, integer=True)
         size.check("rows", arguments.rows)
         size.check("features", arguments.features)
-        rows = RowShape(*sizes)
+        rows = RowShape(arguments.rows, arguments.features)
     plan = make_estimator(arguments).plan(rows, element=arguments.element)
     report = {"method": arguments.method} | plan.to_dict()
     return report | {"lines": plan.lines()}

@@ -171,8 +171,12 @@ def lines(report: Report) -> Lines:
         return
     import pandas as pd
 
-    confusion = pd.DataFrame(*report["confusion"].values()).map("{:,}".format)
+    confusion = report["confusion"]
+    counts = pd.DataFrame(
+        confusion["counts"], index=confusion["classes"], columns=confusion["clusters"]
+    )
+    counts = counts.map("{:,}".format)
     by_class = pd.DataFrame(report["by_class"]).round(2)
-    both = pd.concat([confusion, by_class], axis=1)
+    both = pd.concat([counts, by_class], axis=1)
     both = both.rename_axis(index=None, columns="class / cluster")
     yield both.to_string(max_rows=20, max_cols=20)  # --json has them all

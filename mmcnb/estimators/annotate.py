@@ -22,7 +22,7 @@ def annotate(
     estimator: StreamedClusterer | None = None,
     probabilities: bool = False,
     copy: bool = False,
-    **parameters: Any,
+    **parameters: object,
 ) -> Any:
     """Cluster the observations of an AnnData object, and write the clusters into it.
 
@@ -121,7 +121,9 @@ def annotate(
 
 
 def _with_parameters(
-    estimator: StreamedClusterer | None, parameters: dict[str, Any], probabilities: bool
+    estimator: StreamedClusterer | None,
+    parameters: dict[str, object],
+    probabilities: bool,
 ) -> Any:
     """Return the estimator, by default `MaximumMarginClustering`, with parameters."""
     if estimator is None:
@@ -159,7 +161,7 @@ def _categorical(labels: Any) -> Any:
     return pd.Categorical.from_codes(labels, names)
 
 
-def _distances(connectivities: Any, n_clusters: object) -> Samples:
+def _distances(connectivities: object, n_clusters: object) -> Samples:
     """Return distances in the order of connectivities, if n_clusters is a number."""
     if not isinstance(n_clusters, Integral):
         raise InputError(
@@ -174,7 +176,7 @@ def _distances(connectivities: Any, n_clusters: object) -> Samples:
     return open_samples(distances)
 
 
-def _storable(value: Any) -> Any:
+def _storable(value: object) -> object:
     """Convert a value to text, numbers, arrays of numbers, and dicts without None."""
     if isinstance(value, dict):
         return {

@@ -39,7 +39,7 @@ from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.labelling import DecisionPass, KeptLabels, LabelsPass, TablePass
 from mmcnb.features.model import Model
-from mmcnb.features.rules import Hyperplane, Scores
+from mmcnb.features.rules import Hyperplane, Rule
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.encoding import Encoding
@@ -106,7 +106,7 @@ class Estimator(Attributes, BaseEstimator):
 
     memory_limit: str | int | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
     verbose: int = 0
     engine: Any = None
 
@@ -177,8 +177,8 @@ class Estimator(Attributes, BaseEstimator):
             return np.concatenate(engine.run(pass_, features, description))
 
     def _features(
-        self, X: Any, element: str | None = None, **layer: Any
-    ) -> tuple[Samples, Any]:
+        self, X: object, element: str | None = None, **layer: Any
+    ) -> tuple[Samples, Rule]:
         """Open rows, and return them in the features of a rule, and the rule."""
         check_is_fitted(self, "model_")
         samples = read_input(self, X, reset=False, element=element)
@@ -186,7 +186,7 @@ class Estimator(Attributes, BaseEstimator):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         out: str | os.PathLike[str] | None = None,
         *,
         element: str | None = None,
@@ -212,7 +212,7 @@ class Estimator(Attributes, BaseEstimator):
 
     def _labels(
         self,
-        X: Any,
+        X: object,
         out: str | os.PathLike[str] | None,
         element: str | None,
         **layer: Any,
@@ -228,7 +228,7 @@ class Estimator(Attributes, BaseEstimator):
             write(self, engine, features, rule)
         return None
 
-    def decision_function(self, X: Any, *, element: str | None = None) -> np.ndarray:
+    def decision_function(self, X: object, *, element: str | None = None) -> np.ndarray:
         """Decision values of rows, by which `predict` labels them.
 
         Parameters
@@ -246,7 +246,7 @@ class Estimator(Attributes, BaseEstimator):
         features, rule = self._features(X, element)
         return self._run(DecisionPass(rule), features, "labels")
 
-    def to_frame(self, X: Any = None, *, element: str | None = None) -> Any:
+    def to_frame(self, X: object = None, *, element: str | None = None) -> Any:
         """Cluster and margin of rows, as a frame.
 
         The margin of a row is the score of its cluster minus the best other score; with
@@ -339,12 +339,12 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     def fit(
         self,
-        X: Any,
+        X: object,
         y: object = None,
-        sample_weight: Any = None,
+        sample_weight: object = None,
         *,
         element: str | None = None,
-        columns: Any = None,
+        columns: object = None,
     ) -> Self:
         """Find the clusters.
 
@@ -383,8 +383,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     def fit_model(
         self,
-        X: Any,
-        sample_weight: Any = None,
+        X: object,
+        sample_weight: object = None,
         *,
         element: str | None = None,
         out: str | os.PathLike[str] | None = None,
@@ -423,7 +423,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         return self
 
     def explain(
-        self, X: Any, labels: Any = None, *, element: str | None = None
+        self, X: object, labels: Any = None, *, element: str | None = None
     ) -> "Explanation":
         """Tell what sets the clusters of some rows apart, in a sentence for each.
 
@@ -502,7 +502,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
                 engine, samples, groups, self.model_, index_of(X, samples), most
             )
 
-    def score(self, X: Any, y: object = None, *, element: str | None = None) -> float:
+    def score(
+        self, X: object, y: object = None, *, element: str | None = None
+    ) -> float:
         """Return J of the clusters that `predict` gives rows; see `partition_score`.
 
         Compare fits with the same number of clusters, such as those of a grid search
@@ -551,9 +553,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     def write_report(
         self,
-        X: Any,
+        X: object,
         path: str | os.PathLike[str],
-        labels: Any = None,
+        labels: object = None,
         *,
         element: str | None = None,
     ) -> None:
@@ -598,7 +600,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         explanation = self.explain(X, labels, element=element)
         write_report(path, self, explanation, samples, labels)
 
-    def plan(self, X: Any, *, element: str | None = None) -> FitPlan:
+    def plan(self, X: object, *, element: str | None = None) -> FitPlan:
         """Plan a fit: what it would read, cache and write, computed before any work.
 
         Parameters
@@ -634,7 +636,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
     def _fit_samples(
         self,
         samples: Samples,
-        sample_weight: Any,
+        sample_weight: object,
         label: Callable[..., None],
         kept: KeptLabels | None,
         known: KnownRows | None = None,
@@ -792,11 +794,11 @@ def _computed_columns(features: Samples) -> int:
 
 def read_input(
     estimator: Estimator,
-    X: Any,
+    X: object,
     reset: bool,
     least_rows: int = 1,
     element: str | None = None,
-    columns: Any = None,
+    columns: object = None,
 ) -> Samples:
     """Open rows of any kind, and compare their columns with the columns of the fit.
 
@@ -903,7 +905,7 @@ def label_rows(
     model: Estimator,
     engine: Engine,
     features: Samples,
-    rule: Hyperplane | Scores,
+    rule: Rule,
     kept: list[np.ndarray] | None,
 ) -> None:
     """Label all rows of a fit, or take the labels that it has kept."""

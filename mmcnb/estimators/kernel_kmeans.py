@@ -147,7 +147,7 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
         """The inertia, under the name it has in other methods."""
         return self.inertia_
 
-    def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
+    def transform(self, X: object, *, element: str | None = None) -> np.ndarray:
         """Distances of rows to the means, in feature space.
 
         Parameters

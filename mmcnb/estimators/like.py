@@ -31,7 +31,7 @@ class EarlierModel(NamedTuple):
     samples: Samples
 
 
-def read_like(like: Any, X: Any, element: str | None = None) -> EarlierModel:
+def read_like(like: Any, X: object, element: str | None = None) -> EarlierModel:
     """Read the model of a fitted estimator, and the rows with its columns.
 
     Raises
@@ -53,9 +53,9 @@ def number_like(
     estimator: MaximumMarginClustering,
     samples: Samples,
     earlier: EarlierModel,
-    sample_weight: Any = None,
+    sample_weight: object = None,
     kept: KeptLabels | None = None,
-) -> Any:
+) -> list[Any]:
     """Number the clusters of a fitted estimator as the clusters of an earlier model.
 
     Both models label rows drawn at random, at most 100,000. Then one pass labels all
@@ -98,7 +98,6 @@ def number_like(
         numbers = matched(common)
         count = max(n_before, int(numbers.max()) + 1)
         model = renumbered(model, numbers, count)
-        rule: Any
         features, rule = model.labelling(samples)
         sweep = SizesPass(weights, rule, kept=kept)
         sizes, _, kept_labels = engine.run(sweep, features, "labels")
@@ -119,6 +118,5 @@ def _labels(
 ) -> np.ndarray:
     """Return the labels of some rows by a model."""
     sample = open_samples(draw_sample(engine, samples, rows)[0])
-    rule: Any
     features, rule = model.labelling(sample)
     return np.concatenate(engine.run(LabelsPass(rule), features))

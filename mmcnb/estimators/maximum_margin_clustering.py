@@ -4,7 +4,7 @@ import os
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -29,12 +29,15 @@ from mmcnb.estimators.sampled_nodes import (
 )
 from mmcnb.estimators.update import updated
 from mmcnb.estimators.voted_labels import label_all, one_cluster_of_equal_rows
-from mmcnb.features.labelling import DecisionPass, KeptLabels
+from mmcnb.features.labelling import Decides, DecisionPass, KeptLabels
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import Shares, Softmax
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import N_NODES
 from mmcnb.samples import Samples
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @estimator
@@ -142,11 +145,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     1.0
     """
 
-    n_clusters: Any = field(default=None, kw_only=False)
+    n_clusters: int | str | tuple[int, int] | None = field(default=None, kw_only=False)
     kernel: str = "auto"
     metric: str = "euclidean"
-    min_cluster_size: Any = None
-    noise: Any = None
+    min_cluster_size: float | None = None
+    noise: str | float | None = None
     n_nodes: int = N_NODES
     scale: Any = "auto"
 
@@ -165,14 +168,14 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
         *,
-        partial_labels: Any = None,
+        partial_labels: object = None,
         element: str | None = None,
-        columns: Any = None,
-        like: Any = None,
+        columns: object = None,
+        like: object = None,
     ) -> Self:
         """Find the clusters.
 
@@ -256,7 +259,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         features, _ = self.model_.labelling(samples, of_nodes=True)
         return self._run(DecisionPass(OutlierScores()), features, "outlier scores")
 
-    def update(self, X: Any, *, element: str | None = None) -> Self:
+    def update(self, X: object, *, element: str | None = None) -> Self:
         """Take in new rows; clusters keep their numbers, and earlier rows are not read.
 
         If the new rows lie among the nodes as earlier ones do, they are labelled, and
@@ -313,7 +316,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def predict_proba(
         self,
-        X: Any,
+        X: object,
         out: str | os.PathLike[str] | None = None,
         *,
         exact: bool = False,
@@ -365,13 +368,20 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         if exact and graph is not None:
             source.model_ = replace(self.model_, graph=replace(graph, is_deep=None))
         features, rule = source._features(X, element)
+        probabilities: Decides = rule
         if not isinstance(self.model_.rule, Shares):
-            rule = Softmax(rule)
+            probabilities = Softmax(rule)
         return decide_rows(
-            self, rule, features, out, self._n_features_out, "probabilities", "float64"
+            self,
+            probabilities,
+            features,
+            out,
+            self._n_features_out,
+            "probabilities",
+            "float64",
         )
 
-    def transform(self, X: Any, *, element: str | None = None) -> Any:
+    def transform(self, X: object, *, element: str | None = None) -> Any:
         """Return what `predict_proba` returns, as a transformer does.
 
         Parameters
@@ -401,7 +411,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def score_outliers(
         self,
-        X: Any,
+        X: object,
         out: str | os.PathLike[str] | None = None,
         *,
         element: str | None = None,
@@ -443,10 +453,10 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         out: str | os.PathLike[str] | None = None,
         *,
-        layer: Any = None,
+        layer: int | str | None = None,
         element: str | None = None,
     ) -> np.ndarray | None:
         """Label rows as the fit did, or by another one of its layers.
@@ -487,7 +497,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         return self._labels(X, out, element, **layer_options(self, layer))
 
     def labels_at(
-        self, X: Any, n_clusters: int, *, element: str | None = None
+        self, X: object, n_clusters: int, *, element: str | None = None
     ) -> np.ndarray:
         """Label rows by the cut of the merge tree with so many clusters.
 
@@ -534,7 +544,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         return self._tree.piece_of_node
 
     @property
-    def layers_(self) -> Any:
+    def layers_(self) -> "pd.DataFrame":
         """Partitions at other resolutions."""
         import pandas as pd
 

@@ -21,6 +21,7 @@ from mmcnb.features.labelling import (
     LabelsPass,
     TablePass,
 )
+from mmcnb.features.rules import Rule
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter, create_dense_store
 from mmcnb.stores.label_table import TableWriter, is_table, names_of
@@ -41,11 +42,11 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def fit_transform(
         self: Any,
-        X: Any,
+        X: object,
         y: object = None,
         *,
         element: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> Any:
         """Fit, then transform the same rows.
 
@@ -69,7 +70,7 @@ class RowTransformerMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 @contextmanager
 def rows_output(
-    out: str | os.PathLike[str] | None, X: Any, rows: Samples
+    out: str | os.PathLike[str] | None, X: object, rows: Samples
 ) -> Iterator[tuple[KeptLabels | None, Callable[..., None]]]:
     """Begin a Zarr array of labels, or a table with margins, by the ending of ``out``.
 
@@ -97,7 +98,7 @@ def rows_output(
         with TableWriter(out, rows.n_samples, names) as table:
 
             def write_table(
-                _: object, engine: Engine, features: Samples, rule: Any, *__: object
+                _: object, engine: Engine, features: Samples, rule: Rule, *__: object
             ) -> None:
                 for group in engine.stream(TablePass(rule), features, "labels"):
                     table.append(columns_of(group))
@@ -111,8 +112,8 @@ def rows_output(
                 _: object,
                 engine: Engine,
                 features: Samples,
-                rule: Any,
-                digests: list[Any] | None = None,
+                rule: Rule,
+                digests: list[str] | None = None,
             ) -> None:
                 writer.finish_chunks(
                     digests or engine.run(LabelsPass(rule, kept), features, "labels")
@@ -172,7 +173,7 @@ def layer_options(
 def in_report(write: Callable[..., None]) -> Callable[..., None]:
     """Return a function that writes, and notes its seconds in the report of a fit."""
 
-    def write_and_note(estimator: "Estimator", *arguments: Any) -> None:
+    def write_and_note(estimator: "Estimator", *arguments: object) -> None:
         started = times()[0]
         write(estimator, *arguments)
         estimator.report_["labels_seconds"] = times()[0] - started
@@ -187,7 +188,7 @@ def columns_of(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     }
 
 
-def index_of(X: Any, samples: Samples) -> Any:
+def index_of(X: object, samples: Samples) -> Any:
     """Return the names of rows, or a reader of them; None if rows have only numbers.
 
     The names are the index of a pandas frame, ``obs_names`` of AnnData, or in a store.

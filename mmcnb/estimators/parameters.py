@@ -24,6 +24,7 @@ from mmcnb.hinge.cccp import greatest_balance
 from mmcnb.hinge.starts import INITS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
+from mmcnb.samples.matrix import Matrix
 from mmcnb.samples.paths import checked_path
 
 if TYPE_CHECKING:
@@ -148,12 +149,16 @@ def estimator(cls: type[Class]) -> type[Class]:
     ``{runtime}`` becomes the documentation of the shared parameters.
     """
     made: Any = dataclass(cls, kw_only=True, eq=False, repr=False)
-    made.__doc__ = cleandoc(made.__doc__).replace("{runtime}", _shared_parameters(cls))
-    documented = ", ".join(re.findall(r"(?m)^(\w[\w, ]*) : ", made.__doc__)).split(", ")
+    docstring = cleandoc(made.__doc__).replace("{runtime}", _shared_parameters(cls))
+    made.__doc__ = docstring
+    # An entry may document several parameters, as "C, eta : float".
+    entries = re.findall(r"(?m)^(\w[\w, ]*) : ", docstring)
+    order = ", ".join(entries).split(", ")
     call = signature(made.__init__)
     itself, *parameters = call.parameters.values()
-    parameters.sort(key=lambda parameter: documented.index(parameter.name))
-    made.__init__.__signature__ = call.replace(parameters=[itself, *parameters])
+    parameters.sort(key=lambda parameter: order.index(parameter.name))
+    parameters.insert(0, itself)
+    made.__init__.__signature__ = call.replace(parameters=parameters)
     return fill_docstrings(made)
 
 
@@ -205,7 +210,7 @@ def values_of(owner: object, *names: str) -> dict[str, Any]:
 
 
 def default_kernel(
-    estimator: KernelFunction, sample: Any, weights: np.ndarray | None
+    estimator: KernelFunction, sample: Matrix, weights: np.ndarray | None
 ) -> Kernel:
     """Return the kernel of a method that compares no bandwidths."""
     gamma = default_gamma(estimator.gamma, estimator.kernel, sample, weights)
@@ -219,7 +224,7 @@ def open_checkpoint(
     samples: Samples,
     weights: np.ndarray | None,
     unit: float,
-    others: dict[str, Any],
+    others: Mapping[str, object],
 ) -> AbstractContextManager[Checkpoint | None]:
     """Open the checkpoint of an estimator in a ``with`` block; None if it has none.
 
@@ -245,7 +250,7 @@ def open_checkpoint(
     # Before the rows are read for their digest.
     check_folder(checked_path(folder, "checkpoint"))
     # Everything that the result depends on, by the names that messages use.
-    identity: dict[str, Any] = {"the estimator": type(estimator).__name__}
+    identity: dict[str, object] = {"the estimator": type(estimator).__name__}
     identity |= estimator.get_params(deep=False)
     for name in RUNTIME_NAMES:
         identity.pop(name, None)
@@ -262,7 +267,7 @@ def open_checkpoint(
     return Checkpoint(folder, identity)
 
 
-def _seed(random_state: Any) -> int | str | None:
+def _seed(random_state: object) -> int | str | None:
     """Return a seed as it is, a generator as a digest of its state."""
     if random_state is None:
         return None

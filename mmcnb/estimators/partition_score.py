@@ -46,14 +46,14 @@ class PartitionScore(NamedTuple):
 
 @fill_docstrings
 def partition_score(  # noqa: PLR0913
-    X: Any,
+    X: object,
     labels: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: object = None,
     metric: str = "euclidean",
     scale: Any = "auto",
     n_nodes: int = N_NODES,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
     element: str | None = None,
 ) -> PartitionScore:
     """Score a partition as `MaximumMarginClustering` scores its candidates.
@@ -146,7 +146,7 @@ def partition_score(  # noqa: PLR0913
     return PartitionScore(*score, left_out=float(left_out))
 
 
-def _row_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+def _row_weights(sample_weight: object, n_samples: int) -> np.ndarray:
     """Read sample weights; 1 for each row if they are equal."""
     if sample_weight is not None:
         weights, _ = read_weights(sample_weight, n_samples)

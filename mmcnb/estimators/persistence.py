@@ -160,7 +160,7 @@ def load(path: ModelPath) -> Any:
     return estimator
 
 
-def _estimator(path: ModelPath, name: str, parameters: dict[str, Any]) -> Any:
+def _estimator(path: ModelPath, name: str, parameters: dict[str, Any]) -> "Estimator":
     """Make an estimator of a known class, if all parameters are valid."""
     import mmcnb
 
@@ -193,7 +193,7 @@ def _estimator(path: ModelPath, name: str, parameters: dict[str, Any]) -> Any:
 
 def _restore(
     path: ModelPath,
-    estimator: Any,
+    estimator: "Estimator",
     header: dict[str, Any],
     arrays: dict[str, np.ndarray],
 ) -> None:
@@ -221,14 +221,14 @@ def _restore(
     _check_counts(path, estimator)
 
 
-def _check_kinds(path: ModelPath, fields: dict[str, Any]) -> None:
+def _check_kinds(path: ModelPath, fields: dict[str, object]) -> None:
     """Refuse fields that have another type than a fit writes."""
     for name, value in fields.items():
         if name in KINDS and not _is_of(KINDS[name], value):
             raise _impossible(path, f"{name}={shown(value)}")
 
 
-def _is_of(kind: Any, value: Any) -> bool:
+def _is_of(kind: Any, value: object) -> bool:
     """Return whether a value has a kind, as `KINDS` has them."""
     if isinstance(kind, list):
         return isinstance(value, list) and all(_is_of(kind[0], part) for part in value)

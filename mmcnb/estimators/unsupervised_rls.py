@@ -158,7 +158,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
     needs_ridge = True
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")
 
-    def transform(self, X: Any, *, element: str | None = None) -> np.ndarray:
+    def transform(self, X: object, *, element: str | None = None) -> np.ndarray:
         """Landmark features of rows, in coordinates in which the ridge is the identity.
 
         Parameters

@@ -114,7 +114,6 @@ class _LabelledRows(NamedTuple):
 
 def _labelled(engine: Engine, model: Model, samples: Samples) -> _LabelledRows:
     """Label rows and score how far out they are, in one pass."""
-    rule: Any
     features, rule = model.labelling(samples, of_nodes=True)
     both: Any = CombinedPass((LabelsPass(rule), DecisionPass(OutlierScores())))
     labels, scores = engine.run(both, features, "labels")
@@ -142,7 +141,7 @@ def _voting_model(
             f"kernel={estimator.kernel_!r} takes in none; fit with kernel='graph', or "
             "all rows with fit(X, like=model)."
         )
-    rule: Any = Shares(np.arange(2.0), np.zeros(2))
+    rule = Shares(np.arange(2.0), np.zeros(2))
     model = replace(model, rule=rule, kernel=None, basis=None, feature_dtype="float64")
     sweep = LabelsPass(rule)
     voted = np.concatenate(engine.run(sweep, model.features(samples), "labels"))

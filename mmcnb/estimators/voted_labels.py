@@ -1,7 +1,6 @@
 """The last stage of the default fit: labels of all rows by the clusters of nodes."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -102,10 +101,10 @@ def _voting_nodes(
 def one_cluster_of_equal_rows(session: FitSession) -> FitResult:
     """Return the result for rows that are all equal."""
     reason = "one cluster: all rows are equal, or differ by less than rounding."
-    rule: Any = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
+    rule = Scores(np.zeros((session.sample.shape[1], 1)), np.zeros(1))
     model = Model(rule, scaling=session.scaling)
     features = model.features(session.samples)
-    rule, clusters = label_once(session, rule, features)
+    _, clusters = label_once(session, rule, features)
     session.record({"stage": "labels"})
     return FitResult(
         model=model,
