@@ -1,4 +1,6 @@
-"""Part ``repeats`` of ``choice``: each method with ten seeds, and once more in one thread, in own processes.
+"""Part ``repeats`` of ``choice``: each method with ten seeds and in one thread.
+
+Both run in processes of their own.
 
 With fits of more than a minute there are three seeds. Scores are means over the seeds,
 and seconds their median, with kernels compiled before. "another seed" is the mean
@@ -10,11 +12,11 @@ other parts, and "labelled" is the share of the other rows.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,10 +33,9 @@ from benchmarks.tables import Result
 from mmcnb.datasets import SHAPES
 from mmcnb.metrics import adjusted_rand_index
 
-CLOTHES = Problem(
-    "fashion-mnist", "fashion-mnist", MANY
-)  # its files are not with those of the other sets
-PROBLEMS = {one.name: one for one in (*problems(), CLOTHES)}
+# Its files are not with those of the other sets.
+CLOTHES = Problem("fashion-mnist", "fashion-mnist", MANY)
+PROBLEMS = {problem.name: problem for problem in (*problems(), CLOTHES)}
 SETS = (
     "four-moons",
     "wdbc",
@@ -69,7 +70,7 @@ MEASURES = [
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """All methods that are installed on a few sets of each kind."""
+    """Yield all methods that are installed on a few sets of each kind."""
     methods = options.pick(RANKED, RANKED, SMOKE_METHODS)
     seeds = max(2, len(options.repeats(SEEDS, 2)))
     settings = {"rows": min(options.rows or MOST_ROWS, MOST_ROWS), "seeds": seeds}
@@ -80,71 +81,77 @@ def grid(options: Options) -> Runs:
             yield Run(name, method, 0, settings=settings)
 
 
-def compute(run: Run) -> dict[str, Any]:
-    """Fits with all seeds in one process, and with the first one in a process of one thread."""
-    rows = run.settings["rows"]
-    rows_of(PROBLEMS[run.dataset], rows, 0)  # a set that is not here ends the run
+class Fits(NamedTuple):
+    """Scores and labels of fits with several seeds, and the peak memory in bytes."""
+
+    scores: dict[str, Any]
+    labels: np.ndarray
+    peak: int
+
+
+def fits(run: Run, seeds: int, environment: Mapping[str, str]) -> Fits:
+    """Fit with so many seeds in a process of its own."""
     with TemporaryDirectory() as folder:
+        path = Path(folder) / "labels.npy"
+        words = [run.dataset, run.method, run.seed, seeds, run.settings["rows"], path]
+        command = [sys.executable, "-m", __name__, *map(str, words)]
+        scores, peak = run_and_watch(command, environment)
+        return Fits(scores, np.load(path), peak)
 
-        def fits(
-            seeds: int, environment: dict[str, str]
-        ) -> tuple[dict[str, Any], np.ndarray, int]:
-            path = Path(folder) / "labels.npy"
-            words = [run.dataset, run.method, run.seed, seeds, rows, path]
-            command = [sys.executable, "-m", __name__, *map(str, words)]
-            report, peak = run_and_watch(command, environment)
-            return report, np.load(path), peak
 
-        found, labels, peak = fits(run.settings["seeds"], {})
-        _, (alone,), peak_alone = fits(1, ONE_THREAD)
-    pairs = [adjusted_rand_index(*pair) for pair in combinations(labels, 2)]
-    same = {
-        "another seed": float(np.mean(pairs)),
-        "one thread": adjusted_rand_index(labels[0], alone),
+def compute(run: Run) -> dict[str, Any]:
+    """Fit with all seeds in a process, and with the first in one of one thread."""
+    # A set that is not here ends the run.
+    rows_of(PROBLEMS[run.dataset], run.settings["rows"], 0)
+    several = fits(run, run.settings["seeds"], {})
+    alone = fits(run, 1, ONE_THREAD)
+    first = several.labels[0]
+    indices = [adjusted_rand_index(*pair) for pair in combinations(several.labels, 2)]
+    return several.scores | {
+        "another seed": float(np.mean(indices)),
+        "one thread": adjusted_rand_index(first, alone.labels[0]),
+        "peak_mib": max(several.peak, alone.peak) / MIB,
     }
-    return found | same | {"peak_mib": max(peak, peak_alone) / MIB}
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means of each method, where sets weigh the same, and each set."""
+    """Return means of each method, where sets weigh the same, and each set."""
     frame = frame[frame["status"] == "ok"]
     sets = frame.groupby(["method", "dataset"], sort=False)[MEASURES].mean()
-    means = sets.groupby("method", sort=False).mean()
-    means.insert(0, "sets", sets.groupby("method", sort=False).size())
-    means = means.sort_values("ari", ascending=False)
+    groups = sets.groupby("method", sort=False)
+    means = groups.mean()
+    means.insert(0, "sets", groups.size())
+    means = means.sort_values("ari", ascending=False).reset_index()
     return Result(
-        {
-            "choice-repeats": means.reset_index(),
-            "choice-repeats-sets": sets.reset_index(),
-        },
-        [],
+        {"choice-repeats": means, "choice-repeats-sets": sets.reset_index()}, []
     )
 
 
 def main(words: Sequence[str]) -> None:
-    """Fit one method to one problem with several seeds, print its scores, and save its labels."""
+    """Fit one method with several seeds, print its scores, and save its labels."""
     name, method, first, seeds, rows, path = words
     data = rows_of(PROBLEMS[name], int(rows), 0)
-    given = {"n_init": 10} if method == KMEANS else {}
-    found = list[dict[str, Any]]()
-    labels = list[np.ndarray]()
+    k = np.unique(data.y).size
+    starts = {"n_init": 10} if method == KMEANS else {}
+    scores: list[dict[str, Any]] = []
+    labels: list[np.ndarray] = []
     for seed in range(int(first), int(first) + int(seeds)):
-        if len(found) == SEEDS_OF_LONG and found[0]["seconds"] > LONG:
+        if len(scores) == SEEDS_OF_LONG and scores[0]["seconds"] > LONG:
             break
-        model = estimator(method, np.unique(data.y).size, random_state=seed, **given)
-        if (
-            method in libraries.COMPILED and not found
-        ):  # and other routines for other numbers of rows
+        model = estimator(method, k, random_state=seed, **starts)
+        if method in libraries.COMPILED and not scores:
+            # It compiles other routines for other numbers of rows.
             model.fit(data.X)
-        found.append(scored(data, model, with_noise))
+        measures = scored(data, model, with_noise)
+        measures["ami"] = adjusted_mutual_info_score(data.y, model.labels_)
+        scores.append(measures)
         labels.append(model.labels_)
-        found[-1]["ami"] = adjusted_mutual_info_score(data.y, model.labels_)
     np.save(path, labels)
-    frame = pd.DataFrame(found)
-    means = frame[["ari", "ami", "labelled"]].mean().to_dict() | {
-        "seconds": frame["seconds"].median()
-    }
-    print(json.dumps(found[0] | means | {"seeds": len(found)}, default=float))
+    frame = pd.DataFrame(scores)
+    report = scores[0] | frame[["ari", "ami", "labelled"]].mean().to_dict()
+    report["seconds"] = frame["seconds"].median()
+    report["seeds"] = len(scores)
+    print(json.dumps(report, default=float))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The cost of the number: time of a fit that finds it, beside one that is given the same number."""
+"""The cost of the number: time of a fit that finds it, and of one given it."""
 
 import time
 from collections.abc import Callable

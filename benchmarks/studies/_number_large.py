@@ -1,4 +1,4 @@
-"""Many clusters at a given number: hundreds in wide rows, and about thirty in few rows."""
+"""Many clusters at a given number: hundreds in wide rows, thirty in few rows."""
 
 from typing import Any, NamedTuple
 

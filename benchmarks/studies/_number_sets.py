@@ -1,4 +1,4 @@
-"""The number of clusters of real sets and shapes: ours, and that of peers that find one."""
+"""The number of clusters of real sets and shapes, ours and that of peers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,8 +23,8 @@ RESOLUTION = 1.0
 
 
 def sets_of(options: Options) -> list[Problem]:
-    """The problems of the study of choices that are whole sets or shapes."""
-    return [one for one in problems_of(options) if not one.classes]
+    """Return the problems of the study of choices that are whole sets or shapes."""
+    return [problem for problem in problems_of(options) if not problem.classes]
 
 
 @frame_of_runs
@@ -44,33 +44,30 @@ def grid(options: Options) -> Runs:
 
 def compute(run: Run) -> dict[str, Any]:
     """Fit one method to one set, without classes and without their number."""
-    name, source, kind, classes, with_peers = run.settings["problem"]
-    data = rows_of(
-        Problem(name, source, kind, tuple(classes), with_peers),
-        run.settings["rows"],
-        run.seed,
-    )
+    problem = Problem(*run.settings["problem"])
+    problem = problem._replace(classes=tuple(problem.classes))
+    data = rows_of(problem, run.settings["rows"], run.seed)
     compiled = libraries.first_seconds(run.method)
     model = MODELS[run.method](run.seed)
-    if run.method != FRONT_DOOR:
-        found = scored(data, model, with_noise)
-        layers = getattr(model, "layers_", ())
+    measures = scored(data, model, with_noise)
+    if compiled:
+        measures["compile_seconds"] = compiled
+    measures["k"] = np.unique(data.y).size
+    if run.method == FRONT_DOOR:
+        measures["trust"] = model.report_["trust"]["level"]
+        n_layers = len(model.layers_)
+        layers = [model.predict(data.X, layer=layer) for layer in range(n_layers)]
     else:
-        found = scored(data, model, with_noise) | {
-            "trust": model.report_["trust"]["level"]
-        }
-        layers = [model.predict(data.X, layer=i) for i in range(len(model.layers_))]
-    found |= {
-        "compile_seconds": compiled or found["compile_seconds"],
-        "k": np.unique(data.y).size,
-    }
-    return found | of_layers(data.y, [model.labels_, *layers], len(layers))
+        layers = getattr(model, "layers_", ())
+    return measures | of_layers(data.y, [model.labels_, *layers], len(layers))
 
 
 def of_layers(
     y: np.ndarray, partitions: list[np.ndarray], n_layers: int
 ) -> dict[str, Any]:
-    """ARI of the best of some partitions, and numbers of clusters of the last few, which are layers.
+    """Return ARI of the best partition, and numbers of clusters of the layers.
+
+    The last few partitions are the layers.
 
     Examples
     --------
@@ -88,7 +85,10 @@ def of_layers(
 
 
 class GraphCommunities:
-    """Leiden at resolution 1 on the graph of ten neighbours that the default stands on; it has no layers."""
+    """Leiden at resolution 1 on the graph of ten neighbours; it has no layers.
+
+    The default stands on the same graph.
+    """
 
     def __init__(self, random_state: int) -> None:
         self.random_state = random_state
@@ -110,25 +110,27 @@ class GraphCommunities:
 
 
 def edges_of(weights: Any, loops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each edge once, and a loop where a node has a weight with itself; a loop counts twice in a volume.
+    """Return each edge once, and a loop where a node has a weight with itself.
+
+    A loop counts twice in a volume.
 
     Examples
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
     >>> from benchmarks.studies._number_sets import edges_of
-    >>> ends, weights = edges_of(csr_array([[0.0, 3.0], [3.0, 0.0]]), np.array([0.0, 2.0]))
+    >>> graph = csr_array([[0.0, 3.0], [3.0, 0.0]])
+    >>> ends, weights = edges_of(graph, np.array([0.0, 2.0]))
     >>> ends.tolist(), weights.tolist()
     ([[0, 1], [1, 1]], [3.0, 1.0])
     """
     from scipy.sparse import triu
 
     upper = triu(weights).tocoo()
-    own = np.flatnonzero(loops)
-    ends = np.vstack(
-        [np.column_stack([upper.row, upper.col]), np.column_stack([own, own])]
-    )
-    return ends, np.append(upper.data, loops[own] / 2)
+    looped = np.flatnonzero(loops)
+    edges = np.column_stack([upper.row, upper.col])
+    ends = np.vstack([edges, np.column_stack([looped, looped])])
+    return ends, np.append(upper.data, loops[looped] / 2)
 
 
 class EvocLayers:
@@ -142,13 +144,11 @@ class EvocLayers:
         from evoc import EVoC
 
         model = EVoC(random_state=self.random_state)
-        labelled = libraries.DenseClusterer(
+        clusterer = libraries.DenseClusterer(
             lambda rows: model.fit_predict(rows.astype(np.float32))
-        ).fit(X)
-        self.labels_, self.layers_ = (
-            labelled.labels_,
-            [np.asarray(one) for one in model.cluster_layers_],
         )
+        self.labels_ = clusterer.fit(X).labels_
+        self.layers_ = [np.asarray(layer) for layer in model.cluster_layers_]
         return self
 
 

@@ -128,47 +128,51 @@ def grid(
     one_seed: bool = False,
     most_runs: int = RUNS,
 ) -> Runs:
-    """All methods by both protocols on the data sets of the scale."""
+    """Yield all methods by both protocols on the data sets of the scale."""
     for name in options.pick(*scales):
-        mnist = name.startswith(MNIST)
-        seeds = range(1) if one_seed else options.repeats(1 if mnist else 3)
-        count = min(most_runs, QUICK_RUNS if options.quick or mnist else RUNS)
-        share = 100 if mnist else 10
+        is_mnist = name.startswith(MNIST)
         rows = options.rows_of(name)
-        few = options.rows_of(name, SUBSET if mnist else None)
+        few_rows = options.rows_of(name, SUBSET if is_mnist else None)
+        rows_a_landmark = 100 if is_mnist else 10
+        seeds = range(1) if one_seed else options.repeats(1 if is_mnist else 3)
+        n_runs = QUICK_RUNS if options.quick or is_mnist else RUNS
+        n_runs = min(most_runs, n_runs)
         for seed, method in product(seeds, ESTIMATORS):
             yield Run(name, method, seed, settings={"rows": rows})
-        chosen = options.pick(GRID, GRID[1::3], GRID[1:2])
-        for method, taken, points in (
+        points = options.pick(GRID, GRID[1::3], GRID[1:2])
+        for method, n, points_of_method in (
             (KMEANS, rows, ({},)),
-            (FAST, rows, chosen),
-            (EVO, few, chosen),
+            (FAST, rows, points),
+            (EVO, few_rows, points),
         ):
-            settings = {"rows": taken, "runs": count, "rows a landmark": share}
-            for point, seed in product(points, seeds):
+            for point, seed in product(points_of_method, seeds):
                 yield Run(
                     name,
                     method,
                     seed,
                     parameters=point,
                     protocol=PAPER,
-                    settings=settings,
+                    settings={
+                        "rows": n,
+                        "runs": n_runs,
+                        "rows a landmark": rows_a_landmark,
+                    },
                 )
-        for method, peers in PEER_GRIDS.items():
-            if method in (SDP, GMMC) and name not in FEW_ROWS:
+        for method, every_point in PEER_GRIDS.items():
+            is_programme = method in (SDP, GMMC)  # semidefinite: it draws nothing
+            if is_programme and name not in FEW_ROWS:
                 continue
-            settings = {"rows": rows, "runs": count if method == CPMMC else 1}
-            drawn = range(1) if method in (SDP, GMMC) else seeds  # these draw nothing
-            for given, seed in product(
-                options.pick(peers, peers[::2], peers[:1]), drawn
+            peer_points = options.pick(every_point, every_point[::2], every_point[:1])
+            for point, seed in product(
+                peer_points, range(1) if is_programme else seeds
             ):
                 yield Run(
                     name,
                     method,
                     seed,
-                    parameters=given,
+                    parameters=point,
                     protocol=PAPER,
-                    settings=settings,
+                    settings={"rows": rows, "runs": n_runs if method == CPMMC else 1},
                 )
 
 
@@ -180,49 +184,52 @@ def compute(run: Run) -> dict[str, Any]:
     """
     data = run.data
     method = run.method
-    count = run.settings.get("runs", 1)
     if run.protocol == LABEL_FREE:
-        landmarks = max(2, min(len(data.y) // 10, MOST_LANDMARKS))
-        given: dict[str, Any] = {
-            KMEANS: {"n_init": 10},
-            FAST: {"n_landmarks": landmarks},
-        }.get(method, {})
-        return fitted(data, method, random_state=run.seed, **given)
-    given = {"n_init": 1} if method == KMEANS else at_point(run, data)
-    seeds = range(count * run.seed, count * (run.seed + 1))
-    fits = [fitted(data, method, random_state=seed, **given) for seed in seeds]
-    means = (
-        pd.DataFrame(fits)
-        .reindex(columns=["seconds", "generations", "error"])
-        .mean()
-        .dropna()
-    )
-    return (
-        min(fits, key=lambda one: one["error"])
-        | means.rename({"error": "mean_error"}).to_dict()
-    )
+        parameters: dict[str, Any] = {}
+        if method == KMEANS:
+            parameters["n_init"] = 10
+        elif method == FAST:
+            n_landmarks = max(2, min(len(data.y) // 10, MOST_LANDMARKS))
+            parameters["n_landmarks"] = n_landmarks
+        return fitted(data, method, random_state=run.seed, **parameters)
+    parameters = {"n_init": 1} if method == KMEANS else at_point(run, data)
+    n_runs = run.settings.get("runs", 1)
+    seeds = range(n_runs * run.seed, n_runs * (run.seed + 1))
+    fits = [fitted(data, method, random_state=seed, **parameters) for seed in seeds]
+    figures = pd.DataFrame(fits).reindex(columns=["seconds", "generations", "error"])
+    means = figures.mean().dropna().rename({"error": "mean_error"})
+    return min(fits, key=lambda measures: measures["error"]) | means.to_dict()
 
 
 def at_point(run: Run, data: Data) -> dict[str, Any]:
-    """Parameters at a point of the grid; the bound of the balance is the first that the classes keep."""
+    """Return the parameters at a point of the grid.
+
+    The bound of the balance is the first that the classes keep.
+    """
     n = len(data.y)
-    given = dict(run.parameters) | {"balance": protocol.known_balance(data.y)}
-    if "width" in given:
-        given["gamma"] = 1 / (given.pop("width") * range_norm(data.X)) ** 2
+    parameters = dict(run.parameters)
+    parameters["balance"] = protocol.known_balance(data.y)
+    if "width" in parameters:
+        sigma = parameters.pop("width") * range_norm(data.X)
+        parameters["gamma"] = 1 / sigma**2
     if run.method == CPMMC:
-        return AS_PUBLISHED | given
+        return AS_PUBLISHED | parameters
     if run.method in PEER_GRIDS:
-        return given
-    landmarks = max(2, n // run.settings["rows a landmark"])
-    given |= {
-        "alpha": 1 / (given.pop("ridge") * n),
+        return parameters
+    parameters |= {
+        "alpha": 1 / (parameters.pop("ridge") * n),
         "centre": False,
         "n_init": 1,
         "sample_size": max(2, n),
         "max_generations": MANY,
     }
-    fast = {"n_landmarks": landmarks, "n_parents": 1, "n_offspring": 1}
-    return given | (fast if run.method == FAST else {})
+    if run.method == FAST:
+        parameters |= {
+            "n_landmarks": max(2, n // run.settings["rows a landmark"]),
+            "n_parents": 1,
+            "n_offspring": 1,
+        }
+    return parameters
 
 
 def range_norm(X: np.ndarray) -> float:
@@ -230,17 +237,15 @@ def range_norm(X: np.ndarray) -> float:
     return float(np.sqrt(np.sum(np.ptp(X, axis=0).astype(float) ** 2)))
 
 
-def fitted(data: Data, method: str, **given: Any) -> dict[str, Any]:
-    """Measures of one fit; of the evolution its generations and its fitness too."""
+def fitted(data: Data, method: str, **parameters: Any) -> dict[str, Any]:
+    """Measure one fit; of the evolution its generations and its fitness too."""
     name = ESTIMATORS.get(method, method)
-    model = estimator(name, **given)
-    found = protocol.scored(data, model)
+    model = estimator(name, **parameters)
+    measures = protocol.scored(data, model)
     if name == EVOLUTION:
-        found |= {
-            "objective": float(model.objective_),
-            "generations": _generations(model),
-        }
-    return found
+        measures["objective"] = float(model.objective_)
+        measures["generations"] = _generations(model)
+    return measures
 
 
 def _generations(model: Any) -> int:
@@ -248,7 +253,10 @@ def _generations(model: Any) -> int:
 
 
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds: of the defaults, and of the point of the grid that is best on average."""
+    """Return means over the seeds: of the defaults, and of the best point.
+
+    The point of the grid is best on average.
+    """
     keys = ["dataset", "protocol", "method"]
     settings = over_seeds(
         frame, [*keys, "parameters"], "error", "mean_error", "generations"
@@ -257,7 +265,7 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Tables 1 and 2: errors, seconds and generations beside the published ones."""
+    """Return Tables 1 and 2 beside the published ones."""
     table = table_of(frame)
     metrics = {
         f"published {metric}": metric for metric in ("error", "seconds", "generations")
@@ -267,7 +275,7 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def tables_of_pairs(frame: pd.DataFrame) -> Result:
-    """Mean errors over the pairs, beside the published ones if these are all pairs."""
+    """Return mean errors over the pairs, beside the published ones of all pairs."""
     groups = table_of(frame).groupby(["protocol", "method"], sort=False)
     means = groups[["n", "error", "seconds"]].mean().reset_index()
     whole = whole_of_pairs(frame)
@@ -277,25 +285,29 @@ def tables_of_pairs(frame: pd.DataFrame) -> Result:
 
 
 def whole_of_pairs(frame: pd.DataFrame) -> str:
-    """The set of whose pairs the runs are."""
+    """Return the set of whose pairs the runs are."""
     return MNIST if str(frame["dataset"].iloc[0]).startswith(MNIST) else OPTDIGITS
 
 
 def pairs_of(whole: str, count: int) -> str:
-    """The paper's name of the mean over pairs of a set."""
+    """Return the paper's name of the mean over pairs of a set."""
     return f"{whole}, {count} pairs"
 
 
 def published_goals(table: pd.DataFrame) -> list[Goal]:
-    """No more error than published: of evolution by the classes, and of local search without them."""
+    """Judge errors by the published ones.
+
+    Evolution is judged by the classes, and local search without them.
+    """
+    published = {(PAPER, EVO): EVO, (PAPER, FAST): FAST, (LABEL_FREE, SHAKING): EVO}
     goals = []
-    asked = {(PAPER, EVO): EVO, (PAPER, FAST): FAST, (LABEL_FREE, SHAKING): EVO}
     for row in table.itertuples():
-        method = asked.get((row.protocol, row.method), "")
-        bound = round(100 * figure(EVO_PAPER, str(row.dataset), method, "error"), 2)
-        if np.isfinite(bound):
+        method = published.get((row.protocol, row.method), "")
+        error = figure(EVO_PAPER, str(row.dataset), method, "error")
+        if np.isfinite(error):
             what = f"{row.dataset}: {row.method}, {row.protocol}"
-            goals.append(Goal(what, round(100 * float(row.error), 2), bound, "%"))
+            ours = round(100 * float(row.error), 2)
+            goals.append(Goal(what, ours, round(100 * error, 2), unit="%"))
     return goals
 
 
@@ -386,16 +398,19 @@ def _quadratic_fitness(
 def _trained_fitness(
     X: np.ndarray, R: np.ndarray, alpha: float
 ) -> Callable[[np.ndarray], float]:
-    """The least hinge loss and norm of a machine of the labels, in LIBSVM's form of the same ridge."""
+    """Return the least hinge loss and norm of a machine of the labels.
+
+    It is in LIBSVM's form of the same ridge.
+    """
     K = rbf_kernel(X, gamma=1 / range_norm(X) ** 2)
     machine = SVC(C=1 / (2 * alpha * len(X)), kernel="precomputed")
 
     def fitness(y: np.ndarray) -> float:
         f = machine.fit(K, y).decision_function(K)
-        norm2 = float(
-            (machine.dual_coef_ @ (f - machine.intercept_)[machine.support_])[0]
-        )
-        return float(np.maximum(0, 1 - y * f).mean()) + alpha * norm2
+        f_of_support = (f - machine.intercept_)[machine.support_]
+        squared_norm = float((machine.dual_coef_ @ f_of_support)[0])
+        loss = float(np.maximum(0, 1 - y * f).mean())
+        return loss + alpha * squared_norm
 
     return fitness
 
@@ -415,10 +430,10 @@ def _naive_generation(
     while time.perf_counter() - started < seconds:
         child = y.copy()
         child[random.integers(len(y))] *= -1
-        found = fitness(child)
-        if found < least:
+        value = fitness(child)
+        if value < least:
             y = child
-            least = found
+            least = value
         generations += 1
     return (time.perf_counter() - started) / generations
 
@@ -447,7 +462,10 @@ def tables_of_growth(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_restarts(options: Options) -> Runs:
-    """Evolution by the paper's protocol at each point of the grid: the runs of the section "tables"."""
+    """Yield evolution by the paper's protocol at each point of the grid.
+
+    These are runs of the section "tables".
+    """
     runs = grid((SETS, FEW_ROWS[::2], SETS[-1:]), options)
     runs = runs[(runs["protocol"] == PAPER) & runs["method"].isin([EVO, FAST])]
     yield from (Run(**row) for row in runs.assign(part="tables").to_dict("records"))
@@ -477,7 +495,10 @@ def restarts(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute_restarts(run: Run) -> dict[str, Any]:
-    """The least error of the first runs of a repeat, as the classes tell, and the seconds of these runs."""
+    """Return the least error of the first runs of a repeat, and their seconds.
+
+    The classes tell the error.
+    """
     if run.part == "tables":
         return compute(run)
     data = run.data
@@ -494,7 +515,10 @@ def compute_restarts(run: Run) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def repeated(text: str) -> tuple[list[float], list[float]]:
-    """Errors and seconds of all runs of a repeat, which its numbers of restarts share."""
+    """Return errors and seconds of all runs of a repeat.
+
+    Its numbers of restarts share them.
+    """
     run = Run(**json.loads(text))
     data = run.data
     count = run.settings["restarts"]

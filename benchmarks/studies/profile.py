@@ -92,11 +92,9 @@ class StageClock(threading.Thread):
 
     def __init__(self, watched: int) -> None:
         super().__init__(daemon=True)
-        self.watched, self.looks, self._ends = (
-            watched,
-            Counter[str](),
-            threading.Event(),
-        )
+        self.watched = watched
+        self.looks = Counter[str]()
+        self._ends = threading.Event()
 
     def run(self) -> None:
         """Look every few milliseconds."""
@@ -123,7 +121,9 @@ class StageClock(threading.Thread):
 
 
 def stage_of(frame: FrameType | None) -> str:
-    """The stage of the innermost function of mmcnb that is neither compiled nor a helper of all.
+    """Return the stage of the innermost function of mmcnb with a stage.
+
+    Compiled functions and helpers of all have none.
 
     Examples
     --------
@@ -144,16 +144,17 @@ def stage_of(frame: FrameType | None) -> str:
 
 @frame_of_runs
 def grid(options: Options) -> Runs:
-    """Each method on each set, k-means beside those in memory, and once the start of the program."""
+    """Yield each method on each set, k-means beside, and the start of the program.
+
+    k-means takes the sets in memory alone.
+    """
     sets = {"blobs": 2, "a9a": 2, "mnist-3v8": 2, "mnist": 10, "genes": 2, "texts": 5}
+    names = options.pick(tuple(sets), ("blobs", "a9a"), ("blobs",))
     for seed in options.repeats(1):
-        for name, k in options.pick(sets, {"blobs": 2, "a9a": 2}, {"blobs": 2}).items():
-            if name in WIDE:
-                rows: int | None = options.sized(WIDE_ROWS[name], WIDE_ROWS[name])
-            else:
-                rows = options.rows_of(name, SMALL_ROWS if name == "blobs" else None)
+        for name in names:
+            settings = {"rows": _rows_of_set(name, options), "n_clusters": sets[name]}
             for method in (*METHODS, KMEANS):
-                yield Run(name, method, seed, settings={"rows": rows, "n_clusters": k})
+                yield Run(name, method, seed, settings=settings)
         if not options.smoke:
             rows = options.sized(STORE_ROWS, QUICK_STORE_ROWS)
             for method in METHODS:
@@ -161,32 +162,40 @@ def grid(options: Options) -> Runs:
             yield Run(START, FRONT_DOOR, seed)
 
 
+def _rows_of_set(name: str, options: Options) -> int | None:
+    """Return how many rows of a set to take; None for all."""
+    if name in WIDE:
+        return options.sized(WIDE_ROWS[name], WIDE_ROWS[name])
+    return options.rows_of(name, SMALL_ROWS if name == "blobs" else None)
+
+
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds of a fit on one thread, shares of its stages, and seconds with two."""
+    """Measure a fit on one thread, shares of its stages, and seconds with two."""
     if run.dataset == START:
         return start_of_the_program()
     X, few = rows_of(run)
     model = estimator(run.method, run.settings["n_clusters"], random_state=run.seed)
     compiled = compile_seconds(few, model)
+    measures = facts(X)
     if run.method == KMEANS:
-        return facts(X) | {"seconds": seconds_of(model.set_params(n_init=10), X)}
-    limit = {"memory_limit": LIMIT} if run.dataset == STORE else {}
-    fit(model.set_params(n_jobs=1, **limit), few if run.dataset == STORE else X)
+        return measures | {"seconds": seconds_of(model.set_params(n_init=10), X)}
+    model.set_params(n_jobs=1)
+    if run.dataset == STORE:
+        fit(model.set_params(memory_limit=LIMIT), few)
+    else:
+        fit(model, X)
     with StageClock(threading.get_ident()) as clock:
         seconds = seconds_of(model, X)
-    both = seconds_of(model.set_params(n_jobs=2), X)
-    stages = {
-        f"stage {name}": share * seconds for name, share in clock.shares().items()
-    }
-    return (
-        facts(X)
-        | {"seconds": seconds, "two_threads": both, "compile_seconds": compiled}
-        | stages
-    )
+    measures["seconds"] = seconds
+    measures["two_threads"] = seconds_of(model.set_params(n_jobs=2), X)
+    measures["compile_seconds"] = compiled
+    for name, share in clock.shares().items():
+        measures[f"stage {name}"] = share * seconds
+    return measures
 
 
 def rows_of(run: Run) -> tuple[Any, Any]:
-    """Rows of a data set, or the path of a store; and a few of them in memory."""
+    """Return rows or the path of a store, and a few of the rows in memory."""
     rows = run.settings["rows"]
     if run.dataset == STORE:
         store = store_once(
@@ -195,24 +204,25 @@ def rows_of(run: Run) -> tuple[Any, Any]:
         return store, mmcnb.open_samples(store).block(0, min(rows, 2**14))
     if run.dataset == "blobs":
         X = mmcnb.datasets.load("blobs", rows=rows, features=SMALL_FEATURES)[0]
-        return X, X
-    X = (
-        WIDE[run.dataset](rows).X
-        if run.dataset in WIDE
-        else load_rows(run.dataset, rows).X
-    )
+    elif run.dataset in WIDE:
+        X = WIDE[run.dataset](rows).X
+    else:
+        X = load_rows(run.dataset, rows).X
     return X, X
 
 
 def seconds_of(model: Any, X: Any) -> float:
-    """Wall seconds of a fit."""
+    """Return the wall seconds of a fit."""
     started = time.perf_counter()
     fit(model, X)
     return time.perf_counter() - started
 
 
 def start_of_the_program() -> dict[str, float]:
-    """Seconds of an import, and of the compilation of the first fit, in fresh processes."""
+    """Measure an import, and the compilation of the first fit.
+
+    Both run in fresh processes.
+    """
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", IMPORT], check=True)
     imported = time.perf_counter() - started
@@ -226,35 +236,22 @@ def start_of_the_program() -> dict[str, float]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Seconds beside k-means and with two threads, and seconds of each stage."""
+    """Return seconds beside k-means and with two threads, and of each stage."""
     means = frame.groupby(["dataset", "method"], sort=False).mean(numeric_only=True)
-    peers = (
-        means["seconds"].xs(KMEANS, level="method")
-        if KMEANS in frame["method"].to_numpy()
-        else None
-    )
     ours = means.drop(index=KMEANS, level="method")
     totals = ours[["seconds"]].copy()
-    if peers is not None:
-        totals["of k-means"] = (
-            totals["seconds"]
-            / peers.reindex(totals.index.get_level_values(0)).to_numpy()
-        )
+    if KMEANS in frame["method"].to_numpy():
+        kmeans = means["seconds"].xs(KMEANS, level="method")
+        datasets = totals.index.get_level_values(0)
+        beside = kmeans.reindex(datasets).to_numpy()
+        totals["of k-means"] = totals["seconds"] / beside
     if "two_threads" in ours:
         totals["second thread"] = totals["seconds"] / ours["two_threads"]
-    stages = ours.filter(like="stage ").rename(
-        columns=lambda name: name.removeprefix("stage ")
-    )
-    long = (
-        stages.stack()
-        .rename("seconds")
-        .rename_axis(["dataset", "method", "stage"])
-        .reset_index()
-    )
-    long["share"] = long["seconds"] / long.groupby(["dataset", "method"])[
-        "seconds"
-    ].transform("sum")
-    ordered = long.sort_values(
-        ["dataset", "method", "seconds"], ascending=[True, True, False]
-    )
+    stages = ours.filter(like="stage ")
+    stages.columns = stages.columns.str.removeprefix("stage ")
+    keys = ["dataset", "method"]
+    long = stages.stack().rename("seconds").rename_axis([*keys, "stage"]).reset_index()
+    sums = long.groupby(keys)["seconds"].transform("sum")
+    long["share"] = long["seconds"] / sums
+    ordered = long.sort_values([*keys, "seconds"], ascending=[True, True, False])
     return Result({"profile": totals.reset_index(), "profile-stages": ordered}, [])
