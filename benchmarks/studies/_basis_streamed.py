@@ -1,4 +1,4 @@
-"""`mmcnb.estimate_basis` of a store larger than its memory: peak, reads, and the bits of memory.
+"""`mmcnb.estimate_basis` of a store larger than its memory: peak, reads and bits.
 
 ``python -m benchmarks.studies._basis_streamed STORE`` is one estimate, which prints its
 figures as JSON.
@@ -45,7 +45,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """One estimate in a process that is watched, and one in memory beside it if the rows are few."""
+    """Estimate once in a process that is watched, and in memory if rows are few."""
     n = run.parameters["rows"]
     store = written_once(
         run.folder,
@@ -64,7 +64,10 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def estimate(X: Any) -> dict[str, Any]:
-    """The basis vector of a sum of rows with signs, a third of them -1, as texts of its bits."""
+    """Return the basis vector of a sum of rows with signs, as texts of its bits.
+
+    A third of the signs are -1.
+    """
     z = np.random.default_rng(0).choice(
         [1.0, 1.0, -1.0], mmcnb.open_samples(X).n_samples
     )

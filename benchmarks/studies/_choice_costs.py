@@ -1,4 +1,4 @@
-"""Costs of the default: its candidates, sparse texts, memory under a limit, and time beside k-means."""
+"""Costs of the default: its candidates, sparse texts, memory, and time."""
 
 from functools import partial
 from pathlib import Path
@@ -103,7 +103,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def of_candidates(run: Run) -> dict[str, Any]:
-    """Seconds of the stages of a fit: the graph, the candidates with the pick, the labels."""
+    """Measure the stages of a fit: the graph, the candidates and pick, the labels."""
     X = rows_of(run)
     model = estimator(FRONT_DOOR, CLUSTERS, random_state=run.seed)
     for _ in range(2):
@@ -163,7 +163,10 @@ def of_texts(run: Run) -> dict[str, Any]:
 
 
 def of_memory(run: Run) -> dict[str, Any]:
-    """Peak memory of ``mmcnb fit`` of two clusters within a limit; one without it fills the compile cache."""
+    """Return the peak memory of ``mmcnb fit`` of two clusters within a limit.
+
+    A fit without a limit fills the compile cache.
+    """
     store = store_once(run.folder, run.dataset, **run.settings["how"])
     two = "--n-clusters", "2"
     fit_store(store, run.seed, *two)
@@ -171,7 +174,10 @@ def of_memory(run: Run) -> dict[str, Any]:
 
 
 def beside_kmeans(run: Run) -> dict[str, Any]:
-    """Median seconds of the default and of k-means with ten starts, in turns; the first one compiles."""
+    """Return median seconds of the default and of k-means with ten starts.
+
+    They take turns, and the first one compiles.
+    """
     X = run.data.X
     models = {FRONT_DOOR: estimator(FRONT_DOOR, 2, random_state=run.seed)}
     models[KMEANS] = estimator(KMEANS, 2, n_init=10, random_state=run.seed)

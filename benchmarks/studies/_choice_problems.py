@@ -160,7 +160,10 @@ def problems_of(options: Options) -> list[Problem]:
 
 @lru_cache(maxsize=2)
 def rows_of(problem: Problem, most: int, seed: int) -> Data:
-    """The rows of a problem, scaled, with classes from 0; a shape is made anew for each seed."""
+    """Return the rows of a problem, scaled, with classes from 0.
+
+    A shape is made anew for each seed.
+    """
     if problem.kind == GEOMETRY:
         return rows_of_set(problem.source, min(most, SHAPE_ROWS), seed)
     whole = load_once(problem.source, None)
@@ -173,7 +176,10 @@ def rows_of(problem: Problem, most: int, seed: int) -> Data:
 
 
 def scaled(source: str, X: Any) -> Any:
-    """Rows as the makers of a set compare them: as published, of length 1, or with standard columns."""
+    """Return rows as the makers of a set compare them.
+
+    They are as published, of length 1, or with standard columns.
+    """
     from sklearn.decomposition import PCA
     from sklearn.preprocessing import StandardScaler, normalize
 

@@ -1,4 +1,4 @@
-"""Costs of an explanation: seconds beside bare reads, reads of the store, and peak memory."""
+"""Costs of an explanation: seconds, reads of the store, and peak memory."""
 
 import logging
 import sys
@@ -56,7 +56,7 @@ def grid(options: Options) -> Runs:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds and reads in this process, and the peak of the command in one of its own."""
+    """Measure seconds and reads in this process, and the peak of the command alone."""
     rows = run.settings["rows"]
     if run.method == GENES:
         store = written_once(
@@ -118,10 +118,12 @@ def compute(run: Run) -> dict[str, Any]:
 def reads_of(work: Any) -> int:
     """How often some work reads the rows, as the log says."""
     logger = logging.getLogger("mmcnb")
-    said = list[str]()
+    messages = list[str]()
     handler = logging.Handler()
     level = logger.level
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: (  # type: ignore[method-assign]
+        messages.append(record.getMessage())
+    )
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
@@ -129,7 +131,7 @@ def reads_of(work: Any) -> int:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
-    return sum(message.startswith("read ") for message in said)
+    return sum(message.startswith("read ") for message in messages)
 
 
 def genes(rows: int) -> Data:
@@ -143,7 +145,10 @@ def write_genes(path: Path, rows: int) -> None:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Seconds in bare reads, beyond those of `predict`; goals of seconds, reads and peak memory."""
+    """Return seconds in bare reads, beyond those of `predict`.
+
+    The goals are on seconds, reads and peak memory.
+    """
     frame = frame[frame["status"] == OK]
     own = frame["seconds"] - frame["predict_seconds"]
     frame = frame.assign(**{"bare reads": own / frame["scan_seconds"]}).set_index(

@@ -75,7 +75,7 @@ def blocks(kind: str, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Seconds of a fit of the first rows, of the labels of all rows, and of a bare read."""
+    """Measure a fit of the first rows, labels of all rows, and a bare read."""
     rows = run.settings["rows"]
 
     def write(path: Path) -> None:

@@ -58,7 +58,7 @@ def compute(run: Run) -> dict[str, Any]:
         n_layers = len(model.layers_)
         layers = [model.predict(data.X, layer=layer) for layer in range(n_layers)]
     else:
-        layers = getattr(model, "layers_", ())
+        layers = getattr(model, "layers_", [])
     return measures | of_layers(data.y, [model.labels_, *layers], len(layers))
 
 

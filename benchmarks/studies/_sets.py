@@ -1,4 +1,4 @@
-"""The sets on which the default and its peers are measured: rows, numbers of clusters and halves."""
+"""The sets for the default and its peers: rows, numbers of clusters, halves."""
 
 from collections.abc import Sequence
 
@@ -36,14 +36,17 @@ QUICK_SHAPE_ROWS = 600
 
 
 def tuning(names: Sequence[str]) -> tuple[str, ...]:
-    """Those of the tuning half."""
+    """Return the names of the tuning half."""
     return tuple(name for name in names if half_of(name) == TUNING)
 
 
 def sets_of(
     options: Options, names: Sequence[str] = SETS
 ) -> list[tuple[str, int | None]]:
-    """The sets of a scale, and how many of their rows to draw (None for all); quick ones are for tuning."""
+    """Return the sets of a scale, and how many rows to draw (None for all).
+
+    Quick ones are for tuning.
+    """
     bound = QUICK_ROWS if options.quick else None
     names = options.pick(tuple(names), tuning(names), SMOKE_SETS)
     return [(name, rows_within(name, options.rows, bound)) for name in names]
@@ -52,7 +55,10 @@ def sets_of(
 def shapes_of(
     options: Options, names: Sequence[str] = tuple(SHAPES)
 ) -> list[tuple[str, int | None]]:
-    """The shapes of a scale, and how many rows to make; quick ones are for tuning."""
+    """Return the shapes of a scale, and how many rows to make.
+
+    Quick ones are for tuning.
+    """
     rows = options.sized(SHAPE_ROWS, QUICK_SHAPE_ROWS)
     return [
         (name, rows) for name in options.pick(tuple(names), tuning(names), SMOKE_SHAPES)
@@ -60,7 +66,7 @@ def shapes_of(
 
 
 def rows_of_set(name: str, rows: int | None, seed: int) -> Data:
-    """A shape, made anew for each seed, or the rows of a data set, which are the same for all."""
+    """Return a shape, made anew for each seed, or the rows of a data set."""
     if name in SHAPES:
         return Data(name, *make_shape(name, rows or SHAPE_ROWS, random_state=seed))
     return load_once(name, rows)
@@ -87,7 +93,9 @@ def n_clusters_of(name: str) -> int:
 def over_sets(
     frame: pd.DataFrame, keys: Sequence[str] = (), others: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """`over_seeds` of each set and method, with its half and the worst ARI and balanced error of a seed.
+    """Return `over_seeds` of each set and method, with its half and worst figures.
+
+    These are the ARI and the balanced error of a seed.
 
     Parameters
     ----------
@@ -107,7 +115,7 @@ def over_sets(
 
 
 def over_halves(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Means of `over_sets` over the sets of each half."""
+    """Return means of `over_sets` over the sets of each half."""
     groups = table.groupby(["half", "method", *keys], sort=False)
     means = groups[["ari", "worst ari", ERROR, f"worst {ERROR}", "seconds"]].mean()
     means.insert(0, "sets", groups.size())

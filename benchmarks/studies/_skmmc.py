@@ -1,4 +1,4 @@
-"""Shared by the studies of SKMMC: k-means, CPMMC, LG-MMC and SKMMC on one data set, and their tables."""
+"""Shared by the studies of SKMMC: their methods on one data set, and tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -75,7 +75,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def _counts(model: Any) -> dict[str, float]:
-    """The width that was found, basis vectors, reads and sweeps of the rows, cuts, and rounds of CCCP."""
+    """Return the width found, basis vectors, reads, cuts, and rounds of CCCP."""
     counts: dict[str, float] = dict(rounds_of(model))
     history = getattr(model, "history_", None)
     if history is None or not counts:
@@ -91,7 +91,9 @@ def _counts(model: Any) -> dict[str, float]:
 
 
 def rounds_of(model: Any) -> dict[str, int]:
-    """Rounds of a fit, as SKMMC's tables count its iterations; nothing for a method without.
+    """Return the rounds of a fit, as SKMMC's tables count its iterations.
+
+    A method without rounds has none.
 
     They are rounds of CCCP, over all starts and values of C, or of a baseline that
     labels its rows anew.
@@ -113,7 +115,9 @@ def runs_of(
     starts: Mapping[str, Any] = COIN_FLIPS,
     own_basis_runs: int | None = None,
 ) -> Runs:
-    """k-means, CPMMC, LG-MMC (up to 40,000 rows) and SKMMC on one data set, by both protocols, turn by turn.
+    """Yield all methods on one data set, by both protocols, turn by turn.
+
+    They are k-means, CPMMC, LG-MMC (up to 40,000 rows) and SKMMC.
 
     Label-free is the user's way: defaults, k-means of ten starts. The paper's protocol
     is CPMMC as it was published on a grid, linear LG-MMC at three C, SKMMC at five
@@ -182,7 +186,9 @@ def runs_of(
 
 
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each data set, protocol and method, at the parameters of the least mean balanced error.
+    """Return one row for each data set, protocol and method.
+
+    It is at the parameters of the least mean balanced error.
 
     Returns
     -------
@@ -226,12 +232,17 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def slopes_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Slope of log(seconds) against log(n) for each protocol and method, with its interval."""
+    """Return the slope of log(seconds) against log(n), with its interval.
+
+    There is one for each protocol and method.
+    """
     return tables.slopes_over(table, ["protocol", "method"])
 
 
 def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
-    """Error below every other method's from 3,000 rows up, slope of time, time beside k-means at the end.
+    """Judge the error, the slope of time, and the time beside k-means at the end.
+
+    From 3,000 rows up the error should be below every other method's.
 
     There are three goals for each protocol, and fewer if there are too few sizes.
     """
@@ -253,6 +264,6 @@ def growth_goals(name: str, table: pd.DataFrame) -> list[Goal]:
 
 
 def excess_of(rows: pd.DataFrame) -> pd.Series:
-    """Error of SKMMC less the least of all other methods, for each size of one protocol."""
+    """Return the error of SKMMC less the least of all others, for each size."""
     others = rows[~rows["method"].str.startswith(SKMMC)].groupby("n")[ERROR].min()
     return (rows[rows["method"] == SKMMC].set_index("n")[ERROR] - others).dropna()

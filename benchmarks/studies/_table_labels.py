@@ -1,4 +1,8 @@
-"""Part ``labels`` of ``routines``: from a table on disk to labels, beside a bare read by pyarrow.
+"""Part ``labels`` of ``routines``: from a table on disk to labels.
+
+A bare read by pyarrow runs beside it.
+
+A bare read by pyarrow runs beside it.
 
 Rows lie around ten centres that are far apart, in 50 columns of float32, as CSV and as
 Parquet of 1 GB. The default fits each file and labels its rows; so much text is made a

@@ -1,4 +1,4 @@
-"""Data sets on which the least squares family and its peers are measured, and the figures asked for."""
+"""Data sets on which the least squares family is measured, and its goals."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple

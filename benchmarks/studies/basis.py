@@ -2,12 +2,13 @@
 
 ``python -m benchmarks basis [--quick] [--seeds N] [--part NAME]`` has two sections:
 
-labels    `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it are `SparseKernelMMC` with 10, 20, 50,
-          100 and n landmarks and, for one seed, with the basis of the paper, at C = 2
-          and C = 10. Agreement is the share of rows with the same label; kernel
-          evaluations are those of each row
-streamed  `mmcnb.estimate_basis` of a Zarr store: of 10^7 x 32 (``--quick``: 10^6), peak memory and reads; and
-          of 10^5 rows, whether the basis has the same bits as in memory
+labels    `KernelCPMMC` at bandwidth 1 on the small UCI sets. Beside it are
+          `SparseKernelMMC` with 10, 20, 50, 100 and n landmarks and, for one seed, with
+          the basis of the paper, at C = 2 and C = 10. Agreement is the share of rows
+          with the same label; kernel evaluations are those of each row
+streamed  `mmcnb.estimate_basis` of a Zarr store: of 10^7 x 32 (``--quick``: 10^6), peak
+          memory and reads; and of 10^5 rows, whether the basis has the same bits as in
+          memory
 """
 
 from functools import lru_cache

@@ -3,20 +3,22 @@
 ``python -m benchmarks choice [--quick] [--jobs N] [--part NAME ...]`` has four
 sections:
 
-problems  shapes; tables and pairs of digits and letters, with two classes; sets with more; texts as words and
-          as embeddings; cells, expression and images. Each is clustered at the number
-          of its classes by `MaximumMarginClustering`, by its candidates of the graph
-          alone, by the widest margin alone, by `SparseKernelMMC` if there are two, and
-          by the libraries of the study of peers. Tables have means by kind and half,
-          mean ranks among the peers, the problems on which a peer is ahead, the
-          candidates, and how often the trust is right
+problems  shapes; tables and pairs of digits and letters, with two classes; sets with
+          more; texts as words and as embeddings; cells, expression and images. Each is
+          clustered at the number of its classes by `MaximumMarginClustering`, by its
+          candidates of the graph alone, by the widest margin alone, by
+          `SparseKernelMMC` if there are two, and by the libraries of the study of
+          peers. Tables have means by kind and half, mean ranks among the peers, the
+          problems on which a peer is ahead, the candidates, and how often the trust is
+          right
 papers    the sets of the papers as published, with five seeds, and MNIST with 24
-repeats   eight sets of all kinds by each method with ten seeds, in processes of their own: AMI, the share
-          labelled, seconds, memory, and whether another seed and one thread give the
-          same clusters
-costs     seconds of the graph and of the candidates of 20,000 nodes; of a million sparse texts, with their
-          memory; the memory of ``mmcnb fit`` within 512 MiB; and the time beside
-          ``KMeans(n_init=10)`` on all cores. Run it alone, on an idle machine
+repeats   eight sets of all kinds by each method with ten seeds, in processes of their
+          own: AMI, the share labelled, seconds, memory, and whether another seed and
+          one thread give the same clusters
+costs     seconds of the graph and of the candidates of 20,000 nodes; of a million
+          sparse texts, with their memory; the memory of ``mmcnb fit`` within 512 MiB;
+          and the time beside ``KMeans(n_init=10)`` on all cores. Run it alone, on an
+          idle machine
 
 Most tables are standardised; adult, digits, images and words are as published; cells
 are 50 principal components. At most 10,000 rows are drawn. At most ten pairs of a set
@@ -120,7 +122,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def recorded(run: Run, data: Data, k: int) -> dict[str, Any]:
-    """Scores of a fit, J of its labels, and of the default its candidates and its trust."""
+    """Return scores of a fit, J, and of the default its candidates and its trust."""
     given = {"n_init": 10} if run.method == KMEANS else {}
     model = estimator(run.method, k, random_state=run.seed, **given)
     compiled = libraries.first_seconds(run.method)

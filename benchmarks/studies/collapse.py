@@ -67,14 +67,18 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def count_rises(history: pd.DataFrame) -> tuple[int, int]:
-    """Rounds that follow another at the same C, and how many of them ended above the one before.
+    """Return the rounds that follow another at the same C, and how many rose.
+
+    A round rises if it ends above the one before.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from benchmarks.studies.collapse import count_rises
-    >>> path = dict(stage="sample", start=0, gamma=1.0, C=[2.0, 2.0, 3.0], round=[0, 1, 0])
-    >>> count_rises(pd.DataFrame(path | dict(objective=[-3.0, -1.0, 0.0], primal=[-2.0, -1.0, 0.0])))
+    >>> history = pd.DataFrame({"C": [2.0, 2.0, 3.0], "round": [0, 1, 0]})
+    >>> history = history.assign(stage="sample", start=0, gamma=1.0)
+    >>> values = {"objective": [-3.0, -1.0, 0.0], "primal": [-2.0, -1.0, 0.0]}
+    >>> count_rises(history.assign(**values))
     (1, 1)
     """
     ends = history.groupby([*PATH, "round"], sort=False, dropna=False).tail(1)

@@ -3,18 +3,18 @@
 ``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has three
 sections:
 
-sets   made tables with flags, text and dates; made numbers with units and long tails; real tables; sets of
-       one unit (pixels, embeddings, words, expression, spectra); shapes in the plane;
-       coordinates in metres. Each is clustered at the number of its classes: by
-       `MaximumMarginClustering` and by k-means with ten starts, with each scale; by
-       UMAP and HDBSCAN on standardised columns; and, if it has flags and text, by PAM
-       on Gower's distance. Tables have means by kind and half, and the sets that gain
-       or lose most by "auto" over the better of the other scales
-flags  of the same fits: how many failed and how many good partitions have a trust that names columns which
-       alone make the clusters
-costs  time of "auto" over that of None, for 20,000 rows of 100 columns in memory, and for a million rows of
-       50 in a store (or as many as ``--rows`` says); and whether both read the store
-       equally often. Run it alone, on an idle machine
+sets   made tables with flags, text and dates; made numbers with units and long tails;
+       real tables; sets of one unit (pixels, embeddings, words, expression, spectra);
+       shapes in the plane; coordinates in metres. Each is clustered at the number of
+       its classes: by `MaximumMarginClustering` and by k-means with ten starts, with
+       each scale; by UMAP and HDBSCAN on standardised columns; and, if it has flags and
+       text, by PAM on Gower's distance. Tables have means by kind and half, and the
+       sets that gain or lose most by "auto" over the better of the other scales
+flags  of the same fits: how many failed and how many good partitions have a trust that
+       names columns which alone make the clusters
+costs  time of "auto" over that of None, for 20,000 rows of 100 columns in memory, and
+       for a million rows of 50 in a store (or as many as ``--rows`` says); and whether
+       both read the store equally often. Run it alone, on an idle machine
 
 At most 4,000 rows are drawn, and no column was touched before. For all but "auto", text
 becomes columns of 0 and 1, and dates become seconds. UMAP is at the settings of its

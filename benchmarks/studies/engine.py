@@ -3,13 +3,13 @@
 ``python -m benchmarks engine [--quick] [--part NAME ...]`` measures, each in turn with
 its peer:
 
-large  ``mmcnb fit`` of two rings and two blobs (32 columns) under 1 GiB: peak memory of the process tree,
-       time in multiples of a bare scan, reads of the rows
+large  ``mmcnb fit`` of two rings and two blobs (32 columns) under 1 GiB: peak memory of
+       the process tree, time in multiples of a bare scan, reads of the rows
 peers  time and error beside k-means with ten starts: a9a, MNIST pairs, extended USPS
-others the default, given the number of clusters, beside one start of FAISS and of SuperKMeans,
-       MiniBatchKMeans, EVoC, and Leiden with its graph: a9a, an MNIST pair, all of
-       MNIST, and blobs in 128 columns around 100 centres. Libraries that are not
-       installed are left out
+others the default, given the number of clusters, beside one start of FAISS and of
+       SuperKMeans, MiniBatchKMeans, EVoC, and Leiden with its graph: a9a, an MNIST
+       pair, all of MNIST, and blobs in 128 columns around 100 centres. Libraries that
+       are not installed are left out
 dask   a fit on 1 and 2 worker processes beside threads: time and labels
 
 Ratios are of medians of runs that take turns. ``--quick`` takes small sizes.
@@ -87,7 +87,7 @@ def large_grid(options: Options) -> Runs:
 
 
 def large(run: Run) -> dict[str, Any]:
-    """The command on a store, in a process that is watched, and a bare scan of the store."""
+    """Run the command on a store in a process that is watched, and a bare scan."""
     store = _store(run)
     found = protocol.fit_store(
         store,
@@ -128,7 +128,10 @@ def large_tables(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def peers_grid(options: Options) -> Runs:
-    """k-means of ten starts, SKMMC by default and at the width of the papers, turn by turn."""
+    """Yield k-means of ten starts and SKMMC, turn by turn.
+
+    SKMMC is by default and at the width of the papers.
+    """
     for name in options.pick(tuple(GIVEN), QUICK_NAMES, QUICK_NAMES[:1]):
         settings = {
             "rows": options.rows_of(name, QUICK_ROWS if options.quick else None)
@@ -203,7 +206,10 @@ def others(run: Run) -> dict[str, Any]:
 
 @cache
 def blobs() -> Data:
-    """Blobs in 128 columns around 100 centres, as far apart as neighbours often are among embeddings."""
+    """Draw blobs in 128 columns around 100 centres.
+
+    They are as far apart as neighbours often are among embeddings.
+    """
     random = np.random.default_rng(0)
     centres = random.normal(size=(CENTRES, BLOB_COLUMNS))
     y = random.integers(CENTRES, size=BLOB_ROWS)

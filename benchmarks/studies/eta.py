@@ -89,7 +89,9 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def means_of(settings: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Means over the data sets: errors at the best width, counts and seconds over all widths.
+    """Return means over the data sets.
+
+    Errors are at the best width, counts and seconds over all widths.
 
     Parameters
     ----------

@@ -3,25 +3,25 @@
 ``python -m benchmarks evolutionary [--quick] [--seeds N] [--part NAME ...]`` has six
 sections:
 
-tables  Tables 1 and 2 of Gieseke et al. on four pairs of digits, ionosphere, A and B of letter, two classes
-        of satellite and five pairs of MNIST. Label-free are `EvolutionaryMMC` (EvoMMC),
-        the same with landmarks (FastEvoMMC), `UnsupervisedRLS` ("mixed shaking") and
-        k-means of ten starts. The paper's protocol knows the classes. It has a grid of
-        three bandwidths (sigma = 1, 3, 5 times the norm of the columns' ranges, gamma =
-        1/sigma²) and three ridges (alpha = 1/2n, 1/200n, 1/1000n). The kernel is not
-        centred, the balance is bounded by the sizes of the classes, and of ten runs
-        that of least error counts. EvoMMC has ten parents and offspring, FastEvoMMC
-        one, and n/10 landmarks (MNIST: n/100). As there, EvoMMC is fitted to 1,000 rows
-        of each MNIST pair (here three runs and one seed). The other columns of Table 1
-        have the same bandwidths and balance: IterSVR at three C, the semidefinite
-        programs MMC and GMMC (up to 361 rows) at C = 1 and one more bandwidth, linear
-        CPMMC at three C, from k-means, coin flips and four mixed starts. Errors are
-        shares of wrong rows, as published
+tables  Tables 1 and 2 of Gieseke et al. on four pairs of digits, ionosphere, A and B of
+        letter, two classes of satellite and five pairs of MNIST. Label-free are
+        `EvolutionaryMMC` (EvoMMC), the same with landmarks (FastEvoMMC),
+        `UnsupervisedRLS` ("mixed shaking") and k-means of ten starts. The paper's
+        protocol knows the classes. It has a grid of three bandwidths (sigma = 1, 3, 5
+        times the norm of the columns' ranges, gamma = 1/sigma²) and three ridges (alpha
+        = 1/2n, 1/200n, 1/1000n). The kernel is not centred, the balance is bounded by
+        the sizes of the classes, and of ten runs that of least error counts. EvoMMC has
+        ten parents and offspring, FastEvoMMC one, and n/10 landmarks (MNIST: n/100). As
+        there, EvoMMC is fitted to 1,000 rows of each MNIST pair (here three runs and
+        one seed). The other columns of Table 1 have the same bandwidths and balance:
+        IterSVR at three C, the semidefinite programs MMC and GMMC (up to 361 rows) at C
+        = 1 and one more bandwidth, linear CPMMC at three C, from k-means, coin flips
+        and four mixed starts. Errors are shares of wrong rows, as published
 pairs   the mean of Table 1 over all 45 pairs of digits, one seed
-mnist   the same over all 45 pairs of MNIST, one run at each point of the grid; it takes many hours, and so
-        runs only if it is asked for
-growth  its Fig. 1: seconds against rows, of a run and of a generation, beside a fitness computed anew in
-        O(n²), and beside one that trains a support vector machine
+mnist   the same over all 45 pairs of MNIST, one run at each point of the grid; it takes
+        many hours, and so runs only if it is asked for
+growth  its Fig. 1: seconds against rows, of a run and of a generation, beside a fitness
+        computed anew in O(n²), and beside one that trains a support vector machine
 restarts
         its Fig. 2: the least error of some runs by the paper's protocol against their
         number, at the best point of the grid; means of ten repeats

@@ -3,14 +3,15 @@
 ``python -m benchmarks explain [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has
 two sections:
 
-planted  made tables of 5 to 500 columns and 2 to 8 clusters, in each of which one to three columns are higher
-         or lower than in the others. Columns have units of many sizes, half of them a
-         long tail. Labels are those of the making. A cluster counts as explained if its
-         planted columns are the first ones of its table of columns, among three
-costs    seconds, reads and peak memory within 512 MiB: of rows of 50 columns in a store, with labels and
-         without, beside bare reads of the store and `predict`; and of 20,000 sparse
-         rows of 20,000 columns in 30 clusters. The peak is of ``mmcnb explain`` in a
-         process of its own. Run it alone, on an idle machine
+planted  made tables of 5 to 500 columns and 2 to 8 clusters, in each of which one to
+         three columns are higher or lower than in the others. Columns have units of
+         many sizes, half of them a long tail. Labels are those of the making. A cluster
+         counts as explained if its planted columns are the first ones of its table of
+         columns, among three
+costs    seconds, reads and peak memory within 512 MiB: of rows of 50 columns in a
+         store, with labels and without, beside bare reads of the store and `predict`;
+         and of 20,000 sparse rows of 20,000 columns in 30 clusters. The peak is of
+         ``mmcnb explain`` in a process of its own. Run it alone, on an idle machine
 """
 
 import time

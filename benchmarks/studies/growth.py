@@ -3,12 +3,13 @@
 ``python -m benchmarks growth [--quick] [--rows N] [--part NAME ...]`` has three
 sections:
 
-rows      two rings with 32 columns in a Zarr store, of 10⁴ to 10⁷ rows: ``mmcnb fit`` within 512 MiB in a
-          process of its own, by the default and by `SparseKernelMMC`. The seconds are
-          from its report, the peak resident memory is that of the process and its
-          children (Linux). k-means beside it is scikit-learn's MiniBatchKMeans, given
-          the same store a block at a time
-columns   10⁵ rows of ten half circles in 8 to 512 columns, by the default and by `UnsupervisedRLS`
+rows      two rings with 32 columns in a Zarr store, of 10⁴ to 10⁷ rows: ``mmcnb fit``
+          within 512 MiB in a process of its own, by the default and by
+          `SparseKernelMMC`. The seconds are from its report, the peak resident memory
+          is that of the process and its children (Linux). k-means beside it is
+          scikit-learn's MiniBatchKMeans, given the same store a block at a time
+columns   10⁵ rows of ten half circles in 8 to 512 columns, by the default and by
+          `UnsupervisedRLS`
 clusters  as many rows of 2 to 64 half circles in 50 columns, by the same
 
 The number of clusters is given. ``--quick`` stops at 10⁶ rows.
@@ -74,7 +75,10 @@ def grid(options: Options) -> Runs:
 
 
 def sizes(options: Options) -> list[int]:
-    """Numbers of rows: the largest, and tenths of it down to 10⁴ (or to one tenth of fewer rows)."""
+    """Return numbers of rows: the largest, and tenths of it down to 10⁴.
+
+    Of fewer rows there is one tenth.
+    """
     most = options.rows or (QUICK_ROWS if options.quick else MOST_ROWS)
     if options.smoke:
         most = max(most, SMOKE_ROWS)
@@ -105,7 +109,10 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Means of each size; goals: slope of time over all sizes and the last two, peak memory of large ones."""
+    """Return means of each size; judge the slopes of time, and peak memory.
+
+    Slopes are over all sizes and the last two.
+    """
     keys = ["dataset", "rows", "method"]
     told = ("label_seconds", "passes")
     table = over_seeds(frame, keys, ERROR, *told).drop(columns="rows")
@@ -173,7 +180,10 @@ def compute_sized(run: Run) -> dict[str, Any]:
 
 
 def tables_of(what: str) -> Callable[[pd.DataFrame], Result]:
-    """The tables of a section in which the columns, or the clusters, grow; goals: slopes of time."""
+    """Return the tables of a section in which the columns or the clusters grow.
+
+    The goals are slopes of time.
+    """
 
     def tables(frame: pd.DataFrame) -> Result:
         table = over_seeds(frame, ["method", what], "ari")

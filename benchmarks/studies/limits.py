@@ -29,7 +29,7 @@ FEWEST_ROWS = 1000
 
 
 class Shape(NamedTuple):
-    """Rows and columns of a made data set, its clusters, and the function that makes it."""
+    """Rows and columns of a made data set, its clusters, and its function."""
 
     kind: str
     rows: int

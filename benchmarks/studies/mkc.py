@@ -3,27 +3,28 @@
 ``python -m benchmarks mkc [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has five
 sections:
 
-table2  Table 2 of Zhao, Kwok and Zhang but for MNIST, and the thesis's Tab. 5-3: each kernel alone, MKC,
-        k-means, normalised cut, IterSVR (of two clusters). By the paper's protocol each
-        cluster takes its majority class. The parameters are those of the highest
-        accuracy over a grid, a subset of the thesis's Tab. 5-2; k-means is the mean of
-        50 runs from random rows. Label-free are defaults, k-means of ten starts,
-        spectral clustering of ten neighbours. The paper writes the Gaussian exp(-d²/(2
-        sigma)), without a square; both readings are in the grid of MKC, the printed one
-        in those of its peers. The grid of MKC has the threshold of 1 and the adaptive
-        one, and for two clusters four coin flips at a large C. All rows are the basis,
-        of letterABCD landmarks. Columns are as in the files; svmguide1-a is a draw, as
-        the paper does not say which 1,000 rows it took
-table3  Table 3 and the thesis's Tab. 5-4: the model of some rows labels the others; the figures of Table 3
-        for models of all rows are those of Table 2
-speed   Fig. 1: seconds beside the sum of those of each kernel alone; Fig. 2: against rows; Fig. 3: against
-        kernels and against eta
-curves  Fig. 5.1 to 5.3 of the thesis: accuracy by round of the CCCP; 5.4: seconds against rows and eta
-        together; 5.5 to 5.7: violation of the next constraint by cutting plane. All are
-        fits in its form, from a coin flip. Its CCCP runs at each cutting plane; ours
-        keeps the labels while planes are added
-mnist   Table 2's last line: parameters by the classes of 1,000 rows, then all 35,735; and the default from a
-        Zarr store in a process that is watched: peak memory, time beside k-means
+table2  Table 2 of Zhao, Kwok and Zhang but for MNIST, and the thesis's Tab. 5-3: each
+        kernel alone, MKC, k-means, normalised cut, IterSVR (of two clusters). By the
+        paper's protocol each cluster takes its majority class. The parameters are those
+        of the highest accuracy over a grid, a subset of the thesis's Tab. 5-2; k-means
+        is the mean of 50 runs from random rows. Label-free are defaults, k-means of ten
+        starts, spectral clustering of ten neighbours. The paper writes the Gaussian
+        exp(-d²/(2 sigma)), without a square; both readings are in the grid of MKC, the
+        printed one in those of its peers. The grid of MKC has the threshold of 1 and
+        the adaptive one, and for two clusters four coin flips at a large C. All rows
+        are the basis, of letterABCD landmarks. Columns are as in the files; svmguide1-a
+        is a draw, as the paper does not say which 1,000 rows it took
+table3  Table 3 and the thesis's Tab. 5-4: the model of some rows labels the others; the
+        figures of Table 3 for models of all rows are those of Table 2
+speed   Fig. 1: seconds beside the sum of those of each kernel alone; Fig. 2: against
+        rows; Fig. 3: against kernels and against eta
+curves  Fig. 5.1 to 5.3 of the thesis: accuracy by round of the CCCP; 5.4: seconds
+        against rows and eta together; 5.5 to 5.7: violation of the next constraint by
+        cutting plane. All are fits in its form, from a coin flip. Its CCCP runs at each
+        cutting plane; ours keeps the labels while planes are added
+mnist   Table 2's last line: parameters by the classes of 1,000 rows, then all 35,735;
+        and the default from a Zarr store in a process that is watched: peak memory,
+        time beside k-means
 
 ``--quick`` takes two data sets of 200 rows, a few points of the grid, and shorter
 figures.
@@ -175,7 +176,10 @@ def combined(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def together(alone: pd.DataFrame) -> list[str]:
-    """Combinations to try: the best linear, polynomial and Gaussian kernel, and several Gaussians."""
+    """Return combinations to try, of the best kernels of each kind alone.
+
+    There are one of all three kinds, and several Gaussians.
+    """
     means = (
         alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY]
         .mean()
@@ -197,7 +201,7 @@ def together(alone: pd.DataFrame) -> list[str]:
 
 @frame_of_runs
 def others(frame: pd.DataFrame, options: Options) -> Runs:
-    """Our methods by default, then k-means, normalised cut and IterSVR by both protocols."""
+    """Yield our methods by default, then the peers by both protocols."""
     rows = {
         name: {"rows": models.rows_of_set(name, options)}
         for name in frame["dataset"].unique()
@@ -240,7 +244,9 @@ def kmeans_runs(name: str, options: Options, settings: dict[str, Any]) -> Runs:
 
 
 def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds, at the parameters of the highest mean accuracy; the earlier of equals.
+    """Return means over the seeds at the parameters of the highest mean accuracy.
+
+    The earlier of equals counts.
 
     The weights of the kernels are those of the first seed.
     """
@@ -252,7 +258,7 @@ def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside(chosen: pd.DataFrame) -> pd.DataFrame:
-    """One row for each data set and method: both protocols beside the published figures."""
+    """Return one row for each set and method: both protocols, and published figures."""
     paper, free = (
         chosen[chosen["protocol"] == name].set_index(["dataset", "method"])
         for name in (PAPER, LABEL_FREE)
@@ -273,7 +279,10 @@ def beside(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]:
-    """MKC within a point of the published figure, if there is one, and of the best of the kernels alone."""
+    """Judge MKC by the published figure and the best of the kernels alone.
+
+    It may be a point behind, and the published figure may be absent.
+    """
     bounds = pd.Series(
         {"published": published, "best kernel alone": accuracy[[K1, K2, K3]].max()}
     ).dropna()
@@ -284,7 +293,7 @@ def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]
 
 
 def table2(frame: pd.DataFrame) -> Result:
-    """Accuracy and Rand index of all methods by both protocols, and weights of the kernels."""
+    """Return accuracy and Rand index of all methods, and weights of the kernels."""
     chosen = chosen_of(frame)
     table = beside(chosen)
     goals = list[Goal]()
@@ -309,7 +318,10 @@ def weights_in(frame: pd.DataFrame) -> pd.DataFrame:
 
 @frame_of_runs
 def labelling(frame: pd.DataFrame, options: Options) -> Runs:
-    """A model at the best point of the grid, if there is one, and one by default; named as published."""
+    """Yield a model at the best point of the grid, and one by default.
+
+    They are named as published.
+    """
     points = best_points(frame, MKC)
     for name in frame["dataset"].unique():
         settings = {
@@ -332,7 +344,10 @@ def labelling(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def best_points(frame: pd.DataFrame, method: str) -> dict[str, dict[str, str]]:
-    """Of each data set the kernels and the form of highest mean accuracy; the earlier of equals."""
+    """Return the kernels and the form of highest mean accuracy of each data set.
+
+    The earlier of equals counts.
+    """
     chosen = chosen_of(frame[frame["method"] == method])
     return {row.dataset: json.loads(row.parameters) for row in chosen.itertuples()}
 
@@ -376,7 +391,10 @@ def table3(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def grid_of_speed(options: Options) -> Runs:
-    """Fits of one kernel and of three; then against rows, the number of Gaussians, and the violation eta."""
+    """Yield fits of one kernel and of three, and fits of which one thing grows.
+
+    These are the rows, the number of Gaussians, and the violation eta.
+    """
     exact = {**models.FORM, "basis": "exact"}
     turns = {"turns": 1 if options.quick else TURNS}
 
@@ -415,7 +433,10 @@ def grid_of_speed(options: Options) -> Runs:
 
 
 def compute_speed(run: Run) -> dict[str, Any]:
-    """Median seconds of some fits, after one that is not counted; rounds are those of a start and C."""
+    """Return median seconds of some fits, after one that is not counted.
+
+    Rounds are those of a start and C.
+    """
     settings = run.settings
     data = models.load_set(run.dataset, settings["rows"])
     chosen = [
@@ -446,7 +467,9 @@ def compute_speed(run: Run) -> dict[str, Any]:
 
 
 def kernel_of(name: str, rows: int | None, which: str | int) -> Any:
-    """One of the paper's three kernels, or a Gaussian by its place: their bandwidths spread around one.
+    """Return one of the paper's three kernels, or a Gaussian by its place.
+
+    The bandwidths spread around one.
 
     Examples
     --------
@@ -500,7 +523,10 @@ def tables_of_speed(frame: pd.DataFrame) -> Result:
 
 @frame_of_runs
 def all_rows(frame: pd.DataFrame, options: Options) -> Runs:
-    """Ours on all rows at the best points of a sample, k-means, and the default from a store."""
+    """Yield ours on all rows at the best points of a sample, and k-means.
+
+    The default also runs from a store.
+    """
     settings = {"rows": models.rows_of_set(MNIST, options, QUICK_MNIST_ROWS)}
     for method in OURS:
         for given in best_points(frame, method).values():
@@ -512,7 +538,7 @@ def all_rows(frame: pd.DataFrame, options: Options) -> Runs:
 
 
 def compute_mnist(run: Run) -> dict[str, Any]:
-    """Fit in memory, or by default to a Zarr store by a process whose memory is watched."""
+    """Fit in memory, or by default to a store in a process that is watched."""
     if run.method != MKC or run.protocol == PAPER:
         return models.compute(run)
     data = models.load_set(MNIST, run.settings["rows"])
@@ -530,7 +556,10 @@ def compute_mnist(run: Run) -> dict[str, Any]:
 
 
 def tables_of_mnist(frame: pd.DataFrame) -> Result:
-    """Accuracy on all rows beside the published one; goals on it, and on the time beside k-means."""
+    """Return accuracy on all rows beside the published one.
+
+    The goals are on it, and on the time beside k-means.
+    """
     frame = frame[frame["dataset"] == MNIST]
     table = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
     table = beside_published(

@@ -34,7 +34,10 @@ def grid(options: Options) -> Runs:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """The errors and times, of which ours by the paper's protocol should not exceed the published ones."""
+    """Return the errors and times; ours should not exceed the published ones.
+
+    This is judged by the paper's protocol.
+    """
     table = table_of(frame)
     ours = table[(table["protocol"] == PAPER) & (table["method"] == SKMMC)].set_index(
         "dataset"

@@ -3,21 +3,26 @@
 ``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has seven
 sections; without ``--part`` it runs the first:
 
-sets      the whole sets and the shapes of the study of choices, with ``n_clusters=None``: ARI, the number
-          found beside that of the classes, and ARI of the best layer; beside Leiden at
-          resolution 1 on the same graph, EVoC, PLSCAN, HDBSCAN and UMAP with HDBSCAN.
-          Means by kind and half, mean ranks, and how often a high trust is right
-noise     a hundred sets without structure: shares with more than one cluster (also `no-structure`)
-large     100 and 1,000 Gaussian groups of 128 columns, and 29 to 60 blobs of 2,000 rows, at the number given:
-          ARI, and seconds of the second fit, beside MiniBatchKMeans and EVoC
-blobs     20 blobs in 8 columns, their centres at least 7 deviations apart, in 500 to 200,000 rows: the
-          numbers that five seeds find
-small     five clusters of 1 % to 0.01 % of 100,000 rows beside four large ones, without and with 2 % uniform
-          rows: those with a cluster whose recall and precision are at least 0.8
-outliers  2 % uniform rows in the box of the sets, or in three far clumps: AUC of ``score_outliers`` beside
-          HDBSCAN's score and LocalOutlierFactor with 20 neighbours; at most 5,000 rows
-costs     time of None over that of the same number given, on 20,000 rows: the median of turns. Run it alone,
-          on an idle machine
+sets      the whole sets and the shapes of the study of choices, with
+          ``n_clusters=None``: ARI, the number found beside that of the classes, and ARI
+          of the best layer; beside Leiden at resolution 1 on the same graph, EVoC,
+          PLSCAN, HDBSCAN and UMAP with HDBSCAN. Means by kind and half, mean ranks, and
+          how often a high trust is right
+noise     a hundred sets without structure: shares with more than one cluster (also
+          `no-structure`)
+large     100 and 1,000 Gaussian groups of 128 columns, and 29 to 60 blobs of 2,000
+          rows, at the number given: ARI, and seconds of the second fit, beside
+          MiniBatchKMeans and EVoC
+blobs     20 blobs in 8 columns, their centres at least 7 deviations apart, in 500 to
+          200,000 rows: the numbers that five seeds find
+small     five clusters of 1 % to 0.01 % of 100,000 rows beside four large ones, without
+          and with 2 % uniform rows: those with a cluster whose recall and precision are
+          at least 0.8
+outliers  2 % uniform rows in the box of the sets, or in three far clumps: AUC of
+          ``score_outliers`` beside HDBSCAN's score and LocalOutlierFactor with 20
+          neighbours; at most 5,000 rows
+costs     time of None over that of the same number given, on 20,000 rows: the median of
+          turns. Run it alone, on an idle machine
 
 Rows of sets are those of the study of choices, at most 10,000. EVoC takes four columns
 or more; its noise is a cluster of its own. A library that is not installed is left out,

@@ -3,19 +3,22 @@
 ``python -m benchmarks peers [--quick] [--seeds N] [--part NAME ...]`` has three
 sections, and in each all methods take turns in one run:
 
-digits  `UnsupervisedRLS` and `SparseKernelMMC`; k-means with ten starts (pairs: on all cores and on one, the
-        faster counts); MiniBatchKMeans; BisectingKMeans; k-means with ten starts of 300
-        Nyström features of the same kernel; spectral clustering of 2,000 rows (ten
-        nearest neighbours), extended to all by five nearest neighbours; and, on
-        optdigits alone, HDBSCAN, which finds its own number of clusters. All are at
-        their defaults, but for the width on extended USPS. Ratios are to k-means
-sets    `MaximumMarginClustering` and `UnsupervisedRLS` on data sets, beside k-means with ten starts; Genie,
-        GIc and Lumbermark; Leiden at the resolution that gives k communities of the
-        graph of 15 nearest neighbours; EVoC, told the number of clusters; UMAP at the
-        settings of its guide to clustering, then HDBSCAN or k-means; spectral
-        clustering of the graph of ten nearest neighbours; a Gaussian mixture; HDBSCAN.
-        UMAP, EVoC and k-means take all columns, the others 50 principal axes of more
-shapes  the same on the shapes of `mmcnb.datasets.SHAPES`, but for EVoC, which needs four columns
+digits  `UnsupervisedRLS` and `SparseKernelMMC`; k-means with ten starts (pairs: on all
+        cores and on one, the faster counts); MiniBatchKMeans; BisectingKMeans; k-means
+        with ten starts of 300 Nyström features of the same kernel; spectral clustering
+        of 2,000 rows (ten nearest neighbours), extended to all by five nearest
+        neighbours; and, on optdigits alone, HDBSCAN, which finds its own number of
+        clusters. All are at their defaults, but for the width on extended USPS. Ratios
+        are to k-means
+sets    `MaximumMarginClustering` and `UnsupervisedRLS` on data sets, beside k-means
+        with ten starts; Genie, GIc and Lumbermark; Leiden at the resolution that gives
+        k communities of the graph of 15 nearest neighbours; EVoC, told the number of
+        clusters; UMAP at the settings of its guide to clustering, then HDBSCAN or
+        k-means; spectral clustering of the graph of ten nearest neighbours; a Gaussian
+        mixture; HDBSCAN. UMAP, EVoC and k-means take all columns, the others 50
+        principal axes of more
+shapes  the same on the shapes of `mmcnb.datasets.SHAPES`, but for EVoC, which needs
+        four columns
 
 Figures are means of the adjusted Rand index and medians of the seconds, kernels
 compiled before. Noise is a cluster of its own, and "labelled" is the share of the other

@@ -2,27 +2,30 @@
 
 ``python -m benchmarks rls [--quick] [--seeds N] [--part NAME ...]`` has four sections:
 
-tables   Tables I and II of Pahikkala et al. on COIL and its objects 1-4 and 5-8, iris, 500 rows of the first
-         four classes of letter, two moons, 500 rows of USPS 1-4 and of 5-8; and on
-         optdigits. The paper's protocol has its three searches as published: stochastic
-         descent, steepest descent and shaking (kernel not centred, no bound on sizes,
-         one start). "mixed shaking" is our local search with the best J of eight
-         starts. Ridge and bandwidth are chosen over the paper's grid by the classes, as
-         the mean of ten runs; mixed shaking (three runs) and CPMMC have a fifth of its
-         points. Beside them are k-means of one start, spectral clustering, and Gaussian
-         mixtures with full covariances of all columns. CPMMC has as many clusters, a
-         Gaussian kernel, C of 1 over the ridge, and the last C at once; as in the paper
-         not on all of COIL. Two clusters have l = 10 and a random start; for more,
-         `MultipleKernelClustering` holds the sizes within a tenth of equal ones, and
-         starts from a local search. Label-free are `UnsupervisedRLS` by default and
-         k-means of ten starts. The paper does not say which 500 rows and which moons it
-         took; ours are a random draw, and noise of 0.05. USPS 1-4 is read as the labels
-         of LIBSVM's files, in which label 1 is the digit 0
-steps    its Fig. 5: moves of steepest descent with and without shaking against rows, of optdigits
-defaults `UnsupervisedRLS` without a parameter, but for the bandwidth on extended USPS: means over the seeds
-large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memory of the process tree, reads,
-         time in multiples of a bare scan; k-means of a sample and MiniBatchKMeans
-         beside
+tables   Tables I and II of Pahikkala et al. on COIL and its objects 1-4 and 5-8, iris,
+         500 rows of the first four classes of letter, two moons, 500 rows of USPS 1-4
+         and of 5-8; and on optdigits. The paper's protocol has its three searches as
+         published: stochastic descent, steepest descent and shaking (kernel not
+         centred, no bound on sizes, one start). "mixed shaking" is our local search
+         with the best J of eight starts. Ridge and bandwidth are chosen over the
+         paper's grid by the classes, as the mean of ten runs; mixed shaking (three
+         runs) and CPMMC have a fifth of its points. Beside them are k-means of one
+         start, spectral clustering, and Gaussian mixtures with full covariances of all
+         columns. CPMMC has as many clusters, a Gaussian kernel, C of 1 over the ridge,
+         and the last C at once; as in the paper not on all of COIL. Two clusters have l
+         = 10 and a random start; for more, `MultipleKernelClustering` holds the sizes
+         within a tenth of equal ones, and starts from a local search. Label-free are
+         `UnsupervisedRLS` by default and k-means of ten starts. The paper does not say
+         which 500 rows and which moons it took; ours are a random draw, and noise of
+         0.05. USPS 1-4 is read as the labels of LIBSVM's files, in which label 1 is the
+         digit 0
+steps    its Fig. 5: moves of steepest descent with and without shaking against rows, of
+         optdigits
+defaults `UnsupervisedRLS` without a parameter, but for the bandwidth on extended USPS:
+         means over the seeds
+large    10^7 x 50 in ten half circles, in a Zarr store, under 1 GiB: peak memory of the
+         process tree, reads, time in multiples of a bare scan; k-means of a sample and
+         MiniBatchKMeans beside
 
 ``--quick`` takes fewer rows, and fewer points of the grid.
 """

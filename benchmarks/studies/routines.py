@@ -3,25 +3,34 @@
 ``python -m benchmarks routines [--quick] [--part NAME ...]`` times each routine in turn
 with its peer:
 
-scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64 columns, 64 basis vectors)
-         against plain Zarr slices of the same chunks with the best number of threads
-shards   the same over a plain Zarr array of shards of 16 chunks each, against slices of whole shards
-product  the same pass over rows in memory (784 columns, 256 basis vectors) against a bare single-precision
-         product of the pass's blocks
-threads  the pass of ``predict`` by one thread and by two: over such a store, and over such rows in memory
-csr      kernel values of a9a against 200 of its rows, beside scikit-learn's ``rbf_kernel``
-checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by ``mmcnb.kernels``, which
-         checks its arguments, beside ``mmcnb.kernels.unchecked``
-search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in 15 of 141 cells,
-         beside a bare single-precision product of as many inner products; and by two
-         threads
-fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one thread and by two
-chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are compared with its
-         inventory, beside the same store without one: of noise, which zstd hardly
-         packs, and of whole numbers
-tables   ``convert`` of CSV, Parquet and Arrow beside a bare read by pyarrow, in seconds of the processor
-labels   a table of 1 GB, as CSV and as Parquet, to labels by the default, beside a bare read by pyarrow
-foreign  a scan of Zarr stores that other programs wrote beside a bare decode of their chunks
+scan     the pass of ``predict`` over a Zarr store of incompressible float32 (64
+         columns, 64 basis vectors) against plain Zarr slices of the same chunks with
+         the best number of threads
+shards   the same over a plain Zarr array of shards of 16 chunks each, against slices of
+         whole shards
+product  the same pass over rows in memory (784 columns, 256 basis vectors) against a
+         bare single-precision product of the pass's blocks
+threads  the pass of ``predict`` by one thread and by two: over such a store, and over
+         such rows in memory
+csr      kernel values of a9a against 200 of its rows, beside scikit-learn's
+         ``rbf_kernel``
+checks   kernel values of a block of 4,096 rows (50 columns, 200 basis vectors) by
+         ``mmcnb.kernels``, which checks its arguments, beside
+         ``mmcnb.kernels.unchecked``
+search   the nearest ten of 20,000 nodes (ten groups, 60 columns) for each of them, in
+         15 of 141 cells, beside a bare single-precision product of as many inner
+         products; and by two threads
+fits     fits of 2,000 rows (two groups, 50 columns), which are mostly search, by one
+         thread and by two
+chunks   the pass of ``predict``, and a bare read, of a Zarr store whose chunks are
+         compared with its inventory, beside the same store without one: of noise, which
+         zstd hardly packs, and of whole numbers
+tables   ``convert`` of CSV, Parquet and Arrow beside a bare read by pyarrow, in seconds
+         of the processor
+labels   a table of 1 GB, as CSV and as Parquet, to labels by the default, beside a bare
+         read by pyarrow
+foreign  a scan of Zarr stores that other programs wrote beside a bare decode of their
+         chunks
 
 Ratios are of medians of turns; those of ``chunks`` are medians of the ratios of turns,
 in seconds of the processor. ``--quick`` takes small sizes.
@@ -89,7 +98,10 @@ def grid(
     sizes: tuple[int, int] | None,
     options: Options,
 ) -> Runs:
-    """One run a seed; of made rows the sizes are all and those of ``--quick``, without them it is a9a."""
+    """Yield one run a seed.
+
+    Of made rows the sizes are all and those of ``--quick``; without them it is a9a.
+    """
     rows = options.sized(*sizes) if sizes else options.rows_of("a9a")
     settings = {
         "rows": rows,
@@ -111,7 +123,10 @@ def tables(name: str, column: str, goal: Goal, frame: pd.DataFrame) -> Result:
 
 
 def scan(run: Run) -> dict[str, Any]:
-    """``predict`` over a store in turns with bare scans by several numbers of threads."""
+    """Measure ``predict`` over a store in turns with bare scans.
+
+    The scans have several numbers of threads.
+    """
     rows = run.settings["rows"]
     features = 64
     landmarks = 64
@@ -217,7 +232,7 @@ def second_thread(run: Run) -> dict[str, Any]:
 
 
 def search(run: Run) -> dict[str, Any]:
-    """The search for the neighbours of all nodes, in turns with a product and by two threads."""
+    """Measure the search for all neighbours beside a product, and by two threads."""
     X, _ = make_blobs(
         run.settings["rows"],
         NODE_COLUMNS,
@@ -370,7 +385,7 @@ def chunk_grid(options: Options) -> Runs:
 
 
 def chunks(run: Run) -> dict[str, Any]:
-    """``predict`` and a bare read of a store with and without its inventory, in turns."""
+    """Measure ``predict`` and a bare read of a store with and without its inventory."""
     rows = run.settings["rows"]
     features = 64
     landmarks = 64
@@ -399,7 +414,10 @@ def chunks(run: Run) -> dict[str, Any]:
 
 
 def write_pair(path: Path, rows: int, noise: bool) -> None:
-    """Write a store of noise or of small whole numbers, and a copy that has no inventory beside it."""
+    """Write a store of noise or of small whole numbers, and a plain copy.
+
+    The copy has no inventory beside it.
+    """
     (write_noise if noise else write_counts)(str(path), rows, 64)
     plain = path.with_name(f"{path.stem}.plain.zarr")
     shutil.copytree(path, plain)
@@ -454,7 +472,10 @@ def write_shards(path: str, rows: int, features: int) -> None:
 
 
 def write_counts(path: str, rows: int, features: int) -> None:
-    """Write whole numbers from 0 to 15 as float32, a third of the bytes or less when they are packed."""
+    """Write whole numbers from 0 to 15 as float32.
+
+    Packed, they take a third of the bytes or less.
+    """
     random = np.random.default_rng(0)
     with create_dense_store(path, features) as writer:
         for start in range(0, rows, WRITE_ROWS):
@@ -464,7 +485,10 @@ def write_counts(path: str, rows: int, features: int) -> None:
 
 
 def labeller(features: int, landmarks: int) -> tuple[Any, float]:
-    """A model with so many basis vectors, whatever it was fitted to, and the seconds of a first fit."""
+    """Return a model with so many basis vectors, and the seconds of a first fit.
+
+    What it was fitted to does not matter.
+    """
     rows = np.random.default_rng(1).standard_normal(
         (4 * landmarks, features), np.float32
     )

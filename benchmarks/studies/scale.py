@@ -3,15 +3,16 @@
 ``python -m benchmarks scale [--quick] [--rows N] [--part NAME ...]`` has three
 sections:
 
-machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the default, and
-         `UnsupervisedRLS`, which sees no graph. Each is killed after a third of its
-         planned time; the same command resumes it
-cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these rows, with threads and
-         with one, two and, on four cores, four Dask workers of one thread, which share
-         the memory of the machine: seconds, and MiB that workers send a pass. A model
-         of the cost is fitted to one worker and predicts two; then more rows on more
-         workers
-labels   as many rows of three kinds, labelled by a fitted default: seconds, beside a vote on each row
+machine  ``mmcnb fit`` of ten half circles in 50 columns within 1 GiB, with labels: the
+         default, and `UnsupervisedRLS`, which sees no graph. Each is killed after a
+         third of its planned time; the same command resumes it
+cluster  `UnsupervisedRLS` and `SparseKernelMMC` on a tenth and on a hundredth of these
+         rows, with threads and with one, two and, on four cores, four Dask workers of
+         one thread, which share the memory of the machine: seconds, and MiB that
+         workers send a pass. A model of the cost is fitted to one worker and predicts
+         two; then more rows on more workers
+labels   as many rows of three kinds, labelled by a fitted default: seconds, beside a
+         vote on each row
 
 The model of the cost has a part that does not grow with the rows, the search on a
 sample, and a part that is proportional to rows / workers. It assumes that storage feeds
@@ -154,7 +155,7 @@ def machine(run: Run) -> dict[str, Any]:
 
 
 def killed_after(command: list[str], seconds: float) -> float:
-    """Seconds after which a command was killed, at least so many; 0 if it ended before."""
+    """Return the seconds after which a command was killed; 0 if it ended before."""
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
@@ -220,7 +221,10 @@ def grid_of_cluster(options: Options) -> Runs:
 
 
 def cluster(run: Run) -> dict[str, Any]:
-    """The second fit by one thread, or by workers of one thread each: in the first one they compile."""
+    """Measure the second fit by one thread, or by workers of one thread each.
+
+    In the first fit they compile.
+    """
     from distributed import Client, LocalCluster
 
     store = store_of(run)
@@ -258,7 +262,9 @@ def bytes_sent(client: Any) -> int:
 
 
 def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
-    """Seconds that do not grow with the rows, at least 0, and seconds a row, from fits of one worker.
+    """Fit seconds that do not grow with the rows, at least 0, and seconds a row.
+
+    The fits are of one worker.
 
     Examples
     --------
@@ -272,7 +278,10 @@ def cost_model(rows: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
 
 
 def tables_of_cluster(frame: pd.DataFrame) -> Result:
-    """Seconds beside one thread, the prediction for two workers, and for more; goal: how far it is off."""
+    """Return seconds beside one thread, and the predictions for more workers.
+
+    The goal is how far the prediction for two is off.
+    """
     frame = frame[frame["status"] == "ok"]
     keys = ["method", "rows", "workers"]
     measures = [name for name in ("seconds", "sent_mib", "mib_a_pass") if name in frame]

@@ -3,14 +3,17 @@
 ``python -m benchmarks scm [--quick] [--seeds N] [--rows N] [--part NAME ...]`` has six
 sections:
 
-rare     a9a with its positives thinned at random, seed 0, to one for 50 others; tested on the whole a9a.t
-digits   the eight against the other digits of MNIST, 1:9, of 10,000 random rows; tested on MNIST's test part
-rings    two wide rings that overlap, 10^6 rows in Zarr, one of a hundred of the inner ring; tested on 100,000
+rare     a9a with its positives thinned at random, seed 0, to one for 50 others; tested
+         on the whole a9a.t
+digits   the eight against the other digits of MNIST, 1:9, of 10,000 random rows; tested
+         on MNIST's test part
+rings    two wide rings that overlap, 10^6 rows in Zarr, one of a hundred of the inner
+         ring; tested on 100,000
 adult    a9a as it is, 1:3
 grid     gammas, C and weights of the rare class on the thinned a9a
-effects  one machine on clusters in feature space, in input space and on random rows, by their number; SCM
-         round by round. Both on the thinned a9a, the first on 20,000 rows of the rings
-         too
+effects  one machine on clusters in feature space, in input space and on random rows, by
+         their number; SCM round by round. Both on the thinned a9a, the first on 20,000
+         rows of the rings too
 
 Beside SCM are the SVC on all rows and on a random under-sample, Nystroem +
 SGDClassifier of 300 components, and LinearSVC. An under-sample has all rare rows and is

@@ -7,16 +7,16 @@ are left out. LG-MMC takes only sigma = 0.5 above 700 rows, and above 1,000 a li
 kernel at three C, with the classes alone. Iterations are rounds of CCCP over all C and
 starts of the chosen run, or labellings anew of IterSVR and LG-MMC.
 
-label-free  the user's way: defaults, k-means of ten starts, the cut of the graph of ten neighbours; means
-            of three seeds
-paper       the grids of the paper, and the least balanced error as the classes tell: sigma is 0.25, 0.5, 1, 2
-            and 4 times the root mean squared distance of two rows, l is 0, 1, ..., 20,
-            C = 10, eta = 0.01. k-means and IterSVR are means over 20 runs as there;
-            IterSVR and LG-MMC know how unequal the classes are. CPMMC, SKMMC and
-            SKMMCv2 run at each point once from a coin flip and once from four mixed
-            starts, of which the best by |w| is kept; CPMMC at C = 10 as published, the
-            others by the continuation in C; SKMMC, on up to 500 rows, once more with
-            all rows as its basis
+label-free  the user's way: defaults, k-means of ten starts, the cut of the graph of ten
+            neighbours; means of three seeds
+paper       the grids of the paper, and the least balanced error as the classes tell:
+            sigma is 0.25, 0.5, 1, 2 and 4 times the root mean squared distance of two
+            rows, l is 0, 1, ..., 20, C = 10, eta = 0.01. k-means and IterSVR are means
+            over 20 runs as there; IterSVR and LG-MMC know how unequal the classes are.
+            CPMMC, SKMMC and SKMMCv2 run at each point once from a coin flip and once
+            from four mixed starts, of which the best by |w| is kept; CPMMC at C = 10 as
+            published, the others by the continuation in C; SKMMC, on up to 500 rows,
+            once more with all rows as its basis
 
 A choice by the classes finds a low error even if there is nothing to find: "coin flips"
 is the least error of as many random labellings as SKMMC has runs on a set (mean of 20

@@ -81,7 +81,10 @@ def compute(run: Run) -> dict[str, float]:
 
 
 def tables(frame: pd.DataFrame) -> Result:
-    """Median seconds of each command; CPU seconds of the compilation, and of a first fit above the second."""
+    """Return median seconds of each command, and of the compilation.
+
+    The compilation, and the excess of a first fit over a second, are CPU seconds.
+    """
     warm = frame[frame["method"].isin(COMMANDS)]
     medians = warm.groupby("method", sort=False)["seconds"].median()
     found = {"startup": medians.reset_index()}

@@ -103,7 +103,10 @@ def read(path: Path) -> None:
 def timed(
     ways: dict[str, Callable[[], object]], turns: int
 ) -> dict[str, tuple[float, float]]:
-    """Median seconds of the wall and of the processor of each way, in turns after one that does not count."""
+    """Return median seconds of the wall and of the processor of each way.
+
+    The ways take turns, after one that does not count.
+    """
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for turn in range(turns + 1):
         for name, way in ways.items():

@@ -5,7 +5,8 @@ of both halves. A fit of nine tenths of the rows, by the graph alone, is updated
 others, in two cases:
 
 same      new rows of the same kind
-cluster   the same, with a twentieth of the new rows in a new cluster far from the others
+cluster   the same, with a twentieth of the new rows in a new cluster far from the
+          others
 
 ``numbers`` is the share of clusters that keep their number, and ``rows`` that of
 earlier rows that keep their label by ``predict``. ``found`` says whether the new

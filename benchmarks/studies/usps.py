@@ -63,7 +63,9 @@ def compute(run: Run) -> dict[str, Any]:
 
 
 def sizes(most: int | None) -> list[int | None]:
-    """Numbers of rows: the paper's below the most (or half of it), then the most; None is all rows.
+    """Return numbers of rows: the paper's below the most, then the most.
+
+    If the paper has none below it, half of the most comes first. None is all rows.
 
     Examples
     --------
