@@ -17,6 +17,8 @@ import numpy as np
 
 from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
 
+Values = float | np.ndarray
+
 # The terms are named after their formulas, where i = 1/d, u = log(n/k) and l = log k.
 LOG_LOSS = {
     "1": 0.338,
@@ -97,7 +99,9 @@ def dimension(graph: NodeGraph) -> float:
     return float(np.clip((logs.shape[1] - 2) / max(sums, 1e-9), 1.01, 60.0))
 
 
-def loss_terms(n: Any, k: Any, entropy: Any, d: Any) -> dict[str, Any]:
+def loss_terms(
+    n: Values, k: Values, entropy: Values, d: Values
+) -> dict[str, np.ndarray]:
     """Return the terms of the logarithm of the loss without structure, by name."""
     H = np.asarray(entropy)
     i = 1 / np.maximum(d, 1.2)
@@ -123,20 +127,21 @@ def loss_terms(n: Any, k: Any, entropy: Any, d: Any) -> dict[str, Any]:
     }
 
 
-def spread_terms(n: Any, entropy: Any, d: Any) -> dict[str, Any]:
+def spread_terms(n: Values, entropy: Values, d: Values) -> dict[str, np.ndarray]:
     """Return the terms of the logarithm of the spread of log L, by name."""
+    H = np.asarray(entropy)
     i = 1 / np.maximum(d, 1.2)
     return {
-        "1": np.ones_like(entropy),
+        "1": np.ones_like(H),
         "i": i,
         "log n": np.log(n),
         "i log n": i * np.log(n),
-        "H": entropy,
-        "Hi": i * entropy,
+        "H": H,
+        "Hi": i * H,
     }
 
 
-def link_terms(a: np.ndarray, c: np.ndarray, n: float, d: float) -> dict[str, Any]:
+def link_terms(a: np.ndarray, c: np.ndarray, n: float, d: float) -> dict[str, Values]:
     """Return the terms of the logarithm of a link without structure, by name."""
     i = 1 / d
     r = d**-0.5
@@ -172,17 +177,17 @@ def link_terms(a: np.ndarray, c: np.ndarray, n: float, d: float) -> dict[str, An
     }
 
 
-def term_matrix(terms: Mapping[str, Any]) -> np.ndarray:
+def term_matrix(terms: Mapping[str, Values]) -> np.ndarray:
     """Return the terms as the columns of an array of shape (..., number of terms)."""
     return np.stack(np.broadcast_arrays(*terms.values()), axis=-1)
 
 
-def weighted_sum(terms: Mapping[str, Any], coefficients: Mapping[str, float]) -> Any:
+def weighted_sum(terms: Mapping[str, Values], coefficients: Mapping[str, float]) -> Any:
     """Return the sum of the terms, each times the coefficient of its name."""
     return term_matrix(terms) @ np.array([coefficients[name] for name in terms])
 
 
-def significance(n: float, k: Any, loss: Any, entropy: Any, d: float) -> Any:
+def significance(n: float, k: Values, loss: Values, entropy: Values, d: float) -> Any:
     """Return by how many spreads a loss lies below the loss without structure.
 
     Parameters
