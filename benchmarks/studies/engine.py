@@ -154,25 +154,13 @@ def peers_tables(frame: pd.DataFrame) -> Result:
     table = over_seeds(frame, ["dataset", "protocol", "method"], ERROR, "reads")
     table["of k-means"] = ratio_to(table, table[table["method"] == KMEANS])
     ours = table[table["method"] == SKMMC]
-    free, given = (
-        ours[ours["protocol"] == by].set_index("dataset") for by in (LABEL_FREE, PAPER)
-    )
-    goals = [
-        *goals_of(
-            free["of k-means"],
-            AUTO_TIMES,
-            'peers: {}, time with gamma="auto"',
-            "of k-means",
-        ),
-        *goals_of(
-            given["of k-means"], TIMES, "peers: {}, time at a given gamma", "of k-means"
-        ),
-        *goals_of(
-            ours.groupby("dataset")["reads"].max(),
-            MOST_READS,
-            "peers: {}, reads of the rows",
-        ),
-    ]
+    times = ours.set_index(["protocol", "dataset"])["of k-means"]
+    reads = ours.groupby("dataset")["reads"].max()
+    title = 'peers: {}, time with gamma="auto"'
+    goals = goals_of(times.get(LABEL_FREE, {}), AUTO_TIMES, title, "of k-means")
+    title = "peers: {}, time at a given gamma"
+    goals += goals_of(times.get(PAPER, {}), TIMES, title, "of k-means")
+    goals += goals_of(reads, MOST_READS, "peers: {}, reads of the rows")
     return Result({"engine-peers": table}, goals)
 
 
@@ -269,12 +257,17 @@ def _second_fit(model: Any, store: str) -> dict[str, Any]:
 def dask_tables(frame: pd.DataFrame) -> Result:
     """Time beside threads, and whether the labels are the same."""
     by_threads = frame[frame["workers"] == 0].set_index("seed")
-    same = frame["labels_digest"] == frame["seed"].map(by_threads["labels_digest"])
-    table = measures_of(frame.assign(same_labels=same)).drop(columns="labels_digest")
+    digests = frame["seed"].map(by_threads["labels_digest"])
+    is_same = frame["labels_digest"] == digests
+    table = measures_of(frame.assign(same_labels=is_same))
+    table = table.drop(columns="labels_digest")
     table["of threads"] = ratio_to(table, by_threads.reset_index(), "seed")
-    equal = 100 * float(same.mean())
     goal = Goal(
-        "dask: runs whose labels equal those of threads", equal, 100, "%", at_least=True
+        "dask: runs whose labels equal those of threads",
+        100 * float(is_same.mean()),
+        100,
+        unit="%",
+        at_least=True,
     )
     return Result({"engine-dask": table}, [goal])
 

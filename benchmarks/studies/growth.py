@@ -125,21 +125,14 @@ def tables(frame: pd.DataFrame) -> Result:
 
 
 def _goals(method: str, ours: pd.DataFrame) -> list[Goal]:
-    slopes = [
-        Goal(
-            f"{method}: slope of time, {name}",
-            log_slope(part["n"], part["seconds"]).value,
-            MOST_SLOPE,
-        )
-        for name, part in (("all sizes", ours), ("last step", ours.tail(2)))
-    ]
-    judged = ours[ours["n"] >= min(MEMORY_ROWS, ours["n"].max())].set_index("n")[
-        "peak_mib"
-    ]
-    return [
-        *slopes,
-        *goals_of(judged, MEMORY_LIMIT, f"{method}, {{:,}} rows: peak memory", "MiB"),
-    ]
+    goals = []
+    for name, part in (("all sizes", ours), ("last step", ours.tail(2))):
+        slope = log_slope(part["n"], part["seconds"]).value
+        goals.append(Goal(f"{method}: slope of time, {name}", slope, MOST_SLOPE))
+    large = ours[ours["n"] >= min(MEMORY_ROWS, ours["n"].max())]
+    peaks = large.set_index("n")["peak_mib"]
+    goals += goals_of(peaks, MEMORY_LIMIT, f"{method}, {{:,}} rows: peak memory", "MiB")
+    return goals
 
 
 # -- columns and clusters --------------------------------------------------------------
@@ -150,15 +143,13 @@ def grid_of(what: str) -> Callable[[Options], pd.DataFrame]:
 
     @frame_of_runs
     def grid(options: Options) -> Runs:
-        sizes = options.pick(
-            SMALL_AND_LARGE[what], SMALL_AND_LARGE[what], SMALL_AND_LARGE[what][:2]
-        )
+        every = SMALL_AND_LARGE[what]
+        sizes = options.pick(every, every, every[:2])
         settings = {"rows": options.sized(WIDE_ROWS, WIDE_ROWS)}
         methods = (FRONT_DOOR, LEAST_SQUARES)
         for seed, size, method in product(options.repeats(1), sizes, methods):
-            yield Run(
-                "arcs", method, seed, parameters=USUAL | {what: size}, settings=settings
-            )
+            parameters = USUAL | {what: size}
+            yield Run("arcs", method, seed, parameters=parameters, settings=settings)
 
     return grid
 

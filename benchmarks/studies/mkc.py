@@ -180,23 +180,19 @@ def together(alone: pd.DataFrame) -> list[str]:
 
     There are one of all three kinds, and several Gaussians.
     """
-    means = (
-        alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY]
-        .mean()
-        .dropna()
-    )
-    most = (
-        means.groupby(["method", "kernels"], sort=False)
-        .max()
-        .sort_values(ascending=False, kind="stable")
-    )
-    ranked = {
-        method: [one for kind, one in most.index if kind == method]
-        for method in (K1, K2, K3)
-    }
-    widths = ranked[K3][:COMBINED]
-    found = [", ".join([*ranked[K1][:1], *ranked[K2][:1], width]) for width in widths]
-    return found + ([", ".join(widths)] if len(widths) > 1 else [])
+    forms = alone.groupby(["method", "kernels", "form"], sort=False)[ACCURACY]
+    kernels = forms.mean().dropna().groupby(["method", "kernels"], sort=False)
+    ranked = kernels.max().sort_values(ascending=False, kind="stable")
+
+    def best_of(method: str, most: int) -> list[str]:
+        return [kernel for kind, kernel in ranked.index if kind == method][:most]
+
+    gaussians = best_of(K3, COMBINED)
+    others = [*best_of(K1, 1), *best_of(K2, 1)]
+    combinations = [", ".join([*others, gaussian]) for gaussian in gaussians]
+    if len(gaussians) > 1:
+        combinations.append(", ".join(gaussians))
+    return combinations
 
 
 @frame_of_runs
@@ -259,23 +255,18 @@ def chosen_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 def beside(chosen: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each set and method: both protocols, and published figures."""
-    paper, free = (
-        chosen[chosen["protocol"] == name].set_index(["dataset", "method"])
-        for name in (PAPER, LABEL_FREE)
-    )
-    table = paper.join(
-        free[[ACCURACY, "rand"]].add_prefix("label-free "), how="outer"
-    ).assign(protocol=PAPER)
-    order = pd.MultiIndex.from_product(
-        [chosen["dataset"].unique(), METHODS], names=["dataset", "method"]
-    )
+    keys = ["dataset", "method"]
+    paper = chosen[chosen["protocol"] == PAPER].set_index(keys)
+    free = chosen[chosen["protocol"] == LABEL_FREE].set_index(keys)
+    free = free[[ACCURACY, "rand"]].add_prefix("label-free ")
+    table = paper.join(free, how="outer").assign(protocol=PAPER)
+    names = chosen["dataset"].unique()
+    order = pd.MultiIndex.from_product([names, METHODS], names=keys)
     table = table.reindex(order[order.isin(table.index)]).reset_index()
-    table = beside_published(
-        table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")}
-    )
-    return beside_published(table, THESIS, {"thesis accuracy": ACCURACY})[
-        TABLE2_COLUMNS
-    ]
+    published = {f"published {metric}": metric for metric in (ACCURACY, "rand")}
+    table = beside_published(table, MKC_PAPER, published)
+    table = beside_published(table, THESIS, {"thesis accuracy": ACCURACY})
+    return table[TABLE2_COLUMNS]
 
 
 def goals_beside(name: str, accuracy: pd.Series, published: float) -> list[Goal]:
@@ -356,14 +347,16 @@ def compute_table3(run: Run) -> dict[str, Any]:
     """A model of some rows, and the accuracy of the labels that it gives to others."""
     if run.method != SAMPLE:
         return models.compute(run)
-    name = run.settings["name"]
     settings = run.settings
+    name = settings["name"]
     learnt = models.load_set(name, settings["rows"])
-    other = models.load_set(models.TABLE3[name], settings["other rows"])
+    rest = models.load_set(models.TABLE3[name], settings["other rows"])
     model = models.ours(run, name)
-    found = protocol.scored(learnt, model, models.scores)
-    new = models.scores(other.y, model.predict(other.X)) | {"other_rows": len(other.y)}
-    return found | new | {"learnt_accuracy": found[ACCURACY]}
+    measures = protocol.scored(learnt, model, models.scores)
+    measures["learnt_accuracy"] = measures[ACCURACY]
+    measures |= models.scores(rest.y, model.predict(rest.X))
+    measures["other_rows"] = len(rest.y)
+    return measures
 
 
 def table3(frame: pd.DataFrame) -> Result:
@@ -562,17 +555,15 @@ def tables_of_mnist(frame: pd.DataFrame) -> Result:
     """
     frame = frame[frame["dataset"] == MNIST]
     table = over_seeds(frame, [*KEYS, "parameters"], ACCURACY, "rand")
-    table = beside_published(
-        table, MKC_PAPER, {f"published {one}": one for one in (ACCURACY, "rand")}
-    )
+    published = {f"published {metric}": metric for metric in (ACCURACY, "rand")}
+    table = beside_published(table, MKC_PAPER, published)
     rows = table.set_index(["protocol", "method"])
-    known = figure(MKC_PAPER, MNIST, MKC, ACCURACY)
-    goals = goals_beside(MNIST, rows.loc[PAPER, ACCURACY].reindex(OURS), known)
+    accuracy = rows.loc[PAPER, ACCURACY].reindex(OURS)
+    goals = goals_beside(MNIST, accuracy, figure(MKC_PAPER, MNIST, MKC, ACCURACY))
     seconds = rows.loc[LABEL_FREE, "seconds"].reindex([MKC, KMEANS])
     ratio = float(seconds[MKC] / seconds[KMEANS])
-    goals.append(
-        Goal(f"{MNIST}: seconds of MKC in those of KMeans(5, n_init=10)", ratio, 1.0)
-    )
+    title = f"{MNIST}: seconds of MKC in those of KMeans(5, n_init=10)"
+    goals.append(Goal(title, ratio, 1.0))
     return Result({"mkc-mnist": table, "mkc-mnist-weights": weights_in(frame)}, goals)
 
 
