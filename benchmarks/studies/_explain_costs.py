@@ -58,51 +58,26 @@ def grid(options: Options) -> Runs:
 def compute(run: Run) -> dict[str, Any]:
     """Measure seconds and reads in this process, and the peak of the command alone."""
     rows = run.settings["rows"]
-    if run.method == GENES:
-        store = written_once(
-            run.folder, f"counts-{rows}", partial(write_genes, rows=rows)
-        )
-        few = genes(min(rows, 2000)).X
-    else:
-        how = {"n_samples": rows, "n_features": COLUMNS, "n_clusters": CLUSTERS}
-        store = written_once(
-            run.folder,
-            f"blobs-{rows}",
-            lambda path: write_synthetic("blobs", path, **how),
-        )
-        few = make_block(
-            "blobs",
-            0,
-            min(rows, FEW_ROWS),
-            COLUMNS,
-            n_clusters=CLUSTERS,
-            random_state=0,
-        )[0]
+    store, few = rows_of(run)
+    limit = f"{MEMORY_LIMIT}MiB"
     k = CELL_TYPES if run.method == GENES else CLUSTERS
-    model = estimator(
-        FRONT_DOOR, k, random_state=0, memory_limit=f"{MEMORY_LIMIT}MiB"
-    ).fit(few)
+    model = estimator(FRONT_DOOR, k, random_state=0, memory_limit=limit).fit(few)
     del model.labels_  # of other rows
-    model.save(path := Path(store).with_suffix(".model"))
+    path = Path(store).with_suffix(".model")
+    model.save(path)
     labels = None if run.method == PREDICTED else f"{store}/y"
-    ways: dict[str, Callable[[], object]] = {
-        "explain": partial(model.explain, store, labels)
-    }
+    explain = partial(model.explain, store, labels)
+    ways: dict[str, Callable[[], object]] = {"explain": explain}
     if run.method == PREDICTED:
         ways["predict"] = partial(model.predict, store)
     if run.method != GENES:
         ways |= bare_scans(store)
     seconds = turns(ways, 1 if rows > FEW_ROWS * 100 else TURNS)
-    words = [
-        "explain",
-        str(path),
-        store,
-        "--memory-limit",
-        f"{MEMORY_LIMIT}MiB",
-        "--json",
-    ]
-    words += [] if labels is None else ["--labels", labels]
-    _, peak = run_and_watch([sys.executable, "-m", "mmcnb", *words])
+    command = [sys.executable, "-m", "mmcnb", "explain", str(path), store]
+    command += ["--memory-limit", limit, "--json"]
+    if labels is not None:
+        command += ["--labels", labels]
+    _, peak = run_and_watch(command)
     scans = [spent for name, spent in seconds.items() if name.startswith("bare")]
     return {
         "n": rows,
@@ -110,9 +85,29 @@ def compute(run: Run) -> dict[str, Any]:
         "seconds": seconds["explain"],
         "predict_seconds": seconds.get("predict", 0.0),
         "scan_seconds": min(scans, default=np.nan),
-        "reads": reads_of(ways["explain"]),
+        "reads": reads_of(explain),
         "peak_mib": peak / MIB,
     }
+
+
+def rows_of(run: Run) -> tuple[str, Any]:
+    """Return the store of a run, and a few of its rows in memory."""
+    rows = run.settings["rows"]
+    if run.method == GENES:
+        write = partial(write_genes, rows=rows)
+        store = written_once(run.folder, f"counts-{rows}", write)
+        return store, genes(min(rows, 2000)).X
+    write = partial(
+        write_synthetic,
+        "blobs",
+        n_samples=rows,
+        n_features=COLUMNS,
+        n_clusters=CLUSTERS,
+    )
+    store = written_once(run.folder, f"blobs-{rows}", write)
+    count = min(rows, FEW_ROWS)
+    few, _ = make_block("blobs", 0, count, COLUMNS, n_clusters=CLUSTERS, random_state=0)
+    return store, few
 
 
 def reads_of(work: Any) -> int:
