@@ -3,13 +3,14 @@
 The criterion compares bandwidths without known labels.
 """
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from mmcnb.errors import EqualRowsError
 from mmcnb.samples.matrix import (
+    Matrix,
     Weights,
     largest_column,
     moments,
@@ -25,7 +26,7 @@ DEFAULT_BANDWIDTH = 0.55
 
 
 def mean_squared_distance(
-    X: Any, weights: Weights = None, rounding: float = 1e-12
+    X: Matrix, weights: Weights = None, rounding: float = 1e-12
 ) -> float:
     """Return the mean squared distance between two rows, the papers' gamma0.
 
@@ -57,21 +58,23 @@ def mean_squared_distance(
     2.0
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, square = moments(X, weights)
-        distance = float(2 * np.maximum(square - mean**2, 0).sum())
+        mean, mean_square = moments(X, weights)
+        variance = np.maximum(mean_square - mean**2, 0)
+        distance = float(2 * variance.sum())
     precision = np.finfo(X.dtype)
-    root = np.sqrt(distance)
     # Denormal squares have few digits.
     lowest = np.sqrt(np.finfo(float).tiny)
-    if root and not lowest < root < precision.max * precision.eps:
+    highest = precision.max * precision.eps
+    root = np.sqrt(distance)
+    if root and not lowest < root < highest:
         raise range_error("the squares of the values are out of range", X, "multiply")
-    if distance <= rounding * float(square.sum()):
+    if distance <= rounding * float(mean_square.sum()):
         raise EqualRowsError(largest_column(X))
     return distance
 
 
 def default_gamma(
-    gamma: float | str, kernel: str, X: Any, weights: Weights = None
+    gamma: float | str, kernel: str, X: Matrix, weights: Weights = None
 ) -> float:
     """Return gamma as a number; a name selects a rule of thumb.
 
@@ -93,26 +96,29 @@ def default_gamma(
     0.826446
     """
     # Inner products are float32.
-    distance = mean_squared_distance(X, weights, 1e-6 if kernel == "linear" else 1e-12)
+    rounding = 1e-6 if kernel == "linear" else 1e-12
+    distance = mean_squared_distance(X, weights, rounding)
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto" and kernel == "rbf":
         return 1 / (2 * DEFAULT_BANDWIDTH**2 * distance)
     if gamma in ("auto", "scale"):
-        mean, square = moments(X, weights)
-        return 1 / (X.shape[1] * float(square.mean() - mean.mean() ** 2))
+        mean, mean_square = moments(X, weights)
+        variance = float(mean_square.mean() - mean.mean() ** 2)
+        return 1 / (X.shape[1] * variance)
     if gamma == "median":
         from sklearn.metrics.pairwise import euclidean_distances
 
         # Half a million distances are enough for a median.
-        rows = X[:: -(-X.shape[0] // 1000)]
+        step = math.ceil(X.shape[0] / 1000)
+        rows = X[::step]
         distances = euclidean_distances(rows, squared=True)
         pairs = np.triu_indices(rows.shape[0], 1)
         distance = float(np.median(distances[pairs])) or distance
     return 1 / (2 * distance)
 
 
-def candidate_gammas(X: Any, weights: Weights = None) -> list[float]:
+def candidate_gammas(X: Matrix, weights: Weights = None) -> list[float]:
     """Return the gammas among which ``gamma="auto"`` chooses, by rising bandwidth.
 
     Examples
@@ -131,7 +137,7 @@ def leave_one_out_scores(
     labelings: np.ndarray,
     embeddings: list[np.ndarray],
     weights: Weights = None,
-    each: Callable[..., Any] = map,
+    each: Callable[..., Iterable[np.ndarray]] = map,
 ) -> np.ndarray:
     """Score how well the best kernel predicts each labelling, leaving out row by row.
 
@@ -170,23 +176,43 @@ def leave_one_out_scores(
     y -= shares @ y
     variance = np.maximum(shares @ y**2, np.finfo(float).tiny)
 
-    def least_residuals(z: np.ndarray) -> np.ndarray:
+    def least_residuals(embedding: np.ndarray) -> np.ndarray:
         """Return the mean squared residual of each labelling at its best ridge."""
-        z = z - shares @ z
-        covariance = (z * shares[:, None]).T @ z
-        values, axes = np.linalg.eigh(covariance)
-        z = z @ axes
-        # With H the hat matrix of the ridge, the residual of row i when it is left out
-        # is (y_i - (H y)_i) / (1 - H_ii).
-        ridges = np.multiply(RIDGES, values.sum())
-        scales = np.maximum(values, 0)[:, None] + ridges + np.finfo(float).tiny
-        products = (z * shares[:, None]).T @ y
-        coef = products[:, None] / scales[:, :, None]
-        fitted = z @ coef.reshape(z.shape[1], -1)
-        fitted = fitted.reshape(-1, len(RIDGES), y.shape[1])
-        leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
-        rest = np.maximum(1 - leverage, 1e-9)
-        residuals = (y[:, None] - fitted) / rest[:, :, None]
+        residuals = _leave_one_out_residuals(embedding, y, shares)
         return np.tensordot(shares, residuals**2, 1).min(axis=0)
 
-    return np.min(list(each(least_residuals, embeddings)), axis=0) / variance
+    least = list(each(least_residuals, embeddings))
+    return np.min(least, axis=0) / variance
+
+
+def _leave_one_out_residuals(
+    embedding: np.ndarray, y: np.ndarray, shares: np.ndarray
+) -> np.ndarray:
+    """Return the residuals of ridge regressions, of shape (n, ridges, labellings).
+
+    With H the hat matrix of the ridge, the residual of row i when it is left out is
+    (y_i - (H y)_i) / (1 - H_ii).
+    """
+    variances, z = _principal_coordinates(embedding, shares)
+    products = (z * shares[:, None]).T @ y
+    ridges = np.multiply(RIDGES, variances.sum())
+    tiny = np.finfo(float).tiny
+    # Of each axis at each ridge.
+    scales = np.maximum(variances, 0)[:, None] + ridges + tiny
+    coef = products[:, None] / scales[:, :, None]
+    # A tensor product would round otherwise where there is one axis.
+    fitted = z @ coef.reshape(z.shape[1], -1)
+    fitted = fitted.reshape(-1, len(RIDGES), y.shape[1])
+    leverage = shares[:, None] * (1 + z**2 @ (1 / scales))
+    left_out = np.maximum(1 - leverage, 1e-9)
+    return (y[:, None] - fitted) / left_out[:, :, None]
+
+
+def _principal_coordinates(
+    embedding: np.ndarray, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the variances along the principal axes, and the rows in these axes."""
+    centred = embedding - shares @ embedding
+    covariance = (centred * shares[:, None]).T @ centred
+    variances, axes = np.linalg.eigh(covariance)
+    return variances, centred @ axes

@@ -1,5 +1,6 @@
 """Base kernels: from the parameters of a user to `MultipleKernels`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from mmcnb._constraints import LARGEST_NUMBER, Constraint, Interval, IntervalOr
 from mmcnb.errors import InputError, one_line, shown
 from mmcnb.features.bandwidth import GAMMA_NAMES, default_gamma, mean_squared_distance
 from mmcnb.features.kernel import KERNELS, CallableKernel, Kernel, MultipleKernels
-from mmcnb.samples.matrix import Weights
+from mmcnb.samples.matrix import Matrix, Weights
 
 GAMMA: dict[str, Constraint] = {
     "gamma": IntervalOr(Interval(0, open_low=True), GAMMA_NAMES)
@@ -25,12 +26,12 @@ ROUNDING = 1e-6  # of kernel values, relative to the largest
 SAME = 1e-9
 
 
-def n_kernels(kernels: Any) -> int:
+def n_kernels(kernels: str | Sequence[object]) -> int:
     """Return the number of kernels requested."""
     return 2 + len(BANDWIDTHS) if isinstance(kernels, str) else len(kernels)
 
 
-def check_base_kernels(kernels: Any, columns: Any) -> None:
+def check_base_kernels(kernels: object, columns: object) -> None:
     """Refuse kernels or columns that are invalid for any rows.
 
     Raises
@@ -99,7 +100,10 @@ def _named(kernel: Any, place: str) -> tuple[str, dict[str, Any]]:
 
 
 def base_kernels(
-    kernels: Any, columns: Any, sample: Any, weights: Weights = None
+    kernels: str | Sequence[object],
+    columns: Sequence[object] | None,
+    sample: Matrix,
+    weights: Weights = None,
 ) -> MultipleKernels:
     """Return the kernels requested; a sample sets a gamma that is given by name.
 
@@ -110,18 +114,25 @@ def base_kernels(
     """
     distance = mean_squared_distance(sample, weights)  # refuses rows that are all equal
     if isinstance(kernels, str):
-        auto = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0)]
-        for bandwidth in BANDWIDTHS:
-            auto.append(Kernel("rbf", 1 / (2 * bandwidth**2 * distance)))
-        return MultipleKernels(tuple(auto), (None,) * len(auto))
+        return _auto_kernels(distance)
     numbers = []
     for k, part in enumerate(columns or [None] * len(kernels)):
-        numbers.append(_column_numbers(part, sample.shape[1], f"columns[{k}]"))
+        place = f"columns[{k}]"
+        numbers.append(_column_numbers(part, sample.shape[1], place))
     chosen = []
     for k, part in enumerate(numbers):
         rows = sample if part is None else sample[:, part]
-        chosen.append(_kernel(kernels[k], rows, weights, k))
+        kernel = _kernel(kernels[k], rows, weights, k)
+        chosen.append(kernel)
     return MultipleKernels(tuple(chosen), tuple(numbers))
+
+
+def _auto_kernels(distance: float) -> MultipleKernels:
+    """Return the kernels of "auto" for rows of a mean squared distance."""
+    kernels = [Kernel("linear"), Kernel("poly", 1 / distance, 2, 1.0)]
+    for bandwidth in BANDWIDTHS:
+        kernels.append(Kernel("rbf", 1 / (2 * bandwidth**2 * distance)))
+    return MultipleKernels(tuple(kernels), (None,) * len(kernels))
 
 
 def kernel_names(kernels: MultipleKernels) -> list[str]:
@@ -131,7 +142,7 @@ def kernel_names(kernels: MultipleKernels) -> list[str]:
 
 
 def _kernel(
-    kernel: Any, sample: Any, weights: Weights, number: int
+    kernel: object, sample: Matrix, weights: Weights, number: int
 ) -> Kernel | CallableKernel:
     if isinstance(kernel, Kernel):
         return kernel
@@ -286,12 +297,13 @@ def centred_gram(gram: np.ndarray, exact: bool = False) -> np.ndarray | None:
     ``exact`` says that kernel values are float64; otherwise they are float32.
     """
     precision = np.finfo(np.float64 if exact else np.float32)
+    rounding = 1e-10 if exact else 1e-6
     largest = float(np.abs(gram).max())
     highest = float(precision.max) * float(precision.eps)
     if not float(precision.tiny) < largest < highest:
         return None
     centred = gram - gram.mean(axis=0)
-    centred = centred - centred.mean(axis=1)[:, None]
+    centred -= centred.mean(axis=1)[:, None]
     trace = float(np.trace(centred))
-    rounding = 1e-10 if exact else 1e-6
-    return centred / trace if trace > rounding * largest * len(gram) else None
+    is_rounding = not trace > rounding * largest * len(gram)
+    return None if is_rounding else centred / trace

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +19,17 @@ from mmcnb._constraints import Interval
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.engine.checkpoint import Checkpoint, CheckpointEngine, environment
 from mmcnb.engine.entries import fingerprint
-from mmcnb.engine.passes import SumPass, row_sum
-from mmcnb.engine.run import Engine, Pass
+from mmcnb.engine.passes import SumPass, Sums, row_sum
+from mmcnb.engine.run import Engine
 from mmcnb.engine.session import open_engine
 from mmcnb.errors import InputError
 from mmcnb.features.kernel import Kernel
 from mmcnb.samples import BLOCK_ROWS, CSRBlock, Samples, open_samples
 from mmcnb.samples.arrays import plain_values
 from mmcnb.samples.matrix import Block, as_matrix, to_dense
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 MOST_STEPS = 50  # of a fixed point
 MOST_STARTS = 4  # of a fixed point: the denominator of (47) may vanish
@@ -70,7 +73,7 @@ class FixedPointPass(SumPass):
     kernel: Kernel
     b: np.ndarray
 
-    def block(self, rows: Block, start: int, stop: int) -> list[Any]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Return the sums of one block."""
         values = self.kernel(_precise(rows), self.b)[:, 0]
         return row_sum(rows, self.weights_of(start, stop) * values)
@@ -91,7 +94,7 @@ class ProjectionPass(SumPass):
     kernel: Kernel
     basis: np.ndarray
 
-    def block(self, rows: Block, start: int, stop: int) -> list[np.ndarray]:
+    def block(self, rows: Block, start: int, stop: int) -> Sums:
         """Return the sums of one block."""
         values = self.kernel(_precise(rows), self.basis)
         return [self.weights_of(start, stop) @ values]
@@ -106,8 +109,8 @@ def estimate_basis(  # noqa: PLR0913
     n_basis: int = 1,
     delta: float = 0.01,
     tol: float | None = None,
-    random_state: Any = None,
-    engine: Any = None,
+    random_state: int | np.random.RandomState | None = None,
+    engine: "str | Client | None" = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     element: str | None = None,
@@ -188,7 +191,7 @@ def estimate_basis(  # noqa: PLR0913
             "give finite ones."
         )
     state = generator(random_state)
-    record: Any = nullcontext()
+    record: Checkpoint | nullcontext[None] = nullcontext()
     if checkpoint is not None:
         arguments = {
             "gamma": gamma,
@@ -245,11 +248,12 @@ class KernelMean:
 
         def sums(b: np.ndarray) -> tuple[np.ndarray, float]:
             """Return the two sums of (46): of the rows, less those of the basis."""
-            fixed_point = FixedPointPass(self.z, self.kernel, b[None])
-            total, weight = self._run(fixed_point, "basis vector")
-            of_basis = n * beta * self.kernel(basis, b[None])[:, 0]
-            total = np.asarray(total).ravel() - of_basis @ basis
-            return total, float(weight - of_basis.sum())
+            of_rows = FixedPointPass(self.z, self.kernel, b[None])
+            total, weight = self.engine.run(of_rows, self.samples, "basis vector")
+            similarity = self.kernel(basis, b[None])[:, 0]
+            of_basis = n * beta * similarity
+            rest = np.asarray(total).ravel() - of_basis @ basis
+            return rest, float(weight - of_basis.sum())
 
         def start(count: int) -> np.ndarray:
             rows = np.unique(random_state.randint(n, size=count))
@@ -257,24 +261,24 @@ class KernelMean:
             return drawn.mean(axis=0, dtype=np.float64)
 
         least_step = delta / (2 * self.kernel.gamma)
-        while len(basis) < n_basis and (mse is None or tol is None or mse > tol):
+        for _ in range(n_basis):
             b, steps = _fixed_point(sums, start, least_step, VANISHED * n)
+            n_iter += steps
             basis = np.vstack([basis, b])
-            n_iter = n_iter + steps
             products = self._products(basis, "coefficients") / n
             gram = self.kernel(basis, basis)
             beta = np.linalg.pinv(gram, hermitian=True) @ products  # (49)
             if tol is not None:
                 residual = squared_norm - 2 * beta @ products + beta @ gram @ beta
                 mse = max(0.0, residual)  # (43)
+                if mse <= tol:
+                    break
         return BasisEstimate(basis, beta, mse, n_iter)
-
-    def _run(self, sums: Pass[list[Any]], stage: str) -> list[Any]:
-        return self.engine.run(sums, self.samples, stage)
 
     def _products(self, basis: np.ndarray, stage: str) -> np.ndarray:
         """Return n <Ψ, φ(b)> for each basis vector b."""
-        return self._run(ProjectionPass(self.z, self.kernel, basis), stage)[0]
+        projection = ProjectionPass(self.z, self.kernel, basis)
+        return self.engine.run(projection, self.samples, stage)[0]
 
     def _squared_norm(self) -> float:
         """Return |Ψ|², from the kernel between all pairs of rows."""

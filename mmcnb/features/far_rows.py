@@ -1,7 +1,7 @@
 """A second draw of rows: the farthest from the nodes, where small clusters are."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from mmcnb.graph.inverted_file import InvertedFileIndex
 from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, RowMap
 from mmcnb.graph.vote import is_own
 from mmcnb.samples import Samples
-from mmcnb.samples.matrix import Block, Weights, as_matrix
+from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
 FAR_SHARE = 0.2  # number of rows drawn, as a share of the number of nodes
 
@@ -67,7 +67,7 @@ def far_rows(
     weights: Weights,
     graph: NodeGraph,
     most: int = 10**6,
-) -> tuple[Any, Weights]:
+) -> tuple[Matrix, Weights]:
     """Draw the rows farthest from the nodes of a graph, in two passes.
 
     Rows at random are looked at; each looks at the nodes of the cell nearest to it.
@@ -93,7 +93,7 @@ def far_rows(
     weights : ndarray of shape (m,) or None
         Their weights.
     """
-    nodes: Any = graph.search
+    nodes = cast(InvertedFileIndex, graph.search)
     sweep = FarRowsPass(
         drawn=sample_rows(samples.n_samples, most, weights, 0),
         axes=graph.axes,

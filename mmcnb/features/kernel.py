@@ -15,6 +15,7 @@ from mmcnb.samples import CSRBlock, Samples
 from mmcnb.samples.derived import DerivedSamples
 from mmcnb.samples.matrix import (
     Block,
+    Matrix,
     as_csr_block,
     as_matrix,
     n_rows_of,
@@ -42,12 +43,12 @@ class OnBasis:
     """Base of a kernel or several, whose values against one basis are features."""
 
     def __call__(
-        self, rows: Any, basis: Any, dtype: DTypeLike = np.float64
+        self, rows: Block | Matrix, basis: Matrix, dtype: DTypeLike = np.float64
     ) -> np.ndarray:
         """Return kernel values of rows against a basis, of shape (rows, n_features)."""
         return self.against(basis).block(rows, dtype)
 
-    def against(self, basis: Any) -> FeatureMap:
+    def against(self, basis: Matrix) -> FeatureMap:
         """Return the map of rows to kernel values against a dense or CSR basis."""
         return BasisMap(self, basis)
 
@@ -170,9 +171,9 @@ class BasisVectors:
         The vectors.
     """
 
-    def __init__(self, basis: Any) -> None:
+    def __init__(self, basis: Matrix) -> None:
         self.columns: np.ndarray | None = None
-        if sp.issparse(basis):
+        if not isinstance(basis, np.ndarray):
             self.columns = np.unique(basis.indices)
             basis = basis[:, self.columns].toarray()
         self.dense = np.ascontiguousarray(basis)
@@ -183,10 +184,12 @@ class BasisVectors:
             return rows, None
         within = select_columns(rows, self.columns)
         if not isinstance(rows, CSRBlock):
-            return within, np.maximum(squared_sums(rows) - squared_sums(within), 0)
-        others = np.delete(np.arange(rows.n_features), self.columns)
-        rest = as_matrix(select_columns(rows, others)).astype(np.float64)
-        return within, rest.power(2).sum(axis=1)
+            rest = squared_sums(rows) - squared_sums(within)
+            return within, np.maximum(rest, 0)
+        other_columns = np.delete(np.arange(rows.n_features), self.columns)
+        outside = as_matrix(select_columns(rows, other_columns))
+        squares = outside.astype(np.float64).power(2)
+        return within, squares.sum(axis=1)
 
     @cached_property
     def for_csr(self) -> TransposedBasis:
@@ -225,35 +228,38 @@ class BasisMap:
         The basis.
     """
 
-    def __init__(self, kernel: Any, basis: Any) -> None:
+    def __init__(self, kernel: OnBasis, basis: Matrix) -> None:
         self.kernel = kernel
         self.basis = basis
-        self._kernels = getattr(kernel, "kernels", (kernel,))
+        self._kernels: tuple[Any, ...] = getattr(kernel, "kernels", (kernel,))
         self.n_features: int = basis.shape[0] * len(self._kernels)
-        self._groups: dict[bytes | None, ColumnGroup] = {}
-        for k, columns in enumerate(getattr(kernel, "columns", (None,))):
+        groups: dict[bytes | None, ColumnGroup] = {}
+        columns_of_kernels = getattr(kernel, "columns", (None,))
+        for k, columns in enumerate(columns_of_kernels):
             key = None if columns is None else columns.tobytes()
-            if key not in self._groups:
+            if key not in groups:
                 vectors = BasisVectors(select_columns(basis, columns))
-                self._groups[key] = ColumnGroup(columns, vectors, [])
-            self._groups[key].numbers.append(k)
+                groups[key] = ColumnGroup(columns, vectors, [])
+            groups[key].numbers.append(k)
+        self._groups = list(groups.values())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[OnBasis, Matrix]]:
         return BasisMap, (self.kernel, self.basis)
 
-    def block(self, rows: Any, dtype: DTypeLike) -> np.ndarray:
+    def block(self, rows: Block | Matrix, dtype: DTypeLike) -> np.ndarray:
         """Return the values of kernel k in columns k p to (k + 1) p."""
         if sp.issparse(rows):
             rows = as_csr_block(rows)
         p = self.basis.shape[0]
         out = np.empty((n_rows_of(rows), self.n_features), dtype)
-        for columns, vectors, numbers in self._groups.values():
+        for columns, vectors, numbers in self._groups:
             selected, rest = vectors.within(select_columns(rows, columns))
             for k in numbers:
                 kernel = self._kernels[k]
                 values: np.ndarray = kernel.values(selected, vectors, dtype)
                 if rest is not None and kernel.name == "rbf":
-                    values *= np.exp(-kernel.gamma * rest)[:, None].astype(dtype)
+                    factor = np.exp(-kernel.gamma * rest)
+                    values *= factor[:, None].astype(dtype)
                 if kernel is self.kernel:
                     return values
                 out[:, k * p : (k + 1) * p] = values
@@ -277,7 +283,7 @@ class KernelSamples(DerivedSamples):
         return self.basis_map.block(rows, self.dtype)
 
 
-def kernel_matrix(sample: Any, kernel: Kernel) -> np.ndarray:
+def kernel_matrix(sample: Matrix, kernel: Kernel) -> np.ndarray:
     """Return kernel values between all rows of a dense or CSR sample, float64."""
     from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -315,7 +321,7 @@ class CallableKernel(OnBasis):
     array([[1.]])
     """
 
-    function: Callable[[Any, np.ndarray], Any]
+    function: Callable[[Matrix, np.ndarray], Matrix]
     name: str
 
     def values(
@@ -355,7 +361,7 @@ class CallableKernel(OnBasis):
             )
         return values
 
-    def _evaluate(self, rows: Any, basis: np.ndarray) -> Any:
+    def _evaluate(self, rows: Matrix, basis: np.ndarray) -> Matrix:
         if isinstance(rows, np.ndarray):
             return self.function(rows, basis)
         # The errors of functions for dense rows do not name sparse rows as the cause.

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -235,20 +235,19 @@ def renumbered(model: Model, numbers: np.ndarray, count: int) -> Model:
     >>> model.rule.label(np.array([[5.0], [-5.0]]))
     array([2, 0], dtype=int32)
     """
-    rule: Any = model.rule
-    graph: Any = model.graph
-    k = numbers.size
+    rule = model.rule
     unused = np.setdiff1d(np.arange(count), numbers)
     order = np.argsort(np.append(numbers, unused))
     if isinstance(rule, Shares):
         # The columns of the unused numbers are 0.
-        rule = Shares(np.append(rule.coef, np.arange(k, count)), np.zeros(count))
-        graph = replace(graph, n_features=count)
-    else:
-        coef = np.pad(rule.coef, ((0, 0), (0, count - k)))
-        never = np.full(count - k, float(np.finfo(np.float32).max))
-        rule = Scores(coef, np.append(rule.offset, never))
-    return replace(model, rule=rule.ordered(order), graph=graph)
+        zeros = np.arange(numbers.size, count)
+        shares = Shares(np.append(rule.coef, zeros), np.zeros(count))
+        graph = replace(cast(Vote, model.graph), n_features=count)
+        return replace(model, rule=shares.ordered(order), graph=graph)
+    coef = np.pad(rule.coef, ((0, 0), (0, unused.size)))
+    never = np.full(unused.size, float(np.finfo(np.float32).max))
+    scores = Scores(coef, np.append(rule.offset, never))
+    return replace(model, rule=scores.ordered(order))
 
 
 def _rule_of(coef: np.ndarray, offset: np.ndarray) -> Hyperplane | Scores:

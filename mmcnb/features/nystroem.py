@@ -1,7 +1,6 @@
 """The Nyström map: landmarks, their normalization, and principal axes of features."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,6 +16,7 @@ from mmcnb.samples.derived import Scaling, scaled_matrix
 from mmcnb.samples.matrix import (
     WIDE_COLUMNS,
     Block,
+    Matrix,
     Weights,
     as_matrix,
     row_shares,
@@ -102,7 +102,7 @@ class RidgeMap:
 
 
 def landmark_values(
-    sample: Any, kernel: Kernel, basis: Any
+    sample: Matrix, kernel: Kernel, basis: Matrix
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return kernel values of rows against landmarks, and `normalization_of` these."""
     values = kernel(sample, basis, FEATURE_DTYPE).astype(np.float64)
@@ -112,12 +112,12 @@ def landmark_values(
 
 
 def choose_landmarks(
-    X: Any,
+    X: Matrix,
     n_landmarks: int,
     random_state: np.random.RandomState,
     weights: Weights = None,
     may_be_sparse: bool = False,
-) -> Any:
+) -> Matrix:
     """Choose basis vectors by k-means++ on a sample.
 
     Parameters
@@ -164,7 +164,7 @@ def choose_landmarks(
 
 
 @finite
-def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
+def _few_columns(X: Matrix, random_state: np.random.RandomState) -> np.ndarray:
     """Project rows to few columns of float64, which nearly preserve their distances."""
     from sklearn.random_projection import SparseRandomProjection
 
@@ -177,7 +177,7 @@ def _few_columns(X: Any, random_state: np.random.RandomState) -> np.ndarray:
     return to_dense(X, np.float64)
 
 
-def check_landmarks(landmarks: Any) -> np.ndarray:
+def check_landmarks(landmarks: object) -> np.ndarray:
     """Return landmarks that a user gives, as an array of finite numbers."""
     rows = plain_values(landmarks, "landmarks").astype(np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2:
@@ -195,7 +195,7 @@ def check_landmarks(landmarks: Any) -> np.ndarray:
 
 
 def scaled_landmarks(
-    landmarks: Any, sample: Any, scaling: Scaling | None
+    landmarks: object, sample: Matrix, scaling: Scaling | None
 ) -> np.ndarray:
     """Scale landmarks that a user gives as the sample is; repeated ones count once.
 
@@ -318,23 +318,25 @@ def principal_features(
     shares = weights / weights.sum()
     mean = shares @ features
     centred = features - mean
-    variances, axes = np.linalg.eigh((centred * shares[:, None]).T @ centred)
-    variances = variances[::-1]
-    axes = axes[:, ::-1]
-    nonzero = variances > SMALLEST_VARIANCE * max(variances[0], np.finfo(float).tiny)
-    axes = with_fixed_signs(axes[:, nonzero])
+    covariance = (centred * shares[:, None]).T @ centred
+    variances, axes = np.linalg.eigh(covariance)
+    largest = max(variances[-1], np.finfo(float).tiny)
+    is_kept = variances > SMALLEST_VARIANCE * largest
+    axes = with_fixed_signs(axes[:, ::-1][:, is_kept[::-1]])
     z = np.ascontiguousarray(centred @ axes)
-    return PrincipalFeatures(z, shares @ z**2, mean, axes, weights)
+    return PrincipalFeatures(
+        z=z, variances=shares @ z**2, mean=mean, axes=axes, weights=weights
+    )
 
 
-def total_variance_of(z: Any, weights: Weights) -> float:
+def total_variance_of(z: Matrix, weights: Weights) -> float:
     """Return trace(K̃)/n, the mean squared distance of rows from their mean."""
     shares = row_shares(z.shape[0], weights)
     centre = shares @ z
     return float((shares @ (z * z)).sum() - centre @ centre)
 
 
-def principal_directions(z: Any, count: int, weights: Weights = None) -> np.ndarray:
+def principal_directions(z: Matrix, count: int, weights: Weights = None) -> np.ndarray:
     """Return scores of dense or CSR rows on their leading principal components.
 
     Examples
@@ -345,11 +347,12 @@ def principal_directions(z: Any, count: int, weights: Weights = None) -> np.ndar
     (2, 1)
     """
     if z.shape[1] > MANY_COLUMNS:
-        return _scores_by_rows(z, row_shares(z.shape[0], weights), min(count, *z.shape))
+        shares = row_shares(z.shape[0], weights)
+        return _scores_by_rows(z, shares, min(count, *z.shape))
     return principal_features(to_dense(z), weights).z[:, :count]
 
 
-def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
+def _scores_by_rows(z: Matrix, shares: np.ndarray, count: int) -> np.ndarray:
     """Find scores by the inner products of rows: memory has few vectors of columns."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -361,10 +364,12 @@ def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
         """Map a vector of rows to one of columns: A'u for A = √shares (z - mean)."""
         return np.asarray(z.T @ (roots * u) - mean * (roots @ u))
 
+    def scores_on(axis: np.ndarray) -> np.ndarray:
+        return np.asarray(z @ axis - mean @ axis)
+
     def product(u: np.ndarray) -> np.ndarray:
         """Return A A'u."""
-        axis = axis_of(u.ravel())
-        return np.asarray(roots * (z @ axis - mean @ axis))
+        return roots * scores_on(axis_of(u.ravel()))
 
     gram = LinearOperator((m, m), product, dtype=np.float64)
     if m <= 2 * count + 1:
@@ -372,10 +377,12 @@ def _scores_by_rows(z: Any, shares: np.ndarray, count: int) -> np.ndarray:
     else:
         values, vectors = eigsh(gram, count, v0=np.arange(1.0, m + 1))
     scores = np.zeros((m, count))
+    rounding = 1e-14 * values[-1]
     for k in range(count):
-        if values[-1 - k] <= 1e-14 * values[-1]:
-            continue  # rounding
+        if values[-1 - k] <= rounding:
+            continue
         axis = axis_of(vectors[:, -1 - k])
-        axis = with_fixed_signs(axis[:, None] / np.linalg.norm(axis))[:, 0]
-        scores[:, k] = z @ axis - mean @ axis
+        unit = axis / np.linalg.norm(axis)
+        signed = with_fixed_signs(unit[:, None])
+        scores[:, k] = scores_on(signed[:, 0])
     return scores
