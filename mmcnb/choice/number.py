@@ -48,6 +48,8 @@ class Request:
         Whether the graph gives candidates.
     most_margin_clusters : float, default=0
         Up to how many clusters the widest margin is a candidate.
+    margin_kernel : {"rbf", "linear"}, default="rbf"
+        The kernel function of the widest margin.
     earlier : ndarray of shape (p,), int64, or None, default=None
         Clusters that the nodes have already. They stay unless others are clearly
         better; there are no other candidates than the partition that has the number.
@@ -62,6 +64,7 @@ class Request:
     known: KnownRows | None = None
     uses_graph: bool = True
     most_margin_clusters: float = 0
+    margin_kernel: str = "rbf"
     earlier: np.ndarray | None = None
     keeps_earlier: bool = False
 
@@ -84,6 +87,7 @@ class Request:
             min_cluster_size=float(min_cluster_size or 0.0),
             uses_graph=uses_graph,
             most_margin_clusters=most_margin_clusters,
+            margin_kernel="rbf" if uses_graph else kernel,
         )
         if n_clusters is None or isinstance(n_clusters, str):
             return request

@@ -566,7 +566,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 raise
             return one_cluster_of_equal_rows(session)
         session.record({"stage": "graph"})
-        margin = partial(widest_margin, session, self._margin_kernel)
+        margin = partial(widest_margin, session, request.margin_kernel)
         choice = search(nodes, request, seed, margin, session.engine.each)
         session.record({"stage": "choice"})
         return label_all(session, nodes, choice, self.metric, self.noise)
@@ -596,12 +596,5 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             self.n_clusters, self.min_cluster_size, self.kernel, self.metric
         )
 
-    @property
-    def _margin_kernel(self) -> str:
-        """The kernel function of the widest margin."""
-        return self.kernel if self.kernel in MARGIN_KERNELS else "rbf"
-
     def _needs(self, rows: RowShape) -> FitNeeds:
-        return search_needs(
-            rows, self._request, self.metric, self._margin_kernel, int(self.n_nodes)
-        )
+        return search_needs(rows, self._request, self.metric, int(self.n_nodes))

@@ -232,7 +232,7 @@ def widest_margin(
 
 
 def search_needs(
-    rows: RowShape, request: Request, metric: str, margin_kernel: str, n_nodes: int
+    rows: RowShape, request: Request, metric: str, n_nodes: int
 ) -> FitNeeds:
     """Return the needs of the nodes and of the largest candidate beside them."""
     needs = _node_needs(rows, request, metric, n_nodes)
@@ -241,7 +241,7 @@ def search_needs(
     if (request.n_clusters or 2) > request.most_margin_clusters:
         return needs
     k = MOST_MARGIN_CLUSTERS if request.uses_graph else request.likely_clusters
-    margin = margin_needs(rows, k, margin_kernel, p)
+    margin = margin_needs(rows, k, request.margin_kernel, p)
     return replace(
         needs,
         work_bytes=margin.sample_bytes + margin.work_bytes + margin.larger_bytes,
