@@ -145,7 +145,7 @@ def _leiden(k: int, given: Mapping[str, Any]) -> DenseClusterer:
 
 
 def at_count(find: Callable[[float], Any], k: int) -> np.ndarray:
-    """Labels at a resolution that gives k clusters, or as nearly so many as a search of it finds.
+    """Return labels at a resolution that gives k clusters, or nearly so many.
 
     Examples
     --------
@@ -153,14 +153,19 @@ def at_count(find: Callable[[float], Any], k: int) -> np.ndarray:
     >>> at_count(lambda resolution: range(int(resolution)), 3).tolist()
     [0, 1, 2]
     """
-    (low, high), tried = RESOLUTIONS, list[np.ndarray]()
+    low, high = RESOLUTIONS
+    tried: list[np.ndarray] = []
     for _ in range(HALVINGS):
         middle = float(np.sqrt(low * high))
-        tried.append(np.asarray(find(middle)))
-        count = np.unique(tried[-1]).size
+        labels = np.asarray(find(middle))
+        tried.append(labels)
+        count = np.unique(labels).size
         if count == k:
             break
-        low, high = (middle, high) if count < k else (low, middle)
+        if count < k:
+            low = middle
+        else:
+            high = middle
     return min(tried, key=lambda labels: abs(np.unique(labels).size - k))
 
 

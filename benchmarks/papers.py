@@ -1,4 +1,4 @@
-"""``docs/papers.md`` and its tables: each published figure of a table, and our run or the reason for none."""
+"""``docs/papers.md`` and its tables: each published figure, and our run or a reason."""
 
 from math import nan
 from pathlib import Path
@@ -33,44 +33,44 @@ def write_pages(docs: Path = DOCS, kept: Path = FOLDER) -> Path:
     Path
         The page.
     """
-    shown = []
+    directives = []
     for paper, rows in compared(kept).groupby("paper", sort=False):
         name = str(paper).lower().replace(" ", "-")
         write_table(table_of(rows), docs / "papers" / f"{name}.csv")
-        shown.append(TABLE.format(paper=paper, name=name))
-    text = Path(__file__).with_name("papers.md").read_text(encoding="utf-8")
+        directives.append(TABLE.format(paper=paper, name=name))
+    template = Path(__file__).with_name("papers.md").read_text(encoding="utf-8")
+    text = template.replace("<tables>", "\n\n".join(directives))
     page = docs / "papers.md"
     with whole_file(page) as aside:
-        aside.write_text(text.replace("<tables>", "\n\n".join(shown)), encoding="utf-8")
+        aside.write_text(text, encoding="utf-8")
     return page
 
 
 def table_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """The figures of one paper for people: published, ours, and how ours came about or why it is missing."""
-    printed = _cells(rows, "value", "sd")
-    ours = _cells(rows, "ours", "our sd")
-    runs = [
-        f"{row.setting}: `{row.command}`" if row.command == row.command else ""
-        for row in rows.itertuples()
-    ]
-    how = [
-        ". ".join(filter(None, pair)) for pair in zip(runs, rows["reason"], strict=True)
-    ]
+    """Return the figures of one paper for people: published and ours, with its run."""
+    how = []
+    for row in rows.itertuples():
+        run = ""
+        if pd.notna(row.command):
+            run = f"{row.setting}: `{row.command}`"
+        how.append(". ".join(filter(None, [run, row.reason])))
     names = {"table": "table", "dataset": "data set", "method": "method"}
-    measures = rows["metric"].map(label)
-    return (
-        rows[[*names]]
-        .rename(columns=names)
-        .assign(measure=measures, published=printed, ours=ours, how=how)
+    table = rows[[*names]].rename(columns=names)
+    return table.assign(
+        measure=rows["metric"].map(label),
+        published=_cells(rows, "value", "sd"),
+        ours=_cells(rows, "ours", "our sd"),
+        how=how,
     )
 
 
 def _cells(rows: pd.DataFrame, value: str, sd: str) -> list[str]:
-    spread = rows[sd].where(
-        rows["metric"] != LARGEST
-    )  # no deviation of a largest value, but of its runs
-    given = zip(rows["metric"], rows[value], spread, strict=True)
-    return [
-        MISSING if pd.isna(mean) else cell(metric, mean, spread, nan)
-        for metric, mean, spread in given
-    ]
+    # The deviation is that of the runs, not of their largest value.
+    deviations = rows[sd].where(rows["metric"] != LARGEST)
+    cells = []
+    for metric, mean, deviation in zip(
+        rows["metric"], rows[value], deviations, strict=True
+    ):
+        text = MISSING if pd.isna(mean) else cell(metric, mean, deviation, nan)
+        cells.append(text)
+    return cells

@@ -1,4 +1,4 @@
-"""How a run is measured: its data, the warm-up, seconds, memory, and how well the classes were found."""
+"""How a run is measured: its data, warm-up, seconds, memory, and quality."""
 
 import json
 import os
@@ -61,7 +61,7 @@ Score = Callable[[Any, Any], dict[str, float]]  # from classes and labels
 
 
 class Data(NamedTuple):
-    """A data set in memory: its name, its rows, and their classes (for measuring only)."""
+    """A data set in memory: name, rows, and classes (for measuring only)."""
 
     name: str
     X: Any
@@ -73,11 +73,11 @@ class NoData(mmcnb.InputError):
 
 
 def size_of(name: str) -> int | None:
-    """How many rows a data set has; None for a synthetic one, which has as many as are asked for."""
-    return next(
-        (fact["n_samples"] for fact in data_loaders.registry() if fact["name"] == name),
-        None,
-    )
+    """Return how many rows a data set has; None for a synthetic one of any size."""
+    for fact in data_loaders.registry():
+        if fact["name"] == name:
+            return fact["n_samples"]
+    return None
 
 
 def rows_within(name: str, *bounds: int | None) -> int | None:
@@ -87,7 +87,7 @@ def rows_within(name: str, *bounds: int | None) -> int | None:
 
 
 def load_rows(name: str, rows: int | None = None) -> Data:
-    """Load a data set, or a random draw of at most so many rows; raise `NoData` if there is none."""
+    """Load a data set or a draw of so many rows; raise `NoData` if there is none."""
     try:
         return Data(name, *data_loaders.load(name, rows=rows_within(name, rows)))
     except mmcnb.InputError as error:
@@ -97,17 +97,17 @@ def load_rows(name: str, rows: int | None = None) -> Data:
 def draw(
     data: Data, classes: Sequence[int] = (), rows: int | None = None, skip: int = 0
 ) -> Data:
-    """Rows of some classes (or of all): so many after others, drawn with a fixed seed, in their order."""
-    kept = (
-        np.flatnonzero(np.isin(data.y, classes)) if classes else np.arange(len(data.y))
-    )
-    chosen = np.sort(np.random.RandomState(0).permutation(kept)[skip:][:rows])
+    """Draw rows of some classes (or of all) with a fixed seed, in their order."""
+    candidates = np.arange(len(data.y))
+    if classes:
+        candidates = np.flatnonzero(np.isin(data.y, classes))
+    drawn = np.random.RandomState(0).permutation(candidates)[skip:][:rows]
+    chosen = np.sort(drawn)
     return Data(data.name, data.X[chosen], data.y[chosen])
 
 
-load_once = lru_cache(maxsize=1)(
-    load_rows
-)  # each process keeps its last data set; do not write to it
+# Each process keeps its last data set; do not write to it.
+load_once = lru_cache(maxsize=1)(load_rows)
 
 
 def store_once(folder: str, name: str, **how: Any) -> str:
@@ -119,7 +119,7 @@ def store_once(folder: str, name: str, **how: Any) -> str:
 
 
 def written_once(folder: str, name: str, write: Callable[[Path], object]) -> str:
-    """Path of a Zarr store that a function writes; each process keeps its last one in the folder."""
+    """Return the path of a Zarr store to write; each process keeps its last one."""
     path = Path(folder) / str(os.getpid()) / f"{name}.zarr"
     if not path.exists():
         shutil.rmtree(path.parent, ignore_errors=True)
@@ -160,7 +160,7 @@ def facts(X: Any) -> dict[str, Any]:
 
 
 def mean_squared_distance(X: Any) -> float:
-    """Mean squared distance between two rows of an array or CSR matrix, the papers' gamma0.
+    """Return the mean squared distance between two rows, the papers' gamma0.
 
     Examples
     --------
@@ -171,13 +171,8 @@ def mean_squared_distance(X: Any) -> float:
     """
     values = X.data if hasattr(X, "indptr") else X.ravel()
     mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    return float(
-        2
-        * (
-            np.einsum("i,i->", values, values, dtype=np.float64) / X.shape[0]
-            - mean @ mean
-        )
-    )
+    squares = np.einsum("i,i->", values, values, dtype=np.float64)
+    return float(2 * (squares / X.shape[0] - mean @ mean))
 
 
 def gamma_of(width: float, gamma0: float) -> float:
@@ -186,7 +181,7 @@ def gamma_of(width: float, gamma0: float) -> float:
 
 
 def with_gamma(given: Mapping[str, Any], X: Any) -> dict[str, Any]:
-    """Parameters in which gamma takes the place of the relative ``width``, if there is one."""
+    """Return parameters with gamma in place of the relative ``width``, if any."""
     if "width" not in given:
         return dict(given)
     others = {name: value for name, value in given.items() if name != "width"}
@@ -203,10 +198,12 @@ def known_balance(y: np.ndarray) -> float:
     >>> known_balance(np.array([0] * 5 + [1] * 4))
     0.3
     """
-    counts = np.unique(y, return_counts=True)[1]
-    return next(
-        (bound for bound in BALANCES if bound >= np.ptp(counts) / len(y)), BALANCES[-1]
-    )
+    _, counts = np.unique(y, return_counts=True)
+    imbalance = np.ptp(counts) / len(y)
+    for bound in BALANCES:
+        if bound >= imbalance:
+            return bound
+    return BALANCES[-1]
 
 
 # -- quality, seconds and memory -------------------------------------------------------
@@ -222,12 +219,12 @@ def clustering(y: Any, labels: Any) -> dict[str, float]:
     >>> clustering(np.array([0, 0, 1, 1]), [1, 1, 0, 0])
     {'balanced_error': 0.0, 'error': 0.0, 'ari': 1.0}
     """
-    two = np.unique(y).size == 2
-    return {
-        **({ERROR: float(balanced_clustering_error(y, labels))} if two else {}),
-        "error": 1 - float(clustering_accuracy(y, labels)),
-        "ari": adjusted_rand_index(y, labels),
-    }
+    scores = {}
+    if np.unique(y).size == 2:
+        scores[ERROR] = float(balanced_clustering_error(y, labels))
+    scores["error"] = 1 - float(clustering_accuracy(y, labels))
+    scores["ari"] = adjusted_rand_index(y, labels)
+    return scores
 
 
 def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, Any]:
@@ -236,7 +233,7 @@ def of_store(store: str, labels: Any, score: Score = clustering) -> dict[str, An
 
 
 def fit(estimator: Any, X: Any, **options: Any) -> Any:
-    """Fit without the warnings about the clusters found: the tables show how good they are."""
+    """Fit without warnings about the clusters: the tables show how good they are."""
     with warnings.catch_warnings():
         for category in (mmcnb.ClusterWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
@@ -252,7 +249,7 @@ def timed(estimator: Any, X: Any) -> dict[str, float]:
 
 
 def scored(data: Data, estimator: Any, score: Score = clustering) -> dict[str, Any]:
-    """Fit to a data set: facts of the data, measures of the fit, and scores of the labels."""
+    """Fit to a data set: return its facts, measures of the fit, and scores."""
     compiled = {"compile_seconds": compile_seconds(data.X, estimator)}
     measures = facts(data.X) | compiled | timed(estimator, data.X)
     return measures | score(data.y, estimator.labels_)
@@ -262,7 +259,7 @@ _compiled: dict[tuple[Any, ...], float] = {}
 
 
 def compile_seconds(X: Any, estimator: Any) -> float:
-    """Seconds of this process's first fit of a few such rows by such an estimator; 0 for a peer.
+    """Return seconds of the first fit of such rows by such an estimator; 0 for a peer.
 
     It compiles the routines that later fits share, whatever their other parameters.
     """
@@ -295,7 +292,7 @@ def compile_seconds(X: Any, estimator: Any) -> float:
 def turns(
     methods: Mapping[str, Callable[[], object]], repeats: int
 ) -> dict[str, float]:
-    """Median seconds of each method; they take turns, after one turn that does not count."""
+    """Return median seconds of methods that take turns; the first turn is ignored."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for turn in range(repeats + 1):
         for name, method in methods.items():
@@ -341,16 +338,16 @@ def reset_peak() -> None:
 
 
 def peak_mib() -> float:
-    """Peak of this process's resident memory since `reset_peak`, in MiB; NaN if the system keeps none."""
+    """Return the peak of resident memory since `reset_peak` in MiB; NaN if unknown."""
     process = psutil.Process()
-    return (
-        _linux_peak(process)
-        or getattr(process.memory_info(), "peak_wset", float("nan"))
-    ) / MIB
+    peak = _linux_peak(process)
+    if not peak:
+        peak = getattr(process.memory_info(), "peak_wset", float("nan"))
+    return peak / MIB
 
 
 def _high_water(process: psutil.Process) -> float:
-    """Peak resident bytes of a process, or its bytes now if no peak is kept; 0 once it has ended."""
+    """Return the peak resident bytes of a process, else its bytes; 0 once it ended."""
     try:
         now = process.memory_info()
         return _linux_peak(process) or getattr(now, "peak_wset", now.rss)
@@ -360,18 +357,15 @@ def _high_water(process: psutil.Process) -> float:
 
 def _linux_peak(process: psutil.Process) -> float:
     """Peak resident bytes as Linux counts them; 0 without such a count."""
+    status = Path(f"/proc/{process.pid}/status")
     try:
-        lines = (
-            Path(f"/proc/{process.pid}/status")
-            .read_text(encoding="utf-8", errors="replace")
-            .splitlines()
-        )
+        text = status.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    return next(
-        (float(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")),
-        0,
-    )
+    for line in text.splitlines():
+        if line.startswith("VmHWM:"):
+            return float(line.split()[1]) * 1024
+    return 0
 
 
 # -- processes -------------------------------------------------------------------------
@@ -406,7 +400,8 @@ def run_and_watch(
         printed = out.read()
     if process.returncode != 0:
         raise mmcnb.InputError(
-            f'"{" ".join(command[2:5])}" ended with code {process.returncode}; see above.'
+            f'"{" ".join(command[2:5])}" ended with code {process.returncode}; '
+            "see above."
         )
     return json.loads(printed), peak
 
@@ -475,16 +470,15 @@ def fit_store(
 
 
 def sweeps_of(model: Any) -> dict[str, int]:
-    """How often a fit read and swept its rows; nothing if no step of it sweeps, as on the graph."""
+    """Return how often a fit read and swept its rows; nothing if no step sweeps."""
     last = model.history_.tail(1).to_dict("records")
     return {name: int(last[0][name]) for name in ("reads", "sweeps")} if last else {}
 
 
 def weights_of(model: Any) -> str:
     """The weights of several kernels by name; "" of one kernel."""
-    weights = model.kernel_weights_
     names = model.kernel_names_
-    told = "; ".join(
-        f"{name}: {weight:.2f}" for name, weight in zip(names, weights, strict=True)
-    )
-    return told if len(names) > 1 else ""
+    if len(names) == 1:
+        return ""
+    pairs = zip(names, model.kernel_weights_, strict=True)
+    return "; ".join(f"{name}: {weight:.2f}" for name, weight in pairs)

@@ -1,4 +1,4 @@
-"""Figures: curves over rows or a parameter, and dots for each data set; SVG for the page, PNG for README."""
+"""Figures: curves over rows or a parameter, and dots for each data set; SVG or PNG."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Panel(NamedTuple):
 
 
 def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
-    """Dots for each data set: ours by each protocol and as published, k-means and coin flips."""
+    """Draw dots for each data set: ours by each protocol, published, and yardsticks."""
     rows = rows[rows["metric"] == metric].assign(
         published=rows["protocol"] == PUBLISHED
     )
@@ -149,7 +149,7 @@ def dots(rows: pd.DataFrame, metric: str) -> list[Panel]:
 def curves(
     rows: pd.DataFrame, metric: str, x: str, x_label: str, lines: str, each: str
 ) -> Iterator[Panel]:
-    """The metric, then the seconds, against rows or a parameter, a figure for each protocol.
+    """Draw the metric, then the seconds, against rows or a parameter, by protocol.
 
     Parameters
     ----------
@@ -194,11 +194,18 @@ def curves(
 
 
 def _points(rows: pd.DataFrame, styled: str, metric: str) -> pd.DataFrame:
-    """The rows of a metric as points; a style is the place of its method or line among all of them."""
+    """Return the rows of a metric as points.
+
+    A style is the place of its method or line among all of them.
+    """
     styles = list(rows.sort_values("order", kind="stable")[styled].unique())
     rows = rows[rows["metric"] == metric]
-    y, sd = ((100 if is_share(metric) else 1) * rows[name] for name in ("mean", "sd"))
-    return rows.assign(style=rows[styled].map(styles.index), y=y, sd=sd.fillna(0))
+    scale = 100 if is_share(metric) else 1
+    return rows.assign(
+        style=rows[styled].map(styles.index),
+        y=scale * rows["mean"],
+        sd=(scale * rows["sd"]).fillna(0),
+    )
 
 
 def _axis(metric: str) -> str:
@@ -218,7 +225,7 @@ def draw(panel: Panel, figure: Any) -> Any:
         x, y, sd = points[["x", "y", "sd"]].to_numpy(float).T
         style, fill = points[["style", "fill"]].iloc[0]
         colour = COLOURS[style % len(COLOURS)]
-        ends[name] = (x[-1], y[-1], colour)
+        ends[name] = _End(x[-1], y[-1], colour)
         fitted = panel.fitted and len(x) >= FEWEST_SIZES
         marker = {
             "marker": MARKERS[style % len(MARKERS)],
@@ -261,16 +268,17 @@ def draw(panel: Panel, figure: Any) -> Any:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Numbers as people write them; between the powers of ten too if these are few."""
+    """Write numbers as people do; between the powers of ten too if these are few."""
     from matplotlib.ticker import LogLocator
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
+    multiples = (1, 2, 5) if high < 50 * low else (1,)
+    axis.set_major_locator(LogLocator(subs=multiples))
     axis.set_major_formatter(lambda value, _: brief(value))
 
 
 def brief(value: float) -> str:
-    """A number as short as can be.
+    """Write a number as short as can be.
 
     Examples
     --------
@@ -285,50 +293,65 @@ def brief(value: float) -> str:
 
 
 def _name_rows(axes: Any, panel: Panel) -> None:
-    """Data sets to the left of their dots, and the lines in a legend above."""
-    axes.set_yticks(range(len(panel.names)), panel.names)
-    axes.set(
-        ylim=(len(panel.names) - 0.5, -0.5), xlim=(None if panel.log_x else 0, None)
-    )
+    """Name data sets to the left of their dots, and the lines in a legend above."""
+    n_rows = len(panel.names)
+    axes.set_yticks(range(n_rows), panel.names)
+    axes.set(ylim=(n_rows - 0.5, -0.5), xlim=(None if panel.log_x else 0, None))
     axes.tick_params(axis="y", length=0)
-    for place in range(1, len(panel.names)):
-        axes.axhline(place - 0.5, color=GRID, linewidth=0.6)
-    markers, names = axes.get_legend_handles_labels()
-    ncols = 1 if max(map(len, names)) > LONG_NAME else 2
-    look: dict[str, Any] = {"handletextpad": 0.2, "frameon": False, "ncols": ncols}
+    for row in range(1, n_rows):
+        axes.axhline(row - 0.5, color=GRID, linewidth=0.6)
+    markers, lines = axes.get_legend_handles_labels()
+    longest = max(map(len, lines))
     axes.figure.legend(
-        [marker.lines[0] for marker in markers], names, loc="outside upper left", **look
+        [marker.lines[0] for marker in markers],
+        lines,
+        loc="outside upper left",
+        handletextpad=0.2,
+        frameon=False,
+        ncols=1 if longest > LONG_NAME else 2,
     )
 
 
-def _name_ends(axes: Any, ends: dict[str, tuple[float, float, str]]) -> None:
-    """Names to the right of the axes, moved apart if they would touch."""
+class _End(NamedTuple):
+    """The last point of a line, and its colour."""
+
+    x: float
+    y: float
+    colour: str
+
+
+def _name_ends(axes: Any, ends: dict[str, _End]) -> None:
+    """Write names to the right of the axes, moved apart if they would touch."""
     # In shares of the axes, so that they are right whatever room the names leave to
     # these.
     to_share = axes.transData + axes.transAxes.inverted()
-    heights = spread(
-        [to_share.transform((x, y))[1] for x, y, _ in ends.values()], NAME_GAP, 0.0, 1.0
-    )
-    for (name, (x, y, colour)), height in zip(ends.items(), heights, strict=True):
+    shares = [to_share.transform((end.x, end.y))[1] for end in ends.values()]
+    heights = spread(shares, NAME_GAP, 0.0, 1.0)
+    for (name, end), height in zip(ends.items(), heights, strict=True):
         arrow = {
             "arrowstyle": "-",
-            "color": colour,
+            "color": end.colour,
             "linewidth": 0.6,
             "relpos": (0, 0.5),
-        }
-        arrow |= {"shrinkA": 0, "shrinkB": 4}
-        place: dict[str, Any] = {
-            "xytext": (1.06, height),
-            "textcoords": "axes fraction",
-            "va": "center",
+            "shrinkA": 0,
+            "shrinkB": 4,
         }
         axes.annotate(
-            name, (x, y), **place, color=colour, annotation_clip=False, arrowprops=arrow
+            name,
+            (end.x, end.y),
+            xytext=(1.06, height),
+            textcoords="axes fraction",
+            va="center",
+            color=end.colour,
+            annotation_clip=False,
+            arrowprops=arrow,
         )
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move places apart to at least ``gap``, in their order and, if there is room, between two bounds.
+    """Move places apart to at least ``gap`` in their order.
+
+    If there is room, they stay between two bounds.
 
     Examples
     --------
@@ -348,7 +371,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 def save(
     panels: Sequence[Panel], target: Any, columns: int = 1, **options: Any
 ) -> None:
-    """Draw panels, so many in a row, and save them with options of ``Figure.savefig``."""
+    """Draw panels in rows, and save them with options of ``Figure.savefig``."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -356,7 +379,8 @@ def save(
     rows = -(-len(panels) // columns)
     with mpl.rc_context(STYLE):
         width, height = np.max([_size(panel) for panel in panels], axis=0)
-        figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
+        size = (columns * width, rows * height)
+        figure = Figure(figsize=size, layout="constrained")
         parts = figure.subfigures(rows, columns, squeeze=False)
         for panel, part in zip(panels, parts.flat, strict=False):
             draw(panel, part)
@@ -364,16 +388,18 @@ def save(
 
 
 def _size(panel: Panel) -> tuple[float, float]:
-    """Width and height in inches, with room for long names, many lines in a row of dots, and their legend."""
+    """Return width and height in inches, with room for names, dots and a legend."""
     names = panel.names or panel.points["line"].unique()
-    lines = panel.points["line"].nunique()
-    row = max(0.28, 0.065 * lines + 0.06)
-    height = 0.8 + row * len(names) + 0.2 * lines if panel.names else HEIGHT
-    return max(WIDTH, 3.2 + CHARACTER * max(map(len, names))), height
+    width = max(WIDTH, 3.2 + CHARACTER * max(map(len, names)))
+    if not panel.names:
+        return width, HEIGHT
+    n_lines = panel.points["line"].nunique()
+    row = max(0.28, 0.065 * n_lines + 0.06)
+    return width, 0.8 + row * len(names) + 0.2 * n_lines
 
 
 def svg(panel: Panel, prefix: str) -> str:
-    """A figure as an inline SVG that takes its colours from the page; every id begins with the prefix."""
+    """Draw a figure as an inline SVG in the colours of the page; prefix its ids."""
     buffer = io.StringIO()
     save([panel], buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
