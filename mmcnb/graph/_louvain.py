@@ -162,14 +162,16 @@ def aggregate(graph, labels, k):
         loops[b] += graph.loops[j]
         for e in range(graph.indptr[j], graph.indptr[j + 1]):
             a = labels[graph.indices[e]]
+            weight = graph.weights[e]
+            end = ends[a]
             if a == b:
-                loops[b] += graph.weights[e]
-            elif ends[a] > starts[a] and columns[ends[a] - 1] == b:
-                sums[ends[a] - 1] += graph.weights[e]
+                loops[b] += weight
+            elif end > starts[a] and columns[end - 1] == b:
+                sums[end - 1] += weight
             else:
-                columns[ends[a]] = b
-                sums[ends[a]] = graph.weights[e]
-                ends[a] += 1
+                columns[end] = b
+                sums[end] = weight
+                ends[a] = end + 1
     stored = 0
     for c in range(k):
         start = starts[c]

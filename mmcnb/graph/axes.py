@@ -74,10 +74,11 @@ class Axes:
         mean = self.mean
         if self.axes is None:
             return np.zeros(matrix.shape[0])
-        # |x - m|², without a dense copy of CSR rows.
         if hasattr(matrix, "toarray"):
+            # |x - m|² = |x|² - 2 x·m + |m|², without a dense copy of CSR rows.
             norms = matrix.astype(np.float64).power(2).sum(axis=1)
-            squares = norms - 2 * (matrix @ mean) + mean @ mean
+            products = matrix @ mean
+            squares = norms - 2 * products + mean @ mean
         else:
             centred = matrix - mean.astype(matrix.dtype)
             squares = np.square(centred, dtype=np.float64).sum(axis=1)
@@ -99,13 +100,15 @@ def leading_axes(
     # `Axes` refuses rows whose sums overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
-    if min(sample.shape) <= n_axes:
+    m, d = sample.shape
+    if min(m, d) <= n_axes:
         return Axes(mean)
-    if sample.shape[1] <= COVARIANCE_COLUMNS:
-        axes = _axes_of_covariance(sample, mean, each, n_axes)
+    if d <= COVARIANCE_COLUMNS:
+        vectors = _axes_of_covariance(sample, mean, each, n_axes)
     else:
-        axes = _axes_by_iteration(sample, mean, random_state, n_axes)
-    return Axes(mean, np.ascontiguousarray(with_fixed_signs(axes)))
+        vectors = _axes_by_iteration(sample, mean, random_state, n_axes)
+    axes = with_fixed_signs(vectors)
+    return Axes(mean, np.ascontiguousarray(axes))
 
 
 def _axes_of_covariance(

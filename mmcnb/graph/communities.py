@@ -148,16 +148,18 @@ def merge_tree(
     from mmcnb.graph import _louvain as kernels  # loads numba
 
     p = loops.size
-    wanted = min(p, max(1, min(p // 12, 900), 3 * (n_clusters or 0)))
+    usual = min(p // 12, 900)
+    needed = 3 * (n_clusters or 0)
+    wanted = min(p, max(1, usual, needed))
     graph = graph_of(weights, loops)
     order = np.arange(p)
-    pieces, resolution = _pieces(graph, wanted, order, max(1.0, wanted / 64))
+    first_resolution = max(1.0, wanted / 64)
+    pieces, resolution = _pieces(graph, wanted, order, first_resolution)
     # Doubling may overshoot; half a doubling less may still give enough pieces.
     fewer = kernels.louvain(graph, resolution / 2**0.5, order)
     if fewer.max() + 1 >= wanted:
         pieces = fewer
-    between = kernels.aggregate(graph, pieces, pieces.max() + 1)
-    return merged(pieces, _dense(between))
+    return _merged_pieces(graph, pieces)
 
 
 def _pieces(
@@ -202,8 +204,15 @@ def _join_pieces(pieces: Graph, k: int, finest: float) -> tuple[np.ndarray, floa
         if count <= nearest.max():
             nearest = labels
             resolution = middle
-    between = kernels.aggregate(pieces, nearest, nearest.max() + 1)
-    return merged(nearest, _dense(between)).labels(k), resolution
+    return _merged_pieces(pieces, nearest).labels(k), resolution
+
+
+def _merged_pieces(graph: Graph, pieces: np.ndarray) -> MergeTree:
+    """Merge the pieces of a graph by their links."""
+    from mmcnb.graph import _louvain as kernels
+
+    between = kernels.aggregate(graph, pieces, pieces.max() + 1)
+    return merged(pieces, _dense(between))
 
 
 def _dense(graph: Graph) -> np.ndarray:

@@ -35,14 +35,16 @@ def spanning_tree(graph: csr_array) -> np.ndarray:
     [[1, 2], [0, 1]]
     """
     edges = graph.tocoo()
-    ends = np.column_stack([edges.row, edges.col]).astype(np.int64)
-    ends.sort(axis=1)
-    order = np.lexsort((ends[:, 1], ends[:, 0], edges.data))
-    ranks = np.argsort(order) + 1.0
+    nodes = np.column_stack([edges.row, edges.col])
+    ends = np.sort(nodes, axis=1).astype(np.int64)
+    smaller, larger = ends.T
+    by_length = np.lexsort((larger, smaller, edges.data))
+    # From 1: an entry of 0 would be no edge.
+    ranks = np.argsort(by_length) + 1.0
     ranked = csr_array((ranks, graph.indices, graph.indptr), graph.shape)
     tree = minimum_spanning_tree(ranked, overwrite=True)
-    places = np.sort(tree.data).astype(np.int64) - 1
-    return ends[order[places]]
+    tree_ranks = np.sort(tree.data).astype(np.int64)
+    return ends[by_length[tree_ranks - 1]]
 
 
 def genie_at(

@@ -64,16 +64,16 @@ class InvertedFileIndex:
     def _by_centre(self) -> "InvertedFileIndex":
         return exact_index(self.centres)
 
-    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances of pairs of nodes, float64."""
-        lengths = np.empty(one.size)
+        lengths = np.empty(starts.size)
         step = max(1, WORK_NUMBERS // self.nodes.shape[1])
-        for start in range(0, one.size, step):
-            pairs = slice(start, start + step)
-            a = self.nodes[one[pairs]].astype(np.float64)
-            b = self.nodes[other[pairs]]
-            squares = (a - b) ** 2
-            lengths[pairs] = np.sqrt(squares.sum(axis=1))
+        for first in range(0, starts.size, step):
+            pairs = slice(first, first + step)
+            a = self.nodes[starts[pairs]].astype(np.float64)
+            b = self.nodes[ends[pairs]]
+            squares = ((a - b) ** 2).sum(axis=1)
+            lengths[pairs] = np.sqrt(squares)
         return lengths
 
     def nearest(self, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -247,39 +247,46 @@ def build_index(
     seed = random_state.randint(2**31 - 1)
     if p <= SEARCHED_NODES:
         return exact_index(nodes), np.arange(p)
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
-    kmeans = KMeans(int(p**0.5), n_init=1, init="random", max_iter=5, random_state=seed)
-    with threadpool_limits(1):  # the sums of several threads have other bits
-        # In float32 many nodes are nearly as near to two cells.
-        cell = kmeans.fit(nodes.astype(np.float64)).labels_
-    order = np.argsort(cell, kind="stable")
-    _, sizes = np.unique(cell, return_counts=True)
-    nodes = np.ascontiguousarray(nodes[order])
+    cell_of_node = _cells(nodes, seed)
+    order = np.argsort(cell_of_node, kind="stable")
+    by_cell = np.ascontiguousarray(nodes[order])
+    _, sizes = np.unique(cell_of_node, return_counts=True)
     starts = np.append(0, np.cumsum(sizes))
-    sums = np.add.reduceat(nodes.astype(np.float64), starts[:-1])
-    centres = (sums / sizes[:, None]).astype(nodes.dtype)
-    index = InvertedFileIndex(nodes, starts, centres, n_probes=sizes.size)
+    sums = np.add.reduceat(by_cell.astype(np.float64), starts[:-1])
+    means = sums / sizes[:, None]
+    centres = means.astype(nodes.dtype)
+    index = InvertedFileIndex(by_cell, starts, centres, n_probes=sizes.size)
     n_probes = _probes_needed(index, max(count, CHECKED_NEIGHBOURS), each)
     return replace(index, n_probes=n_probes), order
 
 
+def _cells(nodes: np.ndarray, seed: int) -> np.ndarray:
+    """Return the cell of each node, by a few steps of k-means."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    n_cells = int(nodes.shape[0] ** 0.5)
+    kmeans = KMeans(n_cells, n_init=1, init="random", max_iter=5, random_state=seed)
+    with threadpool_limits(1):  # the sums of several threads have other bits
+        # In float32 many nodes are nearly as near to two cells.
+        return kmeans.fit(nodes.astype(np.float64)).labels_
+
+
 def _probes_needed(index: InvertedFileIndex, count: int, each: Each) -> int:
     """Return the fewest cells in which queries find 99.5 % of their nearest nodes."""
-    step = -(-index.nodes.shape[0] // CHECKED_ROWS)
+    step = math.ceil(index.nodes.shape[0] / CHECKED_ROWS)
     checked = np.ascontiguousarray(index.nodes[::step])
     n_cells = index.centres.shape[0]
 
     def probes(rows: np.ndarray) -> np.ndarray:
         """Return how many cells each row scans to find each of its nearest nodes."""
         cells, _ = index._by_centre.nearest(rows, n_cells)
-        rank = np.argsort(cells, axis=1) + 1  # of each cell
+        rank_of_cell = np.argsort(cells, axis=1)
         numbers, _ = index.nearest(rows, count)
-        cell_of = np.searchsorted(index.starts, numbers, side="right") - 1
-        return np.take_along_axis(rank, cell_of, axis=1)
+        found_in = np.searchsorted(index.starts[1:], numbers, side="right")
+        return 1 + np.take_along_axis(rank_of_cell, found_in, axis=1)
 
-    needed = np.concatenate(of_blocks(checked, probes, each)).ravel()
-    needed.sort()
-    last = math.ceil(LEAST_RECALL * needed.size) - 1
-    return int(needed[last])
+    parts = of_blocks(checked, probes, each)
+    needed = np.sort(np.concatenate(parts), axis=None)
+    n_found = math.ceil(LEAST_RECALL * needed.size)
+    return int(needed[n_found - 1])

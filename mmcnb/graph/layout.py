@@ -84,20 +84,24 @@ def smooth_start(graph: csr_array, n_components: int, seed: int) -> np.ndarray:
 
     p = graph.shape[0]
     n_columns = min(n_components, p - 1)
-    roots = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    roots = np.sqrt(degrees)
     # D^-1/2 W D^-1/2 is symmetric, and has the eigenvalues of the walk D^-1 W.
     scaling = diags_array(1 / roots)
     walk = (scaling @ graph @ scaling).tocsr()
-    columns = np.random.default_rng(seed).standard_normal((p, n_columns))
+    rng = np.random.default_rng(seed)
+    columns = rng.standard_normal((p, n_columns))
     with threadpool_limits(1):  # sums of BLAS depend on its threads
         for step in range(SMOOTHINGS):
             if step % BETWEEN == 0:
                 columns = _orthogonal(roots, columns)
             columns = (columns + walk @ columns) / 2
-        columns = _orthogonal(roots, columns) / roots[:, None]
-    columns = with_fixed_signs(columns)
-    columns = _rounded(columns * (REACH / np.abs(columns).max()))
-    return np.pad(columns, ((0, 0), (0, n_components - n_columns)))
+        columns = _orthogonal(roots, columns)
+    functions = with_fixed_signs(columns / roots[:, None])
+    largest = np.abs(functions).max()
+    start = np.zeros((p, n_components))
+    start[:, :n_columns] = _rounded(functions * (REACH / largest))
+    return start
 
 
 def _orthogonal(first: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -52,13 +52,13 @@ class MergeTree:
     def without(self, is_undone: np.ndarray) -> np.ndarray:
         """Return the cluster of each node if some merges, and all above, are undone."""
         c = self.n_pieces
-        undone = np.append(np.zeros(c, bool), is_undone)  # pieces stay whole
-        for t, (a, b) in enumerate(self.merges, c):
-            undone[t] |= undone[a] | undone[b]
-        root = np.arange(2 * c - 1)
-        for t in range(2 * c - 2, c - 1, -1):
-            if not undone[t]:
-                root[self.merges[t - c]] = root[t]
+        is_cut = np.append(np.zeros(c, bool), is_undone)  # pieces stay whole
+        for number, (a, b) in enumerate(self.merges, c):
+            is_cut[number] |= is_cut[a] | is_cut[b]
+        whole_merges = np.flatnonzero(~is_cut[c:])
+        root = np.arange(is_cut.size)
+        for t in whole_merges[::-1]:
+            root[self.merges[t]] = root[c + t]
         return by_first(root[self.piece_of_node])
 
     def cluster_of_piece(self, n_clusters: int) -> np.ndarray:
@@ -86,18 +86,18 @@ class MergeTree:
             sums[t] = sums[parts].sum()
         return sums
 
-    def merge_of_pieces(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def merge_of_pieces(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the number of the merge that joins each pair of different pieces."""
         c = self.n_pieces
-        joined_by = np.empty((c, c), np.int64)
+        joined_by = np.zeros((c, c), np.int64)
         pieces = [np.array([piece]) for piece in range(c)]  # then those of each merge
         for t, (a, b) in enumerate(self.merges):
-            first = pieces[a]
-            second = pieces[b]
-            joined_by[np.ix_(first, second)] = t
-            joined_by[np.ix_(second, first)] = t
-            pieces.append(np.append(first, second))
-        return joined_by[one, other]
+            left = pieces[a]
+            right = pieces[b]
+            joined_by[np.ix_(left, right)] = t
+            pieces.append(np.append(left, right))
+        joined_by += joined_by.T
+        return joined_by[starts, ends]
 
     def linkage(self) -> np.ndarray:
         """Return SciPy's linkage matrix, of shape (c - 1, 4), whose leaves are pieces.
@@ -179,16 +179,30 @@ def merged(piece_of_node: np.ndarray, weights: np.ndarray) -> MergeTree:
         # Rounding may give a merge a larger link than those below it.
         below = min(link_of[number[last]], link_of[number[into]])
         link_of[new] = min(links[into], below)
-        weights[into] += weights[last]
-        weights[:, into] = weights[into]
-        weights[into, into] = -1.0
-        weights[last] = -1.0
-        weights[:, last] = -1.0
+        _join_rows(weights, into, last)
         volumes[into] += volumes[last]
         number[into] = new
         number[last] = -1
-    by_merge = link_of[c : 2 * c - 1]
-    order = np.argsort(-by_merge, kind="stable")
-    place = np.append(np.arange(c), c + np.argsort(order))
-    pairs = place[np.array(merges, np.int64).reshape(-1, 2)]
-    return MergeTree(piece_of_node, pairs[order], by_merge[order])
+    pairs = np.array(merges, np.int64).reshape(-1, 2)
+    return _by_falling_link(piece_of_node, pairs, link_of[c : 2 * c - 1])
+
+
+def _join_rows(weights: np.ndarray, into: int, last: int) -> None:
+    """Add the weights of a cluster to those of another one, and remove the first."""
+    weights[into] += weights[last]
+    weights[:, into] = weights[into]
+    weights[into, into] = -1.0
+    weights[last] = -1.0
+    weights[:, last] = -1.0
+
+
+def _by_falling_link(
+    piece_of_node: np.ndarray, merges: np.ndarray, links: np.ndarray
+) -> MergeTree:
+    """Return the tree of merges in any order; a merge comes after those below it."""
+    c = links.size + 1
+    order = np.argsort(-links, kind="stable")
+    rank = np.argsort(order)
+    new_number = np.append(np.arange(c), c + rank)  # of each piece and merge
+    renumbered = new_number[merges]
+    return MergeTree(piece_of_node, renumbered[order], links[order])

@@ -62,10 +62,10 @@ class NodeSearch(Protocol):
     def nodes(self) -> Any:
         """The nodes; None if only their distances are known."""
 
-    def nearest(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, rows: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers and distances of the nearest nodes, by rising distance."""
 
-    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances of pairs of nodes."""
 
 
@@ -430,17 +430,25 @@ def _join_components(
         key = component.tobytes() + bytes([are_many])
         if key not in bridges:
             bridges[key] = _shortest_edges(nodes, component, nearest, are_many)
-        a, b = np.array(list(bridges[key])).T
-        lengths = np.array(list(bridges[key].values()))
-        # w = 1/2 / (1 + d² / (s_a s_b)), and not 0, which would be no edge.
-        with np.errstate(over="ignore"):
-            scale = np.maximum(scales[a] * scales[b], np.finfo(float).tiny)
-            squares = lengths**2 / scale
-        weights = np.maximum(BRIDGE_WEIGHT / (1 + squares), np.finfo(float).eps)
+        edges = bridges[key]
+        a, b = np.array(list(edges)).T
+        lengths = np.array(list(edges.values()))
+        weights = _bridge_weights(lengths, scales[a], scales[b])
         joins = coo_array((weights, (a, b)), shape=graph.shape).tocsr()
         graph = (graph + joins + joins.T).tocsr()
         count, component = connected_components(graph, directed=False)
     return graph
+
+
+def _bridge_weights(
+    lengths: np.ndarray, scales_a: np.ndarray, scales_b: np.ndarray
+) -> np.ndarray:
+    """Return w = 1/2 / (1 + d² / (s_a s_b)), and not 0, which would be no edge."""
+    limits = np.finfo(float)
+    with np.errstate(over="ignore"):
+        scales = np.maximum(scales_a * scales_b, limits.tiny)
+        squares = lengths**2 / scales
+    return np.maximum(BRIDGE_WEIGHT / (1 + squares), limits.eps)
 
 
 class _Edge(NamedTuple):
@@ -461,25 +469,14 @@ def _shortest_edges(
     are all inside; of equally near nodes the first counts. One of many components is
     joined to the component with the nearest mean.
     """
-    numbers, distances = nearest
-    is_outside = component[numbers] != component[:, None]
-    every = np.arange(component.size)
-    place = is_outside.argmax(axis=1)  # of the nearest node outside
-    reaches = is_outside[every, place]
-    gaps = np.where(reaches, distances[every, place], np.inf)
-    by_gap = np.lexsort((gaps, component))
-    # The node of each component with the smallest gap.
-    _, first = np.unique(component[by_gap], return_index=True)
-    start = by_gap[first]
-    # Nodes outside that are not listed are at least so far.
-    least = np.full(start.size, np.inf)
-    if nodes is not None:
-        np.minimum.at(least, component[~reaches], distances[~reaches, -1])
+    listed, least = _listed_edges(component, nearest)
+    if nodes is None:
+        least[:] = np.inf
     nearest_mean = _nearest_means(nodes, component) if are_many else None
+    by_size = np.argsort(-np.bincount(component), kind="stable")
     edges: Edges = {}
-    for number in np.argsort(-np.bincount(component), kind="stable")[1:]:
-        node = start[number]
-        edge = _Edge(node, numbers[node, place[node]], gaps[node])
+    for number in by_size[1:]:
+        edge = listed[number]
         if edge.length >= least[number]:
             is_target = component != number
             if nearest_mean is not None:
@@ -490,6 +487,28 @@ def _shortest_edges(
         ends = min(edge.start, edge.end), max(edge.start, edge.end)
         edges.setdefault(ends, edge.length)
     return edges
+
+
+def _listed_edges(
+    component: np.ndarray, nearest: tuple[np.ndarray, np.ndarray]
+) -> tuple[list[_Edge], np.ndarray]:
+    """Return the shortest edge out of each component to a listed neighbour.
+
+    The second result is the least distance of a node outside that is not listed.
+    """
+    numbers, distances = nearest
+    is_outside = component[numbers] != component[:, None]
+    every = np.arange(component.size)
+    place = is_outside.argmax(axis=1)  # of the nearest node outside
+    reaches = is_outside[every, place]
+    ends = numbers[every, place]
+    gaps = np.where(reaches, distances[every, place], np.inf)
+    by_gap = np.lexsort((gaps, component))
+    _, first = np.unique(component[by_gap], return_index=True)
+    starts = by_gap[first]  # the node of each component with the smallest gap
+    least = np.full(starts.size, np.inf)
+    np.minimum.at(least, component[~reaches], distances[~reaches, -1])
+    return list(map(_Edge, starts, ends[starts], gaps[starts])), least
 
 
 def _nearest_means(nodes: Matrix, component: np.ndarray) -> np.ndarray:

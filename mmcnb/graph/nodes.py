@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from hashlib import blake2b
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,11 +26,11 @@ def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Let a function of rows raise InputError where its result overflows."""
 
     @wraps(function)
-    def checked(*arguments: Any) -> np.ndarray:
+    def checked(*arguments: object) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
             values = function(*arguments)
         if not np.isfinite(values).all():
-            rows = next(one for one in arguments if hasattr(one, "shape"))
+            rows = next(filter(lambda value: hasattr(value, "shape"), arguments))
             raise range_error("differences or sums of the values overflow", rows)
         return values
 
@@ -38,7 +38,7 @@ def finite(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def of_row_blocks(
-    sample: Matrix, function: Callable[[Any], Result], each: Each
+    sample: Matrix, function: Callable[[Matrix], Result], each: Each
 ) -> Iterator[Result]:
     """Yield what a function gives for each block of rows of a sample."""
     blocks = row_blocks(sample)
@@ -82,7 +82,7 @@ def distinct_rows(sample: Matrix, each: Each = map) -> tuple[Matrix, np.ndarray]
 
 def _digests(rows: Matrix) -> np.ndarray:
     """Return a digest of each row; equal rows have equal digests."""
-    parts: Iterable[Any]
+    parts: Iterable[bytes]
     if hasattr(rows, "indptr"):
         stored: csr_array = rows.copy()
         stored.eliminate_zeros()
@@ -91,7 +91,7 @@ def _digests(rows: Matrix) -> np.ndarray:
             for start, stop in itertools.pairwise(stored.indptr)
         )
     else:
-        # The sum with 0 turns -0 into 0, whose bytes are others.
-        parts = np.ascontiguousarray(rows + 0.0)
+        # The sum with 0 turns -0 into 0, which has other bytes.
+        parts = map(np.ndarray.tobytes, rows + 0.0)
     digests = b"".join(blake2b(part, digest_size=16).digest() for part in parts)
     return np.frombuffer(digests, "V16")

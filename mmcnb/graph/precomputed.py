@@ -58,13 +58,13 @@ class Precomputed:
         places = order[rows.indptr[:-1, None] + np.arange(count)]
         return rows.indices[places].astype(np.int64), rows.data[places]
 
-    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances of pairs of nodes.
 
         A pair without a distance gets twice the longest one.
         """
         both = self.distances.maximum(self.distances.T)
-        lengths = np.ravel(csr_matrix(both)[one, other])
+        lengths = np.ravel(csr_matrix(both)[starts, ends])
         return np.where(lengths > 0, lengths, 2 * both.max())
 
 

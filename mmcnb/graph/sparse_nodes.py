@@ -40,12 +40,14 @@ class AllColumns:
         matrix = as_matrix(rows)
         if not self.is_sparse:
             dense = to_dense(matrix)
-            points = np.column_stack([dense, ~dense.any(axis=1)])
+            is_zero = ~dense.any(axis=1)
+            points = np.column_stack([dense, is_zero])
             return points.astype(dense.dtype, copy=False)
         values = csr_array(matrix, dtype=np.float64, copy=True)
         values.eliminate_zeros()
-        is_zero = csr_array((np.diff(values.indptr) == 0)[:, None])
-        return hstack([values, is_zero], format="csr")
+        n_stored = np.diff(values.indptr)
+        is_zero = n_stored == 0
+        return hstack([values, csr_array(is_zero[:, None])], format="csr")
 
     def beyond(self, rows: Matrix | CSRBlock, points: Matrix) -> np.ndarray:
         """Return zeros: no column is left out."""
@@ -90,11 +92,11 @@ class SparseSearch:
         numbers = []
         distances = []
         for start in range(0, rows.shape[0], step):
-            squares = self._squared_distances(rows[start : start + step])
+            block = rows[start : start + step]
+            squares = self._squared_distances(block)
             nearest = _smallest(squares, count)
-            smallest = np.take_along_axis(squares, nearest, axis=1)
             numbers.append(nearest)
-            distances.append(np.sqrt(np.maximum(smallest, 0.0)))
+            distances.append(_roots(np.take_along_axis(squares, nearest, axis=1)))
         return np.concatenate(numbers), np.concatenate(distances)
 
     def _squared_distances(self, rows: csr_array) -> np.ndarray:
@@ -102,18 +104,19 @@ class SparseSearch:
         products = (rows @ self._columns).toarray()
         return _squares(rows)[:, None] + self._squares - 2 * products
 
-    def lengths(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def lengths(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Return the distances of pairs of nodes."""
-        squares = self._squares
-        lengths = np.empty(one.size)
-        step = max(1, WORK_NUMBERS * self.nodes.shape[0] // max(self.nodes.nnz, 1))
-        for start in range(0, one.size, step):
-            pairs = slice(start, start + step)
-            a = one[pairs]
-            b = other[pairs]
-            products = self.nodes[a].multiply(self.nodes[b]).sum(axis=1)
-            differences = squares[a] + squares[b] - 2 * products
-            lengths[pairs] = np.sqrt(np.maximum(differences, 0.0))
+        nodes = self.nodes
+        norms = self._squares
+        lengths = np.empty(starts.size)
+        step = max(1, WORK_NUMBERS * nodes.shape[0] // max(nodes.nnz, 1))
+        for first in range(0, starts.size, step):
+            pairs = slice(first, first + step)
+            a = starts[pairs]
+            b = ends[pairs]
+            products = nodes[a].multiply(nodes[b]).sum(axis=1)
+            squares = norms[a] + norms[b] - 2 * products
+            lengths[pairs] = _roots(squares)
         return lengths
 
 
@@ -122,22 +125,33 @@ def _squares(rows: csr_array) -> np.ndarray:
     return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
 
 
+def _roots(squares: np.ndarray) -> np.ndarray:
+    """Return distances of their squares, which rounding may make negative."""
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the smallest values of each row, in rising order.
 
     Of equal values the first ones are taken: directions without a common column are
     all ties.
     """
-    last = np.partition(values, count - 1, axis=1)[:, count - 1 : count]
-    is_smaller = values < last
-    is_last = values == last
-    needed = count - is_smaller.sum(axis=1, keepdims=True)
-    is_first = np.cumsum(is_last, axis=1) <= needed
-    is_taken = is_smaller | (is_last & is_first)
+    is_taken = _are_smallest(values, count)
     places = np.nonzero(is_taken)[1].reshape(-1, count)
     taken = np.take_along_axis(values, places, axis=1)
     order = np.argsort(taken, axis=1, kind="stable")
     return np.take_along_axis(places, order, axis=1)
+
+
+def _are_smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Return which values are among the smallest of their row."""
+    last = count - 1
+    limit = np.partition(values, last, axis=1)[:, last:count]
+    is_below = values < limit
+    is_tied = values == limit
+    n_below = is_below.sum(axis=1, keepdims=True)
+    n_tied = np.cumsum(is_tied, axis=1)  # up to each place
+    return is_below | (is_tied & (n_tied <= count - n_below))
 
 
 # -- arrays of a model -----------------------------------------------------------------

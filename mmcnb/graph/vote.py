@@ -128,13 +128,14 @@ class Vote:
         """Cluster of each cell around which all nodes are deep in it, otherwise -1."""
         index = self.search
         assert isinstance(index, InvertedFileIndex)
-        n_cells = index.centres.shape[0]
+        sizes = np.diff(index.starts)
+        n_cells = sizes.size
         clusters = self._deep_clusters[:-1]
         least = np.full(n_cells, self.n_features)
         most = np.full(n_cells, -1)
         # The cells come from means before the last ones: a node may be nearer to the
         # mean of another cell than to that of its own, and then counts in both.
-        own_cells = np.repeat(np.arange(n_cells), np.diff(index.starts))
+        own_cells = np.repeat(np.arange(n_cells), sizes)
         for cells in (own_cells, index.nearest_cells(index.nodes)):
             np.minimum.at(least, cells, clusters)
             np.maximum.at(most, cells, clusters)
@@ -172,14 +173,15 @@ class Vote:
         """
         weights = kernels.calibrated_weights(distances)
         rows = np.flatnonzero(is_own(distances))
+        full = weights[rows]
         sizes = self.sizes[numbers[rows]]
-        own = sizes[:, :1]
-        shares = np.minimum(sizes, own) / own
-        shared = weights[rows] * shares
-        rest = (weights[rows] - shared).sum(axis=1)
-        others = shared[:, 1:].sum(axis=1)
-        shared[:, 0] = np.maximum(shared[:, 0] + rest, 1.0 + others)
-        weights[rows] = shared
+        own_size = sizes[:, :1]
+        shares = np.minimum(sizes, own_size) / own_size
+        reduced = full * shares
+        rest = (full - reduced).sum(axis=1)
+        of_neighbors = reduced[:, 1:].sum(axis=1)
+        reduced[:, 0] = np.maximum(reduced[:, 0] + rest, 1.0 + of_neighbors)
+        weights[rows] = reduced
         return weights
 
 

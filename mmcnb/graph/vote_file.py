@@ -18,15 +18,19 @@ Arrays = Mapping[str, np.ndarray]
 
 def vote_arrays(vote: Vote) -> dict[str, np.ndarray]:
     """Return the arrays of a vote, by name."""
-    arrays = _axes_arrays(vote.axes) | _search_arrays(vote.search)
-    arrays["pieces"] = vote.tree.piece_of_node
-    arrays["merges"] = vote.tree.merges
-    arrays["links"] = vote.tree.links
-    arrays["labels"] = vote.labels
-    arrays["sizes"] = vote.sizes
-    arrays["offsets"] = vote.offsets
+    tree = vote.tree
     n_probes = getattr(vote.search, "n_probes", 1)
-    arrays["search"] = np.array([n_probes, vote.n_neighbors, vote.n_features])
+    arrays = {
+        **_axes_arrays(vote.axes),
+        **_search_arrays(vote.search),
+        "pieces": tree.piece_of_node,
+        "merges": tree.merges,
+        "links": tree.links,
+        "labels": vote.labels,
+        "sizes": vote.sizes,
+        "offsets": vote.offsets,
+        "search": np.array([n_probes, vote.n_neighbors, vote.n_features]),
+    }
     if vote.threshold < np.inf:
         arrays["threshold"] = np.array(vote.threshold)
     if vote.bound < np.inf:
@@ -71,25 +75,28 @@ def restore_vote(arrays: Arrays) -> Vote:
     search = _restore_search(parts, n_probes)
     axes = _restore_axes(parts, search)
     p = axes.n_features if search.nodes is None else search.nodes.shape[0]
+    sizes = parts["sizes"]
     labels = parts["labels"]
     is_deep = parts.get("is_deep")
     _check_fits("search", min(n_probes, n_neighbors, n_clusters) >= 1)
     _check_fits("search", n_neighbors <= p)
     for name in ("sizes", "labels", "offsets"):
         _check_fits(name, parts[name].shape == (p,))
-    _check_fits("sizes", (parts["sizes"] > 0).all())
-    _check_fits("labels", ((labels >= 0) & (labels < n_clusters)).all())
+    _check_fits("sizes", (sizes > 0).all())
+    is_cluster = (labels >= 0) & (labels < n_clusters)
+    _check_fits("labels", is_cluster.all())
     if is_deep is not None:
-        _check_fits("is_deep", is_deep.shape == (p,) and (is_deep >> 1 == 0).all())
+        _check_fits("is_deep", is_deep.shape == (p,))
+        _check_fits("is_deep", (is_deep >> 1 == 0).all())
     for name in ("offsets", "threshold", "bound"):  # outlier scores are float32
-        largest = np.max(np.abs(parts.get(name, 0.0)))
-        _check_fits(name, largest < np.finfo(np.float32).max)
+        values = np.abs(parts.get(name, 0.0))
+        _check_fits(name, np.max(values) < np.finfo(np.float32).max)
     return Vote(
         axes=axes,
         search=search,
         labels=labels,
         n_features=n_clusters,
-        sizes=parts["sizes"],
+        sizes=sizes,
         n_neighbors=n_neighbors,
         tree=restore_tree(parts, p),
         offsets=parts["offsets"],
@@ -108,17 +115,22 @@ def _check_fits(name: str, fits: bool | np.bool_) -> None:
 def _restore_search(parts: Arrays, n_probes: int) -> NodeSearch:
     if "indptr" in parts:
         _check_fits("shape", parts["shape"].shape == (2,))
-        nodes = csr_of(parts, "graph_indptr does not fit the other arrays of the graph")
-        return SparseSearch(nodes.astype(np.float64, copy=False))
+        rows = csr_of(parts, "graph_indptr does not fit the other arrays of the graph")
+        return SparseSearch(rows.astype(np.float64, copy=False))
     if "nodes" not in parts:
         _check_fits("shape", parts["shape"].shape == (1,))
         return Precomputed(int(parts["shape"][0]))
+    return _restore_index(parts, n_probes)
+
+
+def _restore_index(parts: Arrays, n_probes: int) -> InvertedFileIndex:
     nodes = parts["nodes"]
     starts = parts["starts"]
     centres = parts["centres"]
     _check_fits("starts", starts.dtype == np.int64)
     _check_fits("starts", starts.shape == (centres.shape[0] + 1,))
-    _check_fits("starts", starts[0] == 0 and starts[-1] == nodes.shape[0])
+    _check_fits("starts", starts[0] == 0)
+    _check_fits("starts", starts[-1] == nodes.shape[0])
     _check_fits("starts", (np.diff(starts) > 0).all())
     _check_fits("centres", nodes.shape[1] == centres.shape[1])
     _check_fits("centres", nodes.dtype == centres.dtype)
@@ -143,14 +155,20 @@ def restore_tree(parts: Arrays, n_nodes: int) -> MergeTree:
     pieces = parts["pieces"]
     merges = parts["merges"]
     links = parts["links"]
-    c = links.size + 1
-    has_all = np.array_equal(np.unique(pieces), np.arange(c))
-    _check_fits("pieces", pieces.shape == (n_nodes,) and has_all)
-    _check_fits("merges", merges.shape == (c - 1, 2) and merges.dtype == np.int64)
+    n_merges = links.size
+    n_pieces = n_merges + 1
+    used_pieces = np.unique(pieces)
+    _check_fits("pieces", pieces.shape == (n_nodes,))
+    _check_fits("pieces", np.array_equal(used_pieces, np.arange(n_pieces)))
+    _check_fits("merges", merges.shape == (n_merges, 2))
+    _check_fits("merges", merges.dtype == np.int64)
     # A merge joins pieces or earlier merges, and each of them once.
-    limits = np.arange(c, 2 * c - 1)[:, None]
-    _check_fits("merges", ((merges >= 0) & (merges < limits)).all())
-    _check_fits("merges", np.unique(merges).size == merges.size)
-    _check_fits("links", links.ndim == 1 and (links > 0).all())
+    n_parts_before = n_pieces + np.arange(n_merges)
+    is_known = (merges >= 0) & (merges < n_parts_before[:, None])
+    joined = np.unique(merges)
+    _check_fits("merges", is_known.all())
+    _check_fits("merges", joined.size == merges.size)
+    _check_fits("links", links.ndim == 1)
+    _check_fits("links", (links > 0).all())
     _check_fits("links", (np.diff(links) <= 0).all())
     return MergeTree(pieces, merges, links)
