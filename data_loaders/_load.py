@@ -100,7 +100,7 @@ def load(
     return stack(X_blocks), np.concatenate(y_blocks)
 
 
-def write(
+def write(  # noqa: PLR0913
     name: str,
     path: str | PathLike[str],
     *,

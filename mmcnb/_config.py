@@ -46,7 +46,8 @@ class config:
     --------
     >>> import mmcnb
     >>> with mmcnb.config(memory_limit="1GiB", n_jobs=1):
-    ...     labels = mmcnb.CPMMC(random_state=0).fit_predict([[0.0], [0.1], [2.0], [2.1]])
+    ...     model = mmcnb.CPMMC(random_state=0)
+    ...     labels = model.fit_predict([[0.0], [0.1], [2.0], [2.1]])
     >>> labels.tolist()
     [0, 0, 1, 1]
     """

@@ -183,7 +183,7 @@ def _in_all_lanes(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
 
 
 @intrinsic
-def sum_scaled_rows(
+def sum_scaled_rows(  # noqa: PLR0913
     typing_context: object,
     data: types.Array,
     indices: types.Array,

@@ -68,7 +68,8 @@ def small_clusters(
     is_dense = _log_scales(whole) <= most
     dense = np.flatnonzero(is_dense[whole.node_of])
     inner = graph_of(sample[dense]) if dense.size < m else whole
-    tree = merge_tree(*inner.edges())
+    weights, loops = inner.edges()
+    tree = merge_tree(weights, loops)
     is_real = real_merges(inner, tree, dimension(inner))
     groups = tree.without(is_real)[inner.node_of]
     small = np.zeros(m, np.int64)

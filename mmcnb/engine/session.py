@@ -208,7 +208,7 @@ class FitSession:
     sample: np.ndarray | csr_array = None
     sample_weights: np.ndarray | None = None
     scaling: Scaling | None = None
-    treatment: Treatment = Treatment()
+    treatment: Treatment = field(default_factory=Treatment)
 
     @property
     def has_more_rows(self) -> bool:

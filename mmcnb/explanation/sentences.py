@@ -119,18 +119,20 @@ def _range(row: ColumnFigures) -> str:
 def _level(row: ColumnFigures) -> str:
     """Say whether the values of a cluster are high or low."""
     measure = "median"
-    values = (row.median, row.others_median)
-    if row.median == row.others_median:  # as where most values are 0
+    value = row.median
+    others_value = row.others_median
+    if value == others_value:  # as where most values are 0
         measure = "mean"
-        values = (row.mean, row.others_mean)
-    is_higher = values[0] > values[1]
+        value = row.mean
+        others_value = row.others_mean
+    is_higher = value > others_value
     if row.kind == "date":
         level = "late" if is_higher else "early"
-        texts = two_dates(*values)
+        text, others_text = two_dates(value, others_value)
     else:
         level = "high" if is_higher else "low"
-        texts = two_numbers(*values)
-    return f"{level} ({measure} {texts[0]}, others {texts[1]})"
+        text, others_text = two_numbers(value, others_value)
+    return f"{level} ({measure} {text}, others {others_text})"
 
 
 def phrases(columns: pd.DataFrame, most: int = 3, least: float = 0.15) -> str:

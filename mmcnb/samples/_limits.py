@@ -160,7 +160,6 @@ class LimitedStore(WrapperStore[Store]):
         # Codecs lengthen chunks that they cannot shorten by a little, and shards have
         # an index.
         most = 2 * self.chunk_bytes + 64 * self._inner + 2**16
-        most_decoded = self.chunk_bytes + 2**16
         if isinstance(self._store, LocalStore):
             with (
                 damage(f"{self._name}: chunk {key} is damaged"),
@@ -179,19 +178,25 @@ class LimitedStore(WrapperStore[Store]):
             return None
         if len(value) > most:
             raise self._too_long(key, most)
-        if self._is_decoded_here:
-            return value
+        if not self._is_decoded_here:
+            self._check_decoded(key, value, byte_range)
+        return value
+
+    def _check_decoded(
+        self, key: str, value: Buffer, byte_range: ByteRequest | None
+    ) -> None:
+        """Refuse a chunk that would be decoded to more than a chunk has."""
+        most = self.chunk_bytes + 2**16
         limit = f"{self.chunk_bytes:,} bytes"
         if self._n_texts:
             limit = f"{self._n_texts:,} texts"
         for frame in self._frames(value, byte_range) if self._inner else [value]:
-            content = start_of(self._codec, frame.to_bytes(), most_decoded)
+            content = start_of(self._codec, frame.to_bytes(), most)
             # Encoded texts begin with their number.
             n_claimed = int.from_bytes(content[:4], "little")
-            if len(content) > most_decoded or n_claimed > self._n_texts > 0:
+            if len(content) > most or n_claimed > self._n_texts > 0:
                 what = f"damaged (it is cut, or claims to have more than {limit})"
                 raise damaged_chunks(self._name, [key], what)
-        return value
 
     def _too_long(self, key: str, most: int) -> InputError:
         return damaged_chunks(

@@ -61,9 +61,14 @@ class RemoteStore(WrapperStore[FsspecStore]):
         most: int = METADATA_BYTES,
     ) -> Buffer | None:
         """Return the bytes stored under a key (at most ``most``), or None."""
-        fault = f"{key} has more than {most:,} bytes, which it cannot have: get the store from elsewhere"
-        whole = f"the server sends whole files instead of the part of {key} that shards need"
-        whole = f"{whole}: copy the store to this machine, or write it without shards"
+        fault = (
+            f"{key} has more than {most:,} bytes, which it cannot have: "
+            "get the store from elsewhere"
+        )
+        whole = (
+            f"the server sends whole files instead of the part of {key} that shards "
+            "need: copy the store to this machine, or write it without shards"
+        )
         if isinstance(byte_range, RangeByteRequest):
             most = byte_range.end - byte_range.start
             fault = whole
@@ -84,12 +89,10 @@ class RemoteStore(WrapperStore[FsspecStore]):
                         return await self._store.get(key, prototype, byte_range)
                 except Exception as error:  # each protocol has its own exceptions
                     if pause is None and isinstance(error, TimeoutError):
-                        late = f"within {SECONDS:g} s and one more for each {LEAST_RATE // 1024} KiB"
-                        remedy = (
-                            "check the connection, or copy the store to this machine"
-                        )
                         raise InputError(
-                            f"{self.url}: {key} did not come {late}: {remedy}."
+                            f"{self.url}: {key} did not come within {SECONDS:g} s and "
+                            f"one more for each {LEAST_RATE // 1024} KiB: check the "
+                            "connection, or copy the store to this machine."
                         ) from error
                     if pause is None or isinstance(error, InputError):
                         raise

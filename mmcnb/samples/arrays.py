@@ -154,7 +154,8 @@ def _refuse_objects(
             f"{axis} {k}" for axis, k in zip(("row", "column"), place, strict=False)
         )
         # The words are those of float(), which scikit-learn's checks ask for.
-        kind = f"(an argument must be a string or a real number, not {type(value).__name__!r})"
+        type_ = type(value).__name__
+        kind = f"(an argument must be a string or a real number, not {type_!r})"
         shown = reprlib.repr(value)
         found = (
             f"text, {shown}" if isinstance(value, str | bytes) else f"{shown} {kind}"

@@ -244,8 +244,11 @@ def read_npz(path: Path) -> tuple[Samples, np.ndarray | None]:
         n_bytes = sum(archive.getinfo(members[part]).file_size for part in parts)
         free = available_memory()
         if n_bytes > (free or np.inf):
-            fault = f"{name} needs {format_bytes(n_bytes)} of memory and {format_bytes(free)} are free"
-            raise InputError(f"{fault}: save it as .npy, which is read in pieces.")
+            raise InputError(
+                f"{name} needs {format_bytes(n_bytes)} of memory and "
+                f"{format_bytes(free)} are free: save it as .npy, which is read in "
+                "pieces."
+            )
         arrays = {part: read_member(archive, members[part]) for part in parts}
         samples = in_memory(_csr(arrays, name) if is_sparse else arrays[parts[0]], name)
         return samples, _labels(arrays["y"], samples) if "y" in arrays else None

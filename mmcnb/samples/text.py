@@ -25,12 +25,12 @@ from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
 from mmcnb.samples.paths import is_store_folder
 
-PIECE_BYTES = (
-    2**21
-)  # text parsed at once: small beside the memory that conversion needs anyway
-LARGEST_INDEX = (
-    2**31 - 2
-)  # with it the number of columns is still an int32, as SciPy's indices are
+# Bytes of text parsed at once: few beside the memory that a conversion needs anyway.
+PIECE_BYTES = 2**21
+# Bytes of a line, or of a cell of several lines in quotes.
+LONGEST_LINE = 2**26
+# With it the number of columns is still an int32, as SciPy's indices are.
+LARGEST_INDEX = 2**31 - 2
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
 
 
@@ -141,12 +141,11 @@ def read_pieces(
                 yield line, rest[:end]
                 line += rest.count(b"\n", 0, end)
                 rest = rest[end:]
-            elif (
-                len(rest) > 2**26
-            ):  # bytes of a line, or of a cell of several lines in quotes
-                fault = f"{path}, line {line}: no line ends in the next {format_bytes(len(rest))}"
+            elif len(rest) > LONGEST_LINE:
                 raise InputError(
-                    f"{fault}: see that it is text, and that each quote in it is closed."
+                    f"{path}, line {line}: no line ends in the next "
+                    f"{format_bytes(len(rest))}: see that it is text, and that each "
+                    "quote in it is closed."
                 )
         if rest:
             yield line, rest
