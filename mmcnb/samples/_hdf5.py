@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damage, worded
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
-from mmcnb.samples.elements import Element, open_element
+from mmcnb.samples.elements import Element, Node, open_element
 from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
@@ -19,12 +18,14 @@ COPY = "no file opens others; copy them into one, for example with h5repack"
 class _Dataset(SlicedRows):
     """Slices of a dataset; one without chunks is read in those of the reduction."""
 
-    def __init__(self, dataset: Any, edges: EdgeChunks | None, lookahead: int) -> None:
+    def __init__(self, dataset: Node, edges: EdgeChunks | None, lookahead: int) -> None:
         self._name = f"{dataset.file.filename}{dataset.name}"
         if dataset.is_virtual or dataset.external:
             raise InputError(f"{self._name} keeps its numbers in other files: {COPY}.")
-        chunk_length = BLOCK_ROWS if dataset.ndim > 1 else GROUP_ROWS
-        chunk_length = dataset.chunks[0] if dataset.chunks else chunk_length
+        if dataset.chunks:
+            chunk_length = dataset.chunks[0]
+        else:
+            chunk_length = BLOCK_ROWS if dataset.ndim > 1 else GROUP_ROWS
         super().__init__(dataset.name, dataset, chunk_length, edges, lookahead)
 
     def load(self, start: int, stop: int) -> np.ndarray:
@@ -37,24 +38,24 @@ class _Dataset(SlicedRows):
 class HDF5Storage:
     """An HDF5 file."""
 
-    def place(self, node: Any) -> tuple[str, str | None]:
+    def place(self, node: Node) -> tuple[str, str | None]:
         """Path of the file, and the path of the node inside."""
         return str(Path(node.file.filename).absolute()), node.name.strip("/") or None
 
-    def attributes(self, node: Any) -> Mapping[str, Any]:
+    def attributes(self, node: Node) -> Mapping[str, object]:
         """The attributes of a node."""
         return node.attrs
 
-    def root(self, node: Any) -> Any:
+    def root(self, node: Node) -> Node:
         """The file of a node."""
         return node.file
 
-    def member(self, group: Any, path: str) -> Any:
+    def member(self, group: Node, path: str) -> Node:
         """The node at a path below a group; None if there is none."""
         with damage(f"{group.file.filename}: {path} cannot be read"):
             return _follow(group, path)
 
-    def members(self, group: Any) -> Iterable[tuple[str, Any]]:
+    def members(self, group: Node) -> Iterable[tuple[str, Node]]:
         """Names and nodes of the members of a group."""
         for name in group:
             node = self.member(group, name)
@@ -62,7 +63,7 @@ class HDF5Storage:
                 yield name, node
 
     def rows(
-        self, array: Any, edges: EdgeChunks | None = None, lookahead: int = 0
+        self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
     ) -> SlicedRows:
         """Slices of a dataset."""
         return _Dataset(array, edges, lookahead)
@@ -79,7 +80,7 @@ class HDF5Storage:
         return file_identity(samples.node.file.filename, *known)
 
 
-def _follow(node: Any, path: str, n_links: int = 0) -> Any:
+def _follow(node: Node, path: str, n_links: int = 0) -> Node:
     """Return the node to which a path leads; None if it leads nowhere.
 
     A link to another file is refused.
@@ -91,7 +92,9 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
             f"{node.file.filename}: links to {path} lead in a circle: {RESTORE}."
         )
     for part in path.strip("/").split("/"):
-        link = node.get(part, getlink=True) if hasattr(node, "keys") else None
+        if not hasattr(node, "keys"):  # nothing, or a dataset
+            return None
+        link = node.get(part, getlink=True)
         if isinstance(link, h5py.ExternalLink):
             raise InputError(
                 f"{node.file.filename}: {path} leads to the file {link.filename}: "
@@ -101,7 +104,7 @@ def _follow(node: Any, path: str, n_links: int = 0) -> Any:
             start = node.file if link.path.startswith("/") else node
             node = _follow(start, link.path, n_links + 1)
         else:
-            node = None if link is None else node.get(part)
+            node = node.get(part)
     return node
 
 
@@ -134,7 +137,7 @@ def open_hdf5(path: str | os.PathLike[str], element: str | None = None) -> Sampl
     return open_hdf5_node(file, element)
 
 
-def open_hdf5_node(node: Any, element: str | None = None) -> Samples:
+def open_hdf5_node(node: Node, element: str | None = None) -> Samples:
     """Open rows of a file, group or dataset of h5py."""
     if not node:
         raise InputError("X is of an HDF5 file that was closed: open it again.")

@@ -1,9 +1,9 @@
 """Rows of an element of a store or file: an array, or AnnData's matrix or frame."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,22 +15,58 @@ from mmcnb.samples.files import files_below
 from mmcnb.samples.paths import join
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
 
+Node: TypeAlias = Any
+"""An array or a group of Zarr, or one of h5py, which has no types."""
+
+
+class Storage(Protocol):
+    """A store or file of nodes."""
+
+    def place(self, node: Node) -> tuple[str, str | None]:
+        """Return path or address of the storage, and the path of the node inside."""
+
+    def attributes(self, node: Node) -> Mapping[str, Any]:
+        """Return the attributes of a node."""
+
+    def root(self, node: Node) -> Node | None:
+        """Return the group that contains all others; None if there is none."""
+
+    def member(self, group: Node, path: str) -> Node | None:
+        """Return the node at a path below a group; None if there is none."""
+
+    def members(self, group: Node) -> Iterable[tuple[str, Node]]:
+        """Return names and nodes of the members of a group."""
+
+    def rows(
+        self, array: Node, edges: EdgeChunks | None = None, lookahead: int = 0
+    ) -> SlicedRows:
+        """Return an array that is read by slices."""
+
+    def take(self, samples: "Element") -> None:
+        """Set how rows are opened again, and whether their bytes are checked."""
+
+    def identity(self, samples: "Element") -> str:
+        """Return a hash of the source of rows."""
+
 
 class Element(ChunkedSamples):
     """Rows of a node of a storage, which is an array or a group with attributes.
 
     Attributes
     ----------
-    storage : ZarrStorage or HDF5Storage
-        Reads nodes, and knows whether their bytes are checked.
-    node : object
-        Of Zarr or h5py, as are the arrays.
+    storage : Storage
+    node : Node
     arrays : list
         The arrays from which rows are read.
     """
 
     def _set(
-        self, storage: Any, node: Any, shape: Any, dtype: Any, arrays: list[Any]
+        self,
+        storage: Storage,
+        node: Node,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        arrays: list[Node],
     ) -> None:
         self.storage = storage
         self.node = node
@@ -45,13 +81,14 @@ class Element(ChunkedSamples):
         """Names of the columns: an attribute, or AnnData's names of the variables."""
         names = self.storage.attributes(self.node).get("feature_names")
         if names is None and not self.checksummed:
-            names = names_beside(self, _variables(self.element or ""))
-            names = None if names is None else plain_names(names.read(0, names.length))
+            stored = names_beside(self, _variables(self.element or ""))
+            if stored is not None:
+                names = plain_names(stored.read(0, stored.length))
         return check_feature_names(names, self.n_features, self.name)
 
     @property
     def sources(self) -> list[str] | None:
-        """For each column the column of the table that was converted, or its own name."""
+        """For each column the column of the converted table, or its own name."""
         names = self.storage.attributes(self.node).get("table_columns")
         if names is None:
             return self.feature_names
@@ -63,18 +100,19 @@ class Element(ChunkedSamples):
         """A hash of the metadata of its arrays."""
         return self.storage.identity(self)
 
-    def state(self) -> Any:
+    def state(self) -> object:
         """The identity, and sizes and times of chunks that have files of their own."""
-        places = {
-            Path(self.path or "", getattr(array, "path", "")) for array in self.arrays
-        }
-        return super().state(), {place: files_below(place) for place in places}
+        files = {}
+        for array in self.arrays:
+            place = Path(self.path or "", getattr(array, "path", ""))
+            files[place] = files_below(place)
+        return super().state(), files
 
 
 class ArrayElement(Element):
     """Rows of a 2-D array."""
 
-    def __init__(self, storage: Any, array: Any) -> None:
+    def __init__(self, storage: Storage, array: Node) -> None:
         self._set(storage, array, array.shape, array.dtype, [array])
         rows = storage.rows(array)
         self._set_rows(rows, rows.chunk_length)
@@ -85,47 +123,35 @@ class CSRElement(Element):
 
     is_sparse = True
 
-    def __init__(self, storage: Any, group: Any) -> None:
+    def __init__(self, storage: Storage, group: Node) -> None:
         name = describe(storage, group)
-        attributes = storage.attributes(group)
-        parts = {
-            part: storage.member(group, part) for part in ("data", "indices", "indptr")
-        }
-        for part, array in parts.items():
+        arrays: list[Node] = []
+        for part in ("data", "indices", "indptr"):
+            array = storage.member(group, part)
             if len(getattr(array, "shape", ())) != 1:
                 raise InputError(
                     f"{name}: a CSR group needs a 1-D array named {part}: "
                     "write it again."
                 )
-        shape = attributes.get("shape")
-        shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
-        if not isinstance(shape, list | tuple) or not all(
-            type(n) is int and n >= 0 for n in shape
-        ):
-            raise InputError(
-                f"{name}: the CSR group has no attribute shape of the form "
-                "[rows, columns]: write the matrix again, for example with anndata."
-            )
-        self._set(
-            storage, group, tuple(shape), parts["data"].dtype, list(parts.values())
-        )
-        matrix.check_index_dtypes(
-            name, indices=parts["indices"], indptr=parts["indptr"]
-        )
-        edges = EdgeChunks(len(parts))
-        # The row pointers look one value ahead.
-        stored = [
-            storage.rows(array, edges, int(part == "indptr"))
-            for part, array in parts.items()
-        ]
-        self._data, self._indices, self._indptr = data, indices, indptr = stored
+            arrays.append(array)
+        shape = _csr_shape(storage.attributes(group).get("shape"), name)
+        self._set(storage, group, shape, arrays[0].dtype, arrays)
+        matrix.check_index_dtypes(name, indices=arrays[1], indptr=arrays[2])
+        edges = EdgeChunks(len(arrays))
+        self._data = data = storage.rows(arrays[0], edges)
+        self._indices = indices = storage.rows(arrays[1], edges)
+        self._indptr = indptr = storage.rows(arrays[2], edges, lookahead=1)
         matrix.check_indptr_length(
             indptr.length, self.n_samples, data.length, indices.length, name
         )
         ends = indptr.gather(np.array([0, self.n_samples])).astype(np.int64)
         matrix.check_indptr_ends(int(ends[0]), int(ends[1]), data.length, name)
-        n_bytes = sum(part.length * part.row_bytes for part in stored)
-        self.edge_bytes = edge_bytes([part.chunk_bytes for part in stored], n_bytes)
+        chunk_bytes = []
+        n_bytes = 0
+        for stored in (data, indices, indptr):
+            chunk_bytes.append(stored.chunk_bytes)
+            n_bytes += stored.length * stored.row_bytes
+        self.edge_bytes = edge_bytes(chunk_bytes, n_bytes)
         row_values = max(data.length / self.n_samples, 1e-9)
         self.row_bytes = self._sparse_row_bytes(row_values)
         rows = min(data.chunk_length / row_values, self.n_samples)
@@ -139,34 +165,60 @@ class CSRElement(Element):
         first = int(indptr[0])
         last = int(indptr[-1])
         data = self._data.read(first, last)
-        return data, self._indices.read(first, last), indptr - first
+        indices = self._indices.read(first, last)
+        return data, indices, indptr - first
 
     def _gather(self, rows: np.ndarray) -> matrix.CSRParts:
-        around = np.union1d(rows, rows + 1)
-        pointers = self._indptr.gather(around).astype(np.int64)
-        starts = pointers[np.searchsorted(around, rows)]
-        stops = pointers[np.searchsorted(around, rows + 1)]
+        starts, stops = self._row_pointers(rows)
         n_data = self._data.length
         matrix.check_indptr_rises(starts, stops, n_data, self.name, rows)
-        matrix.check_indptr_rises(stops[:-1], starts[1:], n_data, self.name, rows)
+        gap_starts = stops[:-1]
+        gap_stops = starts[1:]
+        matrix.check_indptr_rises(gap_starts, gap_stops, n_data, self.name, rows)
         positions, indptr = matrix.row_positions(starts, stops)
-        return self._data.gather(positions), self._indices.gather(positions), indptr
+        data = self._data.gather(positions)
+        indices = self._indices.gather(positions)
+        return data, indices, indptr
+
+    def _row_pointers(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where the values of each row begin and end."""
+        next_rows = rows + 1
+        needed = np.union1d(rows, next_rows)
+        pointers = self._indptr.gather(needed).astype(np.int64)
+        starts = pointers[np.searchsorted(needed, rows)]
+        stops = pointers[np.searchsorted(needed, next_rows)]
+        return starts, stops
+
+
+def _csr_shape(shape: Any, name: str) -> tuple[int, ...]:
+    """Return the attribute shape of a CSR group, which must have whole numbers."""
+    if isinstance(shape, np.ndarray):
+        shape = shape.tolist()
+    is_listed = isinstance(shape, list | tuple)
+    if not is_listed or not all(type(n) is int and n >= 0 for n in shape):
+        raise InputError(
+            f"{name}: the CSR group has no attribute shape of the form "
+            "[rows, columns]: write the matrix again, for example with anndata."
+        )
+    return tuple(shape)
 
 
 class FrameElement(Element):
     """Rows of a group in AnnData's ``dataframe`` encoding, a column an array."""
 
-    def __init__(self, storage: Any, group: Any) -> None:
+    def __init__(self, storage: Storage, group: Node) -> None:
         name = describe(storage, group)
         columns = plain_text(storage.attributes(group).get("column-order", ()))
-        arrays = [storage.member(group, column) for column in columns]
-        for column, array in zip(columns, arrays, strict=True):
+        arrays = []
+        for column in columns:
+            array: Node = storage.member(group, column)
             kind = getattr(getattr(array, "dtype", None), "kind", "O")
             if kind not in "biuf" or array.ndim != 1:
                 raise InputError(
                     f"column {column!r} of {name} has no plain numbers: "
                     "convert or drop it."
                 )
+            arrays.append(array)
         lengths = [array.shape[0] for array in arrays] or [0]
         if len(set(lengths)) > 1:
             raise DamagedStoreError(
@@ -176,19 +228,21 @@ class FrameElement(Element):
         self._set(storage, group, (lengths[0], len(arrays)), dtype, arrays)
         self.feature_names = columns
         edges = EdgeChunks(len(arrays))
-        parts = [storage.rows(array, edges) for array in arrays]
-        self._set_rows(parts, max(part.chunk_length for part in parts))
+        self._columns = [storage.rows(array, edges) for array in arrays]
+        longest = max(column.chunk_length for column in self._columns)
+        self._set_rows(self._columns, longest)
 
     def _read(self, start: int, stop: int) -> np.ndarray:
-        columns = [column.read(start, stop) for column in self._rows]
-        return np.column_stack(columns).astype(self.dtype)
+        return self._joined(column.read(start, stop) for column in self._columns)
 
     def _gather(self, rows: np.ndarray) -> np.ndarray:
-        columns = [column.gather(rows) for column in self._rows]
-        return np.column_stack(columns).astype(self.dtype)
+        return self._joined(column.gather(rows) for column in self._columns)
+
+    def _joined(self, columns: Iterable[np.ndarray]) -> np.ndarray:
+        return np.column_stack(list(columns)).astype(self.dtype)
 
 
-READERS = {
+READERS: dict[tuple[bool, str], tuple[str, Callable[[Storage, Node], Element]]] = {
     (True, ""): ("", ArrayElement),
     (True, "array"): ("0.2.0", ArrayElement),
     (False, "csr_matrix"): ("0.1.0", CSRElement),
@@ -197,7 +251,7 @@ READERS = {
 """Version and reader of a node, by whether it is an array and its encoding-type."""
 
 
-def open_element(storage: Any, node: Any, element: str | None) -> Samples:
+def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
     """Open the rows of an array, or of an element of a group.
 
     Raises
@@ -207,7 +261,7 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
         has no reader.
     """
     if not hasattr(node, "shape"):
-        node = _found(storage, node, element)
+        node = _element_of(storage, node, element)
     elif element not in (None, ""):
         name = describe(storage, node)
         raise InputError(
@@ -217,10 +271,8 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
     version = str(storage.attributes(node).get("encoding-version", ""))
     known, reader = READERS.get((hasattr(node, "shape"), form), ("", None))
     if reader is None or version not in ("", known):
-        fault = (
-            f"encoded as {form or 'a plain group'} {version}".rstrip()
-            + ", which has no reader"
-        )
+        encoding = f"{form or 'a plain group'} {version}".rstrip()
+        fault = f"encoded as {encoding}, which has no reader"
         remedy = "write it as one of array 0.2.0, csr_matrix 0.1.0, or as a 2-D array"
         if form == "csc_matrix":
             fault = "stored by columns (CSC), so no rows can be streamed"
@@ -229,18 +281,20 @@ def open_element(storage: Any, node: Any, element: str | None) -> Samples:
     return reader(storage, node)
 
 
-def describe(storage: Any, node: Any) -> str:
-    """Name of a node for messages: the path of its storage and its own inside."""
+def describe(storage: Storage, node: Node) -> str:
+    """Return the name of a node for messages: its path, with that of its storage."""
     path, inner = storage.place(node)
-    return join(path, "" if inner in (None, "X") else inner)
+    if inner is None or inner == "X":
+        return path
+    return join(path, inner)
 
 
-def _form(storage: Any, node: Any) -> str:
+def _form(storage: Storage, node: Node) -> str:
     return str(storage.attributes(node).get("encoding-type", ""))
 
 
-def _found(storage: Any, group: Any, element: str | None) -> Any:
-    """The element of a group; the group itself if it is one."""
+def _element_of(storage: Storage, group: Node, element: str | None) -> Node:
+    """Return the element of a group, or the group itself if it is one."""
     form = _form(storage, group)
     is_known = form == "csc_matrix" or (False, form) in READERS
     if element is None and (is_known or storage.member(group, "indptr") is not None):
@@ -257,7 +311,7 @@ def _found(storage: Any, group: Any, element: str | None) -> Any:
     return node
 
 
-def _listed(storage: Any, group: Any, prefix: str = "") -> list[str]:
+def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
     """Elements of a group that have readers, as far as its storage lists them."""
     elements = []
     for name, node in storage.members(group):
@@ -273,17 +327,22 @@ def _listed(storage: Any, group: Any, prefix: str = "") -> list[str]:
 # -- names of AnnData ------------------------------------------------------------------
 
 
-def plain_text(values: Iterable[Any]) -> list[str]:
-    """Names as text, also those that HDF5 gives as bytes."""
-    return [
-        value.decode() if isinstance(value, bytes) else str(value) for value in values
-    ]
+def plain_text(values: Iterable[object]) -> list[str]:
+    """Return names as text, also those that HDF5 gives as bytes."""
+    names = []
+    for value in values:
+        if isinstance(value, bytes):
+            value = value.decode()
+        names.append(str(value))
+    return names
 
 
-def plain_names(values: Iterable[Any]) -> list[str] | None:
+def plain_names(values: Iterable[object]) -> list[str] | None:
     """Return names as text; None if they are AnnData's default, the column numbers."""
     names = plain_text(values)
-    return None if names == [str(column) for column in range(len(names))] else names
+    if names == list(map(str, range(len(names)))):
+        return None
+    return names
 
 
 def _variables(element: str) -> str | None:
@@ -291,15 +350,26 @@ def _variables(element: str) -> str | None:
     *above, last = element.split("/")
     if last == "X":
         return join(*above, "var")
-    return join(*above[:-1], "var") if above and above[-1] == "layers" else None
+    if above[-1:] == ["layers"]:
+        return join(*above[:-1], "var")
+    return None
 
 
 def names_beside(samples: Element, path: str | None) -> SlicedRows | None:
-    """Return the index of a frame of AnnData beside rows, unread; None if it has none."""
+    """Return the index of a frame of AnnData beside rows, unread.
+
+    None if there is no frame at the path, or it has no index.
+    """
+    if path is None:
+        return None
     storage = samples.storage
-    root = None if path is None else storage.root(samples.node)
-    frame = None if root is None else storage.member(root, path or "")
-    key = None if frame is None else storage.attributes(frame).get("_index")
+    root = storage.root(samples.node)
+    if root is None:
+        return None
+    frame = storage.member(root, path)
+    if frame is None:
+        return None
+    key = storage.attributes(frame).get("_index")
     if key is None:
         return None
     array = None
@@ -324,4 +394,6 @@ def observation_names(samples: Samples) -> SlicedRows | None:
     path = root.element or ""
     folder = path.partition("/")[0]
     is_annotated = path in ("X", "raw/X") or folder in ("layers", "obsm", "obsp")
-    return names_beside(root, "obs") if is_annotated else None
+    if not is_annotated:
+        return None
+    return names_beside(root, "obs")

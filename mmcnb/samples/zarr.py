@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import zarr
+from zarr.abc.store import Store
 from zarr.storage import LocalStore, ZipStore
 
 from mmcnb._config import format_bytes
@@ -56,7 +57,9 @@ class ZarrStorage:
     def members(self, group: zarr.Group) -> list[tuple[str, Node]]:
         """Return names and nodes of a group, by name; none if the store lists none."""
         with damage(f"{describe(group)}: the metadata of a member cannot be read"):
-            return sorted(group.members()) if group.store.supports_listing else []
+            if not group.store.supports_listing:
+                return []
+            return sorted(group.members())
 
     def rows(
         self, array: zarr.Array, edges: EdgeChunks | None = None, lookahead: int = 0
@@ -71,10 +74,11 @@ class ZarrStorage:
         samples.is_reopenable = isinstance(
             samples.node.store, RemoteStore | LocalStore | ZipStore
         )
-        samples.checksummed = None not in [
-            inventory and inventory.hashes(one.path) for one in samples.arrays
-        ]
-        if inventory is not None and samples.checksummed:
+        if inventory is None:
+            return
+        recorded = [inventory.hashes(array.path) for array in samples.arrays]
+        if None not in recorded:
+            samples.checksummed = True
             samples.digest = inventory.record["digest"]
 
     def identity(self, samples: Element) -> str:
@@ -82,9 +86,8 @@ class ZarrStorage:
         if self.inventory is not None and samples.checksummed:
             return self.inventory.record["metadata"]
         documents = [array.metadata.to_dict() for array in samples.arrays]
-        return blake2b(
-            repr((samples.n_features, documents)).encode(), digest_size=16
-        ).hexdigest()
+        source = repr((samples.n_features, documents))
+        return blake2b(source.encode(), digest_size=16).hexdigest()
 
 
 def open_zarr(source: Any, element: str | None = None) -> Samples:
@@ -110,30 +113,32 @@ def open_node(source: Any) -> Node:
     checked_path(source)  # of an address a Path would be another
     path = os.fspath(source).removeprefix("file://")
     if "://" in path:
-        return _open_store(*open_address(path), path)
+        remote, inner = open_address(path)
+        return _open_store(remote, inner, path)
     root, inner = _split(_checked(checked_path(path)))
-    return _open_store(
-        ZipStore(root, mode="r") if root.is_file() else FolderStore(root), inner, path
-    )
+    store: Store = FolderStore(root)
+    if root.is_file():
+        store = ZipStore(root, mode="r")
+    return _open_store(store, inner, path)
 
 
-def _open_store(store: Any, inner: str, name: str) -> Node:
+def _open_store(store: Store, inner: str, name: str) -> Node:
     if isinstance(store, ZipStore):
         check_documents(store.path)
-    nothing = FileNotFoundError, zarr.errors.BaseZarrError
     with (
         # A damaged document can break anywhere in Zarr's parsers.
         damage(f"{name}: the store's metadata cannot be read"),
         worded(
             f"{name} contains no Zarr array or group",
             "check the path; a table must be local",
-            *nothing,
+            FileNotFoundError,
+            zarr.errors.BaseZarrError,
         ),
     ):
         return reopen(store, inner)
 
 
-def reopen(store: Any, path: str) -> Node:
+def reopen(store: Store, path: str) -> Node:
     """Open a node by its own metadata: a consolidated copy would be unchecked."""
     return zarr.open(store, mode="r", path=path or None, use_consolidated=False)
 
@@ -170,18 +175,21 @@ def _split(path: Path) -> tuple[Path, str]:
     return root, path.absolute().relative_to(root).as_posix()
 
 
-def _place_of(store: Any) -> str:
+def _place_of(store: Store) -> str:
     """Return the path or address of a store; in memory it is Zarr's name of it."""
     if isinstance(store, LocalStore):
         return str(store.root.absolute())
-    return (
-        str(Path(store.path).absolute()) if isinstance(store, ZipStore) else str(store)
-    )
+    if isinstance(store, ZipStore):
+        return str(Path(store.path).absolute())
+    return str(store)
 
 
 def describe(node: Node) -> str:
-    """Name of a node for messages."""
-    return join(_place_of(node.store), "" if node.path == "X" else node.path)
+    """Return the name of a node for messages."""
+    path = _place_of(node.store)
+    if node.path == "X":
+        return path
+    return join(path, node.path)
 
 
 def chunk_advice(samples: Samples) -> str | None:
