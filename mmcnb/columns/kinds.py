@@ -180,18 +180,26 @@ def sentinels(columns: SampleColumns) -> list[str]:
     )
     may_have = (columns.n_values > FEW) & (share_at_ends[columns.first] >= 0.01)
     for k, values in columns.numbers(may_have):
-        found = _sentinels_of(columns.names[k], values)
-        sentences += map(Sentinel.sentence, found)
+        for sentinel in _sentinels_of(columns.names[k], values):
+            sentences.append(sentinel.sentence())
     return sentences
 
 
 def _sentinels_of(name: ColumnName, values: np.ndarray) -> Iterator[Sentinel]:
     """Yield the minimum and the maximum, if they are far from all other values."""
     distinct, counts = np.unique(values, return_counts=True)
-    for end, others in ((0, distinct[1:]), (-1, distinct[:-1])):
+    for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
         value = distinct[end]
-        low = others[0]
-        high = others[-1]
-        is_far = max(low - value, value - high) > high - low > 0
+        low = rest[0]
+        high = rest[-1]
+        gap = max(low - value, value - high)
+        is_far = gap > high - low > 0
         if is_far and counts[end] >= 0.01 * values.size:
-            yield Sentinel(name, value, counts[end], values.size, low, high)
+            yield Sentinel(
+                name=name,
+                value=value,
+                n_equal=counts[end],
+                n_rows=values.size,
+                low=low,
+                high=high,
+            )

@@ -22,13 +22,13 @@ class SingleColumns(NamedTuple):
         One or two.
     share : float
         Share of the entropy of the labels that they tell.
-    others : float
+    largest_other : float
         The largest share of any other column.
     """
 
     names: list[ColumnName]
     share: float
-    others: float
+    largest_other: float
 
     @property
     def sentence(self) -> str:
@@ -37,7 +37,8 @@ class SingleColumns(NamedTuple):
         return (
             f"the clusters are the values of {' and '.join(map(label_of, self.names))} "
             f"({self.share:.0%} of their information); no other column tells them "
-            f"apart (at most {self.others:.0%}); leave {pronoun} out to see others"
+            f"apart (at most {self.largest_other:.0%}); leave {pronoun} out to see "
+            "others"
         )
 
 
@@ -85,13 +86,15 @@ def single_columns(columns: SampleColumns, labels: np.ndarray) -> SingleColumns 
         chosen = leading[:size]
         joint = _joint_codes([codes[k] for k in chosen])
         share = _information(joint, labels, weights) / entropy
-        others = float(np.delete(shares, chosen).max(initial=0.0))
-        if share <= ALONE or others >= OTHERS:
+        largest_other = float(np.delete(shares, chosen).max(initial=0.0))
+        if share <= ALONE or largest_other >= OTHERS:
             continue
         for _, values in columns.numbers(is_varying & ~is_few):
-            others = max(others, _share_of_ranks(values, labels, weights))
-        if others < OTHERS:
-            return SingleColumns([columns.names[k] for k in chosen], share, others)
+            share_of_ranks = _share_of_ranks(values, labels, weights)
+            largest_other = max(largest_other, share_of_ranks)
+        if largest_other < OTHERS:
+            names = [columns.names[k] for k in chosen]
+            return SingleColumns(names, share, largest_other)
     return None
 
 
@@ -125,9 +128,11 @@ def _share_of_ranks(
     n_equal = np.bincount(codes, weights)
     middle_ranks = np.cumsum(n_equal) - n_equal / 2
     ranks = middle_ranks[codes]
-    ranks -= weights @ ranks / weights.sum()
+    mean_rank = weights @ ranks / weights.sum()
+    deviations = ranks - mean_rank
     sizes = np.bincount(labels, weights)
-    sums = np.bincount(labels, weights * ranks)
+    sums = np.bincount(labels, weights * deviations)
     is_used = sizes > 0
     between = (sums[is_used] ** 2 / sizes[is_used]).sum()
-    return float(between / (weights @ ranks**2))
+    total = weights @ deviations**2
+    return float(between / total)

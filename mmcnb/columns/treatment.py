@@ -31,6 +31,9 @@ UNITS_DIFFER = "their units differ"
 KINDS_DIFFER = "their kinds differ"
 Numbers = TypeVar("Numbers", float, np.ndarray)
 
+Wish = str | float | None
+"""What is asked for a column: "auto", "standard", "log", None or a step."""
+
 
 class ColumnRow(NamedTuple):
     """A column of the table in the report of a fit; ``why`` explains its treatment."""
@@ -106,7 +109,7 @@ class Treatment(NamedTuple):
 
 
 def treat(
-    scale: str | Mapping[Any, Any] | None,
+    scale: str | Mapping[ColumnName, Wish] | None,
     sample: np.ndarray | csr_array,
     moments: Scaling | None,
     weights: np.ndarray | None = None,
@@ -152,9 +155,11 @@ def treat(
     >>> treat("auto", rows, None).sentence[:40]
     'Columns were scaled, as their units diff'
     """
-    has_wishes = isinstance(scale, Mapping) and len(scale) > 0
+    wishes: Mapping[ColumnName, Wish] = {}
+    if isinstance(scale, Mapping):
+        wishes = scale
     if issparse(sample):
-        if has_wishes:
+        if wishes:
             raise InputError(
                 "scale is given by column, but the rows are sparse; "
                 "give 'standard' or None."
@@ -168,8 +173,9 @@ def treat(
     columns = SampleColumns(sample, weights, sources)
     if scale in (None, "standard"):
         return Treatment(moments, columns)
-    if has_wishes:
-        return _scaled(columns, _wishes(scale, columns.names), "they are asked for")
+    if wishes:
+        known = _known_wishes(wishes, columns.names)
+        return _scaled(columns, known, "they are asked for")
     reason = kept or _reason_to_keep(columns, is_part)
     if not reason:
         reason_to_scale = _reason_to_scale(columns)
@@ -197,17 +203,21 @@ def centred(treatment: Treatment) -> Treatment:
     if treatment.scaling is not None or treatment.columns is None:
         return treatment
     low, high = treatment.columns.ends
-    middle = low + (high - low) / 2
-    is_far = (np.abs(middle) > 30 * (high - low)) & (high > low)
-    if not is_far.any():
+    width = high - low
+    middle = low + width / 2
+    is_far = np.abs(middle) > 30 * width
+    if not (is_far & (high > low)).any():
         return treatment
-    return treatment._replace(scaling=Scaling(middle, np.ones(middle.size)))
+    divisor = np.ones(middle.size)
+    return treatment._replace(scaling=Scaling(middle, divisor))
 
 
 # -- whether columns are scaled --------------------------------------------------------
 
 
-def _wishes(scale: Any, names: Sequence[ColumnName]) -> dict[ColumnName, Any]:
+def _known_wishes(
+    scale: Mapping[ColumnName, Wish], names: Sequence[ColumnName]
+) -> dict[ColumnName, Wish]:
     """Return the wish for each column that ``scale`` names, by name or number."""
     by_text = {str(name): name for name in names}
     wishes = {by_text.get(str(name), name): wish for name, wish in scale.items()}
@@ -280,11 +290,8 @@ class ColumnScale(NamedTuple):
     unit: float = 0.0
 
 
-def _column_scale(columns: SampleColumns, k: int, wish: Any) -> ColumnScale:
-    """Decide the scaling of a column of the table, by its kind or by a wish.
-
-    A wish is "auto", "standard", "log", None or a step.
-    """
+def _column_scale(columns: SampleColumns, k: int, wish: Wish) -> ColumnScale:
+    """Decide the scaling of a column of the table, by its kind or by a wish."""
     is_text = columns.is_text[k]
     n_values = columns.n_values[k]
     low, high = columns.ends[:, columns.first[k]]
@@ -319,7 +326,7 @@ def _column_scale(columns: SampleColumns, k: int, wish: Any) -> ColumnScale:
 
 
 def _scaled(
-    columns: SampleColumns, wishes: Mapping[ColumnName, Any], reason: str
+    columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
     """Scale all columns, for a reason."""
     scales = [

@@ -5,7 +5,7 @@ import difflib
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -114,7 +114,7 @@ class BaseTable:
                 raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
         return list(dict.fromkeys(positions))
 
-    def _position(self, reference: Any) -> int | None:
+    def _position(self, reference: object) -> int | None:
         if isinstance(reference, str) and self.has_names and reference in self.names:
             if self.names.count(reference) > 1:
                 raise InputError(
@@ -131,7 +131,7 @@ class BaseTable:
             return int(reference) % width
         return None
 
-    def _unknown(self, reference: Any) -> str:
+    def _unknown(self, reference: object) -> str:
         """Say why there is no such column."""
         n_names = len(self.names)
         if not isinstance(reference, str) or is_numeral(reference):
@@ -154,7 +154,7 @@ class BaseTable:
         return f": no column is named {reference!r} among {listed}: {hint}"
 
 
-def is_numeral(reference: Any) -> bool:
+def is_numeral(reference: object) -> TypeGuard[str]:
     """Whether a text can be the number of a column."""
     return (
         isinstance(reference, str)

@@ -124,7 +124,8 @@ def encoded_columns(table: BaseTable, encoding: Encoding) -> list[TableColumn]:
         A column is not there, or has another kind of values.
     """
     width = len(encoding.columns)
-    is_numbered = [one.name for one in encoding.columns] == [*map(str, range(width))]
+    names = [column.name for column in encoding.columns]
+    is_numbered = names == list(map(str, range(width)))
     if is_numbered and not encoding.has_names and len(table.names) != width:
         raise InputError(
             f"{table.name} has {len(table.names)} columns, and the fit had {width}: "

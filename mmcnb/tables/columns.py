@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -161,9 +160,9 @@ class TableColumn:
             return pa.repeat(pa.scalar(0, pa.uint8()), len(values))
         if self.role is Role.SECONDS:
             return _seconds(values)
-        if self.role is Role.ONE_HOT and self.categories is None:
-            return pc.if_else(values.is_valid(), 0, None)
         if self.role is Role.ONE_HOT:
+            if self.categories is None:
+                return pc.if_else(values.is_valid(), 0, None)
             return pc.index_in(values.fill_null(GAP), self.categories)
         if types.is_float16(values.type):  # which is not joined with other types
             return pa.array(np.asarray(values, np.float32))
@@ -184,19 +183,19 @@ class TableColumn:
             return
         # A few rows mostly show that they are too many.
         for rows in (values[: 4 * MOST_DISTINCT], values):
-            found = pc.unique(rows.drop_null())
+            distinct = pc.unique(rows.drop_null())
             known = self.distinct
-            if found.type != known.type:
-                is_text = TEXT in (found.type, known.type)
+            if distinct.type != known.type:
+                is_text = TEXT in (distinct.type, known.type)
                 common = TEXT if is_text else FLOAT64
-                found = found.cast(common)
+                distinct = distinct.cast(common)
                 known = known.cast(common)
-            self.distinct = pc.unique(pa.chunked_array([known, found]))
+            self.distinct = pc.unique(pa.chunked_array([known, distinct]))
             if len(self.distinct) > MOST_DISTINCT:
                 self.distinct = None
                 return
 
-    def listing(self) -> dict[str, Any]:
+    def listing(self) -> dict[str, object]:
         """Return name, type, missing and different values, and role of the column."""
         distinct: str | int | None = None
         if self.distinct is not None:
@@ -255,10 +254,11 @@ def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
 def float32_merges(values: pa.Array, is_first: bool) -> bool:
     """Whether float32 would merge whole numbers, or over 1 % of the first others."""
     if types.is_integer(values.type):
-        ends = pc.min_max(values).as_py().values()
-        return any(abs(end or 0) > 2**24 for end in ends)
-    if not (is_first and types.is_floating(values.type)):
+        extremes = pc.min_max(values).as_py().values()
+        return any(abs(extreme or 0) > 2**24 for extreme in extremes)
+    if not is_first or not types.is_floating(values.type):
         return False
     distinct = pc.unique(values.drop_null())
-    narrow = pc.unique(pc.cast(distinct, pa.float32(), safe=False))
-    return len(distinct) - len(narrow) > len(distinct) / 100
+    rounded = pc.cast(distinct, pa.float32(), safe=False)
+    n_merged = len(distinct) - len(pc.unique(rounded))
+    return n_merged > len(distinct) / 100

@@ -136,8 +136,9 @@ def type_of_cells(texts: pa.Array) -> pa.DataType | None:
         return BOOL
     if 2 * _n_matching(texts, DATE) >= n_cells:
         return pa.timestamp("s")
-    others = texts.filter(pc.invert(pc.match_substring_regex(texts, PLAIN_NUMBER)))
-    if n_numbers > 1 and pc.count_distinct(others).as_py() == 1:
+    is_number = pc.match_substring_regex(texts, PLAIN_NUMBER)
+    marks = texts.filter(pc.invert(is_number))
+    if n_numbers > 1 and pc.count_distinct(marks).as_py() == 1:
         return FLOAT64
     return None
 

@@ -57,9 +57,10 @@ class CSVFile:
         self._gaps = gap_marks(options, is_text=True)
         self._number = re.compile(number_pattern(options))
         self.keys: list[str] = []
-        head, n_notes = self._read_head()
-        self._delimiter = self._find_delimiter(b"".join(head))
-        lines = self._lines(n_notes + 1, self._tidy(b"".join(head)))
+        head, first_line = self._read_head()
+        head_text = b"".join(head)
+        self._delimiter = self._find_delimiter(head_text)
+        lines = self._lines(first_line, self._tidy(head_text))
         first_lines = list(islice(lines, 100))
         if not first_lines:
             raise InputError(f"{path} has no rows: give it at least one.")
@@ -69,22 +70,22 @@ class CSVFile:
             raise InputError(f"{path} has a header and no rows: give it at least one.")
         numbers = list(map(str, range(len(top))))
         self.names = numbers
-        self._body_line = n_notes + 1
+        self._body_line = first_line
         if self.has_names:
             self.names = top
             self._body_line = first_lines[0].number + 1
         is_unique = len(set(self.names)) == len(self.names)
         self.keys = self.names if is_unique else numbers
-        body = b"".join(head[self._body_line - n_notes - 1 :])
-        columns = self._part(self._body_line, body, None).columns
-        self.types = list(map(self._type_of, columns.values()))
+        body = b"".join(head[self._body_line - first_line :])
+        first_rows = self._part(self._body_line, body, None)
+        self.types = list(map(self._type_of, first_rows.columns.values()))
 
     # The first lines
 
     def _read_head(self) -> tuple[list[bytes], int]:
-        """Return the first lines, with two rows if there are, and the count of notes.
+        """Return the first lines below ``#`` lines, and the number of the first.
 
-        Notes are the ``#`` lines above them.
+        They have two rows, if there are so many.
         """
         head = b""
         lines: list[bytes] = []
@@ -97,7 +98,7 @@ class CSVFile:
                 n_notes += 1
             if len(list(filter(bytes.strip, lines[n_notes:]))) > 1:
                 break
-        return lines[n_notes:], n_notes
+        return lines[n_notes:], n_notes + 1
 
     def _find_delimiter(self, head: bytes) -> str:
         """Return the given mark, the usual one, or one that alone divides the lines."""

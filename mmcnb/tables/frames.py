@@ -20,7 +20,7 @@ from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
 from mmcnb.tables.reader import TableReader
 
 
-def open_frame(source: Any, options: TableOptions | None = None) -> Samples:
+def open_frame(source: object, options: TableOptions | None = None) -> Samples:
     """Open the rows of a data frame.
 
     Parameters
@@ -75,21 +75,28 @@ def _plain_rows(frame: Any) -> np.ndarray | None:
     It needs one if a column has gaps or other values, or only names the rows.
     """
     for name, column in zip(column_labels(frame), _arrays(frame), strict=True):
-        is_number = kind_of(column.type) in ("number", "flag")
-        if not is_number or pa.types.is_decimal(column.type):
-            return None
-        if pc.any(pc.is_null(column, nan_is_null=True)).as_py():
+        if not _is_plain(column):
             return None
         if names_rows(str(name), np.asarray(column) * 1):
             return None
-    types = set(getattr(frame, "dtypes", ()))
-    if len(types) == 1 and isinstance(types.pop(), np.dtype):
+    pandas_types = set(getattr(frame, "dtypes", ()))
+    if len(pandas_types) == 1 and isinstance(pandas_types.pop(), np.dtype):
         rows = frame.to_numpy(copy=False)
         if rows.flags.c_contiguous:
             return rows
     values = list(map(np.asarray, _arrays(frame)))
     dtypes = [column.dtype for column in values]
     return np.stack(values, axis=1, dtype=block_dtype(*dtypes))
+
+
+def _is_plain(column: pa.Array) -> bool:
+    """Whether a column has numbers or flags alone, without gaps."""
+    if kind_of(column.type) not in ("number", "flag"):
+        return False
+    if pa.types.is_decimal(column.type):
+        return False
+    is_gap = pc.is_null(column, nan_is_null=True)
+    return not pc.any(is_gap).as_py()
 
 
 class FrameTable(BaseTable):
@@ -110,7 +117,7 @@ class FrameTable(BaseTable):
         return parts_of(self._rows, wanted)
 
 
-def _array_of_series(name: Any, series: Any) -> pa.Array:
+def _array_of_series(name: object, series: Any) -> pa.Array:
     """Return a column of a pandas frame as Arrow has it."""
     if hasattr(series, "sparse"):
         series = series.sparse.to_dense()
@@ -120,7 +127,7 @@ def _array_of_series(name: Any, series: Any) -> pa.Array:
         raise InputError(_mixed(name, series)) from error
 
 
-def _mixed(name: Any, series: Any) -> str:
+def _mixed(name: object, series: Any) -> str:
     """Describe the first value that has another type than those before."""
     rows = np.flatnonzero(series.notna()).tolist()
     first_type = type(series.iloc[rows[0]])

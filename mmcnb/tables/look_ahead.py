@@ -24,11 +24,15 @@ class Categories:
 
     def add(self, values: list[pa.Array], is_kept: np.ndarray) -> None:
         """Add the texts of the next rows; a gap is a category or is passed over."""
+        mask = pa.array(is_kept)
         for k, known in self.texts.items():
-            if len(known) <= MOST_DISTINCT:
-                texts = values[k].filter(pa.array(is_kept))
-                texts = texts.fill_null(GAP) if self._takes_gaps else texts.drop_null()
-                known.update(pc.unique(texts).to_pylist())
+            if len(known) > MOST_DISTINCT:
+                continue
+            texts = values[k].filter(mask)
+            if self._takes_gaps:
+                texts = texts.fill_null(GAP)
+            distinct = pc.unique(texts.drop_null())
+            known.update(distinct.to_pylist())
 
 
 class Medians:
@@ -47,11 +51,13 @@ class Medians:
     def add(self, block: np.ndarray, start: int) -> None:
         """Add the next rows; ``start`` is the number of the first."""
         self.n_gaps += np.isnan(block).sum(axis=0)
+        first = -start % self.step
+        rows = block[first :: self.step]
         # A copy, so that no view keeps all rows in memory.
-        rows = block[-start % self.step :: self.step].astype(np.float64)
-        self._parts.append(rows)
+        self._parts.append(rows.astype(np.float64))
         while sum(map(len, self._parts)) > self._most:
-            self._parts = [np.concatenate(self._parts)[::2]]
+            all_rows = np.concatenate(self._parts)
+            self._parts = [all_rows[::2]]
             self.step *= 2
 
     def column(self, k: int) -> np.ndarray:
@@ -61,9 +67,9 @@ class Medians:
     def fill(self, k: int, missing: str) -> float:
         """Return the lower median or the mean of a feature; NaN if it is empty."""
         values = np.sort(self.column(k))  # NaN comes last
-        count = np.isfinite(values).sum()
-        if count == 0:
+        n_known = np.isfinite(values).sum()
+        if n_known == 0:
             return np.nan
         if missing == "mean":
-            return float(values[:count].mean())
-        return float(values[(count - 1) // 2])
+            return float(values[:n_known].mean())
+        return float(values[(n_known - 1) // 2])

@@ -229,7 +229,7 @@ def whole_table(reader: TableReader) -> Samples:
     return samples
 
 
-def describe_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+def describe_table(path: str | os.PathLike[str]) -> dict[str, object]:
     """Read a table with all options at their defaults, and list its columns.
 
     Returns

@@ -16,7 +16,7 @@ CHOICES = {
     "categories": ("auto", "one-hot", "refuse"),
     "dates": ("epoch", "drop", "refuse"),
 }
-HEADERS: dict[Any, str] = {True: "yes", False: "no"}
+HEADERS: dict[object, str] = {True: "yes", False: "no"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ NUMBERS_ALONE = TableOptions(
 """Options of rows for a model of plain numbers."""
 
 
-def options_of_fit(estimator: Any) -> TableOptions | None:
+def options_of_fit(estimator: object) -> TableOptions | None:
     """Return options that read other rows as the table of a fit; None without one."""
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
     if encoding is None:

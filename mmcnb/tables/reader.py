@@ -49,6 +49,7 @@ from mmcnb.tables.look_ahead import Categories, Medians
 from mmcnb.tables.options import TableOptions
 
 MOST_CATEGORIES = 30  # of a text that is taken without being asked for
+WHOLE_LABEL = r"(?i)^[-+]?\d+(\.0*)?(e\+?0+)?$"
 Result = TypeVar("Result")
 
 
@@ -158,10 +159,12 @@ class TableReader:
         columns = self.columns
         if not self._options.names_columns:
             columns = self._in_order()
-        roles = (Role.CLASSES, Role.ROW_NAMES)
-        encoded = [column.encoded for column in columns if column.role not in roles]
-        options = tuple((name, getattr(self._options, name)) for name in TEXT_OPTIONS)
-        return Encoding(tuple(encoded), options, self.table.has_names)
+        encoded = []
+        for column in columns:
+            if column.role not in (Role.CLASSES, Role.ROW_NAMES):
+                encoded.append(column.encoded)
+        options = [(name, getattr(self._options, name)) for name in TEXT_OPTIONS]
+        return Encoding(tuple(encoded), tuple(options), self.table.has_names)
 
     @property
     def notes(self) -> list[str]:
@@ -186,7 +189,7 @@ class TableReader:
                 notes.append(f"{self.table.name}: {change}: {', '.join(counts[:10])}.")
         return notes
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, object]:
         """Return a listing of all columns, and counts of missing values."""
         return {
             "header": self.table.has_names,
@@ -195,7 +198,7 @@ class TableReader:
             "cells_filled": self.n_filled,
         }
 
-    def _listing(self) -> list[dict[str, Any]]:
+    def _listing(self) -> list[dict[str, object]]:
         return [column.listing() for column in self._in_order()]
 
     def _in_order(self) -> list[TableColumn]:
@@ -282,20 +285,24 @@ class TableReader:
             values = trim_cells(values, gaps)
             if column.type_to_read != TEXT and column.role is not Role.CLASSES:
                 values = self._parsed(column, values, part)
-        elif (
-            is_feature and self._marks is not None and kind_of(values.type) == "number"
-        ):
-            is_mark = pc.is_in(values.cast(FLOAT64), self._marks)
-            values = pc.if_else(is_mark, None, values)
+        elif is_feature and kind_of(values.type) == "number":
+            values = self._without_marks(values)
         if types.is_float32(values.type) or types.is_float64(values.type):
             values = pc.if_else(pc.is_nan(values), None, values)
         is_read = is_feature and self.table.is_text
         if is_read and float32_merges(values, is_first=not self.n_read):
             self._take_float64()
-        is_told = (kind_of(column.type), column.position) in self.faults
-        if column.role is Role.REFUSED and not is_told:
+        fault = kind_of(column.type), column.position
+        if column.role is Role.REFUSED and fault not in self.faults:
             self._refuse(column, values, part)
         return values
+
+    def _without_marks(self, numbers: pa.Array) -> pa.Array:
+        """Return numbers, with null for the marks of missing values."""
+        if self._marks is None:
+            return numbers
+        is_mark = pc.is_in(numbers.cast(FLOAT64), self._marks)
+        return pc.if_else(is_mark, None, numbers)
 
     def _parsed(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
         """Return texts as the values that they should be; 0 or null for wrong ones."""
@@ -311,9 +318,11 @@ class TableReader:
         if types.is_null(column.type):
             self._take_type(column, TEXT)
         fault = "flag cell" if data_type == BOOL else "cell"
-        hint = number_hint(texts.filter(is_wrong), self._options)
+        wrong_texts = texts.filter(is_wrong)
+        hint = number_hint(wrong_texts, self._options)
         self._fault(fault, column, part, rows, values=texts, hint=hint)
-        return pc.if_else(is_wrong, pa.scalar(0).cast(values.type), values)
+        zero = pa.scalar(0).cast(values.type)
+        return pc.if_else(is_wrong, zero, values)
 
     def _cast(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
         """Return texts as dates or as numbers of rows; null for those that are none."""
@@ -356,13 +365,19 @@ class TableReader:
                 labels, wrong = self.classes.numbers(cells)
                 if wrong >= 0:
                     self._fault("class", column, part, [wrong], values=cells)
-            elif column.role is Role.ROW_NAMES and types.is_integer(cells.type):
-                self._fault("row name", column, part, _rows_of(cells.is_null()))
-                names = np.array(cells.fill_null(0), np.int64)
             elif column.role is Role.ROW_NAMES:
-                texts = cells.fill_null("").to_pylist()
-                names = np.array(texts, np.dtypes.StringDType())
+                names = self._row_names(column, cells, part)
         return Rows(self._widened(block), labels, names)
+
+    def _row_names(
+        self, column: TableColumn, cells: pa.Array, part: Part
+    ) -> np.ndarray:
+        """Return numbers or texts that name the rows."""
+        if not types.is_integer(cells.type):
+            texts = cells.fill_null("").to_pylist()
+            return np.array(texts, np.dtypes.StringDType())
+        self._fault("row name", column, part, _rows_of(cells.is_null()))
+        return np.array(cells.fill_null(0), np.int64)
 
     def _narrow(self, values: list[pa.Array]) -> np.ndarray:
         """Return one column a feature; numbers of categories, and NaN for gaps."""
@@ -429,16 +444,16 @@ class TableReader:
 
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
         """Make categories of texts, unless they are too many or of another type."""
+        n_texts = len(texts)
         column.categories = pa.array(sorted(texts), TEXT)
-        is_text = pc.not_equal(column.categories, GAP)
-        other_type = type_of_cells(column.categories.filter(is_text))
+        other_type = type_of_cells(pa.array(sorted(texts - {GAP}), TEXT))
         most = min(MOST_CATEGORIES, max(10, self.n_read // 100))
-        if len(texts) > MOST_DISTINCT:
+        if n_texts > MOST_DISTINCT:
             self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
         elif self.table.is_text and other_type is not None:
             self._take_type(column, other_type)
-        elif len(texts) > most:
-            self._leave_out(column, f"{len(texts)} texts in {self.n_read:,} rows")
+        elif n_texts > most:
+            self._leave_out(column, f"{n_texts} texts in {self.n_read:,} rows")
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
         """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
@@ -517,25 +532,31 @@ class TableReader:
     ) -> np.ndarray:
         """Find the rows that are written, and note missing values that are faults."""
         is_kept = np.ones(part.n_rows, bool)
-        missing = self._options.missing
+        drops = self._options.missing == "drop"
         if not all_finite(block):
-            is_gap = ~np.isfinite(block)
-            for k in np.flatnonzero(is_gap.any(axis=0)).tolist():
-                column = self.features[k]
-                self._check_large(column, part, values[k], block[:, k])
-                if missing == "drop":
-                    is_kept &= ~is_gap[:, k]
-                elif missing == "refuse":
-                    self._refuse_gaps(column, part, np.flatnonzero(is_gap[:, k]))
-                else:
-                    rows = np.flatnonzero(np.isinf(block[:, k]))
-                    self._fault("infinite", column, part, rows)
+            is_finite = np.isfinite(block)
+            for k in np.flatnonzero(~is_finite.all(axis=0)).tolist():
+                self._check_gaps(self.features[k], part, values[k], block[:, k])
+                if drops:
+                    is_kept &= is_finite[:, k]
         for column, cells in zip(self._used, values, strict=True):
             if column.role is Role.CLASSES and cells.null_count:
-                if missing != "drop":
+                if not drops:
                     self._fault("no class", column, part, _rows_of(cells.is_null()))
                 is_kept &= np.asarray(cells.is_valid())
         return is_kept
+
+    def _check_gaps(
+        self, column: TableColumn, part: Part, values: pa.Array, numbers: np.ndarray
+    ) -> None:
+        """Note missing and infinite values that are faults in a column."""
+        missing = self._options.missing
+        self._check_large(column, part, values, numbers)
+        if missing == "refuse":
+            self._refuse_gaps(column, part, np.flatnonzero(~np.isfinite(numbers)))
+        elif missing != "drop":
+            rows = np.flatnonzero(np.isinf(numbers))
+            self._fault("infinite", column, part, rows)
 
     def _check_large(
         self, column: TableColumn, part: Part, values: pa.Array, numbers: np.ndarray
@@ -577,20 +598,25 @@ class ClassLabels:
         """Return labels, and the first row that does not suit those before, or -1."""
         if types.is_integer(values.type):
             return np.array(values, np.int64), -1
-        is_whole = pc.match_substring_regex(
-            values, r"^[-+]?\d+(\.0*)?(e\+?0+)?$", ignore_case=True
-        )
+        is_whole = pc.match_substring_regex(values, WHOLE_LABEL)
         if not self._has_begun and len(values):
             self._has_begun = True
             if not is_whole[0].as_py():
                 self.names = []
         if self.names is not None:
-            self.names = [*dict.fromkeys(self.names + pc.unique(values).to_pylist())]
+            distinct = pc.unique(values).to_pylist()
+            self.names = list(dict.fromkeys(self.names + distinct))
             numbers = pc.index_in(values, pa.array(self.names, TEXT))
             return np.array(numbers, np.int64), -1
         whole = pc.if_else(is_whole, values, "0")
-        digits = pc.replace_substring_regex(whole, r"^\+|(\.0*)?([eE].*)?$", "")
-        return np.array(digits.cast(pa.int64())), pc.index(is_whole, False).as_py()
+        first_wrong = pc.index(is_whole, False)
+        return _whole_labels(whole), first_wrong.as_py()
+
+
+def _whole_labels(texts: pa.Array) -> np.ndarray:
+    """Return the numbers of texts such as 3, +3, 3.0 and 3e0."""
+    digits = pc.replace_substring_regex(texts, r"^\+|(\.0*)?([eE].*)?$", "")
+    return np.array(digits.cast(pa.int64()))
 
 
 def _number_marks(options: TableOptions) -> pa.Array | None:

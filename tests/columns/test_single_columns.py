@@ -150,7 +150,7 @@ def test_the_columns_are_those_of_the_twin():
         # Of several pairs it is the one whose columns tell most alone, and not the one
         # that tells most.
         figures = {tuple(names): (share, others) for share, names, others in expected}
-        assert (found.share, found.others) == pytest.approx(
+        assert (found.share, found.largest_other) == pytest.approx(
             figures[tuple(sorted(found.names))]
         ), seed
         assert len(found.names) == 2 or found.names == expected[0][1], seed
@@ -170,8 +170,8 @@ def test_a_weight_is_a_repetition():
         if one is not None:
             n_found += 1
             assert one.names == other.names
-            assert (one.share, one.others) == pytest.approx(
-                (other.share, other.others), abs=1e-9
+            assert (one.share, one.largest_other) == pytest.approx(
+                (other.share, other.largest_other), abs=1e-9
             )
     assert n_found > 10
 
