@@ -110,10 +110,8 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
         ``predict(X)``.
     objective_ : float
         1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)), without rho at a fixed
-        threshold, where it is
-        1. With more than two clusters |f| is the margin, the largest column of
-           `decision_function` minus the
-        second.
+        threshold, where rho is 1. With more than two clusters |f| is the margin, the
+        largest column of `decision_function` minus the second.
     rho_ : float
         Threshold of the margin.
     converged_ : bool

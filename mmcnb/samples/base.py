@@ -182,8 +182,9 @@ def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:
 class ChunkedSamples(Samples):
     """Rows of ``_rows``, an array that has ``read(start, stop)`` and ``gather(rows)``.
 
-    For sparse rows ``_read`` and ``_gather`` return data, indices and row pointers from
-    0. Rows that are reopenable have an ``opening``, a function with its two arguments.
+    For sparse rows ``_read`` and ``_gather`` return data, indices and row pointers,
+    which begin at 0. Rows that are reopenable have an ``opening``, a function with its
+    two arguments.
     """
 
     opening: tuple[Callable[[Any, Any], Samples], object, object]
