@@ -34,9 +34,8 @@ def public_names() -> set[str]:
         module = importlib.import_module(module_name)
         for name in module.__all__:
             thing = getattr(module, name)
-            is_function = inspect.isfunction(
-                inspect.unwrap(thing)
-            )  # compiled routines wrap one
+            # compiled routines wrap one
+            is_function = inspect.isfunction(inspect.unwrap(thing))
             if is_function or (inspect.isclass(thing) and not issubclass(thing, tuple)):
                 names.add(f"{thing.__module__}.{thing.__qualname__}")
     return names

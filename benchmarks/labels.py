@@ -45,10 +45,11 @@ TWO_CLASSES = {
 }
 MANY_CLASSES = {"iris": 150, "optdigits": 5620, "usps": 9298, "mnist": 70000}
 ROWS = {**TWO_CLASSES, **MANY_CLASSES}
+# several blocks of 4,096 rows, so that the passes over all rows run
 STORED = {
     "adult": 20_000,
     "mnist": 20_000,
-}  # several blocks of 4,096 rows, so that the passes over all rows run
+}
 
 # Most rows a fit is given; the last four keep a matrix of all pairs of rows, or solve a
 # program over them.

@@ -25,10 +25,10 @@ UMAP_KMEANS = "UMAP, k-means"
 PLSCAN = "PLSCAN"
 FAISS = "FAISS, one start"
 SUPERKMEANS = "SuperKMeans, one start"
-OTHER_GINI = {
-    f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)
-}  # thresholds; its default is 0.3
+# thresholds; its default is 0.3
+OTHER_GINI = {f"Genie, {bound}": bound for bound in (0.1, 0.5, 0.7)}
 DRAW_NOTHING = (GENIE, *OTHER_GINI, GIC, LUMBERMARK, PLSCAN)
+# modules, and their names for pip
 PACKAGES = {
     **dict.fromkeys((GENIE, *OTHER_GINI, GIC), ("genieclust", "genieclust")),
     LUMBERMARK: ("lumbermark", "lumbermark"),
@@ -39,7 +39,7 @@ PACKAGES = {
     UMAP_KMEANS: ("umap", "umap-learn"),
     FAISS: ("faiss", "faiss-cpu"),
     SUPERKMEANS: ("superkmeans", "superkmeans"),
-}  # modules, and their names for pip
+}
 COMPILED = (EVOC, UMAP_DENSITY, UMAP_KMEANS)
 FIRST_ROWS = 4200, 10  # UMAP compiles other routines for less than 4,096 rows
 AXES = 50  # principal axes in place of more columns, as in the graph kernel

@@ -219,9 +219,8 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     NYSTROEM: _nystroem,
     SPECTRAL: lambda k, given: ExtendedSpectral(k, **given),
     DENSITY: _density,
-    GOWER: lambda k, given: baselines.GowerMedoids(
-        k
-    ),  # draws nothing, and takes a frame
+    # draws nothing, and takes a frame
+    GOWER: lambda k, given: baselines.GowerMedoids(k),
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
     **libraries.METHODS,
     **libraries.ENGINES,

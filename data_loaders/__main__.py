@@ -36,9 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
             _write(options, source)
         sys.stdout.flush()
     except BrokenPipeError:  # its reader has seen enough, such as head
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # Python writes the rest as it ends
+        # Python writes the rest as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

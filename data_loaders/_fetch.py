@@ -330,9 +330,8 @@ def _description(name: str) -> str:
     """The facts of a set, and the docstring of its module."""
     facts = find_dataset(name)
     told = sys.modules[f"{__package__}.{module_of(name)}"].__doc__ or ""
-    read = (
-        facts.read.__doc__ or ""
-    )  # of the smaller sets it describes the columns and classes
+    # of the smaller sets it describes the columns and classes
+    read = facts.read.__doc__ or ""
     classes = ", ".join(
         f"{label}: {count}" for label, count in facts.class_counts.items()
     )

@@ -77,9 +77,8 @@ def make_block(
         )
     X = np.empty((stop - start, n_features), dtype=np.float32)
     y = np.empty(stop - start, dtype=np.int64)
-    for number in range(
-        start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
-    ):  # one at a time: no row is kept twice
+    # one at a time: no row is kept twice
+    for number in range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)):
         whole_X, whole_y = _whole_block(
             kind, number, n_features, random_state, n_clusters
         )
@@ -135,9 +134,8 @@ def write_synthetic(
     """
     _check(kind, n_features, n_clusters, random_state)
     check_whole("n_samples", n_samples, 1, 2**53)
-    step = BLOCK_ROWS * max(
-        1, 2**22 // (BLOCK_ROWS * n_features)
-    )  # about 16 MiB at a time
+    # about 16 MiB at a time
+    step = BLOCK_ROWS * max(1, 2**22 // (BLOCK_ROWS * n_features))
     writer = create_dense_store(path, n_features, dtype="float32", overwrite=overwrite)
     with (
         writer,

@@ -86,12 +86,10 @@ class LayersDisplay:
         for k, taken in zip(
             self.layers["n_clusters"], self.layers["taken"], strict=True
         ):
-            if (
-                1 < k < min(drawn, len(heights) + 2)
-            ):  # between the merges that leave so many and one more
-                below = (
-                    heights[-k] if k <= len(heights) else low / 2
-                )  # the leaves themselves
+            # between the merges that leave so many and one more
+            if 1 < k < min(drawn, len(heights) + 2):
+                # the leaves themselves
+                below = heights[-k] if k <= len(heights) else low / 2
                 height = np.sqrt(below * heights[1 - k])
                 self.ax_.axhline(
                     height,

@@ -174,9 +174,8 @@ def shaking_waves(
         ends.append(labels)
     waves = [("random labels", start)]
     for d in range(proportions.shape[0] if ends else 0):
-        claiming = np.where(
-            np.arange(proportions.shape[0]) <= d, proportions, 0
-        )  # 0 claims no rows
+        # 0 claims no rows
+        claiming = np.where(np.arange(proportions.shape[0]) <= d, proportions, 0)
         labels, _ = kernels.shake(R, start, claiming, amplitude, decay, 1)
         waves.append((f"round 1, cluster {d}", labels))
     # From 0; little moves in the other rounds.

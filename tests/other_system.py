@@ -159,9 +159,8 @@ def _refuse_open(path):
     """Raise as Windows does where this process holds a file at or below a path, open or mapped."""
     place = os.path.abspath(path)  # noqa: PTH100
     for held in _held_files():
-        if (
-            ".filelock-" in held
-        ):  # a file by which filelock tries POSIX locks, which it does not on Windows
+        # a file by which filelock tries POSIX locks, which it does not on Windows
+        if ".filelock-" in held:
             continue
         if held == place or held.startswith(place + os.sep):
             raise PermissionError(13, f"{held} is used by this process", str(path))

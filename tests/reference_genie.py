@@ -24,6 +24,5 @@ def genie(ends, weights, threshold, n_clusters):
                 (pair for pair in left if least in (sizes[pair[0]], sizes[pair[1]])),
                 left[0],
             )
-        labels[labels == max(x, y)] = min(
-            x, y
-        )  # so each label is the first node of its cluster
+        # so each label is the first node of its cluster
+        labels[labels == max(x, y)] = min(x, y)

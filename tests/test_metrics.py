@@ -81,9 +81,8 @@ def test_the_confusion_has_each_row_once_and_its_matched_clusters_on_the_diagona
 
 
 def test_the_rand_index_of_many_rows_is_exact_and_holds_no_table_of_all_pairs():
-    halves = (
-        np.arange(2**20 + 3) % 2
-    )  # products of their numbers of pairs exceed 64 bits
+    # products of their numbers of pairs exceed 64 bits
+    halves = np.arange(2**20 + 3) % 2
     changed = np.where(np.arange(halves.size) % 1000 == 0, 2, halves)
     assert adjusted_rand_index(halves, changed) == pytest.approx(
         adjusted_rand_score(halves, changed)

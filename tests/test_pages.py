@@ -230,9 +230,8 @@ def test_the_code_of_an_answer_does_something(reader, capsys):
     }
     reader |= {"ProgressBar": getattr(callback, "ProgressBar", None)}
     for code in SHOWN:
-        if (
-            callback is not None or "callbacks" not in code
-        ):  # which scikit-learn has from 1.9 on
+        # which scikit-learn has from 1.9 on
+        if callback is not None or "callbacks" not in code:
             files = set(Path().iterdir())
             names = reader | {"model": deepcopy(reader["model"])}
             *others, last = ast.parse(code).body

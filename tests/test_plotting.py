@@ -132,9 +132,8 @@ def test_the_columns_drawn_by_default_are_those_that_separate_the_clusters_most(
     sparse = scipy.sparse.csr_array(X[:, [0, 1, 3]])
     assert ClusterDisplay.from_predictions(sparse, y).names == ("column 1", "column 2")
     rings, y_rings = make_block("rings", 0, 400, 9)
-    order = np.array(
-        [3, 0, 4, 5, 1, 6, 7, 8, 2]
-    )  # the plane of the rings is that of columns 0 and 1
+    # the plane of the rings is that of columns 0 and 1
+    order = np.array([3, 0, 4, 5, 1, 6, 7, 8, 2])
     assert ClusterDisplay.from_predictions(rings[:, order], y_rings).names == (
         "column 1",
         "column 4",
@@ -231,9 +230,8 @@ def test_the_map_keeps_distances_of_the_kernels_where_all_rows_are_in_the_basis(
         n_init=1,
     ).fit(X)
     linear = squared_distances(X if columns is None else X[:, :1])
-    parts = [
-        part / (part.sum() / (2 * 3**2)) for part in (linear, rbf)
-    ]  # by their spread
+    # by their spread
+    parts = [part / (part.sum() / (2 * 3**2)) for part in (linear, rbf)]
     points = ClusterMapDisplay.from_estimator(several, X).points
     expected = np.tensordot(several.kernel_weights_, parts, 1)
     np.testing.assert_allclose(squared_distances(points), expected, atol=1e-6)

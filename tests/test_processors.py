@@ -33,10 +33,11 @@ CORES = {
     "SkylakeX": {"SkylakeX"},
     "Zen": {"Zen"},
 }
+# glibc from 2.33 on, and before
 WITHOUT_FMA = (
     "-AVX2,-FMA",
     "-AVX2_Usable,-FMA_Usable",
-)  # glibc from 2.33 on, and before
+)
 # sensitive to the last bits of distances and of weights
 TIES = "words 5"
 LAYOUT = "weighted words 6"
@@ -147,9 +148,8 @@ def printed(code, *words, **environment):
 @pytest.fixture(scope="module", params=["the default", "every estimator"])
 def fits(request, tmp_path_factory):
     """A function that gives the labels of fits in a process of some environment; and those of this one."""
-    path = (
-        tmp_path_factory.mktemp("sets") / "sets.npz"
-    )  # made once, as libm has a part in made rows too
+    # made once, as libm has a part in made rows too
+    path = tmp_path_factory.mktemp("sets") / "sets.npz"
     if request.param == "the default":
         code = FIT
         sets = small_sets()

@@ -226,9 +226,8 @@ def test_wide_tables_show_thirty_columns_at_most(tmp_path):
     )
     rows = table_of(text, "Columns by cluster")[1:]
     assert len(rows) == len({row[0] for row in rows}) == 30
-    assert (
-        text.count("<p>None.</p>") == 2
-    )  # this method has neither layers nor candidates
+    # this method has neither layers nor candidates
+    assert text.count("<p>None.</p>") == 2
 
 
 HOSTILE = [

@@ -34,9 +34,8 @@ def test_a_shape_has_the_rows_features_and_clusters_it_says(name):
             sizes, n_samples * weights / weights.sum(), atol=shape.n_clusters
         )
     shares = sizes / sizes.sum()
-    assert np.mean(np.diff(y) != 0) == pytest.approx(
-        1 - np.sum(shares**2), rel=0.25
-    )  # rows are shuffled
+    # rows are shuffled
+    assert np.mean(np.diff(y) != 0) == pytest.approx(1 - np.sum(shares**2), rel=0.25)
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -41,12 +41,13 @@ FITS = {
     "UnsupervisedRLS": {"n_clusters": 3, "n_landmarks": 12},
 }
 WRITTEN = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+# and files that are opened to be written
 CHANGES = {
     "os.rename",
     "os.remove",
     "os.mkdir",
     "os.rmdir",
-}  # and files that are opened to be written
+}
 
 pytestmark = pytest.mark.slow
 cases = st.sampled_from(sorted(FITS))
@@ -157,9 +158,8 @@ def stopped(action, moment, by_kill):
             return False
         return True
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # newer interpreters warn of threads and forks
+        # newer interpreters warn of threads and forks
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         try:
@@ -228,10 +228,11 @@ class States(RuleBasedStateMachine):
         self.model = self.folder / "a.model"
         self.checkpoint = self.folder / "run"
         self.damaged = set()  # of "store", "checkpoint", "model": a refusal is right
+        # fits of which the model, and the checkpoint, may be
         self.saved, self.kept = (
             set(),
             set(),
-        )  # fits of which the model, and the checkpoint, may be
+        )
         self.was_killed = False
         shutil.copytree(beginnings() / "rows.zarr", self.store)
         self._fit("CPMMC", False)

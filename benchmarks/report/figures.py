@@ -42,10 +42,11 @@ CHARACTER = 0.55 * FONT / 72  # inches, about the mean width of a character
 # inches; a phone shows them at about this size
 WIDTH = 4.6
 HEIGHT = 3.3
+# of the markers; other protocols have full ones
 FILLS = {
     PAPER: "left",
     PUBLISHED: "none",
-}  # of the markers; other protocols have full ones
+}
 MOST_METHODS = 8  # in one figure
 WIDE_RANGE = 50.0  # values that differ by such a factor stand on a logarithmic axis
 LONG_NAME = 24  # characters, beyond which a legend has one column

@@ -57,11 +57,12 @@ LIMIT_MIB = 512
 N_NODES = 20_000
 FITS = 5
 STAGES = ("graph_seconds", "choice_seconds", "label_seconds")
+# of the candidates and the pick; texts have a layout
 MOST_SECONDS = {
     DIGITS: 1.5,
     BLOBS: 1.5,
     TEXTS: 5.0,
-}  # of the candidates and the pick; texts have a layout
+}
 MOST_TIME = {A9A: 4.5, **dict.fromkeys(MNIST_PAIRS, 1.2)}  # of k-means
 
 

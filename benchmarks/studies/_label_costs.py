@@ -30,11 +30,12 @@ BLOCK = 2**17
 ROWS = 10**8
 QUICK_ROWS = 10**6
 SMOKE_ROWS = 20_000
+# seconds of 10^8 rows on two cores
 MOST = {
     "arcs": 60.0,
     "digits": 200.0,
     "overlapping": 400.0,
-}  # seconds of 10^8 rows on two cores
+}
 
 
 @frame_of_runs

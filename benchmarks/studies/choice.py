@@ -68,12 +68,13 @@ from mmcnb.datasets import SHAPES
 PEERS = (KMEANS, *libraries.METHODS, CUT, DENSITY)
 MOST_MARGIN_CLUSTERS = 12
 FEW_COLUMNS = (*SHAPES, "haberman")  # EVoC needs four
+# seeds
 PAPERS = {
     "a9a": 5,
     "usps-extended": 5,
     **dict.fromkeys(MNIST_PAIRS, 5),
     "mnist": 24,
-}  # seeds
+}
 
 
 @frame_of_runs

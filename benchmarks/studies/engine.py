@@ -49,11 +49,12 @@ LIMIT = 1024  # MiB
 # two reads to begin
 MOST_SCANS = 25
 MOST_READS = 6 + 2
+# relative widths, as published
 GIVEN = {
     "a9a": 2.0,
     **dict.fromkeys(MNIST_PAIRS, 0.5),
     "usps-extended": 0.5,
-}  # relative widths, as published
+}
 # Seconds of SKMMC in those of k-means: at the given width, and by default.
 TIMES = {"a9a": 1.0, **dict.fromkeys(MNIST_PAIRS, 0.5), "usps-extended": 0.1}
 AUTO_TIMES = {"a9a": 4.0, **dict.fromkeys(MNIST_PAIRS, 1.5), "usps-extended": 0.3}

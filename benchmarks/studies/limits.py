@@ -116,9 +116,8 @@ def tables(frame: pd.DataFrame) -> Result:
         "ari",
     ]
     table = frame.reindex(columns=kept)
-    table["peak_mib"] = table["peak_mib"].where(
-        table["refused"] == ""
-    )  # otherwise of this process
+    # otherwise of this process
+    table["peak_mib"] = table["peak_mib"].where(table["refused"] == "")
     table["of limit"] = table["peak_mib"] / table["limit"]
     taken = float(table["of limit"].max())
     return Result(

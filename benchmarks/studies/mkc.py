@@ -136,9 +136,8 @@ def points_of(name: str, method: str, kernels: Iterable[str], options: Options) 
             for form in forms
             if form in QUICK_FORMS[: 1 if options.smoke else None]
         ]
-    part = (
-        "mnist" if name == MNIST_SAMPLE else "table2"
-    )  # other sections take the same runs
+    # other sections take the same runs
+    part = "mnist" if name == MNIST_SAMPLE else "table2"
     for one, form, seed in product(kernels, forms, range(options.seeds or 1)):
         yield Run(
             name,
@@ -538,9 +537,8 @@ def compute_mnist(run: Run) -> dict[str, Any]:
     write = partial(protocol.write_rows, data)
     store = protocol.written_once(run.folder, f"{MNIST}-{run.settings['rows']}", write)
     k = SETS[MNIST].n_clusters
-    compiled = protocol.compile_seconds(
-        data.X, estimator(MULTIPLE, k)
-    )  # into the cache on disk
+    # into the cache on disk
+    compiled = protocol.compile_seconds(data.X, estimator(MULTIPLE, k))
     words = ("--method", "multiple-kernel-clustering", "--n-clusters", k)
     found = protocol.fit_store(store, run.seed, *words, score=models.scores) | {
         "compile_seconds": compiled

@@ -110,6 +110,7 @@ MULTI_CLASS = {
 }
 DRAWN = 500
 QUICK_ROWS = 300
+# sigma in units of the largest distance
 WIDTHS = (
     0.1,
     0.2,
@@ -121,7 +122,7 @@ WIDTHS = (
     0.8,
     0.9,
     1.0,
-)  # sigma in units of the largest distance
+)
 RIDGES = tuple(2.0**power for power in range(-10, 0))  # lambda
 GRID = tuple({"width": width, "ridge": ridge} for width in WIDTHS for ridge in RIDGES)
 COARSE = tuple(

@@ -63,23 +63,26 @@ VERB = {FRONT_DOOR: "maximum-margin-clustering", LEAST_SQUARES: "unsupervised-rl
 MIDDLE = 0.3  # of the planned time, which is long, after which the first try is killed
 WARM_UP_ROWS = 5000
 SCANS = 3
+# parts of the rows on which the model of the cost is fitted and tried
 SMALLER = (
     100,
     10,
-)  # parts of the rows on which the model of the cost is fitted and tried
+)
+# more than cores would share them
 WORKERS = (
     0,
     1,
     2,
     *[4][: (os.cpu_count() or 1) >= 4],
-)  # more than cores would share them
+)
 MOST_OFF = 0.25  # of the measured time with two workers
+# rows and workers that the model is asked for
 LARGE = (
     (10**8, 1),
     (10**8, 10),
     (10**9, 10),
     (10**9, 100),
-)  # rows and workers that the model is asked for
+)
 MIB = 2**20
 
 
@@ -109,9 +112,8 @@ def machine(run: Run) -> dict[str, Any]:
     store = store_of(run)
     folder = Path(run.folder)
     warm_up = next(blocks_of(store, min(run.parameters["rows"], WARM_UP_ROWS)))
-    compiled = compile_seconds(
-        warm_up, estimator(run.method, ARCS)
-    )  # into the cache on disk
+    # into the cache on disk
+    compiled = compile_seconds(warm_up, estimator(run.method, ARCS))
     name = f"{VERB[run.method]}-{run.parameters['rows']}-{run.seed}"
     checkpoint = folder / f"{name}.checkpoint"
     labels = folder / f"{name}.labels.zarr"
@@ -144,9 +146,8 @@ def machine(run: Run) -> dict[str, Any]:
         "label_seconds": report["labels_seconds"],
         "killed_after": lost,
         "resumed": report["resumed"],
-        "reads": sweeps_of(model).get(
-            "reads", np.nan
-        ),  # after the kill, without labels
+        # after the kill, without labels
+        "reads": sweeps_of(model).get("reads", np.nan),
         "peak_mib": max(report["peak_memory_bytes"], polled) / MIB,
         "scan_seconds": scan,
         "scans": (seconds + lost) / scan,
@@ -239,9 +240,8 @@ def cluster(run: Run) -> dict[str, Any]:
         "threads_per_worker": 1,
         "dashboard_address": None,
     }
-    share["memory_limit"] = (
-        psutil.virtual_memory().total // workers
-    )  # of Dask's own a core has a share
+    # of Dask's own a core has a share
+    share["memory_limit"] = psutil.virtual_memory().total // workers
     with LocalCluster(**share) as machines, Client(machines) as client:
         timed(model.set_params(engine=client), store)
         before = bytes_sent(client)

@@ -66,11 +66,12 @@ EXACT = "mixed, exact"
 STARTS: dict[str, dict[str, Any]] = {
     COIN_FLIP: {"init": "random", "n_init": 1},
     MIXED: {"init": "mixed", "n_init": 4},
+    # all rows if there are no more
     EXACT: {
         "init": "mixed",
         "n_init": 4,
         "n_landmarks": MOST_EXACT_ROWS,
-    },  # all rows if there are no more
+    },
 }
 C = 10.0
 LEAST_BALANCE = 0.03  # of IterSVR and LG-MMC, whose bound counts labels

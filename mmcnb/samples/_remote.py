@@ -20,9 +20,8 @@ from mmcnb.samples.paths import read_key
 PAUSES = (0.2, 0.8)  # seconds before a request is made again
 SECONDS = 30.0  # for an answer, and more for each byte that came
 LEAST_RATE = 2**15  # bytes a second
-METADATA_BYTES = (
-    64 * 2**20
-)  # most of a document, and of a chunk whose array says nothing of its size
+# most of a document, and of a chunk whose array says nothing of its size
+METADATA_BYTES = 64 * 2**20
 
 
 class RemoteStore(WrapperStore[FsspecStore]):
@@ -41,9 +40,8 @@ class RemoteStore(WrapperStore[FsspecStore]):
         super().__init__(store)
         self.url = url
         self.patient = patient
-        self.is_web = url.startswith(
-            ("http://", "https://")
-        )  # a server of web pages is asked
+        # a server of web pages is asked
+        self.is_web = url.startswith(("http://", "https://"))
 
     def __str__(self) -> str:
         return self.url
@@ -204,9 +202,8 @@ def _open_store(url: str) -> FsspecStore:
     )
     remedy = "install it, as by pip install 'mmcnb[remote]'"
     with (
-        worded(
-            f"{url} is no address that can be read", "check it"
-        ),  # each protocol has its own exceptions
+        # each protocol has its own exceptions
+        worded(f"{url} is no address that can be read", "check it"),
         worded(
             f"{url}: a package that reads such addresses is missing",
             remedy,

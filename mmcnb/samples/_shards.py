@@ -82,9 +82,10 @@ def _chunks(array: Any, key: str, numbers: list[int]) -> Iterator[bytes | None]:
     """Yield the bytes of chunks of a shard; None if one was never written."""
     try:
         path = Path(array.store.root, key)
+        # and the index
         check_chunk_file(
             path, array.shards[0] // array.chunks[0] * (most_bytes(array) + 20)
-        )  # and the index
+        )
         with path.open("rb") as file:
             for place, n_bytes in _index(file, array)[numbers].tolist():
                 yield (

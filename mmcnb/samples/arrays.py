@@ -220,9 +220,8 @@ def plain_csr(source: Any, name: str) -> Any:
         if hasattr(source, "check_format"):  # CSC and BSR
             source.check_format(full_check=True)
         elif source.format == "coo":
-            type(source)(
-                (source.data, (source.row, source.col)), shape=source.shape
-            )  # checks them
+            # checks them
+            type(source)((source.data, (source.row, source.col)), shape=source.shape)
         # The conversion adds values of one place: small integers would overflow in
         # their own type.
         return source.astype(block_dtype(source.dtype), copy=False).tocsr()

@@ -269,9 +269,8 @@ class CachedSamples(DerivedSamples):
         rows = np.empty((stop - start, self.n_features), self.dtype)
         view = rows.reshape(-1).data.cast("B")
         position = self._position(start)
-        while read := os.preadv(
-            self._file.fileno(), [view], position
-        ):  # at most 2 GiB at once
+        # at most 2 GiB at once
+        while read := os.preadv(self._file.fileno(), [view], position):
             view = view[read:]
             position = position + read
         if len(view):

@@ -374,9 +374,8 @@ def test_the_multipliers_are_those_of_cvxpy(C):
     assert np.linalg.eigvalsh(A - np.diag(largest))[0] >= -1e-9
     assert ((largest >= 0) & (largest <= C)).all()
     labels = np.array([*product((-1.0, 1.0), repeat=8)])
-    assert (
-        largest.sum() <= np.einsum("ti,ij,tj->t", labels, A, labels).min()
-    )  # a bound for all labels
+    # a bound for all labels
+    assert largest.sum() <= np.einsum("ti,ij,tj->t", labels, A, labels).min()
 
 
 # -- kernel k-means on a graph ---------------------------------------------------------

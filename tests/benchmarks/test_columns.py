@@ -22,9 +22,8 @@ def test_no_column_of_a_made_table_tells_its_classes_alone(name):
     frame, y = made_table(name)
     for title in frame:
         codes, _ = pd.factorize(frame[title], sort=True)
-        tree = DecisionTreeClassifier(
-            max_leaf_nodes=y.max() + 1, random_state=0
-        )  # ranges, by the classes
+        # ranges, by the classes
+        tree = DecisionTreeClassifier(max_leaf_nodes=y.max() + 1, random_state=0)
         ranges = tree.fit(codes[:, None], y).predict(codes[:, None])
         assert adjusted_rand_index(y, ranges) < 0.6, title
     pd.testing.assert_frame_equal(frame, made_table(name)[0])

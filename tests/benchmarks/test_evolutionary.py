@@ -53,9 +53,8 @@ def test_of_some_runs_or_restarts_the_one_of_least_error_counts(method):
             Run("rings", method, seed, point, PAPER, settings=settings)
         )
 
-    alone = [
-        computed(seed, 1)["error"] for seed in range(4, 8)
-    ]  # other repeats have other seeds
+    # other repeats have other seeds
+    alone = [computed(seed, 1)["error"] for seed in range(4, 8)]
     together = computed(1, 4)
     assert together["error"] == min(alone)
     assert together["mean_error"] == pytest.approx(np.mean(alone))

@@ -75,13 +75,14 @@ def test_what_is_recorded_is_not_computed_again(tmp_path):
     assert counted.calls == [0, 1, 2, 3, 4]
     pd.testing.assert_frame_equal(again.head(3), first)
     assert results(guesses(4)[::-2], tmp_path, counted)["error"].tolist() == [0.3, 0.1]
+    # also what was not asked for
     assert sorted(frame_of(tmp_path)["seed"]) == [
         0,
         1,
         2,
         3,
         4,
-    ]  # also what was not asked for
+    ]
 
 
 def test_each_identity_is_a_run_whatever_the_order_and_type_of_its_parameters(tmp_path):

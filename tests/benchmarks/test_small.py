@@ -41,9 +41,8 @@ def test_the_grid_is_that_of_the_paper_with_as_many_coin_flips_as_runs(tmp_path)
         == as_published(SKMMC, FOUR, 0, given).threshold
         == "adaptive"
     )
-    linear = small.points_of(
-        "spambase", LGMMC, Options(tmp_path)
-    )  # of more than a thousand rows
+    # of more than a thousand rows
+    linear = small.points_of("spambase", LGMMC, Options(tmp_path))
     assert isinstance(as_published(LGMMC, FOUR, 0, linear[0]), LinearLabelGenerationMMC)
 
 

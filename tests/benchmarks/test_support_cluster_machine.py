@@ -118,9 +118,8 @@ def test_dropped_rows_go_on_through_rows_of_theirs(data, representative):
     assert coef[coef > 0].sum() == pytest.approx(1e-4 * 49 * (y == 1).sum())
     numbers = [np.flatnonzero((row == X).all(axis=1)).item() for row in basis[coef < 0]]
     assert (y[numbers] == 0).all()
-    if (
-        representative == "member"
-    ):  # drawn from the rows themselves; a pseudo-centre may not have been dropped
+    # drawn from the rows themselves; a pseudo-centre may not have been dropped
+    if representative == "member":
         assert (first[numbers] > threshold).sum() == last["settled"]
 
 
@@ -203,11 +202,12 @@ def test_several_classes_are_each_set_against_the_others(three):
     f = model.decision_function(X)
     np.testing.assert_array_equal(model.predict(X), f.argmax(axis=1))
     positives = model.history_.groupby("class")["positives"].first()
+    # of the larger class, the others are the rare side
     assert positives.to_dict() == {
         0: 40,
         1: 300,
         2: 260,
-    }  # of the larger class, the others are the rare side
+    }
     weights = np.where(y == 0, 2.0, 1.0)
     for c in range(3):
         machine = SVC(gamma=0.5).fit(X, y == c, sample_weight=weights)

@@ -23,6 +23,7 @@ TEXTS = (
     {},
     {"a": 1},
 )
+# no larger ones: a store may have as many rows as it says
 NUMBERS = (
     -1,
     0,
@@ -30,7 +31,7 @@ NUMBERS = (
     7,
     977,
     1.5,
-)  # no larger ones: a store may have as many rows as it says
+)
 LARGE = (2**31, 2**63, 10**30, 1e300)
 
 Generator = np.random.Generator

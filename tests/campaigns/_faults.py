@@ -230,9 +230,8 @@ def error_of(kind: str, number: int, folder: Path) -> Callable[[], BaseException
         )[number % 2]
         return lambda: MemoryError(*[message] if message else [])
     fault = FAULTS[number % len(FAULTS)] if kind == "calls" else FAULTS[number % 2]
-    place = (
-        [str(folder / "somewhere")] if kind == "calls" else []
-    )  # reads and writes name no file
+    # reads and writes name no file
+    place = [str(folder / "somewhere")] if kind == "calls" else []
     return lambda: OSError(fault, os.strerror(fault), *place)
 
 
@@ -247,9 +246,8 @@ def failing(
     """Count the calls of a kind that concern a folder, and let one of them fail, or also later ones."""
     trap = Trap(at, error, lasts)
     with contextlib.ExitStack() as stack:
-        stack.callback(
-            setattr, trap, "at", None
-        )  # of modules that were first imported meanwhile
+        # of modules that were first imported meanwhile
+        stack.callback(setattr, trap, "at", None)
         for patch in list(KINDS[kind](folder, trap)):
             stack.enter_context(patch)
         yield trap

@@ -62,9 +62,8 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
             cells[r][c] = one_of(rng, NO_NUMBERS)
         elif what == "missing":
             cells[r][c] = one_of(rng, MISSING)
-            if (
-                np.isnan(float(cells[r][c])) and n > 1
-            ):  # a gap takes the lower median of the others
+            # a gap takes the lower median of the others
+            if np.isnan(float(cells[r][c])) and n > 1:
                 spoiled = False
                 others = np.sort(np.delete(numbers[:, c], r))
                 numbers[r, c] = others[(n - 2) // 2]
@@ -72,9 +71,8 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
             del cells[r][c]
         else:
             cells[r].insert(c, "1.5")
-    header = (
-        what != "sound" or rng.random() < 0.6
-    )  # a spoiled first line would be a header
+    # a spoiled first line would be a header
+    header = what != "sound" or rng.random() < 0.6
     quote = rng.random() < 0.2
     lines = [",".join(f'"{cell}"' if quote else cell for cell in row) for row in cells]
     lines = [",".join(f"c{k}" for k in range(d)), *lines] if header else lines
@@ -82,9 +80,8 @@ def csv(rng: np.random.Generator, folder: Path) -> dict[str, Any]:
     text = end.join(lines) + (end if rng.random() < 0.8 else "")
     path = folder / "in.csv"
     path.write_bytes((b"\xef\xbb\xbf" if rng.random() < 0.2 else b"") + text.encode())
-    if not header and _counts(
-        cells[0]
-    ):  # cells that count 0, 1, 2 are names, as the page on tables says
+    # cells that count 0, 1, 2 are names, as the page on tables says
+    if not header and _counts(cells[0]):
         return judged(None, None, "counting cells")
     same = functools.partial(same_rows, expected=numbers, rng=rng)
     refused = refusal(lambda: convert(path, folder / "out.zarr", progress=False))

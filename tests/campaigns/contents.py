@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+# told of work, not of the answer
 DONE = [
     "reads",
     "sweeps",
@@ -14,7 +15,7 @@ DONE = [
     "seconds",
     "compile_seconds",
     "labels_seconds",
-]  # told of work, not of the answer
+]
 
 
 def content(path: Path) -> str:

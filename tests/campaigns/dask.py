@@ -33,10 +33,11 @@ PATIENCE = (
 # a worker without a heartbeat is lost to the scheduler, instead of after five minutes
 LOST_AFTER = "3s"
 LONGEST = 60.0  # seconds of a try until a fit must have ended
+# of rounds over all kinds, in turn: with 0 Dask cannot make lost data again
 GRAPH_BYTES = (
     4 * 2**20,
     0,
-)  # of rounds over all kinds, in turn: with 0 Dask cannot make lost data again
+)
 PARAMETERS = {
     "gamma": 2.0,
     "n_landmarks": 8,

@@ -32,10 +32,11 @@ class Forks:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            # threads of OpenMP do not survive a fork
             env={
                 **os.environ,
                 "OMP_NUM_THREADS": "1",
-            },  # threads of OpenMP do not survive a fork
+            },
         )
         assert self._line() == "ready", "the process that forks did not get ready"
 

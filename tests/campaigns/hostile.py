@@ -94,9 +94,8 @@ def _hook() -> None:
 def attempt(seed: int, folder: Path) -> dict[str, Any]:
     """Make one hostile thing, read it, and judge the answer."""
     warnings.simplefilter("ignore")
-    logging.getLogger("mmcnb").setLevel(
-        logging.ERROR
-    )  # a damaged pass is run again, and said to be
+    # a damaged pass is run again, and said to be
+    logging.getLogger("mmcnb").setLevel(logging.ERROR)
     kind = list(KINDS)[seed % len(KINDS)]
     rng = random.Random(seed)
     _hook()

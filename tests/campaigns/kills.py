@@ -290,9 +290,8 @@ def attempt(seed: int, folder: Path) -> dict[str, Any]:
         assert not left, f"{kind} ended and left {left}"
     elif command.repeat or "new" not in found.values():
         run_again(command, whole, place)
-    left &= names_in(
-        place
-    )  # a command that begins again removes what it had left itself
+    # a command that begins again removes what it had left itself
+    left &= names_in(place)
     if left:
         clean(place, left)
     facts = {
@@ -445,9 +444,10 @@ def judged(command: Command, whole: Untouched, folder: Path) -> dict[str, str]:
 def left_behind(command: Command, folder: Path) -> set[str]:
     """What stands in a folder beside outputs and what a run goes on from."""
     wanted = {*command.targets, command.kept, "tiny.lock", "objectives.csv", "tiny"}
+    # of a study
     return {
         name for name in names_in(folder) - wanted if not name.startswith(".scratch-")
-    }  # of a study
+    }
 
 
 def names_in(folder: Path) -> set[str]:

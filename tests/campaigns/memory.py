@@ -157,9 +157,8 @@ def _write_sparse(
 
 STORES: dict[str, Callable[[Path], None]] = {
     "few": partial(_write_few, rows=3000, columns=16),
-    "short": partial(
-        _write_dense, mib=64, columns=64
-    ),  # of what takes minutes for many rows
+    # of what takes minutes for many rows
+    "short": partial(_write_dense, mib=64, columns=64),
     "narrow": partial(_write_dense, mib=520, columns=64),
     "dense": partial(_write_dense, mib=640, columns=256),
     "dense, small chunks": partial(_write_dense, mib=640, columns=256, chunk_rows=1000),
@@ -362,9 +361,8 @@ def make(estimator: str, **parameters: Any) -> Any:
     import mmcnb
 
     names = {name: getattr(mmcnb, name) for name in mmcnb.__all__}
-    return eval(estimator, names).set_params(
-        random_state=0, **parameters
-    )  # our own text
+    # our own text
+    return eval(estimator, names).set_params(random_state=0, **parameters)
 
 
 def attempt(seed: int, folder: Path) -> dict[str, Any]:

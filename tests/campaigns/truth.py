@@ -271,9 +271,8 @@ def no_labelling_is_better_than_the_best(rng, name, folder):
         labels = np.array([0, *rest])
         sums, sizes = sums_of_clusters(z, labels, ones)
         best = max(best, ((sums**2).sum(axis=1) / np.maximum(sizes, 1)).sum())
-    if (
-        name == "KernelKMeans"
-    ):  # |z|² less what the means explain, in features without the complement
+    # |z|² less what the means explain, in features without the complement
+    if name == "KernelKMeans":
         sums, sizes = sums_of_clusters(z, model.labels_, ones)
         found = ((sums**2).sum(axis=1) / np.maximum(sizes, 1)).sum()
     else:

@@ -97,9 +97,8 @@ def test_threads_give_the_same_candidates_to_the_bit():
     facts = []
     with ThreadPoolExecutor(4) as pool:
         for each in (map, pool.map):
-            graph = graph_of(
-                directions()
-            )  # whose edges are found while the candidates are
+            # whose edges are found while the candidates are
+            graph = graph_of(directions())
             found, left_out = judge_candidates(
                 graph, 5, graph_proposals(graph, 5, 3), each
             )

@@ -65,9 +65,8 @@ def test_there_is_a_cut_for_each_number_and_all_nest(tree):
         numbers, first = np.unique(labels, return_index=True)
         assert numbers.tolist() == list(range(k))
         assert (np.diff(first) > 0).all()  # numbered by first nodes
-        assert (
-            len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == k + 1
-        )  # each in one
+        # each in one
+        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == k + 1
         finer = labels
 
 

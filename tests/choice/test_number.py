@@ -97,9 +97,8 @@ def test_numbers_lie_in_their_range(least, most, nested, noise):
         assert least <= found.n_clusters <= most
         assert set(found.labels) == set(range(found.n_clusters))
         assert found.next_best is None or least <= found.next_best <= most
-        alone = replace(
-            seen, partitions=[]
-        )  # a range that no resolution has is a cut of the tree
+        # a range that no resolution has is a cut of the tree
+        alone = replace(seen, partitions=[])
         np.testing.assert_array_equal(
             best_number(alone, least, most).labels, seen.tree.labels(least)
         )
@@ -266,9 +265,10 @@ def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agr
     for coarse, fine in pairwise(
         one.labels for one in found if one.labels is not labels
     ):
+        # they nest
         assert (
             len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1
-        )  # they nest
+        )
 
 
 def test_there_are_five_layers_at_most_and_one_of_one_cluster(nested):
@@ -313,9 +313,8 @@ def test_a_cluster_is_split_into_its_large_groups(apart):
     found = best_number(replace(seen, partitions=coarse))
     np.testing.assert_array_equal(found.labels, groups)
     assert ", after 3 were split at gaps inside" in found.reason
-    assert (
-        best_number(replace(seen, partitions=coarse), 2, 5).n_clusters == 3
-    )  # a range is held
+    # a range is held
+    assert best_number(replace(seen, partitions=coarse), 2, 5).n_clusters == 3
 
 
 @pytest.mark.parametrize(

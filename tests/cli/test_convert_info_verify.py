@@ -37,7 +37,6 @@ def test_info_and_verify_tell_the_shape_and_the_bytes(folder, printed, report_of
     assert (
         "class counts   0: 51, 1: 58, 2: 41" in printed("info blobs.zarr").splitlines()
     )
-    assert report_of("verify blobs.zarr")["bytes"] == ROWS * (
-        3 * 4 + 8
-    )  # the classes too
+    # the classes too
+    assert report_of("verify blobs.zarr")["bytes"] == ROWS * (3 * 4 + 8)
     assert "bytes        2.93 KiB" in printed("verify blobs.zarr").splitlines()

@@ -131,11 +131,12 @@ def caused(by):
     ("error", "code", "sentence"),
     [
         (KeyboardInterrupt(), 130, STOPPED),
+        # as compiled code raises it
         (
             caused(caused(KeyboardInterrupt())),
             130,
             STOPPED,
-        ),  # as compiled code raises it
+        ),
         (
             OSError(28, "No space left on device", "labels/c/0"),
             2,

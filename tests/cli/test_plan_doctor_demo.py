@@ -14,12 +14,13 @@ from mmcnb.cli.demo import LIMIT
 from mmcnb.engine.plan import RowShape
 from tests.cli.conftest import ROWS
 
+# depend on what is compiled already
 OF_COMPILATION = {
     "compile_seconds",
     "seconds",
     "libraries",
     "peak",
-}  # depend on what is compiled already
+}
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,8 @@ def drawn(seed, n=40):
             "number": rng.normal(size=n),
             "ties": np.round(2 * rng.normal(size=n) ** 3),
             "text": np.eye(3)[rng.permutation(np.arange(n) % 3)],
-            "gaps": np.eye(4)[rng.permutation(np.arange(n) % 4)][
-                :, :3
-            ],  # no category in a quarter
+            # no category in a quarter
+            "gaps": np.eye(4)[rng.permutation(np.arange(n) % 4)][:, :3],
         }[kind]
         columns.append(made)
         names += [f"{k} {kind}"] * made[:1].size

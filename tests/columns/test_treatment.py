@@ -65,10 +65,11 @@ def pixels(n_sharing):
         (np.c_[NORMAL, 1000 * NORMAL], "their units differ"),
         (WIDEST, "their units differ"),
         (WIDEST[:, 1:], "they share one unit"),
+        # most variance of one, but not nine tenths
         (
             WIDEST * [0.5, *[1] * 40],
             "they share one unit",
-        ),  # most variance of one, but not nine tenths
+        ),
         (np.c_[NORMAL, rng.integers(0, 6, N)], "they share one unit"),
         (np.c_[NORMAL, rng.integers(0, 5, N)], "their kinds differ"),
         (many_columns(100), "their kinds differ"),
@@ -129,9 +130,8 @@ def test_a_reason_that_is_known_comes_first_and_parameters_that_say_all_need_no_
 
 
 def test_each_kind_of_column_is_treated_in_its_way():
-    late = np.maximum(
-        np.arange(N) - N + 100.0, 0
-    )  # it has many values in the last rows alone
+    # it has many values in the last rows alone
+    late = np.maximum(np.arange(N) - N + 100.0, 0)
     rows = np.c_[
         late, NORMAL, np.where(FLAG, -7.5, 20), 10 * THREE, np.full(N, 17.0), TEXT
     ]
@@ -406,11 +406,12 @@ def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
         (NORMAL, NORMAL.min(), 0.3),
         (np.abs(NORMAL - 40), 0, 0.3),
         (np.r_[NORMAL[:-1] - 20, 1e4], 0, 0.3),
+        # five values have no range that one lies outside of
         (
             np.arange(N) % 4,
             99,
             0.3,
-        ),  # five values have no range that one lies outside of
+        ),
     ],
 )
 def test_values_that_are_seldom_or_within_the_range_are_no_marks(values, mark, share):

@@ -258,9 +258,8 @@ def test_a_recorded_pass_is_recalled_and_not_run(folder, samples):
     first, resumed = sweep(folder, samples, [1.0, 2.0])
     assert resumed == [False, False]
     assert (samples.reads == 2).all()
-    again, resumed = sweep(
-        folder, samples, [1.0, 2.0, 3.0], {"C": 1.0}
-    )  # of the same value
+    # of the same value
+    again, resumed = sweep(folder, samples, [1.0, 2.0, 3.0], {"C": 1.0})
     assert resumed == [True, True, False]
     assert same(again[:2], first)
     assert (samples.reads == 3).all()

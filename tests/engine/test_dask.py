@@ -30,9 +30,8 @@ N = 5 * GROUP_ROWS + 4321
 GROUPS = range(0, N, GROUP_ROWS)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::ResourceWarning"
-    ),  # sockets of workers that were killed
+    # sockets of workers that were killed
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 

@@ -71,18 +71,16 @@ def test_few_tasks_are_in_flight(n_jobs):
     class Slow(OrderedSum):
         def combine(self, total, other):
             if len(other[0]) == 1:  # a block, and not a group
-                time.sleep(
-                    0.002
-                )  # the threads have time to run ahead as far as they may
+                # the threads have time to run ahead as far as they may
+                time.sleep(0.002)
                 ahead.append(
                     samples.reads.sum() // BLOCK_ROWS - other[0][0][0] // BLOCK_ROWS
                 )
             return super().combine(total, other)
 
     run(Slow(), samples, n_jobs=n_jobs)
-    assert (
-        len(ahead) == 37
-    )  # of three groups, whose totals begin with their first blocks
+    # of three groups, whose totals begin with their first blocks
+    assert len(ahead) == 37
     assert max(ahead) <= n_jobs + 2
 
 
@@ -110,9 +108,8 @@ def test_an_exception_propagates_leaves_no_thread_nor_limit_and_the_engine_runs_
         assert set(blas_threads()) <= {1}
         with pytest.raises(ArithmeticError, match="block 7"):
             engine.run(Failing(), samples)
-        assert (
-            samples.reads.sum() < samples.n_samples
-        )  # the rest was not read for nothing
+        # the rest was not read for nothing
+        assert samples.reads.sum() < samples.n_samples
         assert engine.run(OrderedSum(), samples)[1] == samples.n_samples
     assert mmcnb_threads() == []
     assert blas_threads() == before
@@ -139,9 +136,8 @@ def test_items_that_run_passes_and_items_of_their_own_neither_wait_for_each_othe
 
             totals.extend(engine.each(item, range(2 * n_jobs)))
 
-    thread = threading.Thread(
-        target=session, daemon=True
-    )  # one that hangs does not hold up the others
+    # one that hangs does not hold up the others
+    thread = threading.Thread(target=session, daemon=True)
     thread.start()
     thread.join(60)
     assert not thread.is_alive()

@@ -143,9 +143,8 @@ def test_no_more_threads_than_asked_for(n_jobs):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore:This process:DeprecationWarning"
-)  # newer Pythons warn of any fork
+# newer Pythons warn of any fork
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("method", [pytest.param("fork", marks=FORKS), "spawn"])
 def test_a_child_process_fits_after_its_parent_did(expected, store, method):
     assert labels(store) == expected

@@ -35,9 +35,8 @@ def test_topics_are_the_clusters_of_the_embeddings(noise):
     labels = np.array(topics.fit_transform(texts, embeddings)[0])
     expected = front_door(metric="cosine", noise=noise).fit(embeddings).labels_
     np.testing.assert_array_equal(labels == -1, expected == -1)
-    assert (
-        adjusted_rand_score(expected, labels) == 1
-    )  # BERTopic numbers topics by their sizes
+    # BERTopic numbers topics by their sizes
+    assert adjusted_rand_score(expected, labels) == 1
     assert noise is not None or adjusted_rand_score(subject, labels) == 1
     np.testing.assert_array_equal(
         topics.transform(texts[:50], embeddings[:50])[0], labels[:50]

@@ -235,9 +235,8 @@ def test_another_parameter_is_refused_with_both_values(store, finished, paramete
     before = files(finished)
     old = (VARIANTS["SparseKernelMMC"].get_params() | {"random_state": 0})[parameter]
     new = OTHER[parameter]
-    others = (
-        {"n_landmarks": None} if parameter == "basis" else {}
-    )  # that of the paper has no landmarks
+    # that of the paper has no landmarks
+    others = {"n_landmarks": None} if parameter == "basis" else {}
     with pytest.raises(ValueError, match=r"^[^\n]*; give [^\n]*\.$") as refused:
         fitted(
             "SparseKernelMMC", store, checkpoint=finished, **{parameter: new}, **others

@@ -20,9 +20,8 @@ from tests.estimators.conftest import bits, fitted, rows_of
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::ResourceWarning"
-    ),  # sockets of workers that were killed
+    # sockets of workers that were killed
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 

@@ -96,12 +96,13 @@ def test_a_checkpoint_of_a_release_resumes_or_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     ("name", "parameter", "value", "now"),
     [
+        # the fit chose the ridge
         (
             "UnsupervisedRLS",
             "alpha",
             "auto",
             {"alpha": 3e-4},
-        ),  # the fit chose the ridge
+        ),
         ("KernelKMeans", "algorithm", "full", {}),
     ],
 )

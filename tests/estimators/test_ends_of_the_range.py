@@ -101,9 +101,8 @@ def test_rows_far_from_the_origin_give_the_same_clusters(name, k, settings):
     reasons = SAME if name == "MultipleKernelClustering" else ()
     for shift in (-1e4, 1e6, 1e9, 1e12):
         check(name, k, settings, ROWS[k] + shift, *reasons)
-        check(
-            name, k, settings, scipy.sparse.csr_array(ROWS[k] + shift), *SAME
-        )  # columns are not centred
+        # columns are not centred
+        check(name, k, settings, scipy.sparse.csr_array(ROWS[k] + shift), *SAME)
 
 
 @each

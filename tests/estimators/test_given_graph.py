@@ -41,9 +41,8 @@ def fitted(graph):
 def cells_of(X, **obsp):
     """An AnnData object of rows with graphs."""
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of what anndata will write in its next version
+        # of what anndata will write in its next version
+        warnings.simplefilter("ignore")
         return anndata.AnnData(X.astype(np.float32), obsp=obsp)
 
 

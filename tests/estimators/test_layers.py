@@ -81,9 +81,8 @@ def test_a_layer_labels_rows_of_the_fit_with_its_clusters(fitted):
         labels = fitted.predict(X, layer=i)
         assert labels.dtype == np.int32
         kept = labels >= 0
-        np.testing.assert_array_equal(
-            kept, fitted.labels_ >= 0
-        )  # noise is the same in all
+        # noise is the same in all
+        np.testing.assert_array_equal(kept, fitted.labels_ >= 0)
         assert np.unique(labels[kept]).tolist() == list(range(one.n_clusters))
         if one.taken:
             np.testing.assert_array_equal(labels, fitted.labels_)

@@ -145,9 +145,8 @@ def test_tables_and_sparse_rows_keep_their_numbers():
 
 @pytest.mark.slow
 def test_of_many_sorted_rows_some_are_matched(model):
-    order = np.argsort(
-        model.labels_, kind="stable"
-    )  # the first rows are all of one cluster
+    # the first rows are all of one cluster
+    order = np.argsort(model.labels_, kind="stable")
     X = np.repeat(OLD[order], 180, axis=0)
     expected = np.repeat(model.labels_[order], 180)
     other = front_door(random_state=1).fit(X, like=model)

@@ -458,9 +458,8 @@ def test_rows_deep_in_a_cluster_vote_on_their_probabilities_if_asked():
     assert 0.5 < is_sure.mean() < 1
     assert (exact.max(axis=1) < 1)[is_sure].any()
     assert np.mean(shares.argmax(axis=1) != exact.argmax(axis=1)) < 0.01
-    np.testing.assert_array_equal(
-        model.predict(X), model.labels_
-    )  # the model still labels as it did
+    # the model still labels as it did
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 @pytest.mark.parametrize(

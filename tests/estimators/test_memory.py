@@ -194,9 +194,8 @@ print(json.dumps(mmcnb.SparseKernelMMC(memory_limit="768MiB").plan(RowShape(10**
 
 @pytest.mark.slow
 def test_a_plan_counts_the_compilation_that_a_fit_begins_with(tmp_path):
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path)
-    }  # with nothing compiled
+    # with nothing compiled
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     lines = subprocess.check_output(
         [sys.executable, "-c", PLAN], env=environment, text=True
     ).splitlines()

@@ -71,17 +71,19 @@ def changed(place, value):
 
 TREE = [
     ("graph_pieces", changed(0, 10**6), "graph_pieces does not fit"),
+    # some piece has no node
     (
         "graph_pieces",
         lambda a: 0 * a,
         "graph_pieces does not fit",
-    ),  # some piece has no node
+    ),
     ("graph_merges", changed((-1, 0), 10**6), "graph_merges does not fit"),
+    # those above come first: a cycle
     (
         "graph_merges",
         lambda a: a[::-1],
         "graph_merges does not fit",
-    ),  # those above come first: a cycle
+    ),
     ("graph_merges", lambda a: a[:, :1], "graph_merges does not fit"),
     ("graph_links", lambda a: -a, "graph_links does not fit"),
     ("graph_links", lambda a: a[::-1], "graph_links does not fit"),

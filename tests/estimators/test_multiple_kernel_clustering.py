@@ -182,9 +182,8 @@ def test_one_kernel_is_sparse_kernel_mmc_but_for_the_scale_of_the_kernel(
     threshold, kernel
 ):
     X = make_blobs(160)
-    if (
-        threshold == "fixed"
-    ):  # a threshold of 1 knows the scale: give it a kernel whose spread is 1
+    # a threshold of 1 knows the scale: give it a kernel whose spread is 1
+    if threshold == "fixed":
         X = X / np.sqrt(X.var(axis=0).sum())
     shared = {
         "C": 3.5,

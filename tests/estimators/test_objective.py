@@ -46,9 +46,8 @@ def check(model, X, weights=None):
     assert set(model.labels_.tolist()) == {0, 1}
     norm2 = model.report_["w_norm"] ** 2
     y = np.where(f >= 0, 1, -1)
-    reached = model.report_[
-        "C"
-    ]  # lower than C where the labels could not be separated there
+    # lower than C where the labels could not be separated there
+    reached = model.report_["C"]
     again = reference.hinge_objective(
         f, y, norm2, model.rho_, reached, shares, model.threshold
     )

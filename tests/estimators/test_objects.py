@@ -30,9 +30,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 def annotated(rows, names=None):
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of what anndata will write in its next version
+        # of what anndata will write in its next version
+        warnings.simplefilter("ignore")
         return anndata.AnnData(
             rows, var=None if names is None else pd.DataFrame(index=names)
         )

@@ -284,9 +284,8 @@ def test_annotate_writes_what_scanpys_users_expect_and_a_file_keeps_it(cells, tm
     clusters = cells.obs["mmcnb"]
     assert clusters.cat.categories.tolist() == ["0", "1"]
     assert not clusters.cat.ordered
-    np.testing.assert_array_equal(
-        clusters.cat.codes, expected.labels_
-    )  # noise has no category
+    # noise has no category
+    np.testing.assert_array_equal(clusters.cat.codes, expected.labels_)
     assert 0 < clusters.isna().sum() < 30
     np.testing.assert_array_equal(
         cells.obs["mmcnb_margin"], expected.to_frame(cells.obsm["X_pca"])["margin"]

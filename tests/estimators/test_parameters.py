@@ -48,13 +48,14 @@ CHANGED = {
     "columns": [[0], None, None],
 }
 OF_ONE_METHOD = {"MultipleKernelClustering": {"basis": "exact", "n_clusters": 3}}
+# they change no result
 RUNTIME = {
     "memory_limit",
     "n_jobs",
     "verbose",
     "checkpoint",
     "engine",
-}  # they change no result
+}
 BASES = {
     "CrammerSingerMMC": {"n_clusters": 3, "gamma": 0.02},
     "UnsupervisedRLS": {"n_clusters": 3},

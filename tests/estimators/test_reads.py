@@ -8,9 +8,8 @@ from mmcnb.samples import BLOCK_ROWS, GROUP_ROWS
 from tests.engine.fakes import FakeSamples
 from tests.estimators.conftest import fitted, make_blobs, variant
 
-ROWS = (
-    2 * GROUP_ROWS + 3001
-)  # more than twice the larger sample, so that all stages are run
+# more than twice the larger sample, so that all stages are run
+ROWS = 2 * GROUP_ROWS + 3001
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +49,10 @@ def test_rows_are_read_as_often_as_the_history_says(
 def test_few_reads_end_near_the_optimum_and_say_how_near():
     X = make_blobs(ROWS, gap=2.0)
     many = fitted("CPMMC", FakeSamples(X), eta=1e-4)
+    # more than 1 GiB
     few = fitted(
         "CPMMC", FakeSamples(X, row_bytes=2**13), eta=1e-4, memory_limit="16GiB"
-    )  # more than 1 GiB
+    )
     last = few.history_.iloc[-1]
     assert (
         last["reads"] + last["sweeps"]
@@ -76,9 +76,8 @@ def test_labels_in_a_file_take_no_read_of_cached_features(name, rings, tmp_path)
     new = FakeSamples(rings)
     model.predict(new, out=tmp_path / "predict.csv")
     assert (new.reads == 1).all()
-    assert (
-        reads_of(samples) == model.history_["reads"].iloc[-1]
-    )  # none of the rows of the fit
+    # none of the rows of the fit
+    assert reads_of(samples) == model.history_["reads"].iloc[-1]
     assert (tmp_path / "fit.csv").read_bytes() == (
         tmp_path / "predict.csv"
     ).read_bytes()

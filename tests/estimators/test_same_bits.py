@@ -19,9 +19,8 @@ from tests.estimators.conftest import VARIANTS, differing, facts, fitted, make, 
 from tests.estimators.every import NAMES
 
 FEW = 9000  # in three blocks of reduction
-MANY = (
-    2 * GROUP_ROWS + 3001
-)  # in three groups of blocks, which workers share; a larger sample is drawn
+# in three groups of blocks, which workers share; a larger sample is drawn
+MANY = 2 * GROUP_ROWS + 3001
 STORES = ("memory", "zarr", "sharded", "ours", "dask")
 CHUNK_ROWS = (3000, 30_000, MANY)
 ENGINES = ("one thread", "two threads", "Dask")

@@ -36,9 +36,8 @@ def assert_proportions_alone_count(variant, factor):
     np.testing.assert_allclose(
         other.report_.get("sizes", []), factor * np.array(sizes), rtol=1e-9
     )
-    unit = (
-        factor if variant == "KernelKMeans" else 1.0
-    )  # the inertia is a sum over the weights
+    # the inertia is a sum over the weights
+    unit = factor if variant == "KernelKMeans" else 1.0
     assert other.objective_ == pytest.approx(unit * model.objective_, rel=1e-12)
 
 

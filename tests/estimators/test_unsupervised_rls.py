@@ -149,9 +149,8 @@ def test_where_the_sample_is_all_rows_the_labels_are_those_of_the_search(case):
     R = smoother_of(X, model)
     objective = mean_objective(R, model.labels_.astype(int), k)
     assert model.report_["sample_objective"] == pytest.approx(objective, rel=1e-12)
-    assert model.objective_ == pytest.approx(
-        objective, rel=1e-5
-    )  # kernel values of the model are float32
+    # kernel values of the model are float32
+    assert model.objective_ == pytest.approx(objective, rel=1e-5)
     assert model.history_["changed"].iloc[-1] == 0
     searched = local_search(
         R, PartitionConfig(k, n_init=3, **parameters), np.random.RandomState(0)

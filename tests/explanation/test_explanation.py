@@ -149,9 +149,8 @@ def test_examples_are_central_or_at_the_edge_or_far_out():
 
 def test_a_sample_of_each_cluster_stands_for_all_of_its_rows():
     X, y = planted(30_000, 3)
-    y = np.where(
-        np.arange(len(y)) < 100, 3, y
-    )  # a small cluster, of which all rows are taken
+    # a small cluster, of which all rows are taken
+    y = np.where(np.arange(len(y)) < 100, 3, y)
     for cluster, figures in figures_of_clusters(fitted(X[:300]).explain(X, y)):
         expected = by_hand(X, y == cluster)
         exact = ["effect", "mean", "others_mean"]
@@ -159,9 +158,8 @@ def test_a_sample_of_each_cluster_stands_for_all_of_its_rows():
             figures[exact], expected[exact], check_names=False, rtol=1e-9
         )
         np.testing.assert_allclose(figures["auc"], expected["auc"], atol=0.01)
-        if (
-            cluster < N_CLUSTERS
-        ):  # in its own column the others are one group, in which a median is sure
+        # in its own column the others are one group, in which a median is sure
+        if cluster < N_CLUSTERS:
             for name in ("median", "others_median"):
                 assert figures[name][cluster] == pytest.approx(
                     expected[name][cluster], abs=0.3

@@ -44,10 +44,11 @@ def mirrored(n_columns):
     ("scores", "n_columns"),
     [
         (lambda rows: principal_features(rows).z[:, 0], 5),
+        # the iterative solver
         (
             lambda rows: principal_directions(rows, 1)[:, 0],
             1_001,
-        ),  # the iterative solver
+        ),
         (
             lambda rows: (
                 rows @ leading_axes(rows, np.random.RandomState(0), n_axes=3).axes[:, 0]

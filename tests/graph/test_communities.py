@@ -51,12 +51,13 @@ def test_loops_tie_a_node_to_its_own_community():
 @pytest.mark.parametrize("weight", [0.1, 1e300])
 def test_any_weights_and_resolutions_come_to_an_end(weight):
     W = weight * (np.ones((40, 40)) - np.eye(40))
+    # ties but for rounding, among others
     for resolution in (
         1e-3,
         1.0,
         39 / 40,
         2.0**40,
-    ):  # ties but for rounding, among others
+    ):
         assert by(W, resolution)[0] == 0
 
 

@@ -257,11 +257,12 @@ def test_rows_are_directions_if_all_have_length_one(form, dtype):
         other = unit.copy()
         other[i] *= factor
         assert are_unit(form(other)) is expected
+    # one column has no directions
     for other in (
         1e30 * unit,
         0 * unit,
         np.sign(unit[:, :1]),
-    ):  # one column has no directions
+    ):
         assert are_unit(form(other)) is False
 
 

@@ -84,9 +84,8 @@ def test_a_row_of_a_heavy_node_counts_lighter_nodes_less_and_its_own_more(form):
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares[:60], expected, rtol=1e-9)
     plain = vote_of(graph_of(X), labels, 3).block(X + 0.05, np.float64)
-    np.testing.assert_allclose(
-        shares[60:], plain, rtol=1e-6
-    )  # these are rows of no node
+    # these are rows of no node
+    np.testing.assert_allclose(shares[60:], plain, rtol=1e-6)
 
 
 def test_all_rows_of_a_node_have_its_label():

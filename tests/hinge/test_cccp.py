@@ -47,9 +47,8 @@ def fit(
         start = given(np.where(X[:, 0] > np.median(X[:, 0]), 1, -1))
     rows = []
     form = Objective(threshold, balance, float(np.trace(K) / len(K) - K.mean()))
-    path = [
-        step / (1 - balance) for step in path_to(C)
-    ]  # a balance is infeasible below C = 1/(1 - balance)
+    # a balance is infeasible below C = 1/(1 - balance)
+    path = [step / (1 - balance) for step in path_to(C)]
     state = continuation(planes, start, form, path, CCCPLimits(), rows.append)
     return state, planes, rows
 
@@ -77,9 +76,8 @@ def test_next_lower_bound_never_exceeds_the_true_primal_before_it(
         )
         if state is None or state.quantile_steps:
             continue  # a quantile step leaves the block minimiser on purpose
-        ends = {
-            (row["C"], row["round"]): row for row in rows
-        }  # the last sweep of each round
+        # the last sweep of each round
+        ends = {(row["C"], row["round"]): row for row in rows}
         for (C, number), before in ends.items():
             if (C, number + 1) in ends:
                 primal = before["primal"]

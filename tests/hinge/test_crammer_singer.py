@@ -62,9 +62,8 @@ def test_the_optimum_is_that_of_a_slack_for_each_row_under_any_labels_in_turn(
             0.5 * quadratic.norm2 - quadratic.rho + C * slack, rel=1e-9
         )
         assert quadratic.norm2 == pytest.approx(expected, rel=1e-4)
-        assert -2 * solution.objective == pytest.approx(
-            expected, rel=1e-4
-        )  # J = -1/2 |W|²
+        # J = -1/2 |W|²
+        assert -2 * solution.objective == pytest.approx(expected, rel=1e-4)
         np.testing.assert_allclose(shares @ f, 0, atol=1e-9)
 
 

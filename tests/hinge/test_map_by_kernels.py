@@ -117,9 +117,10 @@ def test_clusters_are_found_and_the_best_of_the_starts_wins(threshold, weighted)
         restart = search_clusters(session, sample, wanted, search)
     assert all(len(set(restart.labels[h::3].tolist())) == 1 for h in range(3))
     assert len(set(restart.labels.tolist())) == 3
+    # labels of least squares need no C near 1
     assert {row["C"] for row in record} == {
         2.0,
         3.5,
-    }  # labels of least squares need no C near 1
+    }
     ends = {row["start"]: row["primal"] for row in record if row["C"] == 3.5}
     assert ends[restart.start] == min(ends.values())

@@ -118,15 +118,13 @@ def test_the_objective_never_rises_over_the_rounds_at_one_C(engine, seed):
     rows = []
     limits = CCCPLimits(20, eta=1e-3)
     continuation(planes, start, FORM, (1.3, 2.0, 3.5), limits, rows.append)
-    ends = {
-        (row["C"], row["round"]): row["objective"] for row in rows
-    }  # the last sweep of each round
+    # the last sweep of each round
+    ends = {(row["C"], row["round"]): row["objective"] for row in rows}
     followed = [(C, number) for C, number in ends if (C, number + 1) in ends]
     assert followed
     for C, number in followed:
-        assert (
-            ends[C, number + 1] <= ends[C, number] + C * 1e-3
-        )  # what the tolerance leaves
+        # what the tolerance leaves
+        assert ends[C, number + 1] <= ends[C, number] + C * 1e-3
 
 
 def test_a_kernel_that_cannot_divide_the_rows_has_almost_no_weight(engine):

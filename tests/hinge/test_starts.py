@@ -16,9 +16,8 @@ def seeded(seed=0):
 
 
 def test_landmarks_are_different_rows_of_the_sample_with_some_weight():
-    X = (
-        np.random.default_rng(0).integers(0, 3, (200, 2)).astype(float)
-    )  # 9 different rows at most
+    # 9 different rows at most
+    X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(float)
     for n_landmarks in (3, 9, 500):
         landmarks = choose_landmarks(X, n_landmarks, seeded())
         assert len(landmarks) == min(n_landmarks, 9)

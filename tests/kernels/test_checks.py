@@ -153,10 +153,11 @@ def test_each_array_of_csr_rows_that_does_not_fit_is_named(name):
 def test_a_number_may_be_the_least_that_is_asked_for(name):
     for argument, text in types_of(name).items():
         least = re.search(r"^(?:float|int), at least (\d)", text)
+        # which the labels must keep
         if least and argument not in (
             "limit",
             "n_clusters",
-        ):  # which the labels must keep
+        ):
             given = good_arguments(name) | {argument: int(least[1])}
             checked = call(getattr(kernels, name), copied(given))
             plain = copied(given) | {

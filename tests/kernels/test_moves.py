@@ -6,10 +6,11 @@ import pytest
 from mmcnb import kernels
 from tests import reference
 
+# by mean, or as published
 OBJECTIVES = {
     True: reference.mean_objective,
     False: reference.sum_objective,
-}  # by mean, or as published
+}
 
 
 def make_smoother(m, seed=0):
@@ -69,9 +70,8 @@ def test_steepest_and_stochastic_moves_equal_the_plain_form(bounds):
         assert moves == expected_moves
 
 
-@pytest.mark.parametrize(
-    "m", [64, 65, 200]
-)  # around the rows that are compared at once
+# around the rows that are compared at once
+@pytest.mark.parametrize("m", [64, 65, 200])
 def test_of_equal_gains_the_first_row_moves(m):
     R = np.kron(np.eye(m // 4 + 1), np.full((4, 4), 0.2))[:m, :m].copy()
     labels = np.arange(m) % 2

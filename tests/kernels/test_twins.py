@@ -21,9 +21,8 @@ def copied(value):
 def results(name, given):
     """The arrays that a routine writes to, and what it returns."""
     returned = routine_of(name)(*given.values())
-    if (
-        name == "size_multipliers"
-    ):  # the twin knows the best sum of scores, not the multipliers
+    # the twin knows the best sum of scores, not the multipliers
+    if name == "size_multipliers":
         labels = (given["scores"] - returned).argmax(axis=1)
         return [given["scores"][np.arange(len(labels)), labels].sum()]
     if name == "sample_subproblem":  # and here the optimum, not the planes on the way

@@ -55,9 +55,8 @@ def test_with_a_linear_kernel_it_is_k_means(weighted):
     plain = KMeans(6, init=X[chosen], n_init=1, tol=0, max_iter=300, algorithm="lloyd")
     plain.fit(X, sample_weight=weights)
     assert last.converged
-    assert last.inertia == pytest.approx(
-        plain.inertia_, rel=1e-5
-    )  # kernel values are float32
+    # kernel values are float32
+    assert last.inertia == pytest.approx(plain.inertia_, rel=1e-5)
     np.testing.assert_array_equal(last.rule.label(values), by_first(plain.labels_))
 
 
@@ -76,9 +75,10 @@ def test_no_pass_raises_the_inertia_which_is_that_of_the_kernel_matrix(kernel):
     for step in steps:
         same = np.eye(7)[step.rule.label(values)]
         sizes = same.sum(axis=0)
+        # Σ|φ(x) - m|²
         expected = (
             np.trace(K) - (np.diag(same.T @ K @ same) / np.maximum(sizes, 1)).sum()
-        )  # Σ|φ(x) - m|²
+        )
         assert step.inertia == pytest.approx(expected, rel=1e-4)
         np.testing.assert_array_equal(step.sizes, sizes)
     assert [step.converged for step in steps] == [False] * (len(steps) - 1) + [True]

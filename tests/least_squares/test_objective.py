@@ -73,9 +73,8 @@ def test_smoother_is_its_formula_symmetric_and_leaves_its_matrix_alone(centre):
     np.testing.assert_allclose(R, np.linalg.solve(K + 0.4 * np.eye(40), K), atol=1e-12)
     assert (R == R.T).all()
     assert R.flags.c_contiguous
-    np.testing.assert_allclose(
-        smoother(np.ones((5, 5)), 0.1), 0, atol=1e-14
-    )  # of equal rows
+    # of equal rows
+    np.testing.assert_allclose(smoother(np.ones((5, 5)), 0.1), 0, atol=1e-14)
     values = np.random.default_rng(0).normal(size=(60, 4)) + 3
     R = principal_features(values).smoother(1e-2)
     np.testing.assert_allclose(R, smoother(values @ values.T, 1e-2 * 60), atol=1e-12)
@@ -189,10 +188,11 @@ def test_a_seed_gives_the_same_labels_and_restarts_mix_starts_amplitudes_and_dec
     assert (
         len({(number % 2, *schedule_of("mixed", number)) for number in range(12)}) == 12
     )
+    # equal rows start at random
     for points, distinct in (
         (X, 3),
         (np.empty((60, 0)), 4),
-    ):  # equal rows start at random
+    ):
         starts = partition_starts(4, 60, np.full(3, 1 / 3), seeded(), points)
         assert len({tuple(labels) for labels in starts}) >= distinct
 

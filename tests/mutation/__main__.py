@@ -185,9 +185,8 @@ def _run_tests(
     )
     if is_kernel(module):
         numba.config.DISABLE_JIT = not compiled
-        numba.config.CACHE_DIR = (
-            tempfile.mkdtemp()
-        )  # the cache knows a function by its file, not by its code
+        # the cache knows a function by its file, not by its code
+        numba.config.CACHE_DIR = tempfile.mkdtemp()
         np.seterr(**{} if compiled else {"all": "ignore"})  # as machine code does
     sys.entered = set()
     recorder = Recorder(module, wanted)
@@ -252,9 +251,8 @@ def judge(mutant: Mutant) -> dict[str, Any]:
     """Whether a mutant is killed, and by which test."""
     tried = 0
     for compiled, tests in tests_of(mutant.module):
-        tells = not (
-            compiled and is_kernel(mutant.module)
-        )  # machine code does not tell what it enters
+        # machine code does not tell what it enters
+        tells = not (compiled and is_kernel(mutant.module))
         chosen = {
             name: test["seconds"]
             for name, test in tests.items()

@@ -15,12 +15,13 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*Numcodecs codecs are not in the Zarr version 3"
 )
 DTYPES = "<f4", ">f4", "<f8", ">f8", "|i1", "|u1", "<i2", ">u4", "<i8", "|b1"
+# the codec inside, and the shuffle
 BLOSC = [
     ("lz4", 1),
     ("zstd", 2),
     ("blosclz", 0),
     ("zlib", 1),
-]  # the codec inside, and the shuffle
+]
 SECOND = {
     "none": None,
     "zstd": numcodecs.Zstd(),

@@ -37,9 +37,8 @@ def annotated(X, tmp_path):
     def write(names):
         data = anndata.AnnData(X[:50].copy(), var=pd.DataFrame(index=names))
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of what anndata will write in its next version
+            # of what anndata will write in its next version
+            warnings.simplefilter("ignore")
             data.write_zarr(tmp_path / "cells.zarr")
         return tmp_path / "cells.zarr"
 

@@ -170,9 +170,8 @@ def test_a_chunk_that_claims_more_than_its_array_holds_is_not_decoded(
     codec, encode = CODECS[name]
     store = tmp_path / "a.zarr"
     layout = {"shape": (200, 5), "chunks": (100, 5), "shards": shards, "dtype": "f8"}
-    layout |= (
-        {} if shards else {"filters": zarr.codecs.TransposeCodec(order=(0, 1))}
-    )  # read by Zarr
+    # read by Zarr
+    layout |= {} if shards else {"filters": zarr.codecs.TransposeCodec(order=(0, 1))}
     zarr.create_array(store, **layout, compressors=codec())[:] = 1
     assert rows_of(store).sum() == 1000
     bomb = encode(ZEROS)

@@ -44,9 +44,8 @@ def cells(request, tmp_path):
     genes = pd.DataFrame(index=["a", "b", "c"])
     path = tmp_path / "cells.zarr"
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of anndata, about the format and options of pandas
+        # of anndata, about the format and options of pandas
+        warnings.simplefilter("ignore")
         with anndata.settings.override(zarr_write_format=request.param):
             anndata.AnnData(
                 scipy.sparse.csr_matrix(X), obs=names, var=genes

@@ -42,9 +42,8 @@ def files(X, tmp_path):
     data.obsm["frame"] = pd.DataFrame(X, columns=NAMES[::-1], index=data.obs_names)
     data.raw = data
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # of what anndata will write in its next version
+        # of what anndata will write in its next version
+        warnings.simplefilter("ignore")
         data.write_h5ad(tmp_path / "cells.h5ad")
     return tmp_path, data
 

@@ -211,8 +211,7 @@ def test_the_kind_is_named(tmp_path, monkeypatch, kind, word):
 
 def test_a_document_of_a_store_is_read_up_to_its_bound(tmp_path):
     ours(tmp_path / "rows.zarr")
-    os.truncate(
-        tmp_path / "rows.zarr/X/zarr.json", 2**40
-    )  # it takes no place on the disk
+    # it takes no place on the disk
+    os.truncate(tmp_path / "rows.zarr/X/zarr.json", 2**40)
     with one_sentence(r"X/zarr\.json has more than 67,108,864 bytes, .*it\.$"):
         open_samples(tmp_path / "rows.zarr")

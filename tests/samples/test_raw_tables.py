@@ -163,9 +163,8 @@ def test_a_gap_of_a_later_row_group_takes_the_median(tmp_path):
     median = np.sort(frame["a"].dropna())[(N - 2) // 2]
     assert rows_of(samples)[250].tolist() == [median, 0.5]
     assert samples.notes[0].endswith("gaps were filled from their column: 1 in 'a'.")
-    for _ in range(
-        2
-    ):  # another process reads the same, before and after the gap is read
+    # another process reads the same, before and after the gap is read
+    for _ in range(2):
         assert (
             rows_of(pickle.loads(pickle.dumps(samples))).tolist()
             == rows_of(frame).tolist()
