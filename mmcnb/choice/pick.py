@@ -37,6 +37,8 @@ def pick(
 ) -> Candidate:
     """Pick the candidate with the largest J, and repair it.
 
+    The widest margin and the layout have a lead in J, which `score_with_lead` adds.
+
     Parameters
     ----------
     graph : NodeGraph

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from mmcnb.choice.candidates import MARGIN, TREE, Proposal
+from mmcnb.choice.candidates import KNOWN, MARGIN, TREE, Proposal
+from mmcnb.choice.known import KnownRows
 from mmcnb.choice.number import Request, choose_number
 from mmcnb.choice.search import AS_BEFORE, RESOLUTIONS, Nodes, search
 from mmcnb.graph.merge_tree import by_first
@@ -101,6 +102,19 @@ def test_small_clusters_are_set_apart_in_all_candidates():
         assert not np.isin(inside[0], candidate.labels[small == 0])
     assert choice.number.n_clusters == 4
     assert "1 of them small" in choice.number.reason
+
+
+def test_without_known_rows_no_label_is_broken_and_no_candidate_comes_from_them():
+    graph, truth = ring(3, 150)
+    request = Request()
+    nodes = nodes_of(graph, request)
+    free = search(nodes, request, 0)
+    assert {one.broken for one in (free.best, *free.others)} == {None}
+    known = KnownRows(np.arange(30), truth[graph.node_of][:30])
+    told = search(nodes, replace(request, known=known), 0)
+    names = [{one.name for one in (c.best, *c.others)} for c in (free, told)]
+    assert KNOWN not in names[0]
+    assert KNOWN in names[1]
 
 
 def test_a_least_size_leaves_out_candidates_with_smaller_clusters():

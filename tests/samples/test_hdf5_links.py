@@ -26,8 +26,8 @@ def path(tmp_path):
         file.create_group("by")["way"] = h5py.SoftLink("/same")
         file["circle"] = h5py.SoftLink("/circle")
         file["out"] = h5py.ExternalLink(other, "X")
-        file["root"] = h5py.ExternalLink(other, "/")
-        file["behind"] = h5py.SoftLink("/root/X")
+        file["whole"] = h5py.ExternalLink(other, "/")
+        file["behind"] = h5py.SoftLink("/whole/X")
         file.create_virtual_dataset("virtual", layout)
         file.create_dataset("raw", ROWS.shape, ROWS.dtype, external=raw)
     return tmp_path / "rows.h5"
