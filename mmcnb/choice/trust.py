@@ -100,6 +100,11 @@ class Trust(NamedTuple):
     agreement: float = 0.0
     columns: Sequence[Any] = ()
 
+    def with_doubt(self, doubt: str) -> "Trust":
+        """Return the trust after one more doubt: it is not high."""
+        level = "medium" if self.level == "high" else self.level
+        return self._replace(level=level, reason=f"{doubt}; {self.reason}")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of a report."""
         return self._asdict() | {"columns": list(self.columns)}

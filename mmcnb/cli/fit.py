@@ -41,6 +41,7 @@ OF_SOME_METHODS = (
     "sizes",
     "sample_sizes",
     "noise",
+    "dropped",
     "labels_seconds",
     "number",
     "layers",
@@ -215,6 +216,8 @@ def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
     yield "candidate", report["candidate"]
     if report["noise"]:
         yield "noise", f"{words(report['noise'])} rows, labelled -1"
+    for cluster in report["dropped"] or ():
+        yield "dropped", f"{cluster['share']:.1%} of the rows: {cluster['reason']}"
     if report["number"]:
         yield "number", report["number"]["reason"]
     yield from _partitions(report)

@@ -69,9 +69,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Fewest rows of a cluster, or their share, if the number is found: smaller ones
         join those they are linked to most.
     noise : None, "auto" or float, default=None
-        Rows that get the label -1: "auto" takes outlier scores above 2.5 robust
-        deviations, a number about that share of the rows. None keeps every row in a
-        cluster.
+        Rows that get the label -1: those that lie far out in their own cluster, by its
+        median outlier score and its robust deviation, so that a wide cluster keeps its
+        rows. "auto" takes scores above 3 deviations, a number about that share of the
+        rows. A cluster that is no denser than the space around it is dropped as a
+        whole, unless its labels are known or it has more rows than that share. None
+        keeps every row in a cluster.
     n_nodes : int, default=20000
         Most nodes of the graph: rows drawn at random.
     scale : {"auto", "standard", None} or dict, default="auto"
@@ -87,8 +90,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Cluster of each row, numbered by the first row that falls in each, or as in
         ``like``; equal to ``predict(X)``.
     n_clusters_ : int
-        Number of clusters, given or found; 1 without structure. After ``fit(X,
-        like=model)`` or `update` some numbers may have no rows, and do not count.
+        Number of clusters, given or found; 1 without structure. Clusters that
+        ``noise`` drops do not count. After ``fit(X, like=model)`` or `update` some
+        numbers may have no rows, and do not count.
     layers_ : DataFrame
         At most five partitions, by rising "n_clusters"; one of them is "taken", the
         others are cuts of the merge tree. "persistence" is at how many resolutions it
@@ -110,7 +114,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         One row for each stage, "graph", "choice" and "labels", with the seconds so far,
         and for each sweep of the candidates that sweep.
     report_ : dict
-        "sizes" of the clusters. "candidates" has a row for each, by falling J: its
+        "sizes" of the clusters. With ``noise``, how many rows are "noise", and what was
+        "dropped": for each cluster of scattered rows about its "share" of the rows, and
+        the "reason". "candidates" has a row for each, by falling J: its
         name, J, the two parts of J, the shares of its clusters, the share of the known
         labels that it breaks, and seconds. "left_out" says why a candidate is missing.
         "number" says why this number was taken, and what is next best. "layers" are
@@ -569,7 +575,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         margin = partial(widest_margin, session, request.margin_kernel)
         choice = search(nodes, request, seed, margin, session.engine.each)
         session.record({"stage": "choice"})
-        return label_all(session, nodes, choice, self.metric, self.noise)
+        return label_all(session, nodes, choice, request, self.metric, self.noise)
 
     # -- parameters and needs ----------------------------------------------------------
 

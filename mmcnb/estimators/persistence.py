@@ -32,6 +32,7 @@ LAYER = {
     "taken": (bool,),
 }
 CHANGE = {"number": (int,), "change": (str,), "before": NUMBER, "after": NUMBER}
+DROPPED = {"share": NUMBER, "reason": (str,)}
 # Types of the fields of a header and of its report. A list stands for a list of values
 # of one kind, a dictionary for a dictionary with at least these fields.
 KINDS: dict[str, Any] = {
@@ -60,6 +61,7 @@ KINDS: dict[str, Any] = {
     "candidates": [{}],
     "layers": [LAYER],
     "changes": [CHANGE],
+    "dropped": [DROPPED],
 }
 
 
@@ -253,9 +255,13 @@ def _check_counts(path: ModelPath, estimator: Any) -> None:
     if not is_possible or not 0 < sum(sizes.tolist()) < np.inf:
         raise _impossible(path, f"{len(sizes)} sizes for {n_clusters} clusters")
     n_used = np.count_nonzero(sizes)  # a number of an earlier model may be free
-    for name in ("n_clusters_", "n_clusters"):
+    n_dropped = len(report.get("dropped") or ())
+    for name, most in (
+        ("n_clusters_", n_clusters),
+        ("n_clusters", n_clusters + n_dropped),
+    ):
         number = getattr(estimator, name, None)
-        if type(number) is int and not n_used <= number <= n_clusters:
+        if type(number) is int and not n_used <= number <= most:
             raise _impossible(
                 path, f"{name}={number} for a rule of {n_clusters} clusters"
             )

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mmcnb.choice.match import changes, matched
+from mmcnb.choice.noise import noise_thresholds
 from mmcnb.choice.number import choose_number
 from mmcnb.choice.search import Choice, Nodes, search
 from mmcnb.choice.small import far_groups
@@ -24,7 +25,7 @@ from mmcnb.features.model import Model
 from mmcnb.features.of_nodes import OutlierScores
 from mmcnb.features.rules import Shares
 from mmcnb.graph.neighbours import NodeGraph, node_graph
-from mmcnb.graph.vote import Vote, log_distances, vote
+from mmcnb.graph.vote import EVERY_ROW, Vote, log_distances, vote
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import stack
 
@@ -185,12 +186,16 @@ def _search(
     number_of_cluster = matched(common)
     count = max(before.size, int(number_of_cluster.max()) + 1)
     labels = number_of_cluster[labels]
-    offsets = np.zeros(count)
-    offsets[number_of_node] = earlier.offsets
-    for number in range(before.size, count):
-        offsets[number] = np.median(joined.log_distances[labels == number])
-    graph = vote(joined.graph, labels, count, nodes.structure.tree, offsets[labels])
-    graph = replace(graph, threshold=earlier.threshold, bound=earlier.bound)
+    if report.get("dropped"):
+        doubt = "clusters of scattered rows were dropped before"
+        choice = replace(choice, trust=choice.trust.with_doubt(doubt))
+    n_clusters = before.size, count
+    limits = _outlier_limits(
+        earlier, number_of_node, joined, labels, n_clusters, estimator.noise
+    )
+    tree = nodes.structure.tree
+    graph = vote(joined.graph, labels, count, tree, limits.offsets)
+    graph = replace(graph, thresholds=limits.thresholds, bound=earlier.bound)
     rule = Shares(np.arange(float(count)), np.zeros(count))
     attributes = {
         "objective_": choice.best.score.J,
@@ -208,6 +213,55 @@ def _search(
     return _NewSearch(attributes, table)
 
 
+class _OutlierLimits(NamedTuple):
+    """What outlier scores subtract near each node, and which scores are noise."""
+
+    offsets: np.ndarray
+    thresholds: np.ndarray | None
+
+
+def _outlier_limits(
+    earlier: Vote,
+    number_of_node: np.ndarray,
+    joined: _JoinedNodes,
+    labels: np.ndarray,
+    n_clusters: tuple[int, int],
+    noise: float | str | None,
+) -> _OutlierLimits:
+    """Keep offsets and thresholds of earlier clusters, and find those of new ones.
+
+    Rows near earlier nodes of scattered rows remain noise, unless they are in a new
+    cluster.
+    """
+    logs = joined.log_distances
+    n_before, count = n_clusters  # earlier ones, and with the new ones
+    offsets = np.zeros(count)
+    thresholds = np.zeros(count)
+    is_cluster = ~_is_scattered(earlier)
+    offsets[number_of_node[is_cluster]] = earlier.offsets[is_cluster]
+    if earlier.thresholds is not None:
+        thresholds[number_of_node[is_cluster]] = earlier.thresholds[is_cluster]
+    for number in range(n_before, count):
+        inside = labels == number
+        counts = joined.graph.counts[inside]
+        one = np.zeros(counts.size, np.int64)
+        offsets[number] = np.median(logs[inside])
+        limits = noise_thresholds(logs[inside], one, counts, noise or "auto")
+        thresholds[number] = limits[0] - offsets[number]
+    if earlier.thresholds is None:
+        return _OutlierLimits(offsets[labels], None)
+    remains = joined.is_scattered & (labels < n_before)
+    of_nodes = np.where(remains, EVERY_ROW, thresholds[labels])
+    return _OutlierLimits(offsets[labels], of_nodes)
+
+
+def _is_scattered(nodes: Vote) -> np.ndarray:
+    """Return which nodes are of dropped clusters, around which all rows are noise."""
+    if nodes.thresholds is None:
+        return np.zeros(nodes.sizes.size, bool)
+    return nodes.thresholds <= EVERY_ROW
+
+
 @dataclass(frozen=True)
 class _JoinedNodes:
     """A graph of earlier nodes and of new rows.
@@ -222,6 +276,8 @@ class _JoinedNodes:
         Weight of the earlier rows of each node; 0 for a new row.
     is_far : ndarray of shape (p,), bool
         Whether it is a new row far from the earlier nodes.
+    is_scattered : ndarray of shape (p,), bool
+        Whether it is an earlier node of a dropped cluster.
     log_distances : ndarray of shape (p,)
         Logarithm of the distance to the tenth neighbour.
     """
@@ -230,6 +286,7 @@ class _JoinedNodes:
     earlier: np.ndarray
     weights: np.ndarray
     is_far: np.ndarray
+    is_scattered: np.ndarray
     log_distances: np.ndarray
 
 
@@ -271,11 +328,13 @@ def _joined_nodes(
     distances_beyond = nodes.axes.beyond(sample, points)
     usual = np.full(old.size, np.median(distances_beyond))
     distances_beyond = np.append(usual, distances_beyond)[first]
+    is_scattered = np.append(_is_scattered(nodes)[old], np.zeros(new.size, bool))
     return _JoinedNodes(
         graph=graph,
         earlier=numbers[first],
         weights=np.where(is_old, weights[first], 0.0),
         is_far=np.append(np.zeros(old.size, bool), is_far[new])[first],
+        is_scattered=is_scattered[first],
         log_distances=log_distances(graph.distances, distances_beyond),
     )
 

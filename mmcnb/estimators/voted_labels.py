@@ -1,10 +1,12 @@
 """The last stage of the default fit: labels of all rows by the clusters of nodes."""
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmcnb.choice.number import ChosenNumber
+from mmcnb.choice.noise import find_noise
+from mmcnb.choice.number import ChosenNumber, Request
 from mmcnb.choice.search import Choice, Nodes
 from mmcnb.choice.trust import Trust
 from mmcnb.engine.session import FitResult, FitSession, whole_numbers
@@ -12,7 +14,14 @@ from mmcnb.estimators.sampled_nodes import voting_model
 from mmcnb.features.labelling import label_once, without_noise
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Scores, Shares
-from mmcnb.graph.vote import Vote, log_distances, noise_threshold, outlier_offsets, vote
+from mmcnb.graph.vote import (
+    EVERY_ROW,
+    Vote,
+    log_distances,
+    noise_threshold,
+    outlier_offsets,
+    vote,
+)
 
 USUAL_SHARE = 0.01  # of the rows of the fit are far, by the bound that an update uses
 
@@ -21,6 +30,7 @@ def label_all(
     session: FitSession,
     nodes: Nodes,
     choice: Choice,
+    request: Request,
     metric: str,
     noise: str | float | None,
 ) -> FitResult:
@@ -34,6 +44,8 @@ def label_all(
         Its nodes.
     choice : Choice
         Their clusters.
+    request : Request
+        What was asked of the clusters.
     metric : {"euclidean", "cosine", "precomputed"}
         How rows are compared.
     noise : None, "auto" or float
@@ -43,10 +55,11 @@ def label_all(
     -------
     FitResult
     """
+    voting = _voting_nodes(session, nodes, choice, request, noise)
+    choice = voting.choice
     best = choice.best
-    graph = _voting_nodes(session, nodes, choice, noise)
     model = best.model or voting_model(session, best.n_clusters, metric)
-    model = replace(model, graph=graph, is_unit=metric == "cosine")
+    model = replace(model, graph=voting.vote, is_unit=metric == "cosine")
     features = model.features(session.samples)
     # Likely the order of the first rows, by which clusters are numbered.
     _, first = np.unique(best.labels[nodes.graph.node_of], return_index=True)
@@ -75,27 +88,44 @@ def label_all(
     )
     if noise is not None:
         result = without_noise(session, result)
-    report = result.report | choice.report(nodes)
+    report = result.report | voting.report | choice.report(nodes)
     report |= session.treatment.report(session.samples.encoding)
     return replace(result, report=report | {"left_out": choice.left_out})
 
 
+class _VotingNodes(NamedTuple):
+    """Nodes that vote, the clusters of the choice that are left, and what is not."""
+
+    vote: Vote
+    choice: Choice
+    report: dict[str, Any]
+
+
 def _voting_nodes(
-    session: FitSession, nodes: Nodes, choice: Choice, noise: str | float | None
-) -> Vote:
-    """Return the nodes with their clusters, outlier offsets and thresholds."""
+    session: FitSession,
+    nodes: Nodes,
+    choice: Choice,
+    request: Request,
+    noise: str | float | None,
+) -> _VotingNodes:
+    """Return the nodes with their clusters, outlier offsets and thresholds of noise."""
     graph = nodes.graph
-    labels = choice.best.labels
     distances_beyond = graph.beyond(nodes.sample, session.engine.each)
     logs = log_distances(graph.distances, distances_beyond)
-    offsets = outlier_offsets(logs, labels, nodes.small > 0)
-    n_clusters = choice.best.n_clusters
-    voting = vote(graph, labels, n_clusters, nodes.structure.tree, offsets)
+    offsets = outlier_offsets(logs, choice.best.labels, nodes.small > 0)
+    thresholds = None
+    report = {}
+    if noise is not None:
+        found = find_noise(nodes, choice, request, logs, noise)
+        choice = found.choice
+        thresholds = np.maximum(found.thresholds - offsets, EVERY_ROW)
+        report["dropped"] = found.dropped
+    best = choice.best
+    tree = nodes.structure.tree
+    voting = vote(graph, best.labels, best.n_clusters, tree, offsets)
     bound = noise_threshold(logs - offsets, graph.sizes, USUAL_SHARE)
-    if noise is None:
-        return replace(voting, bound=bound)
-    threshold = noise_threshold(logs - offsets, graph.sizes, noise)
-    return replace(voting, bound=bound, threshold=threshold)
+    voting = replace(voting, bound=bound, thresholds=thresholds)
+    return _VotingNodes(voting, choice, report)
 
 
 def one_cluster_of_equal_rows(session: FitSession) -> FitResult:

@@ -45,7 +45,7 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "ridge_matrix": FLOAT_MATRIX,
     "ridge_centre": FLOAT_VECTOR,
     "kernel_weights": FLOAT_VECTOR,
-    "graph_threshold": ((0,), FLOATS),
+    "graph_threshold": ((0, 1), FLOATS),
     "graph_bound": ((0,), FLOATS),
     "graph_mean": FLOAT_VECTOR,
     "graph_axes": FLOAT_MATRIX,
@@ -136,10 +136,10 @@ class Model:
         `NodeRule`.
         """
         nodes = self.graph
-        if nodes is None or not (of_nodes or layer or nodes.threshold < np.inf):
+        if nodes is None or not (of_nodes or layer or nodes.thresholds is not None):
             return self.features(samples), self.rule
         columns = NodeColumns(self.rule, self._map, nodes, self.feature_dtype)
-        rule = NodeRule(self.rule.n_clusters, nodes.threshold, **layer)
+        rule = NodeRule(self.rule.n_clusters, **layer)
         return KernelSamples(self.scaled(samples), columns, np.float64), rule
 
     def arrays(self) -> dict[str, np.ndarray]:

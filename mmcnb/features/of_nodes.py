@@ -1,4 +1,4 @@
-"""Rows seen from the nodes of a graph: decision values, outlier scores and pieces.
+"""Rows seen from nodes: decision values, noise, outlier scores and pieces.
 
 A piece is a leaf of the merge tree; each layer of clusters joins pieces.
 """
@@ -17,7 +17,9 @@ from mmcnb.samples.matrix import Block
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """Maps rows to their decision values, outlier score and piece, block by block.
+    """Maps rows to decision values, noise, outlier score and piece, block by block.
+
+    Rows are noise if the number in the column before the outlier score is above 0.
 
     Parameters
     ----------
@@ -38,8 +40,8 @@ class NodeColumns:
 
     @property
     def n_features(self) -> int:
-        """Number of decision values, and two more."""
-        return np.size(self.rule.offset) + 2
+        """Number of decision values, and three more."""
+        return np.size(self.rule.offset) + 3
 
     def block(self, rows: Block, dtype: DTypeLike) -> np.ndarray:
         """Return the columns of dense or CSR rows."""
@@ -57,8 +59,9 @@ class NodeColumns:
             features = self.mapped.block(rows, self.dtype)
         beyond = nodes.axes.beyond(rows, points)
         scores = nodes.outlier_scores(numbers, distances, beyond)
+        excess = nodes.excess(numbers, distances, scores)
         pieces = nodes.pieces(*voters)
-        return np.column_stack([self.rule.decide(features), scores, pieces])
+        return np.column_stack([self.rule.decide(features), excess, scores, pieces])
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,6 @@ class NodeRule(Rule):
     ----------
     n_clusters : int
         Number of clusters, k.
-    threshold : float, default=inf
-        The outlier score above which a row is noise.
     layer : ndarray of shape (c,) or None, default=None
         Cluster of each piece; None labels by the decision values.
     layers : sequence of (str, ndarray of shape (c,)), default=()
@@ -78,13 +79,12 @@ class NodeRule(Rule):
     """
 
     n_clusters: int
-    threshold: float = np.inf
     layer: np.ndarray | None = None
     layers: Sequence[tuple[str, np.ndarray]] = ()
 
     def decide(self, rows: np.ndarray) -> np.ndarray:
         """Return the decision values: of two clusters they may be one column."""
-        values = rows[:, :-2]
+        values = rows[:, :-3]
         is_hyperplane = values.shape[1] == 1 and self.n_clusters > 1
         return values[:, 0] if is_hyperplane else values
 
@@ -94,7 +94,7 @@ class NodeRule(Rule):
             labels = super().label(rows)
         else:
             labels = self.layer[_pieces(rows)]
-        return np.where(rows[:, -2] > self.threshold, -1, labels).astype(np.int32)
+        return np.where(rows[:, -3] > 0, -1, labels).astype(np.int32)
 
     def table(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Return cluster and margin of each row, and its cluster in each layer."""

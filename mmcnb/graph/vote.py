@@ -22,6 +22,8 @@ from mmcnb.samples.matrix import CSRBlock
 # As a fraction of the distance to the second nearest node: a row this close to its
 # nearest node belongs to it.
 OWN = 1e-3
+# A threshold that the outlier score of every row exceeds.
+EVERY_ROW = -1e9
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Vote:
         Nested clusters of the nodes.
     offsets : ndarray of shape (p,)
         What outlier scores subtract near each node.
-    threshold : float, default=inf
-        The outlier score above which rows are noise.
+    thresholds : ndarray of shape (p,), or None, default=None
+        The outlier score above which rows nearest to each node are noise.
     bound : float, default=inf
         The outlier score that one in a hundred rows of the fit exceeds.
     is_deep : ndarray of shape (p,), int64, or None, default=None
@@ -64,7 +66,7 @@ class Vote:
     n_neighbors: int
     tree: MergeTree
     offsets: np.ndarray
-    threshold: float = np.inf
+    thresholds: np.ndarray | None = None
     bound: float = np.inf
     is_deep: np.ndarray | None = None
 
@@ -157,11 +159,29 @@ class Vote:
         The nearest nodes are one more than vote. A row among ten equal ones is no
         outlier.
         """
-        belongs = is_own(distances)
-        nearest = numbers[:, 0]
-        scores = log_distances(distances, beyond, belongs) - self.offsets[nearest]
-        is_heavy = self.sizes[nearest] >= self.n_neighbors * self.sizes.min()
-        return np.where(belongs & is_heavy, np.minimum(scores, 0.0), scores)
+        logs = log_distances(distances, beyond, is_own(distances))
+        scores = logs - self.offsets[numbers[:, 0]]
+        is_among_equal = self._is_among_equal(numbers, distances)
+        return np.where(is_among_equal, np.minimum(scores, 0.0), scores)
+
+    def excess(
+        self, numbers: np.ndarray, distances: np.ndarray, scores: np.ndarray
+    ) -> np.ndarray:
+        """Return by how much outlier scores exceed the thresholds near the rows.
+
+        It is at most 0 for a row among ten equal ones, unless all rows near its node
+        are noise.
+        """
+        if self.thresholds is None:
+            return np.full(scores.size, -1.0)
+        thresholds = self.thresholds[numbers[:, 0]]
+        excess = scores - thresholds
+        is_kept = self._is_among_equal(numbers, distances) & (thresholds > EVERY_ROW)
+        return np.where(is_kept, np.minimum(excess, 0.0), excess)
+
+    def _is_among_equal(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        is_heavy = self.sizes[numbers[:, 0]] >= self.n_neighbors * self.sizes.min()
+        return is_own(distances) & is_heavy
 
     def _weights(self, numbers: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the weights of the votes.

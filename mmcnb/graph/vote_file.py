@@ -31,8 +31,8 @@ def vote_arrays(vote: Vote) -> dict[str, np.ndarray]:
         "offsets": vote.offsets,
         "search": np.array([n_probes, vote.n_neighbors, vote.n_features]),
     }
-    if vote.threshold < np.inf:
-        arrays["threshold"] = np.array(vote.threshold)
+    if vote.thresholds is not None:
+        arrays["threshold"] = vote.thresholds
     if vote.bound < np.inf:
         arrays["bound"] = np.array(vote.bound)
     if vote.is_deep is not None:
@@ -88,6 +88,11 @@ def restore_vote(arrays: Arrays) -> Vote:
     if is_deep is not None:
         _check_fits("is_deep", is_deep.shape == (p,))
         _check_fits("is_deep", (is_deep >> 1 == 0).all())
+    thresholds = parts.get("threshold")
+    if thresholds is not None:
+        # Files of 0.3 and before have one threshold for all nodes.
+        _check_fits("threshold", thresholds.shape in ((), (p,)))
+        thresholds = np.broadcast_to(thresholds, (p,))
     for name in ("offsets", "threshold", "bound"):  # outlier scores are float32
         values = np.abs(parts.get(name, 0.0))
         _check_fits(name, np.max(values) < np.finfo(np.float32).max)
@@ -100,7 +105,7 @@ def restore_vote(arrays: Arrays) -> Vote:
         n_neighbors=n_neighbors,
         tree=restore_tree(parts, p),
         offsets=parts["offsets"],
-        threshold=float(parts.get("threshold", np.inf)),
+        thresholds=thresholds,
         bound=float(parts.get("bound", np.inf)),
         is_deep=is_deep,
     )

@@ -322,7 +322,7 @@ def labels_in_range(labels: np.ndarray, model: Any, n: int) -> None:
     """Labels of rows are clusters of the model, or noise."""
     graph = model.model_.graph
     offset = model.model_.rule.offset
-    least = -1 if graph is not None and graph.threshold < np.inf else 0
+    least = -1 if graph is not None and graph.thresholds is not None else 0
     assert labels.shape == (n,), "labels of other rows"
     assert labels.dtype == np.int32, f"labels are {labels.dtype}"
     assert least <= labels.min() <= labels.max() < max(2, np.size(offset)), (

@@ -145,6 +145,7 @@ ARRAYS = [
     ("graph", "graph_offsets", changed(0, -1e100), "graph_offsets does not fit"),
     ("graph", "graph_bound", lambda a: a - 1e100, "graph_bound does not fit"),
     ("graph", "graph_threshold", lambda a: a + 1e100, "graph_threshold does not fit"),
+    ("graph", "graph_threshold", halved, "graph_threshold does not fit"),
     *(("margin", *row) for row in TREE),
     ("axes", "graph_axes", lambda a: a[1:], "graph_axes does not fit"),
     ("directions", "graph_indptr", lambda a: a + 1, "graph_indptr does not fit"),

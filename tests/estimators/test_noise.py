@@ -9,6 +9,7 @@ import zarr
 from sklearn.metrics import adjusted_rand_score
 
 import mmcnb
+from mmcnb.features.model import read_model, write_model
 from mmcnb.stores import create_dense_store
 from tests.estimators.front_door import WAYS, front_door
 
@@ -31,7 +32,9 @@ X, IS_FAR, Y = groups()
 @pytest.mark.parametrize(
     ("way", "noise"), list(zip(WITH_FEWER_NODES, itertools.cycle(["auto", 0.1])))
 )
-def test_noise_has_the_largest_scores_and_changes_no_other_label(tmp_path, way, noise):
+def test_noise_has_the_largest_scores_of_its_cluster_and_changes_no_other_label(
+    tmp_path, way, noise
+):
     n_clusters, parameters = WITH_FEWER_NODES[way]
     rows = np.abs(X) + 1 if way == "directions" else X
     model = front_door(n_clusters, noise=noise, **parameters).fit(rows)
@@ -41,7 +44,6 @@ def test_noise_has_the_largest_scores_and_changes_no_other_label(tmp_path, way, 
     np.testing.assert_array_equal(model.predict(rows), labels)
     is_noise = labels == -1
     assert 0 < is_noise.sum() < 200
-    assert scores[is_noise].min() >= scores[~is_noise].max()
     # sizes and numbers are those of the other rows
     kept = labels[~is_noise]
     assert model.report_["noise"] == is_noise.sum()
@@ -61,6 +63,10 @@ def test_noise_has_the_largest_scores_and_changes_no_other_label(tmp_path, way, 
     )
     for values in (shares, model.decision_function(rows)):
         np.testing.assert_array_equal(values.argmax(axis=1)[~is_noise], kept)
+    for cluster in range(model.n_clusters_):
+        inside = shares.argmax(axis=1) == cluster
+        of_noise = scores[inside & is_noise]
+        assert of_noise.min(initial=np.inf) >= scores[inside & ~is_noise].max()
     for one in (model, plain):
         np.testing.assert_allclose(
             one.score_outliers(rows), scores, rtol=1e-6, atol=1e-6
@@ -185,3 +191,177 @@ def test_equal_rows_are_no_noise_and_one_cluster_has_some(noise):
         [402 - n_noise],
     )
     np.testing.assert_array_equal(model.predict(rows), model.labels_)
+
+
+# -- clusters are kept or dropped whole ------------------------------------------------
+
+
+def one_wide(seed, width, shape="normal", n=2500):
+    """Three groups, and a fourth of 3 % of the rows that is wider; the group of each row."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 100)
+    y = np.digitize(y, [45, 77, 97])
+    draws = {
+        "normal": rng.standard_normal((n, 4)),
+        "uniform": rng.uniform(-1.7, 1.7, (n, 4)),
+        "heavy": rng.standard_t(5, (n, 4)) / 1.3,
+    }
+    centres = np.array([[0, 0, 0, 0], [11, 0, 0, 0], [0, 11, 0, 0], [0, 0, 30, 12]])
+    spread = np.array([1, 1, 1, width])[y]
+    return centres[y] + draws[shape] * spread[:, None], y
+
+
+@pytest.mark.parametrize("n_clusters", [None, 4])
+@pytest.mark.parametrize(
+    ("seed", "width", "shape"),
+    [
+        (0, 2.0, "normal"),
+        (1, 2.5, "uniform"),
+        (2, 3.0, "normal"),
+        (3, 3.0, "heavy"),
+        (4, 4.0, "normal"),
+    ],
+)
+def test_a_wide_small_cluster_keeps_its_rows(n_clusters, seed, width, shape):
+    rows, y = one_wide(seed, width, shape)
+    model = front_door(n_clusters, noise="auto").fit(rows)
+    assert model.n_clusters_ == 4
+    assert model.report_["dropped"] == []
+    of_wide = model.labels_[y == 3]
+    number = np.bincount(of_wide + 1)[1:].argmax()
+    assert np.mean(of_wide == number) >= 0.9
+    assert not (model.labels_[y != 3] == number).any()
+
+
+def among_scattered(seed=1):
+    """Five groups in ten columns, and 300 rows scattered in the box around them."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(1500) % 5
+    rows = 15.0 * np.eye(10)[y] + rng.standard_normal((1500, 10))
+    scattered = rng.permutation(1500)[:300]
+    rows[scattered] = rng.uniform(rows.min(0), rows.max(0), (300, 10))
+    y[scattered] = -1
+    return rows, y
+
+
+SCATTERED, SCATTERED_Y = among_scattered()
+
+
+def number_of_layers_taken(model):
+    return model.layers_["n_clusters"][model.layers_["taken"]].tolist()
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "noise"), [(None, "auto"), (6, "auto"), (6, 0.25)]
+)
+def test_a_cluster_of_scattered_rows_is_dropped_whole(tmp_path, n_clusters, noise):
+    plain = front_door(n_clusters, scale=None).fit(SCATTERED)
+    assert plain.n_clusters_ == 6
+    sparse = np.bincount(plain.labels_[SCATTERED_Y == -1]).argmax()
+    is_dropped = plain.labels_ == sparse
+    model = front_door(n_clusters, noise=noise, scale=None).fit(SCATTERED)
+    assert (model.labels_[is_dropped] == -1).all()
+    assert np.mean(model.labels_[SCATTERED_Y == -1] == -1) > 0.95
+    # whatever counts clusters counts those that are left
+    report = model.report_
+    kept = model.labels_[model.labels_ >= 0]
+    assert model.n_clusters_ == len(report["sizes"]) == 5
+    assert report["sizes"] == np.bincount(kept).tolist()
+    assert min(report["sizes"]) > 0
+    assert adjusted_rand_score(SCATTERED_Y[model.labels_ >= 0], kept) > 0.98
+    assert number_of_layers_taken(model) == [5]
+    assert model.predict_proba(SCATTERED).shape == (1500, 5)
+    if n_clusters is None:
+        assert report["number"]["n_clusters"] == 5
+        assert report["number"]["reason"].startswith("5 clusters, because a cluster")
+    # and says what was dropped, and why
+    (dropped,) = report["dropped"]
+    assert dropped["share"] == pytest.approx(is_dropped.mean())
+    assert "as dense as elsewhere" in dropped["reason"]
+    assert report["trust"]["level"] == "medium"
+    assert report["trust"]["reason"].startswith("a cluster of scattered rows (")
+    # the scores do not depend on it, and a file keeps it
+    np.testing.assert_array_equal(
+        model.score_outliers(SCATTERED), plain.score_outliers(SCATTERED)
+    )
+    np.testing.assert_array_equal(model.predict(SCATTERED), model.labels_)
+    model.save(tmp_path / "a.model")
+    loaded = mmcnb.load(tmp_path / "a.model")
+    np.testing.assert_array_equal(loaded.predict(SCATTERED), model.labels_)
+    assert loaded.report_["dropped"] == report["dropped"]
+
+
+def test_a_cluster_larger_than_the_share_of_noise_is_not_dropped():
+    model = front_door(6, noise=0.05, scale=None).fit(SCATTERED)
+    assert model.n_clusters_ == 6
+    assert model.report_["dropped"] == []
+    assert np.mean(model.labels_ == -1) == pytest.approx(0.05, abs=0.002)
+
+
+def test_known_labels_keep_a_cluster_of_scattered_rows():
+    known = np.where(np.arange(1500) < 150, SCATTERED_Y + 1, -1)
+    model = front_door(noise="auto", scale=None).fit(SCATTERED, partial_labels=known)
+    assert model.report_["dropped"] == []
+
+
+def test_scattered_rows_in_a_cluster_do_not_hide_each_other():
+    """Most rows of the cluster that has them are noise, and trust says so."""
+    model = front_door(5, noise="auto", scale=None).fit(SCATTERED)
+    is_scattered = SCATTERED_Y == -1
+    assert np.mean(model.labels_[is_scattered] == -1) > 0.95
+    assert np.mean(model.labels_[~is_scattered] == -1) < 0.03
+    assert model.report_["trust"]["level"] == "medium"
+    assert model.report_["trust"]["reason"].startswith("most rows of a cluster are")
+
+
+def test_a_weight_is_a_repetition_where_a_cluster_is_dropped():
+    weights = np.random.default_rng(1).integers(1, 4, 1500)
+    weighted = front_door(6, noise="auto", scale=None).fit(
+        SCATTERED, sample_weight=weights
+    )
+    repeated = front_door(6, noise="auto", scale=None).fit(
+        np.repeat(SCATTERED, weights, axis=0)
+    )
+    assert weighted.n_clusters_ == repeated.n_clusters_ == 5
+    np.testing.assert_array_equal(
+        np.repeat(weighted.labels_, weights), repeated.labels_
+    )
+    for name in ("sizes", "noise"):
+        assert weighted.report_[name] == repeated.report_[name]
+    shares = [model.report_["dropped"][0]["share"] for model in (weighted, repeated)]
+    assert shares[0] == pytest.approx(shares[1])
+
+
+def test_an_update_keeps_what_is_noise():
+    model = front_door(noise="auto", scale=None).fit(SCATTERED)
+    rows, y = among_scattered(seed=2)
+    before = model.predict(rows)
+    np.testing.assert_array_equal(model.update(rows).labels_, before)
+    far = np.random.default_rng(2).normal(60.0, 1.0, (200, 10))
+    model.update(np.vstack([rows[y >= 0][:300], far]))
+    assert model.report_["changes"][-1]["change"] == "new"
+    assert np.mean(model.labels_[300:] == 5) > 0.9
+    after = model.predict(rows)
+    assert np.mean(after[y == -1] == -1) > 0.9
+    assert np.mean(after[y >= 0] == before[y >= 0]) > 0.97
+    assert model.report_["trust"]["level"] != "high"
+
+
+@pytest.mark.parametrize("noise", ["auto", 0.5, 0.95])
+def test_every_cluster_keeps_a_row(noise):
+    """Also among rows on a grid, whose distances are all equal."""
+    grid = np.stack(np.meshgrid(*[np.arange(8.0)] * 2), axis=-1).reshape(-1, 2)
+    rows = np.vstack([grid + centre for centre in ([0, 0], [40, 0], [0, 40])])
+    model = front_door(3, noise=noise, scale=None).fit(rows)
+    assert model.n_clusters_ == 3
+    assert min(model.report_["sizes"]) > 0
+
+
+def test_files_with_one_threshold_for_all_rows_label_as_they_did(tmp_path):
+    model = front_door(3, noise="auto").fit(X)
+    model.save(tmp_path / "new.model")
+    header, arrays = read_model(tmp_path / "new.model")
+    arrays["graph_threshold"] = np.array(1.5)
+    write_model(tmp_path / "old.model", header, arrays)
+    labels = mmcnb.load(tmp_path / "old.model").predict(X)
+    np.testing.assert_array_equal(labels == -1, model.score_outliers(X) > 1.5)

@@ -1,5 +1,7 @@
 """Rows seen from the nodes: decisions as the rule has them, scores and pieces as plain loops have them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -62,14 +64,15 @@ def test_columns_are_decisions_scores_and_pieces(nodes, name, form):
     columns = NodeColumns(rule, found if name == "vote" else None, found)
     block = columns.block(form(X), np.float64)
     k = rule.offset.size if name != "hyperplane" else 1
-    assert block.shape == (40, columns.n_features) == (40, k + 2)
+    assert block.shape == (40, columns.n_features) == (40, k + 3)
     numbers, distances = nearest(nodes, X)
     features = found.block(X, np.float64) if name == "vote" else X
     np.testing.assert_allclose(
-        np.squeeze(block[:, :-2]), np.squeeze(rule.decide(features)), rtol=1e-9
+        np.squeeze(block[:, :-3]), np.squeeze(rule.decide(features)), rtol=1e-9
     )
     expected = np.log(distances[:, N_NEIGHBORS - 1]) - found.offsets[numbers[:, 0]]
     np.testing.assert_allclose(block[:, -2], expected, rtol=1e-6)
+    assert (block[:, -3] < 0).all()  # no row is noise
     weights = reference_graph.calibrated_weights(distances[:, :N_NEIGHBORS])
     votes = np.zeros((40, found.tree.n_pieces))
     for i in range(40):
@@ -130,15 +133,34 @@ def test_about_a_share_of_the_weight_lies_beyond_the_threshold(share):
     assert share * sizes.sum() - sizes.max() <= beyond <= share * sizes.sum()
 
 
-def test_noise_is_what_lies_above_the_threshold_in_all_columns():
-    columns = np.c_[np.eye(3)[[0, 1, 2, 1]], [0.0, 0.5, 0.6, -9.0], [0, 1, 1, 0]]
+def test_rows_above_the_threshold_of_their_nearest_node_are_noise(nodes):
+    _, found = nodes
+    X = rows_of(60, seed=2)
+    rule = RULES["vote"]
+    scores = NodeColumns(rule, found, found).block(X, np.float64)[:, -2]
+    number = nearest(nodes, X)[0][:, 0]
+    thresholds = np.random.default_rng(0).normal(size=150)
+    limited = replace(found, thresholds=thresholds)
+    block = NodeColumns(rule, limited, limited).block(X, np.float64)
+    is_noise = NodeRule(3).label(block) == -1
+    np.testing.assert_array_equal(is_noise, scores > thresholds[number])
+    assert 0 < is_noise.sum() < 60
+
+
+def test_noise_is_what_exceeds_a_threshold_in_all_columns():
+    columns = np.c_[
+        np.eye(3)[[0, 1, 2, 1]],
+        [-0.5, 0.0, 0.1, -9.0],
+        [0.0, 0.5, 0.6, -9.0],
+        [0, 1, 1, 0],
+    ]
     weights = np.array([5.0, 1.0, 2.0, 4.0])
-    sizes, first, _ = SizesPass(weights, NodeRule(3, 0.5)).block(columns, 0, 4)
+    sizes, first, _ = SizesPass(weights, NodeRule(3)).block(columns, 0, 4)
     assert sizes.tolist() == [5.0, 5.0, 0.0]
     assert first.tolist() == [0, 1, np.iinfo(np.int64).max]
-    rule = NodeRule(3, 0.5, layers=[("layer_2", np.array([1, 0]))])
+    rule = NodeRule(3, layers=[("layer_2", np.array([1, 0]))])
     assert rule.label(columns).tolist() == [0, 1, -1, 1]
-    assert NodeRule(3, 0.5, layer=np.array([1, 0])).label(columns).tolist() == [
+    assert NodeRule(3, layer=np.array([1, 0])).label(columns).tolist() == [
         1,
         0,
         -1,
