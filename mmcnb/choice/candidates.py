@@ -207,6 +207,12 @@ def _judge_proposal(
     return Candidate(name, labels, score, time.perf_counter() - started, model=model)
 
 
+def with_broken(graph: NodeGraph, known: KnownRows, candidate: Candidate) -> Candidate:
+    """Count the known labels that a candidate breaks."""
+    labels = candidate.labels[graph.node_of]
+    return replace(candidate, broken=known.broken(labels))
+
+
 def with_known(
     graph: NodeGraph, known: KnownRows, n_clusters: int, candidates: list[Candidate]
 ) -> list[Candidate]:
@@ -215,10 +221,7 @@ def with_known(
     If the labels name all clusters, they spread over the graph to one more candidate;
     its share of broken labels is that of each half by a partition from the other half.
     """
-    result = [
-        replace(candidate, broken=known.broken(candidate.labels[graph.node_of]))
-        for candidate in candidates
-    ]
+    result = [with_broken(graph, known, candidate) for candidate in candidates]
     labels = spread(graph, known, n_clusters)
     if labels is not None and np.unique(labels).size == n_clusters:
         broken = held_out(graph, known, n_clusters)

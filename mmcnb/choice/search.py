@@ -7,7 +7,7 @@ proposes labels of the nodes: `graph_proposals` has those that the graph gives.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,16 +20,25 @@ from mmcnb.choice.candidates import (
     Propose,
     graph_proposals,
     judge_candidates,
+    with_broken,
     with_known,
 )
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import ChosenNumber, Request, layer_rows
 from mmcnb.choice.pick import LEAST_GAIN, REPAIRED, pick
 from mmcnb.choice.small import set_apart, with_small
-from mmcnb.choice.structure import Structure
-from mmcnb.choice.trust import Trust, doubts_about, trust
+from mmcnb.choice.structure import Structure, agreement
+from mmcnb.choice.trust import (
+    HIGH_AGREEMENT,
+    Doubts,
+    Trust,
+    doubts_about,
+    mean_agreement,
+    trust,
+)
 from mmcnb.columns.kinds import SampleColumns
 from mmcnb.columns.single import single_columns
+from mmcnb.errors import InputError
 from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 
@@ -76,8 +85,13 @@ class Nodes:
         return self.structure.graph
 
 
-WidestMargin = Callable[[Nodes, int, int], Proposal]
-"""Proposes the widest margin; takes nodes, the number of clusters and a seed."""
+class WidestMargin(Protocol):
+    """Proposes the widest margin."""
+
+    def __call__(
+        self, nodes: Nodes, n_clusters: int, seed: int, like: Any = None
+    ) -> Proposal:
+        """Return clusters of the nodes; ``like`` is a model with the same bandwidth."""
 
 
 @dataclass(frozen=True)
@@ -147,18 +161,30 @@ def search(
         ranking = _ranked(nodes, request, seed, widest_margin, each)
     else:
         ranking = _earlier_or_new(nodes, request.earlier, request.keeps_earlier)
-    best, others, left_out, number = ranking
+    best = ranking.best
+    others = ranking.others
+    number = ranking.number
     single = None
     if nodes.columns is not None:
         n_drawn = len(nodes.columns.rows)
         labels_of_rows = best.labels[nodes.graph.node_of[:n_drawn]]
         single = single_columns(nodes.columns, labels_of_rows)
     doubts = doubts_about(nodes.structure, best.labels, number)
-    return Choice(best, others, left_out, number, trust(best, others, single, doubts))
+    if ranking.draws_agree < HIGH_AGREEMENT:
+        doubts = Doubts(
+            [*doubts.sentences, _draws_disagree(ranking.draws_agree)],
+            doubts.no_structure,
+        )
+    level = trust(best, others, single, doubts)
+    return Choice(best, others, ranking.left_out, number, level)
 
 
 def _falling_J(candidate: Candidate) -> float:
     return -candidate.score.J
+
+
+def _draws_disagree(index: float) -> str:
+    return f"two searches for the widest margin agree by {index:.2f}"
 
 
 class _Ranking(NamedTuple):
@@ -166,6 +192,7 @@ class _Ranking(NamedTuple):
     others: list[Candidate]
     left_out: dict[str, str]
     number: ChosenNumber
+    draws_agree: float = 1.0  # adjusted Rand index of two searches for the best
 
 
 def _ranked(
@@ -177,13 +204,14 @@ def _ranked(
 ) -> _Ranking:
     """Pick the best of all candidates, and set small clusters apart in each."""
     candidates, left_out = _candidates(nodes, request, seed, widest_margin, each)
-    best = pick(
-        nodes.graph,
-        candidates,
-        seed,
-        tolerance=request.known.tolerance if request.known else 0.0,
-        repairs=request.min_cluster_size == 0,
-    )
+    tolerance = request.known.tolerance if request.known else 0.0
+    repairs = request.min_cluster_size == 0
+    best = pick(nodes.graph, candidates, seed, tolerance, repairs)
+    draws_agree = 1.0
+    if widest_margin is not None and _is_contested(best, candidates):
+        again = _second_margin(nodes, request, seed, widest_margin, best)
+        draws_agree = agreement(best.labels, again.labels)
+        best = pick(nodes.graph, [best, again], seed, tolerance, repairs)
     picked = best.name.removesuffix(REPAIRED)
     others = [
         candidate
@@ -195,7 +223,39 @@ def _ranked(
         best = set_apart(nodes.graph, best, nodes.small)
         others = [set_apart(nodes.graph, other, nodes.small) for other in others]
         number = with_small(number, best.n_clusters, nodes.small)
-    return _Ranking(best, others, left_out, number)
+    return _Ranking(best, others, left_out, number, draws_agree)
+
+
+def _is_contested(best: Candidate, candidates: list[Candidate]) -> bool:
+    """Return whether the widest margin is the best, but the others disagree with it."""
+    others = [candidate for candidate in candidates if candidate is not best]
+    if best.name != MARGIN or not others:
+        return False
+    return mean_agreement(best, others) < HIGH_AGREEMENT
+
+
+def _second_margin(
+    nodes: Nodes,
+    request: Request,
+    seed: int,
+    widest_margin: WidestMargin,
+    first: Candidate,
+) -> Candidate:
+    """Search the widest margin again, from other rows and starts.
+
+    The search ends in a local optimum, which no other candidate confirms. Of two
+    searches the better one depends less on the seed. The bandwidth is that of the
+    first, because a search of all of them would take twice the time of the fit.
+    """
+    k = first.n_clusters
+    propose = partial(widest_margin, nodes, k, seed + 1, like=first.model)
+    try:
+        again = judge_candidates(nodes.graph, k, {MARGIN: propose}).candidates[0]
+    except InputError:  # it finds no such clusters
+        return first
+    if request.known is None:
+        return again
+    return with_broken(nodes.graph, request.known, again)
 
 
 def _candidates(

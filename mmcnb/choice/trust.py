@@ -136,7 +136,7 @@ def trust(
     if best.n_clusters == 1:
         reasons = [*doubts.sentences, "there is one cluster"]
         return Trust("low", f"{reasons[0]}.")
-    mean = _mean_agreement(best, others)
+    mean = mean_agreement(best, others)
     figures = "there is no other candidate"
     if others:
         figures = f"other candidates agree by {mean:.2f}"
@@ -152,8 +152,8 @@ def trust(
     return Trust("medium", f"{'; '.join([*doubts.sentences, figures])}.", mean)
 
 
-def _mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
-    """Return the mean agreement with the others, weighted by their J."""
+def mean_agreement(best: Candidate, others: Sequence[Candidate]) -> float:
+    """Return the mean agreement with the others, weighted by their J; 0 without any."""
     if not others:
         return 0.0
     differences = [min(other.score.J - best.score.J, 50.0) for other in others]

@@ -20,6 +20,7 @@ from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
 from mmcnb.features.directions import unit_rows
 from mmcnb.features.far_rows import FAR_SHARE, far_rows
+from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
 from mmcnb.features.rules import Shares
@@ -207,12 +208,18 @@ def voting_model(session: FitSession, n_clusters: int, metric: str) -> Model:
 
 
 def widest_margin(
-    session: FitSession, kernel: str, nodes: Nodes, n_clusters: int, seed: int
+    session: FitSession,
+    kernel: str,
+    nodes: Nodes,
+    n_clusters: int,
+    seed: int,
+    like: Model | None = None,
 ) -> Proposal:
     """Propose the clusters with the widest margin, and the machine that labels rows.
 
-    One row of each node stands for all of them with their weight, so that a weight has
-    the effect of repetition.
+    With ``like``, a machine that was found before, its bandwidth is taken. One row of
+    each node stands for all of them with their weight, so that a weight has the effect
+    of repetition.
     """
     graph = nodes.graph
     first = np.sort(np.unique(graph.node_of, return_index=True)[1])
@@ -224,7 +231,12 @@ def widest_margin(
         HELD_ROWS,
         session.random_state,
     )
-    model = margin_on_sample(rows, weights, n_clusters, kernel, seed, session.record)
+    gamma: float | str = "auto"
+    if like is not None and isinstance(like.kernel, Kernel):
+        gamma = like.kernel.gamma
+    model = margin_on_sample(
+        rows, weights, n_clusters, kernel, seed, session.record, gamma
+    )
     features = model.features(open_samples(nodes.sample))
     labels = model.rule.label(features.block(0, features.n_samples))
     scaled = replace(model, scaling=session.scaling)

@@ -159,6 +159,7 @@ def margin_on_sample(
     kernel: str,
     seed: int,
     record: Record = ignore,
+    gamma: float | str = "auto",
 ) -> Model:
     """Find the widest margin between clusters of rows in memory, in one thread.
 
@@ -180,6 +181,8 @@ def margin_on_sample(
         Seed of all random choices.
     record : callable, default=ignore
         Called with one dict per sweep.
+    gamma : float or "auto", default="auto"
+        Gamma of the kernel; "auto" searches it.
 
     Returns
     -------
@@ -199,10 +202,10 @@ def margin_on_sample(
     with ThreadEngine(1) as engine:
         if n_clusters == 2:
             model, rho = _widest_of_two(
-                engine, rows, weights, kernel, random_state, record
+                engine, rows, weights, kernel, random_state, record, gamma
             )
         else:
-            settings = _settings(n_clusters, kernel)
+            settings = replace(_settings(n_clusters, kernel), gamma=gamma)
             model, rho = widest_margin_of_rows(
                 engine, rows, weights, settings, random_state, record
             )
@@ -218,13 +221,15 @@ def _widest_of_two(
     kernel: str,
     random_state: np.random.RandomState,
     record: Record,
+    gamma: float | str,
 ) -> tuple[Model, float]:
     """Search two clusters on a sample of the rows, and refine the best start on all.
 
     Return a model of scores, and its rho.
     """
     sample, sample_weights = draw_rows(rows, weights, SAMPLE_ROWS, random_state)
-    kernels = candidate_kernels(sample, sample_weights, kernel)[::2]  # in steps of 2
+    kernels = candidate_kernels(sample, sample_weights, kernel, gamma)
+    kernels = kernels[::2]  # in steps of 2
     n_sample = sample.shape[0]
     seed = random_state.randint(2**31 - 1)
     config = search_config(n_sample, seed)

@@ -10,8 +10,9 @@ from mmcnb.choice.candidates import KNOWN, MARGIN, TREE, Proposal
 from mmcnb.choice.known import KnownRows
 from mmcnb.choice.number import Request, choose_number
 from mmcnb.choice.search import AS_BEFORE, RESOLUTIONS, Nodes, search
+from mmcnb.errors import InputError
 from mmcnb.graph.merge_tree import by_first
-from tests.choice.graphs import ring
+from tests.choice.graphs import graph_of, ring
 
 
 def nodes_of(graph, request, small=None):
@@ -57,6 +58,99 @@ def test_the_widest_margin_is_a_candidate_up_to_its_number_of_clusters(
     assert asked == ([(3, 5)] if is_candidate else [])
     assert (choice.best.name == MARGIN) == is_candidate
     assert choice.best.model == ("a machine" if is_candidate else None)
+
+
+def rectangle(n=240):
+    """A graph of groups at four corners, and its two partitions along an axis.
+
+    The gap along the first axis is a little larger. Communities have one group, or
+    three.
+    """
+    corner = np.arange(n) % 4
+    centres = np.array([[0.0, 0.0], [0.0, 5.0], [5.3, 0.0], [5.3, 5.0]])
+    noise = np.random.default_rng(1).standard_normal((n, 2))
+    graph = graph_of(centres[corner] + noise)
+    corner = graph.of_nodes(corner)
+    return graph, by_first(corner // 2), by_first(corner % 2)
+
+
+class Machines:
+    """Propose one partition after another, and remember what was asked."""
+
+    def __init__(self, *partitions):
+        self.partitions = partitions
+        self.asked = []
+
+    def __call__(self, nodes, n_clusters, seed, like=None):
+        self.asked.append((n_clusters, seed, like))
+        number = len(self.asked)
+        labels = self.partitions[number - 1]
+        if labels is None:
+            raise InputError("no rows are left.")
+        return Proposal(labels, f"machine {number}")
+
+
+ASKED_TWICE = [(2, 5, None), (2, 6, "machine 1")]
+TWO_CLUSTERS = Request(2, 2, 2, most_margin_clusters=2)
+
+
+def choice_of(graph, machines, request=TWO_CLUSTERS):
+    return search(nodes_of(graph, request), request, 5, machines)
+
+
+def test_a_widest_margin_that_others_contradict_is_searched_again():
+    graph, right, wrong = rectangle()
+    machines = Machines(wrong, right)
+    choice = choice_of(graph, machines)
+    assert machines.asked == ASKED_TWICE
+    # Of two searches the larger J counts.
+    assert (choice.best.name, choice.best.model) == (MARGIN, "machine 2")
+    np.testing.assert_array_equal(choice.best.labels, right)
+    assert MARGIN not in {other.name for other in choice.others}
+
+
+def test_the_first_of_two_equal_margins_counts():
+    graph, _, wrong = rectangle()
+    machines = Machines(wrong, 1 - wrong)
+    choice = choice_of(graph, machines)
+    assert machines.asked == ASKED_TWICE
+    assert choice.best.model == "machine 1"
+    assert "two searches" not in choice.trust.reason
+
+
+def test_trust_is_not_high_if_two_searches_disagree():
+    graph, right, wrong = rectangle()
+    index = adjusted_rand_score(right, wrong)
+    choice = choice_of(graph, Machines(wrong, right))
+    assert choice.trust.level != "high"
+    sentence = f"two searches for the widest margin agree by {index:.2f}"
+    assert sentence in choice.trust.reason
+
+
+def test_a_second_search_that_fails_leaves_the_first():
+    graph, _, wrong = rectangle()
+    machines = Machines(wrong, None)
+    choice = choice_of(graph, machines)
+    assert machines.asked == ASKED_TWICE
+    assert choice.best.model == "machine 1"
+
+
+def test_known_labels_count_in_a_second_search():
+    graph, right, wrong = rectangle()
+    known = KnownRows(np.arange(40), wrong[graph.node_of][:40])
+    machines = Machines(wrong, right)
+    choice = choice_of(graph, machines, replace(TWO_CLUSTERS, known=known))
+    assert choice.best.name != MARGIN or choice.best.model == "machine 1"
+    np.testing.assert_array_equal(by_first(choice.best.labels), wrong)
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_a_widest_margin_is_searched_once_if_others_agree_or_win(is_confirmed):
+    graph, truth = ring(2, 100)
+    machines = Machines(truth if is_confirmed else np.arange(100) % 2)
+    choice = choice_of(graph, machines)
+    assert machines.asked == ASKED_TWICE[:1]
+    assert (choice.best.name == MARGIN) == is_confirmed
 
 
 def test_without_candidates_of_the_graph_the_margin_is_alone():

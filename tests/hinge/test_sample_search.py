@@ -110,3 +110,16 @@ def test_rows_beyond_those_that_are_searched_refine_the_widest_margin(n_clusters
     features = model.features(open_samples(X))
     labels = model.rule.label(features.block(0, len(X)))
     assert adjusted_rand_score(clusters, labels) == 1
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_the_widest_margin_takes_the_bandwidth_that_is_given(n_clusters):
+    clusters = np.arange(300) % n_clusters
+    noise = np.random.default_rng(0).standard_normal((300, 2))
+    X = noise + 12.0 * np.eye(3, 2)[clusters]
+    rows = []
+    model = margin_on_sample(X, None, n_clusters, "rbf", 0, rows.append, gamma=0.03)
+    assert model.kernel.gamma == 0.03
+    assert {row.get("gamma", 0.03) for row in rows} == {0.03}
+    labels = model.rule.label(model.features(open_samples(X)).block(0, 300))
+    assert adjusted_rand_score(clusters, labels) == 1
