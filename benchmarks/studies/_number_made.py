@@ -1,4 +1,6 @@
-"""Rows made for the study of the number: blobs, small clusters and outliers."""
+"""Rows made for the study of the number: blobs, heavy tails, small clusters, outliers."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,6 +60,65 @@ def blobs(
     y = np.arange(rows) % n_clusters
     noise = random.standard_normal((rows, columns), np.float32)
     return Data("blobs", centres.astype(np.float32)[y] + noise, y)
+
+
+class HeavyTailed(NamedTuple):
+    """Directions in clusters with the tails of Student's t.
+
+    Parameters
+    ----------
+    n_clusters, columns : int
+        Clusters and columns.
+    degrees : int
+        Degrees of freedom of the noise.
+    ratio : float
+        Size of the largest cluster over that of the smallest; sizes fall by a constant
+        factor.
+    noise : float
+        Length of the noise beside centres of length 1.
+    by_row : bool
+        Whether rows have heavy tails, and otherwise each column.
+    """
+
+    n_clusters: int
+    columns: int
+    degrees: int
+    ratio: float
+    noise: float
+    by_row: bool
+
+    @property
+    def name(self) -> str:
+        """Name for the tables."""
+        tails = "rows" if self.by_row else "columns"
+        return (
+            f"{self.n_clusters} of {self.columns} columns, 1 to {self.ratio:g}, "
+            f"noise {self.noise:g}, tails {self.degrees} of {tails}"
+        )
+
+
+def heavy_tailed(made: HeavyTailed, rows: int, seed: int) -> Data:
+    """Draw directions in clusters of uneven sizes, with heavy tails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._number_made import HeavyTailed, heavy_tailed
+    >>> data = heavy_tailed(HeavyTailed(3, 50, 4, 10.0, 1.0, True), 1000, 0)
+    >>> bool(np.allclose(np.linalg.norm(data.X, axis=1), 1)), np.unique(data.y).size
+    (True, 3)
+    """
+    random = np.random.default_rng([rows, made.n_clusters, made.columns, seed])
+    centres = random.standard_normal((made.n_clusters, made.columns))
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    weights = made.ratio ** -np.linspace(0, 1, made.n_clusters)
+    y = random.choice(made.n_clusters, rows, p=weights / weights.sum())
+    noise = random.standard_normal((rows, made.columns)) / made.columns**0.5
+    shape = (rows, 1 if made.by_row else made.columns)
+    noise /= np.sqrt(random.chisquare(made.degrees, shape) / made.degrees)
+    X = centres[y] + made.noise * noise
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return Data(made.name, X, y)
 
 
 def small_sizes(rows: int) -> list[int]:

@@ -21,6 +21,11 @@ small     five clusters of 1 % to 0.01 % of 100,000 rows beside four large ones,
 outliers  2 % uniform rows in the box of the sets, or in three far clumps: AUC of
           ``score_outliers`` beside HDBSCAN's score and LocalOutlierFactor with 20
           neighbours; at most 5,000 rows
+seeds     eleven sets and shapes at the number of classes, with ten seeds: agreement
+          between seeds (mean and least ARI of two), ARI and balanced error, mean and
+          worst; all rows of adult
+lead      directions in 6 to 40 clusters of uneven sizes, with the tails of Student's t:
+          ARI of the candidate that is picked, of the layout, and of the best other one
 costs     time of None over that of the same number given, on 20,000 rows: the median of
           turns. Run it alone, on an idle machine
 
@@ -35,7 +40,9 @@ from benchmarks.studies import (
     _number_blobs,
     _number_costs,
     _number_large,
+    _number_lead,
     _number_outliers,
+    _number_seeds,
     _number_sets,
     _number_small,
 )
@@ -52,6 +59,8 @@ SECTIONS = {
     "outliers": Section(
         _number_outliers.grid, _number_outliers.compute, _number_outliers.tables
     ),
+    "seeds": Section(_number_seeds.grid, _number_seeds.compute, _number_seeds.tables),
+    "lead": Section(_number_lead.grid, _number_lead.compute, _number_lead.tables),
     "costs": Section(_number_costs.grid, _number_costs.compute, _number_costs.tables),
 }
 

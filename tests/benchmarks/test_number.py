@@ -6,9 +6,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
 
-from benchmarks.halves import CONFIRMATION, TUNING
+from benchmarks.halves import CONFIRMATION, TUNING, half_of
 from benchmarks.libraries import LEIDEN
 from benchmarks.methods import FRONT_DOOR
+from benchmarks.studies import _number_lead as lead
 from benchmarks.studies import _number_made as made
 from benchmarks.studies import _number_sets as sets
 from benchmarks.studies import _number_tables as tables
@@ -40,6 +41,30 @@ def test_a_small_cluster_is_found_by_enough_of_its_rows_and_few_others():
     labels[y == 3] = -1
     assert made.found_small(y, labels, 5, 0.8) == [True, False, False, False, False]
     assert made.found_small(y, np.zeros_like(y), 4, 0.8) == [False] * 4
+
+
+def test_heavy_tailed_rows_have_length_1_uneven_sizes_and_tails():
+    calm = made.HeavyTailed(4, 60, 1000, 8.0, 1.0, by_row=True)
+    wild = calm._replace(degrees=3)
+    data = made.heavy_tailed(wild, 4000, 1)
+    np.testing.assert_array_equal(data.X, made.heavy_tailed(wild, 4000, 1).X)
+    assert (data.X != made.heavy_tailed(wild, 4000, 2).X).any()
+    np.testing.assert_allclose(np.linalg.norm(data.X, axis=1), 1)
+    sizes = np.bincount(data.y)
+    assert (np.diff(sizes) < 0).all()
+    assert sizes[0] / sizes[-1] == pytest.approx(8, rel=0.2)
+    cosines = []
+    for one in (calm, wild):
+        X, y = made.heavy_tailed(one, 4000, 1)[1:]
+        means = np.array([X[y == c].mean(axis=0) for c in range(4)])
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+        cosines.append((X * means[y]).sum(axis=1))
+    assert cosines[1].min() < cosines[0].min() - 0.2
+
+
+def test_heavy_tailed_sets_lie_in_both_halves():
+    halves = {half_of(one.name) for one in lead.sets()}
+    assert halves == {TUNING, CONFIRMATION}
 
 
 def test_communities_are_of_rows_and_equal_rows_are_together():
