@@ -1,0 +1,228 @@
+"""Noise beside real clusters: a small wide one is kept, and scattered rows are noise."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import mmcnb
+from benchmarks.methods import DENSITY, FRONT_DOOR
+from benchmarks.protocol import Data, facts, timed
+from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
+from benchmarks.studies._number_made import NOISE, blobs, uniform_rows
+from benchmarks.tables import Result, goals_of
+
+WIDE_SET = "wide cluster"
+BLOBS_SET = "blobs"
+ROWS = 8000
+BLOB_ROWS = 3000
+COLUMNS = 5
+SHARES = (0.45, 0.32, 0.20, 0.03)
+WIDE = 3  # class of the wide cluster
+WIDTHS = (2.0, 2.5, 3.0, 4.0)
+APART = 9.0  # of the other centres, in deviations; the wide one lies 6 widths away
+WIDTHS_APART = 6.0
+SCATTERED = (0.0, 0.02)
+ENOUGH = 0.9  # share of the rows of the wide cluster
+# Clusters, columns, and shares of scattered rows of blobs.
+BLOBS = ((3, 2), (4, 5), (5, 10))
+BLOBS_SCATTERED = (0.02, 0.1)
+LEAST = 8.0  # distance of two blobs, in deviations
+ONE_THRESHOLD = "one threshold for all"
+DEVIATIONS = 2.5  # above the median of all outlier scores
+
+
+def wide_cluster(rows: int, width: float, scattered: float, seed: int) -> Data:
+    """Draw four Gaussian clusters, the smallest of them wide, and scattered rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._number_noise_cluster import wide_cluster
+    >>> y = wide_cluster(1000, 3.0, 0.02, 0).y
+    >>> np.unique(y, return_counts=True)[1].tolist()
+    [20, 441, 313, 196, 30]
+    """
+    random = np.random.default_rng([rows, round(10 * width), seed])
+    n_scattered = round(scattered * rows)
+    n_clustered = rows - n_scattered
+    ends = np.rint(np.cumsum(SHARES) * n_clustered)
+    y = np.digitize(np.arange(n_clustered), ends)
+    centres = APART * np.eye(4, COLUMNS, k=-1)
+    centres[WIDE] = np.eye(COLUMNS)[-1] * WIDTHS_APART * width
+    spreads = np.ones(4)
+    spreads[WIDE] = width
+    X = centres[y] + spreads[y][:, None] * random.standard_normal((len(y), COLUMNS))
+    X = np.vstack([X, uniform_rows(random, X, n_scattered)])
+    y = np.append(y, np.full(n_scattered, NOISE))
+    order = random.permutation(rows)
+    return Data(WIDE_SET, X[order], y[order])
+
+
+def scattered_blobs(
+    rows: int, n_clusters: int, columns: int, scattered: float, seed: int
+) -> Data:
+    """Draw blobs apart, and scattered rows in place of the last ones."""
+    data = blobs(rows, n_clusters, columns, LEAST, LEAST / 2, seed)
+    n_scattered = round(scattered * rows)
+    random = np.random.default_rng([rows, seed])
+    X = data.X.copy()
+    X[rows - n_scattered :] = uniform_rows(random, X, n_scattered)
+    y = data.y.copy()
+    y[rows - n_scattered :] = NOISE
+    return Data(BLOBS_SET, X, y)
+
+
+@frame_of_runs
+def grid(options: Options) -> Runs:
+    """Yield wide clusters and blobs, with the number unknown and given."""
+    seeds = options.repeats(10, 3)
+    settings = {"rows": options.sized(ROWS, ROWS)}
+    for seed, width, scattered, method in product(seeds, WIDTHS, SCATTERED, METHODS):
+        for k in _numbers(method, 4):
+            parameters = {"width": width, "scattered": scattered, "k": k}
+            yield Run(WIDE_SET, method, seed, parameters=parameters, settings=settings)
+    settings = {"rows": options.sized(BLOB_ROWS, BLOB_ROWS)}
+    for seed, (count, columns), scattered, method in product(
+        seeds, BLOBS, BLOBS_SCATTERED, METHODS
+    ):
+        for k in _numbers(method, count):
+            parameters = {"blobs": count, "columns": columns, "scattered": scattered}
+            parameters |= {"k": k}
+            yield Run(BLOBS_SET, method, seed, parameters=parameters, settings=settings)
+
+
+def _numbers(method: str, k: int) -> tuple[int, ...]:
+    """Return 0, the number unknown, and a number that a method can be given."""
+    return (0,) if method == DENSITY else (0, k)
+
+
+def compute(run: Run) -> dict[str, Any]:
+    """Return what is kept of the wide cluster, and how well noise is found."""
+    parameters = run.parameters
+    rows = run.settings["rows"]
+    scattered = parameters["scattered"]
+    if run.dataset == WIDE_SET:
+        data = wide_cluster(rows, parameters["width"], scattered, run.seed)
+    else:
+        count = parameters["blobs"]
+        columns = parameters["columns"]
+        data = scattered_blobs(rows, count, columns, scattered, run.seed)
+    measures = facts(data.X)
+    found = METHODS[run.method](data, parameters["k"] or None, run.seed)
+    measures |= found
+    labels = measures.pop("labels")
+    measures["clusters"] = len(np.unique(labels[labels >= 0]))
+    if run.dataset == WIDE_SET:
+        measures["kept"] = share_kept(data.y == WIDE, labels)
+    return measures | of_noise(data.y == NOISE, labels == NOISE)
+
+
+def share_kept(is_wide: np.ndarray, labels: np.ndarray) -> float:
+    """Return the share of the rows of a class in the cluster that has most of them.
+
+    It is 0 if most rows of this cluster are not of the class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.studies._number_noise_cluster import share_kept
+    >>> is_wide = np.array([False, False, False, True, True])
+    >>> share_kept(is_wide, np.array([0, 0, 0, 1, -1]))
+    0.5
+    >>> share_kept(is_wide, np.array([0, 0, 0, 0, 0]))
+    0.0
+    """
+    clusters = labels[is_wide]
+    counts = np.bincount(clusters[clusters >= 0], minlength=1)
+    largest = counts.argmax()
+    if 2 * counts[largest] <= np.count_nonzero(labels == largest):
+        return 0.0
+    return float(counts[largest] / clusters.size)
+
+
+def of_noise(is_scattered: np.ndarray, is_noise: np.ndarray) -> dict[str, float]:
+    """Return precision, recall and F1 of noise, and its share of the other rows."""
+    both = np.count_nonzero(is_scattered & is_noise)
+    precision = both / max(np.count_nonzero(is_noise), 1)
+    recall = both / max(np.count_nonzero(is_scattered), 1)
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / max(precision + recall, 1e-9),
+        "others": float(np.mean(is_noise[~is_scattered])),
+    }
+
+
+# -- methods ---------------------------------------------------------------------------
+
+
+def ours(data: Data, k: int | None, seed: int) -> dict[str, Any]:
+    """Label noise as the default does."""
+    model: Any = mmcnb.MaximumMarginClustering(k, noise="auto", random_state=seed)
+    measures = timed(model, data.X)
+    return measures | {
+        "labels": model.labels_,
+        "dropped": len(model.report_["dropped"]),
+        "empty": int(min(model.report_["sizes"]) == 0),
+        "high trust": float(model.report_["trust"]["level"] == "high"),
+    }
+
+
+def one_threshold(data: Data, k: int | None, seed: int) -> dict[str, Any]:
+    """Label rows as noise if the outlier score is above one threshold."""
+    model: Any = mmcnb.MaximumMarginClustering(k, random_state=seed)
+    measures = timed(model, data.X)
+    scores = model.score_outliers(data.X)
+    middle = np.median(scores)
+    deviation = 1.4826 * np.median(np.abs(scores - middle))
+    is_noise = scores > middle + DEVIATIONS * deviation
+    return measures | {"labels": np.where(is_noise, NOISE, model.labels_)}
+
+
+def by_density(data: Data, k: int | None, seed: int) -> dict[str, Any]:
+    """Label by scikit-learn's HDBSCAN at its defaults, which draws nothing."""
+    from sklearn.cluster import HDBSCAN
+
+    model = HDBSCAN(copy=True)
+    measures = timed(model, data.X)
+    labels: np.ndarray = model.labels_
+    return measures | {"labels": np.maximum(labels, NOISE)}
+
+
+METHODS: dict[str, Callable[[Data, int | None, int], dict[str, Any]]] = {
+    FRONT_DOOR: ours,
+    ONE_THRESHOLD: one_threshold,
+    DENSITY: by_density,
+}
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+def tables(frame: pd.DataFrame) -> Result:
+    """Return means over seeds: what is kept of the wide cluster, and noise of blobs."""
+    frame = frame[frame["status"] == OK]
+    of_frame: dict[str, pd.DataFrame] = {}
+    figures = ["kept", "clusters", "precision", "recall", "f1", "others"]
+    figures += ["dropped", "empty", "high trust"]
+    keys = {
+        WIDE_SET: ["scattered", "k", "method", "width"],
+        BLOBS_SET: ["blobs", "columns", "scattered", "k", "method"],
+    }
+    for dataset, names in keys.items():
+        part = frame[frame["dataset"] == dataset]
+        part = part.reindex(columns=[*names, *figures])
+        of_frame[dataset] = part.groupby(names, sort=False)[figures].mean()
+    wide = of_frame[WIDE_SET]
+    kept = wide["kept"].xs((0.0, FRONT_DOOR), level=["scattered", "method"])
+    names = [f"width {width:g}, k {k or 'unknown'}" for k, width in kept.index]
+    kept.index = pd.Index(names)
+    goals = goals_of(kept, ENOUGH, "{}: share of the wide cluster kept", at_least=True)
+    result = {
+        "number-noise-cluster": wide.reset_index(),
+        "number-noise-rows": of_frame[BLOBS_SET].drop(columns="kept").reset_index(),
+    }
+    return Result(result, goals)
