@@ -146,8 +146,8 @@ def share_kept(is_wide: np.ndarray, labels: np.ndarray) -> float:
 def of_noise(is_scattered: np.ndarray, is_noise: np.ndarray) -> dict[str, float]:
     """Return precision, recall and F1 of noise, and its share of the other rows."""
     both = np.count_nonzero(is_scattered & is_noise)
-    precision = both / max(np.count_nonzero(is_noise), 1)
-    recall = both / max(np.count_nonzero(is_scattered), 1)
+    precision = both / max(int(is_noise.sum()), 1)
+    recall = both / max(int(is_scattered.sum()), 1)
     return {
         "precision": precision,
         "recall": recall,
