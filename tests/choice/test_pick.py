@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mmcnb.choice.candidates import LAYOUT, MARGIN
-from mmcnb.choice.judge import cluster_weights, judge
+from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
+from mmcnb.choice.judge import Score, cluster_weights, judge
 from mmcnb.choice.pick import (
     LEAST_GAIN,
     MOST_REPAIRED,
@@ -69,6 +69,22 @@ def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
         found = [candidate(other, labels, "other", model="a vote"), leader]
         assert (pick(None, found, 0) is leader) == expected
         assert score_with_lead(found[0]) == other
+
+
+@pytest.mark.parametrize("name", [MARGIN, LAYOUT])
+@pytest.mark.parametrize(
+    ("information", "leads"),
+    [(0.4, True), (0.5, True), (0.5 + 1e-13, True), (0.6, False)],
+)
+def test_a_lead_makes_up_for_information_but_not_for_a_gap(name, information, leads):
+    """Those without a lead search for the largest information, and have too much."""
+    labels = np.arange(9000) % 2
+    leader = Candidate(name, labels, Score(2.0, information, 2.0 - 4 * information))
+    rival = Candidate("communities 10", labels, Score(2.05, 0.5, 0.05))
+    other = Candidate("communities 15", labels, Score(2.01, 0.7, -0.79))
+    assert score_with_lead(leader, rival) == (2.1 if leads else 2.0)
+    found = [other, rival, leader]
+    assert pick(None, found, 0, repairs=False) is (leader if leads else rival)
 
 
 @pytest.mark.parametrize(("tolerance", "best"), [(0.0, 0), (0.2, 1)])
