@@ -13,13 +13,13 @@ from mmcnb.choice.number import (
     choose_number,
 )
 from mmcnb.choice.search import Nodes
-from mmcnb.choice.small import small_clusters, with_own
+from mmcnb.choice.small import far_row_groups, tubes_inwards, with_own, with_valleys
 from mmcnb.choice.structure import MANY
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import InputError
 from mmcnb.features.directions import unit_rows
-from mmcnb.features.far_rows import FAR_SHARE, far_rows
+from mmcnb.features.far_rows import FAR_SHARE, far_rows, rows_in_tubes
 from mmcnb.features.kernel import Kernel
 from mmcnb.features.model import Model
 from mmcnb.features.needs import bytes_of_rows, node_row_seconds
@@ -132,7 +132,7 @@ def sampled_nodes(
     if has_axes and found > max(MANY, n_clusters):
         n_clusters = found  # which are compared along more axes
         numbered = number_of(_graph(session, n_clusters, metric))
-    drawn = _with_far_rows(session, request, numbered.structure.graph, metric, seed)
+    drawn = _with_far_rows(session, request, numbered, metric, seed)
     session = drawn.session
     small = np.zeros(numbered.structure.graph.n_nodes, np.int64)
     if drawn.small.any():
@@ -176,9 +176,18 @@ class _DrawnTwice(NamedTuple):
 
 
 def _with_far_rows(
-    session: FitSession, request: Request, graph: NodeGraph, metric: str, seed: int
+    session: FitSession,
+    request: Request,
+    numbered: NumberedStructure,
+    metric: str,
+    seed: int,
 ) -> _DrawnTwice:
-    """Look for small clusters among the rows farthest from all nodes."""
+    """Look for small clusters among the rows farthest from all nodes.
+
+    These are groups of far rows, between which and the clusters found without them rows
+    are less dense.
+    """
+    graph = numbered.structure.graph
     m = session.sample.shape[0]
     nothing = _DrawnTwice(session, np.zeros(m, np.int64))
     is_sought = request.seeks_small and session.has_more_rows
@@ -187,7 +196,13 @@ def _with_far_rows(
     rows = voting_model(session, 1, metric).scaled(session.samples)
     far, weights = far_rows(session.engine, rows, session.weights, graph)
     sample = stack([session.sample, far])
-    small = small_clusters(sample, graph, seed, session.engine.each)
+    groups = far_row_groups(sample, graph, seed, session.engine.each)
+    if not groups.small.any():
+        return nothing
+    labels = numbered.number.labels[graph.node_of]
+    tubes = tubes_inwards(groups.axes(sample), groups.small, labels)
+    profiles = rows_in_tubes(session.engine, rows, session.weights, groups.axes, tubes)
+    small = with_valleys(groups.small, tubes, profiles)
     if not small.any():
         return nothing
     kept = np.flatnonzero((small > 0) | (np.arange(small.size) < m))
@@ -275,7 +290,7 @@ def _node_needs(
     if draws_twice:
         drawn = int((1 + FAR_SHARE) * p)
         copies = 4.0
-        reads = 4
+        reads = 5
     if rows.n_features > LEADING_AXES:  # otherwise the rows are nodes themselves
         copies += 1.5
     node_bytes = NODE_BYTES

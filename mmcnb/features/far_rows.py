@@ -1,5 +1,9 @@
-"""A second draw of rows: the farthest from the nodes, where small clusters are."""
+"""A second draw of rows: the farthest from the nodes, where small clusters are.
 
+A third look counts the rows between groups of these and the larger clusters.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -9,11 +13,13 @@ from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.run import Engine
 from mmcnb.graph.inverted_file import InvertedFileIndex
 from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, RowMap
+from mmcnb.graph.tubes import Tube, weights_in_slabs
 from mmcnb.graph.vote import is_own
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, Matrix, Weights, as_matrix
 
 FAR_SHARE = 0.2  # number of rows drawn, as a share of the number of nodes
+MOST_LOOKED_AT = 10**6  # rows, drawn at random
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ def far_rows(
     samples: Samples,
     weights: Weights,
     graph: NodeGraph,
-    most: int = 10**6,
+    most: int = MOST_LOOKED_AT,
 ) -> tuple[Matrix, Weights]:
     """Draw the rows farthest from the nodes of a graph, in two passes.
 
@@ -103,3 +109,74 @@ def far_rows(
     rows = np.sort(engine.run(sweep, samples, "far rows")[1])
     sample, _ = draw_sample(engine, samples, rows)
     return sample, None if weights is None else weights[rows]
+
+
+@dataclass(frozen=True)
+class TubesPass:
+    """The weights of the rows in each slab of some tubes.
+
+    Parameters
+    ----------
+    drawn : ndarray of shape (m,), int64
+        Numbers of the rows that are looked at, rising.
+    weights : ndarray of shape (m,)
+        Their weights.
+    axes : Axes or AllColumns
+        Maps rows to points.
+    tubes : sequence of Tube
+        The tubes.
+    """
+
+    drawn: np.ndarray
+    weights: np.ndarray
+    axes: RowMap
+    tubes: Sequence[Tube]
+
+    def block(self, rows: Block, start: int, stop: int) -> np.ndarray:
+        """Return the weights of one block."""
+        first, last = np.searchsorted(self.drawn, (start, stop))
+        points = self.axes(as_matrix(rows)[self.drawn[first:last] - start])
+        return weights_in_slabs(points, self.weights[first:last], self.tubes)
+
+    def combine(self, total: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return the weights of two ranges."""
+        return total + other
+
+
+def rows_in_tubes(
+    engine: Engine,
+    samples: Samples,
+    weights: Weights,
+    axes: RowMap,
+    tubes: Sequence[Tube],
+    most: int = MOST_LOOKED_AT,
+) -> np.ndarray:
+    """Count the rows in each slab of some tubes, in one pass.
+
+    The rows are those that `far_rows` looks at, so that none is missing in a tube.
+
+    Parameters
+    ----------
+    engine : Engine
+        Runs the pass.
+    samples : Samples
+        All n rows.
+    weights : ndarray of shape (n,) or None
+        Sample weights. They count relative to their mean.
+    axes : Axes or AllColumns
+        Maps rows to points.
+    tubes : sequence of Tube
+        The tubes.
+    most : int, default=10**6
+        Most rows that are looked at.
+
+    Returns
+    -------
+    ndarray of shape (number of tubes, 64)
+    """
+    drawn = sample_rows(samples.n_samples, most, weights, 0)
+    counts = np.ones(drawn.size)
+    if weights is not None:
+        counts = weights[drawn] / weights[drawn].mean()
+    sweep = TubesPass(drawn=drawn, weights=counts, axes=axes, tubes=tubes)
+    return engine.run(sweep, samples, "rows between clusters")

@@ -7,7 +7,7 @@ import pytest
 
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import ChosenNumber
-from mmcnb.choice.small import set_apart, small_clusters, with_small
+from mmcnb.choice.small import far_row_groups, set_apart, with_small
 from mmcnb.graph.merge_tree import by_first
 from tests.choice.graphs import candidate, graph_of, ring
 
@@ -30,7 +30,7 @@ def drawn_twice(sizes, n_noise=0, seed=0):
 )
 def test_small_groups_far_from_others_are_found_whole(sizes, n_noise):
     X, truth = drawn_twice(sizes, n_noise)
-    found = small_clusters(X, graph_of(X[:800]), seed=0)
+    found = far_row_groups(X, graph_of(X[:800]), seed=0).small
     assert found.max() == len(sizes)
     for one in range(1, len(sizes) + 1):
         inside = found[truth == one]
@@ -52,12 +52,12 @@ def test_far_rows_of_one_cloud_are_no_cluster(kind, columns):
     X = draws[kind](size=(2000, columns))
     far = np.argsort(-np.linalg.norm(X[1000:] - X.mean(axis=0), axis=1))[:200]
     sample = np.vstack([X[:1000], X[1000:][far]])
-    assert not small_clusters(sample, graph_of(X[:1000]), seed=0).any()
+    assert not far_row_groups(sample, graph_of(X[:1000]), seed=0).small.any()
 
 
 def test_seven_rows_are_too_few():
     X, _ = drawn_twice([7])
-    assert not small_clusters(X, graph_of(X[:800]), seed=0).any()
+    assert not far_row_groups(X, graph_of(X[:800]), seed=0).small.any()
 
 
 def test_each_small_cluster_becomes_a_cluster():

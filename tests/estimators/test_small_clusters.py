@@ -5,6 +5,7 @@ import pytest
 import zarr
 
 import mmcnb
+from mmcnb.metrics import adjusted_rand_index
 from tests.estimators.front_door import front_door
 
 RNG = np.random.default_rng(0)
@@ -61,3 +62,38 @@ def test_rows_of_small_clusters_are_no_noise():
 def test_rows_of_weight_0_make_no_cluster():
     model = front_door(n_nodes=400).fit(X, sample_weight=np.where(Y < 2, 1.0, 0.0))
     assert model.n_clusters_ == 2
+
+
+def with_tails(kind, seed, n=12_000, columns=12):
+    """Three groups with long tails in two directions each, and the group of each row."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    centres = 3 * random.normal(size=(3, columns))
+    directions = random.normal(size=(3, 2, columns))
+    tails = {
+        "Student": random.standard_t(3, (n, 2)),
+        "log-normal": np.exp(random.normal(size=(n, 2))),
+    }[kind]
+    rows = centres[y] + 0.6 * random.normal(size=(n, columns))
+    for one in range(3):
+        rows[y == one] += tails[y == one] @ directions[one]
+    return rows, y
+
+
+@pytest.mark.parametrize("kind", ["Student", "log-normal"])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_tails_of_clusters_are_no_clusters(kind, seed):
+    rows, y = with_tails(kind, seed)
+    model = front_door(n_nodes=1500).fit(rows)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_index(y, model.labels_) > 0.99
+
+
+def test_a_small_cluster_beside_tails_is_found():
+    rows = with_tails("Student", 1)[0]
+    far = np.r_[60.0, np.zeros(11)]
+    rows[:30] = far + np.random.default_rng(5).normal(size=(30, 12))
+    labels = front_door(n_nodes=1500).fit_predict(rows)
+    assert len(np.unique(labels)) == 4
+    assert np.unique(labels[:30]).size == 1
+    assert not (labels[30:] == labels[0]).any()
