@@ -559,3 +559,21 @@ def estimated_basis(X, z, gamma, n_basis, delta, random_state):
             for one in basis
         ]
     return np.array(basis), beta, steps
+
+
+def smoothed_log_density(weights, graph, d, steps):
+    """Node by node, from a dense matrix of edges."""
+    p = graph.n_nodes
+    h = np.empty(p)
+    for i in range(p):
+        ten = graph.numbers[i, :10]
+        mass = (graph.counts[i] + sum(graph.counts[j] for j in ten)) / 11
+        h[i] = math.log(mass) - d * math.log(graph.distances[i, 9])
+    for _ in range(steps):
+        before = h.copy()
+        for i in range(p):
+            neighbors = [j for j in range(p) if weights[i, j] > 0]
+            h[i] = (before[i] + sum(before[j] for j in neighbors)) / (
+                1 + len(neighbors)
+            )
+    return h

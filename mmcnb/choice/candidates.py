@@ -22,6 +22,7 @@ MARGIN = "margin"
 KNOWN = "known labels"
 LAYOUT = "layout"
 TREE = "merge tree"
+DENSITY = "density"
 
 
 class Proposal(NamedTuple):

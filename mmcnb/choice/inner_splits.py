@@ -10,6 +10,9 @@ LEAST_GROUP = 8  # nodes
 LEAST_DIMENSION = 1.35  # below it the formula of links was not fitted
 DENSITY_NEIGHBOUR = 9  # the tenth, whose distance measures how sparse the rows are
 CLEAR = 2.0
+# Of the logarithm of the density, between two sides and within them.
+SHALLOWEST_VALLEY = -1.0
+DEEPEST_VALLEY = 1.5
 
 
 def real_merges(
@@ -65,8 +68,8 @@ def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     n_edges = np.bincount(merge, minlength=within.size)
     sums = np.bincount(merge, sparsity_of_edge[crosses], within.size)
     between = sums / np.maximum(n_edges, 1)
-    depth = np.clip(d * (between - within), -1.0, 1.5)
-    return np.where(n_edges > 0, depth, 1.5)
+    depth = np.clip(d * (between - within), SHALLOWEST_VALLEY, DEEPEST_VALLEY)
+    return np.where(n_edges > 0, depth, DEEPEST_VALLEY)
 
 
 def split(groups: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -9,17 +9,31 @@ import numpy as np
 from mmcnb.choice.inner_splits import split
 from mmcnb.choice.judge import ROUNDING_DIGITS, cluster_weights
 from mmcnb.choice.known import KnownRows
+from mmcnb.choice.persistence import (
+    FEWEST_NODES,
+    LOW_DIMENSION,
+    joined_persistence,
+    joined_without_valley,
+    least_of_any_cut,
+    split_at_valleys,
+)
 from mmcnb.choice.structure import (
     ScoredPartition,
     Structure,
     agreement,
     find_structure,
 )
+from mmcnb.choice.surrogate import excess_over_surrogate
 from mmcnb.graph.merge_tree import by_first
 from mmcnb.graph.neighbours import NodeGraph
 from mmcnb.samples.matrix import check_clusters, check_places
 
-GATE = 2.5  # spreads below the loss without structure
+# Spreads below the loss without structure. In few dimensions fainter clusters count,
+# if the density between them falls clearly, and others do not, if it hardly falls.
+GATE = 2.5
+FAINT = 1.0
+CLEAR_FALL = 1.0
+SURE = 12.0  # no cloud has so many
 SHARPNESS = 8.0  # weight of the scores in the probabilities of the partitions
 LEAST_PROBABILITY = 1e-6  # of the partitions with which others are compared
 MOST_LAYERS = 5
@@ -132,6 +146,9 @@ class ChosenNumber:
         The number that comes next.
     agreement : float, default=1.0
         Expected agreement of the partition with the right one.
+    by_density : bool, default=False
+        Whether the density along boundaries split or joined clusters; then the
+        partition is one of the candidates.
     """
 
     n_clusters: int
@@ -139,6 +156,7 @@ class ChosenNumber:
     reason: str = ""
     next_best: int | None = None
     agreement: float = 1.0
+    by_density: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of a report."""
@@ -164,7 +182,11 @@ class NumberedStructure:
 
 
 def choose_number(
-    graph: NodeGraph, request: Request, n_samples: float, each: Callable = map
+    graph: NodeGraph,
+    request: Request,
+    n_samples: float,
+    each: Callable = map,
+    seed: int = 0,
 ) -> NumberedStructure:
     """Choose the number of clusters, as requested or within its range.
 
@@ -198,6 +220,8 @@ def choose_number(
         least = max(least, request.known.least_clusters)
     structure = find_structure(graph, each=each)
     number = best_number(structure, least, max(least, request.most))
+    if least < 2 <= number.n_clusters:
+        number = _unless_one_cloud(structure, number, seed, each)
     if number.n_clusters < least:  # a tree of smaller pieces has so many
         structure = find_structure(graph, least, each)
         number = replace(requested_number(structure, least), reason=number.reason)
@@ -213,7 +237,8 @@ def best_number(
     """Choose the partition with the largest expected agreement.
 
     Each partition is as likely as its score and its persistence say. Clusters that
-    consist of two or more groups are split afterwards.
+    consist of two or more groups are split afterwards. In few dimensions the density
+    along boundaries splits and joins clusters once more.
 
     Parameters
     ----------
@@ -226,14 +251,11 @@ def best_number(
     -------
     ChosenNumber
     """
-    graph = structure.graph
     strongest = max((partition.z for partition in structure.partitions), default=0.0)
-    if least < 2 and strongest <= GATE:
-        reason = (
-            f"one cluster: no partition differs from rows without structure by {GATE} "
-            f"(at most {strongest:.1f})."
-        )
-        return ChosenNumber(1, np.zeros(graph.n_nodes, np.int64), reason)
+    is_low = is_low_dimensional(structure)
+    least_evidence = FAINT if is_low else GATE
+    if least < 2 and strongest <= least_evidence:
+        return _one_cluster(structure, _no_evidence(strongest))
     eligible = [
         partition
         for partition in structure.partitions
@@ -243,12 +265,70 @@ def best_number(
         k = int(min(max(least, 2), structure.tree.n_pieces, most))
         reason = "no resolution has a number in the range."
         return replace(requested_number(structure, k), reason=reason)
+    number = _likeliest(structure, eligible, most)
+    if not is_low:
+        return number
+    if least < 2:
+        fall = least_of_any_cut(structure.graph, structure.d, number.labels)
+        needed = joined_persistence(structure.graph.n_nodes)
+        if strongest <= GATE:
+            needed = CLEAR_FALL
+        if fall <= needed:
+            reason = _no_evidence(strongest)
+            if strongest > GATE:
+                reason = (
+                    f"one cluster: {number.n_clusters} pieces of it were found, but "
+                    f"the density hardly falls between them (by {max(fall, 0):.2f} as "
+                    f"a logarithm, of {needed:.2f} needed)."
+                )
+            return _one_cluster(structure, reason)
+    return _by_density(structure, number, max(least, 2), most)
+
+
+def _unless_one_cloud(
+    structure: Structure, number: ChosenNumber, seed: int, each: Callable
+) -> ChosenNumber:
+    """Return one cluster if one cloud with the same correlations is as clear."""
+    strongest = max(partition.z for partition in structure.partitions)
+    if is_low_dimensional(structure) or strongest > SURE:
+        return number
+    excess = excess_over_surrogate(structure, seed, each)
+    if excess is None or excess.is_clear:
+        return number
+    reason = (
+        "one cluster: one cloud with the same correlations has partitions that are as "
+        f"clear (evidence {excess.surrogate_z:.1f}, here {excess.z:.1f})."
+    )
+    return _one_cluster(structure, reason)
+
+
+def is_low_dimensional(structure: Structure) -> bool:
+    """Return whether the density along boundaries is evidence."""
+    is_low = structure.d < LOW_DIMENSION
+    return is_low and structure.graph.n_nodes >= FEWEST_NODES
+
+
+def _no_evidence(strongest: float) -> str:
+    return (
+        f"one cluster: no partition differs from rows without structure by {GATE} "
+        f"(at most {strongest:.1f})."
+    )
+
+
+def _one_cluster(structure: Structure, reason: str) -> ChosenNumber:
+    return ChosenNumber(1, np.zeros(structure.graph.n_nodes, np.int64), reason)
+
+
+def _likeliest(
+    structure: Structure, eligible: list[ScoredPartition], most: float
+) -> ChosenNumber:
+    """Choose the partition that agrees most with the likely ones, split at gaps."""
     expected = _expected_agreements(structure, eligible)
     # Of partitions that are equally good up to rounding, the first is taken.
     ranks = np.round(expected, ROUNDING_DIGITS)
     best = int(np.argmax(ranks))
     whole = eligible[best]
-    labels = split(structure.groups, whole.labels, graph.counts)
+    labels = split(structure.groups, whole.labels, structure.graph.counts)
     if labels.max() >= most:
         labels = whole.labels
     k = int(labels.max()) + 1
@@ -268,6 +348,35 @@ def best_number(
         next_best = eligible[following].n_clusters
         reason += f"; next are {next_best} with {expected[following]:.2f}"
     return ChosenNumber(k, labels, f"{reason}.", next_best, float(expected[best]))
+
+
+def _by_density(
+    structure: Structure, number: ChosenNumber, least: int, most: float
+) -> ChosenNumber:
+    """Split clusters in which the density falls, and join those where it does not."""
+    graph = structure.graph
+    d = structure.d
+    pieces = split_at_valleys(graph, d, number.labels)
+    if pieces.max() >= most:
+        pieces = number.labels
+    labels = joined_without_valley(graph, d, pieces, least)
+    n_pieces = int(pieces.max()) + 1
+    k = int(labels.max()) + 1
+    if number.n_clusters == n_pieces == k:
+        return number
+    changes = []
+    if n_pieces > number.n_clusters:
+        changes.append(
+            f"{number.n_clusters} were split to {n_pieces}, because the density falls "
+            "and rises again inside"
+        )
+    if k < n_pieces:
+        changes.append(
+            f"{n_pieces} pieces were joined to {k}, because the density does not fall "
+            "between them"
+        )
+    reason = f"{k} clusters: {', and '.join(changes)}."
+    return ChosenNumber(k, labels, reason, number.n_clusters, by_density=True)
 
 
 def _expected_agreements(
@@ -323,7 +432,8 @@ def layers(
     Returns
     -------
     list of ScoredPartition
-        At most five, by rising number of clusters; the one taken has these labels.
+        At most five. The one taken comes first, and has these labels; the others follow
+        by rising number of clusters.
     """
     taken = structure.scored(labels)
     result = [taken]
@@ -347,7 +457,8 @@ def layers(
             break
         result.append(cut)
         reached = gained
-    return sorted(result, key=lambda layer: layer.n_clusters)
+    others = sorted(result[1:], key=lambda layer: layer.n_clusters)
+    return [taken, *others]
 
 
 def _other_cuts(structure: Structure, n_clusters: int) -> dict[int, ScoredPartition]:

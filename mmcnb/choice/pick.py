@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
+from mmcnb.choice.candidates import DENSITY, LAYOUT, MARGIN, Candidate
 from mmcnb.choice.judge import (
     ROUNDING_DIGITS,
     cluster_weights,
@@ -22,8 +22,9 @@ from mmcnb.graph.neighbours import NodeGraph
 # Chosen on other data sets; `python -m benchmarks choice` shows the result.
 LEAST_GAIN = 0.1  # of J, for a repair
 LAYOUT_LEAD = 0.1
+DENSITY_LEAD = 0.15  # times the logarithm of the number of clusters
 # These do not search for the largest information.
-WITHOUT_SEARCH = (MARGIN, LAYOUT)
+WITHOUT_SEARCH = (MARGIN, LAYOUT, DENSITY)
 MOST_REPAIRED = 30  # clusters
 REPAIRED = ", repaired"  # ends the name of a repaired candidate
 FEWEST_MERGES = 8
@@ -41,7 +42,7 @@ def pick(
     """Pick the candidate with the largest J, and repair it.
 
     The widest margin and the layout have a lead in J, which `score_with_lead` adds,
-    beside the largest J of the others.
+    beside the largest J of the others; so has the partition that the density gives.
 
     Parameters
     ----------
@@ -101,6 +102,9 @@ def margin_lead(n_nodes: int) -> float:
 def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> float:
     """Return J, with the lead of a candidate that does not maximise the information.
 
+    The partition that the density gives has a lead that rises with its number of
+    clusters.
+
     Parameters
     ----------
     candidate : Candidate
@@ -115,6 +119,8 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
     float
     """
     J = _rounded_J(candidate)
+    if candidate.name == DENSITY:
+        return round(J + DENSITY_LEAD * np.log(candidate.n_clusters), ROUNDING_DIGITS)
     if rival is not None:
         surplus = candidate.score.information - rival.score.information
         if round(surplus, ROUNDING_DIGITS) > 0:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mmcnb.choice.candidates import (
+    DENSITY,
     MARGIN,
     TREE,
     Candidate,
@@ -270,6 +271,9 @@ def _candidates(
     k = nodes.number.n_clusters
     proposals = _proposals(nodes, request, seed, widest_margin)
     candidates, left_out = judge_candidates(graph, k, proposals, each)
+    if nodes.number.by_density:
+        labels = nodes.number.labels
+        candidates.append(Candidate(DENSITY, labels, judge(graph, labels)))
     if request.known is not None:
         candidates = with_known(graph, request.known, k, candidates)
     least = request.least_weight(nodes.n_samples, graph)

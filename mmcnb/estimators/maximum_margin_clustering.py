@@ -94,10 +94,11 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         ``noise`` drops do not count. After ``fit(X, like=model)`` or `update` some
         numbers may have no rows, and do not count.
     layers_ : DataFrame
-        At most five partitions, by rising "n_clusters"; one of them is "taken", the
-        others are cuts of the merge tree. "persistence" is at how many resolutions it
-        was found, "smallest" about how many rows its smallest cluster has, and
-        "agreement" its adjusted Rand index with the one taken.
+        At most five partitions. The first is the one "taken", which need not be a cut
+        of the merge tree. The others are cuts, by rising "n_clusters". "persistence" is
+        at how many resolutions it was found, "smallest" about how many rows its
+        smallest cluster has, and "agreement" its adjusted Rand index with the one
+        taken.
     linkage_ : ndarray of shape (c - 1, 4)
         The merge tree as SciPy's linkage matrix; its leaves are pieces of nodes.
     piece_of_node_ : ndarray of shape (p,), int64
@@ -508,7 +509,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """Label rows by the cut of the merge tree with so many clusters.
 
         All cuts nest, and no fit is needed: labels of the nodes are kept, and the rows
-        are read.
+        are read. The cut with ``n_clusters_`` clusters may differ from ``labels_``,
+        which are the best of several candidates.
 
         Parameters
         ----------

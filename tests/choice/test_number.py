@@ -260,7 +260,8 @@ def test_layers_are_the_one_taken_and_the_cuts_that_add_most_to_the_expected_agr
     assert {one.labels.tobytes() for one in found} == {one.tobytes() for one in chosen}
     assert len(found) > 1
     assert sum(one.labels is labels for one in found) == 1
-    numbers = [one.n_clusters for one in found]
+    assert found[0].labels is labels
+    numbers = [one.n_clusters for one in found[1:]]
     assert numbers == sorted(set(numbers))
     for coarse, fine in pairwise(
         one.labels for one in found if one.labels is not labels
@@ -314,7 +315,7 @@ def test_a_cluster_is_split_into_its_large_groups(apart):
     np.testing.assert_array_equal(found.labels, groups)
     assert ", after 3 were split at gaps inside" in found.reason
     # a range is held
-    assert best_number(replace(seen, partitions=coarse), 2, 5).n_clusters == 3
+    assert 3 <= best_number(replace(seen, partitions=coarse), 2, 5).n_clusters <= 5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,173 @@
+"""A surrogate without clusters: one cloud with the correlations of the rows.
+
+A long cloud has a smaller dimension at large scale than between neighbours, so that its
+partitions lose less than the formula for rows without structure says. The partitions of
+a surrogate lose as little; those of rows with clusters lose less still.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mmcnb.choice.structure import Structure, find_structure
+from mmcnb.graph.axes import leading_axes
+from mmcnb.graph.neighbours import MOST_AXES, node_graph
+
+SURROGATE_NODES = 5000
+SCORE_WEIGHT = 2.0
+LEAST_VARIANCE = 1e-9  # of an axis, as a fraction of the largest
+# Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
+# families` shows the result.
+LEAST_EXCESS = 1.0
+
+
+class Excess(NamedTuple):
+    """By how much the structure of rows exceeds that of their surrogate.
+
+    Attributes
+    ----------
+    z : float
+        The largest evidence of a partition of the rows, in spreads.
+    surrogate_z : float
+        That of the surrogate.
+    score : float
+        The largest score of a partition of the rows, less that of the surrogate.
+    """
+
+    z: float
+    surrogate_z: float
+    score: float
+
+    @property
+    def value(self) -> float:
+        """The excess of the evidence, and of the score with its weight."""
+        return self.z - self.surrogate_z + SCORE_WEIGHT * self.score
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there is more structure than in one cloud."""
+        return self.value > LEAST_EXCESS
+
+
+def excess_over_surrogate(
+    structure: Structure, seed: int, each: Callable = map
+) -> Excess | None:
+    """Compare the structure of rows with that of one cloud with their correlations.
+
+    Parameters
+    ----------
+    structure : Structure
+        Partitions of the nodes of the rows.
+    seed : int
+        Seed of the surrogate, and of the nodes that are compared if there are many.
+    each : callable, default=map
+        Maps a function over items, perhaps in threads.
+
+    Returns
+    -------
+    Excess or None
+        None if only the distances of the nodes are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.structure import find_structure
+    >>> from mmcnb.choice.surrogate import excess_over_surrogate
+    >>> from mmcnb.graph.neighbours import node_graph
+    >>> random = np.random.RandomState(0)
+    >>> cloud = random.normal(size=(1000, 10)) / np.arange(1, 11)
+    >>> structure = find_structure(node_graph(cloud, None, random))
+    >>> excess_over_surrogate(structure, seed=0).is_clear
+    False
+    >>> cloud[::2] += 1
+    >>> structure = find_structure(node_graph(cloud, None, random))
+    >>> excess_over_surrogate(structure, seed=0).is_clear
+    True
+    """
+    graph = structure.graph
+    nodes = graph.search.nodes
+    if nodes is None:
+        return None
+    random_state = np.random.RandomState(seed)
+    drawn = np.arange(graph.n_nodes)
+    if graph.n_nodes > SURROGATE_NODES:
+        order = random_state.permutation(graph.n_nodes)
+        drawn = np.sort(order[:SURROGATE_NODES])
+    sizes = graph.sizes[drawn]
+    points = nodes[drawn]
+    compared = structure
+    has_axes = hasattr(points, "indptr") or points.shape[1] > MOST_AXES
+    if has_axes:  # a surrogate needs a dense covariance matrix
+        points = leading_axes(points, random_state, each)(points)
+    if has_axes or drawn.size < graph.n_nodes:
+        compared = _structure(points, sizes, random_state, each)
+    # A node of many equal rows is as many rows of the cloud, which all differ.
+    rows = np.repeat(points, _repeats(graph.counts[drawn], random_state), axis=0)
+    other = _structure(surrogate(rows, random_state), None, random_state, each)
+    return Excess(
+        z=_largest(compared, "z"),
+        surrogate_z=_largest(other, "z"),
+        score=_largest(compared, "score") - _largest(other, "score"),
+    )
+
+
+def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+    """Draw one cloud with the covariance of some points, each of them in turn.
+
+    A point of the cloud has a random direction, and the length of its original where
+    the covariance is that of a sphere, so that heavy tails stay.
+
+    Parameters
+    ----------
+    points : ndarray of shape (p, c)
+        The points.
+    random_state : RandomState
+        Source of the directions.
+
+    Returns
+    -------
+    ndarray of shape (p, a), float64
+        Along the principal axes on which the points vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.surrogate import surrogate
+    >>> random = np.random.RandomState(0)
+    >>> points = random.normal(size=(4000, 3)) * [5, 2, 1]
+    >>> surrogate(points, random).std(axis=0).round()
+    array([5., 2., 1.])
+    """
+    centred = points - points.mean(axis=0, dtype=np.float64)
+    covariance = centred.T @ centred / len(points)
+    variances, axes = np.linalg.eigh(covariance)
+    varies = variances > LEAST_VARIANCE * variances[-1]
+    deviations = np.sqrt(variances[varies])[::-1]
+    whitened = centred @ axes[:, varies][:, ::-1] / deviations
+    lengths = np.linalg.norm(whitened, axis=1)
+    directions = random_state.standard_normal(whitened.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(lengths[:, None] * directions * deviations)
+
+
+def _repeats(counts: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+    """Return how often each node is in the cloud, in proportion to its rows."""
+    if counts.sum() <= SURROGATE_NODES:
+        return counts.astype(np.int64)
+    return random_state.multinomial(SURROGATE_NODES, counts / counts.sum())
+
+
+def _structure(
+    points: np.ndarray,
+    sizes: np.ndarray | None,
+    random_state: np.random.RandomState,
+    each: Callable,
+) -> Structure:
+    return find_structure(node_graph(points, sizes, random_state, each), each=each)
+
+
+def _largest(structure: Structure, figure: str) -> float:
+    """Return the largest z or score of a partition."""
+    values = [getattr(partition, figure) for partition in structure.partitions]
+    return float(max(values, default=0.0))
