@@ -65,8 +65,9 @@ class Request:
     margin_kernel : {"rbf", "linear"}, default="rbf"
         The kernel function of the widest margin.
     earlier : ndarray of shape (p,), int64, or None, default=None
-        Clusters that the nodes have already. They stay unless others are clearly
-        better; there are no other candidates than the partition that has the number.
+        Clusters that the nodes have already, small ones among them. They stay unless
+        others are clearly better; there are no other candidates than the partition that
+        has the number.
     keeps_earlier : bool, default=False
         Whether the earlier clusters stay whatever is found.
     """

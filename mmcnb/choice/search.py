@@ -26,7 +26,7 @@ from mmcnb.choice.candidates import (
 )
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import ChosenNumber, Request, layer_rows
-from mmcnb.choice.pick import LEAST_GAIN, REPAIRED, pick
+from mmcnb.choice.pick import REPAIRED, pick
 from mmcnb.choice.small import set_apart, with_small
 from mmcnb.choice.structure import Structure, agreement
 from mmcnb.choice.trust import (
@@ -45,6 +45,8 @@ from mmcnb.graph.neighbours import NodeGraph
 
 RESOLUTIONS = "resolutions"
 AS_BEFORE = "as before"
+# Of J, for clusters that replace those of an earlier fit: users hold their numbers.
+REPLACING_GAIN = 1.0
 
 
 @dataclass(frozen=True)
@@ -308,22 +310,25 @@ def _proposals(
 def _earlier_or_new(nodes: Nodes, earlier: np.ndarray, keeps_earlier: bool) -> _Ranking:
     """Keep the clusters that the nodes have already, or take clearly better ones.
 
-    Small clusters are set apart in both. One cluster that is found among the other
-    nodes is no reason to give up the earlier ones.
+    Small clusters are set apart in the new ones. One cluster that is found among the
+    other nodes is no reason to give up the earlier ones.
     """
     number = nodes.number
 
     def candidate(name: str, labels: np.ndarray) -> Candidate:
         labels = by_first(labels)
-        whole = Candidate(name, labels, judge(nodes.graph, labels))
-        return set_apart(nodes.graph, whole, nodes.small)
+        return Candidate(name, labels, judge(nodes.graph, labels))
 
     best = candidate(AS_BEFORE, earlier)
     others: list[Candidate] = []
     among_others = number.labels[nodes.small == 0]
     if not keeps_earlier and np.unique(among_others).size > 1:
         new = candidate(RESOLUTIONS, number.labels)
-        stays = best.n_clusters > 1 and best.score.J >= new.score.J - LEAST_GAIN
+        new = set_apart(nodes.graph, new, nodes.small)
+        # With fewer clusters gaps are wider, and J is larger.
+        is_fewer = new.n_clusters < best.n_clusters
+        is_better = new.score.J > best.score.J + REPLACING_GAIN
+        stays = is_fewer or (best.n_clusters > 1 and not is_better)
         others = [new]
         if not stays:
             others = [best]

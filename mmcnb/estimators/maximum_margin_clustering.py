@@ -1,6 +1,7 @@
 """The default estimator: of a few candidates, the partition with the widest gap."""
 
 import os
+import warnings
 from copy import copy
 from dataclasses import field, replace
 from functools import partial
@@ -15,7 +16,7 @@ from mmcnb.choice.read_known import read_known_rows
 from mmcnb.choice.search import search
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected
-from mmcnb.errors import AbsentError, EqualRowsError, InputError
+from mmcnb.errors import AbsentError, ClusterWarning, EqualRowsError, InputError
 from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin, decide_rows, layer_options
@@ -104,7 +105,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     piece_of_node_ : ndarray of shape (p,), int64
         Leaf of each node.
     outlier_score_ : ndarray of shape (n_samples,), float32
-        With ``noise`` alone, and not after `fit_model`.
+        After `update`, and after `fit` with ``noise``.
     candidate_ : str
         The candidate that was taken.
     kernel_ : {"graph", "rbf", "linear"}
@@ -271,11 +272,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
 
         If the new rows lie among the nodes as earlier ones do, they are labelled, and
         the model stays as it is. Otherwise some of them become nodes beside the earlier
-        ones, along the same axes, and the clusters of the nodes are searched again. The
-        earlier clusters stay unless the new ones are clearly better. If nothing was
-        asked of the clusters, groups of new rows far from the nodes are new clusters.
-        The vote of the nodes labels rows from then on, also in place of a support
-        vector machine.
+        ones, along the same axes, and the clusters of the nodes are searched again.
+        Groups of new rows that no earlier cluster explains are new clusters; if the
+        range of ``n_clusters`` has no room for them, the model stays as it is, and a
+        warning counts their rows. The earlier clusters stay unless others, not fewer,
+        are clearly better. The vote of the nodes labels rows from then on, also in
+        place of a support vector machine.
 
         With ``checkpoint`` set to a folder of its own, an update that was stopped goes
         on from there.
@@ -289,9 +291,16 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         self
-            ``labels_`` are those of the new rows. The sizes in ``report_`` count
-            earlier rows too, and ``report_["changes"]`` is as after ``fit(X,
-            like=model)``.
+            ``labels_`` and ``outlier_score_`` are those of the new rows. The sizes in
+            ``report_`` count earlier rows too, and ``report_["changes"]`` is as after
+            ``fit(X, like=model)``.
+
+        Warns
+        -----
+        ClusterWarning
+            If rows are far from all clusters and are in no new one (the trust is not
+            "high" then), if earlier clusters have changed, or if most new rows are in
+            new clusters, as after a drift. ``report_["warnings"]`` has the sentences.
 
         Raises
         ------
@@ -319,6 +328,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         samples = read_input(self, X, reset=False, element=element)
         # All of them, or none where the update fails.
         self.__dict__.update(updated(self, samples))
+        for sentence in self.report_["warnings"]:
+            warnings.warn(sentence, ClusterWarning, stacklevel=2)
         return self
 
     def predict_proba(

@@ -118,7 +118,9 @@ def _voting_nodes(
     if noise is not None:
         found = find_noise(nodes, choice, request, logs, noise)
         choice = found.choice
-        thresholds = np.maximum(found.thresholds - offsets, EVERY_ROW)
+        is_scattered = found.thresholds <= EVERY_ROW
+        thresholds = found.thresholds - offsets
+        thresholds[is_scattered] = EVERY_ROW
         report["dropped"] = found.dropped
     best = choice.best
     tree = nodes.structure.tree

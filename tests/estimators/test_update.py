@@ -82,7 +82,7 @@ def test_models_of_a_machine_take_in_rows_of_the_same_kind(kernel, tmp_path):
 def test_the_nodes_vote_in_place_of_a_machine_once_rows_are_far(first, noise, tmp_path):
     """Whatever numbers the machine has, the clusters keep them; rows of noise do not tell these."""
     X = halves()
-    model = front_door(None if noise is None else 2, noise=noise).fit(X[:400][::first])
+    model = front_door(noise=noise).fit(X[:400][::first])
     assert model.kernel_ == "rbf"
     before = model.predict(X)
     new = X[400:].copy()
@@ -166,7 +166,10 @@ def test_a_better_partition_in_the_range_replaces_the_earlier_one():
     model = front_door(2, kernel="graph").fit(old)
     before = model.report_["sizes"]
     new = random.normal((0, 900, 0), size=(400, 3))
-    model.update(new)
+    with pytest.warns(
+        mmcnb.ClusterWarning, match="have other numbers now[^\n]*clearly better"
+    ):
+        model.update(new)
     np.testing.assert_array_equal(model.labels_, model.predict(new))
     assert len(set(model.labels_)) == len(set(model.predict(old))) == 1
     assert sum(model.report_["sizes"]) == 1000

@@ -1,0 +1,156 @@
+"""New rows beside the nodes of a model: which of them no earlier cluster explains."""
+
+import numpy as np
+from scipy.special import bdtr
+
+from mmcnb.choice.inner_splits import LEAST_GROUP
+from mmcnb.choice.judge import ROUNDING_DIGITS
+from mmcnb.choice.number import NumberedStructure
+from mmcnb.choice.small import far_groups
+from mmcnb.choice.structure import ScoredPartition
+from mmcnb.graph.inverted_file import exact_index
+from mmcnb.graph.neighbours import NodeGraph, NodeSearch
+from mmcnb.graph.sparse_nodes import SparseSearch
+from mmcnb.samples.matrix import Matrix
+
+# New rows of the same kind have their nearest row among the nodes, which are four times
+# as many. In many columns new rows are nearer to each other than that, because the axes
+# follow the noise of the nodes; the probability that all of some nearest rows are new
+# stays below 1 %.
+NEAREST_NEW = 5
+NODES_PER_ROW = 4
+MOST_COMPARED = 2000
+# A group is new if it has fewer earlier nodes than this share of the expected number,
+# and if chance explains that with less than this probability.
+EARLIER_SHARE = 0.25
+CHANCE = 1e-6
+JOINING_ROUNDS = 5
+
+
+def are_among_new(points: Matrix, nodes: NodeSearch) -> np.ndarray:
+    """Return which new rows are nearer to five other new rows than to any node.
+
+    Rows of the same kind as the nodes seldom are.
+
+    Parameters
+    ----------
+    points : ndarray or csr_array of shape (m, c)
+        New rows along the axes of the nodes, in random order; at most 2,000 of the
+        first ones are compared, and a fourth of the number of nodes.
+    nodes : InvertedFileIndex or SparseSearch
+        The nodes.
+
+    Returns
+    -------
+    ndarray of shape (s,), bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.newcomers import are_among_new
+    >>> from mmcnb.graph.inverted_file import exact_index
+    >>> random = np.random.RandomState(0)
+    >>> nodes = exact_index(random.normal(size=(400, 2)))
+    >>> same = are_among_new(random.normal(size=(100, 2)), nodes)
+    >>> other = are_among_new(random.normal(9.0, size=(100, 2)), nodes)
+    >>> bool(same.mean() < 0.02), bool(other.mean() > 0.9)
+    (True, True)
+    """
+    n_compared = min(
+        points.shape[0], nodes.nodes.shape[0] // NODES_PER_ROW, MOST_COMPARED
+    )
+    if n_compared <= NEAREST_NEW:
+        return np.zeros(n_compared, bool)
+    points = points[:n_compared]
+    index = SparseSearch if hasattr(points, "indptr") else exact_index
+    _, to_new = index(points).nearest(points, NEAREST_NEW + 1)
+    _, to_nodes = nodes.nearest(points, 1)
+    return np.asarray(to_new[:, NEAREST_NEW] < to_nodes[:, 0])
+
+
+def new_groups(
+    found: NumberedStructure, is_new: np.ndarray, is_far: np.ndarray
+) -> np.ndarray:
+    """Find groups of new nodes that no earlier cluster explains.
+
+    They are groups of a merge tree, clusters of a new search or of the partition with
+    the clearest evidence, that have hardly any earlier nodes; or groups of which at
+    least half are far.
+
+    Parameters
+    ----------
+    found : NumberedStructure
+        The clusters of a new search, and its structure.
+    is_new : ndarray of shape (p,), bool
+        Which nodes are new rows.
+    is_far : ndarray of shape (p,), bool
+        Which of them are far from all earlier nodes.
+
+    Returns
+    -------
+    ndarray of shape (p,), int64
+        Group of each node, from 1 on; 0 for all other nodes, and all earlier ones.
+    """
+    graph = found.structure.graph
+    groups = found.structure.groups
+    numbers = far_groups(groups, is_far)
+    clearest = max(found.structure.partitions, key=_evidence, default=found.number)
+    for labels in (groups, found.number.labels, clearest.labels):
+        for group in np.flatnonzero(_are_new(labels, is_new)):
+            inside = labels == group
+            known = numbers[inside & (numbers > 0)]
+            number = numbers.max() + 1
+            if known.size:
+                number = np.bincount(known).argmax()
+            numbers[inside & (numbers == 0)] = number
+    numbers = _with_nearest(graph, np.where(is_new, numbers, 0), is_new)
+    return renumbered(numbers, np.unique(numbers[numbers > 0]))
+
+
+def renumbered(groups: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """Number some groups from 1 on; nodes of the others are in no group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.newcomers import renumbered
+    >>> renumbered(np.array([0, 3, 1, 2, 3]), np.array([2, 3]))
+    array([0, 2, 0, 1, 2])
+    """
+    numbers = np.zeros(int(groups.max()) + 1, np.int64)
+    numbers[taken] = 1 + np.arange(taken.size)
+    return numbers[groups]
+
+
+def _evidence(partition: ScoredPartition) -> float:
+    return round(partition.z, ROUNDING_DIGITS)
+
+
+def _are_new(labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
+    """Return which clusters have far fewer earlier nodes than by chance."""
+    sizes = np.bincount(labels)
+    n_new = np.bincount(labels, is_new)
+    n_earlier = sizes - n_new
+    share = np.mean(~is_new)
+    is_rare = n_earlier < EARLIER_SHARE * share * sizes
+    by_chance = bdtr(n_earlier, sizes, share)
+    return np.asarray(is_rare & (n_new >= LEAST_GROUP) & (by_chance < CHANCE))
+
+
+def _with_nearest(
+    graph: NodeGraph, groups: np.ndarray, is_new: np.ndarray
+) -> np.ndarray:
+    """Add new nodes whose edges lead to a group more than to earlier nodes."""
+    if not groups.any():
+        return groups
+    weights, _ = graph.edges()
+    for _ in range(JOINING_ROUNDS):
+        is_free = is_new & (groups == 0)
+        free = np.flatnonzero(is_free)
+        members = np.eye(int(groups.max()) + 1)[groups]
+        members[free] = 0
+        nearest = (weights[free] @ members).argmax(axis=1)
+        if not nearest.any():
+            break
+        groups[free] = nearest
+    return groups
