@@ -1,6 +1,6 @@
 """The number of clusters left to the default: sets, hundreds, small clusters, noise, outliers, costs.
 
-``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has eleven
+``python -m benchmarks number [--quick] [--seeds N] [--part NAME ...]`` has twelve
 sections; without ``--part`` it runs the first:
 
 sets      the whole sets and the shapes of the study of choices, with
@@ -34,6 +34,10 @@ noise-cluster
           blobs with 2 % and 10 % uniform rows: rows of the wide cluster that
           ``noise="auto"`` keeps, and precision, recall and F1 of noise, beside one
           threshold for all rows and HDBSCAN
+update    8 directions of 5,000 rows of 100 columns, Gaussian, of length 1, with heavy
+          tails or noise, and an update by 100, 300 or 1,000 rows of a new direction, by
+          rows of the old ones, or by rows that have moved: new rows in one cluster, old
+          rows that keep theirs, warnings, and trust
 costs     time of None over that of the same number given, on 20,000 rows: the median of
           turns. Run it alone, on an idle machine
 
@@ -55,6 +59,7 @@ from benchmarks.studies import (
     _number_sets,
     _number_small,
     _number_tails,
+    _number_update,
 )
 from benchmarks.studies._no_structure import alarms
 from benchmarks.studies._number_tables import tables_of_sets
@@ -76,6 +81,9 @@ SECTIONS = {
         _number_noise_cluster.grid,
         _number_noise_cluster.compute,
         _number_noise_cluster.tables,
+    ),
+    "update": Section(
+        _number_update.grid, _number_update.compute, _number_update.tables
     ),
     "costs": Section(_number_costs.grid, _number_costs.compute, _number_costs.tables),
 }
