@@ -29,6 +29,7 @@ Start = TypeVar("Start")
 # Figures of a fit that are sums of sample weights, or proportional to them.
 WEIGHTED_FIGURES = (
     "sizes",
+    "noise",
     "changed",
     "inertia",
     "sample_inertia",
@@ -322,7 +323,12 @@ def rescaled(figures: Mapping[str, Any], unit: float) -> dict[str, Any]:
     for name in WEIGHTED_FIGURES:
         if name in figures:
             value = np.asarray(figures[name]) * unit
-            scaled[name] = whole_numbers(value.tolist()) if value.ndim else float(value)
+            if value.ndim > 0:
+                scaled[name] = whole_numbers(value.tolist())
+            elif isinstance(figures[name], int):
+                scaled[name] = whole_numbers([float(value)])[0]
+            else:
+                scaled[name] = float(value)
     return scaled
 
 

@@ -125,6 +125,16 @@ def test_a_share_is_of_the_weights():
     )
 
 
+@pytest.mark.parametrize("unit", [0.5, 2.5, 1 / 3])
+def test_noise_is_counted_in_the_unit_of_the_weights(unit):
+    weights = unit * np.random.default_rng(0).integers(1, 5, 400)
+    model = front_door(3, noise=0.1).fit(X, sample_weight=weights)
+    noise = weights[model.labels_ == -1].sum()
+    assert model.report_["noise"] == pytest.approx(noise)
+    total = model.report_["noise"] + sum(model.report_["sizes"])
+    assert total == pytest.approx(weights.sum())
+
+
 @pytest.mark.parametrize(("count", "is_noise"), [(1, True), (10, False), (25, False)])
 def test_ten_equal_rows_far_out_are_no_noise(count, is_noise):
     rows = np.r_[groups(n_far=0)[0], np.full((count, 3), 50.0)]
