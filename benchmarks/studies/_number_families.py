@@ -45,12 +45,15 @@ class MadeSet(NamedTuple):
         What it shows.
     name : str
         Its name in tables, which also decides its half.
+    n_rows : int
+        Number of rows.
     make : callable
         Takes a generator of random numbers, and returns rows and classes.
     """
 
     family: str
     name: str
+    n_rows: int
     make: Callable[[Random], Rows]
 
     @property
@@ -236,7 +239,9 @@ FLAT_CLOUDS: dict[str, Callable[[Random, tuple[int, int]], np.ndarray]] = {
     "exponential": lambda random, shape: random.exponential(size=shape),
 }
 SKEWED_CLOUDS: dict[str, Callable[[Random, tuple[int, int]], np.ndarray]] = {
-    "stretched": lambda random, shape: random.standard_normal(shape) * [5, 1],
+    "stretched": lambda random, shape: (
+        random.standard_normal(shape) * [5, 1] @ np.array([[0.8, -0.6], [0.6, 0.8]])
+    ),
     "uniform": lambda random, shape: random.random(shape),
     "Student, 3 degrees": lambda random, shape: random.standard_t(3, shape),
     "exponential": lambda random, shape: random.exponential(size=shape),
@@ -257,18 +262,18 @@ def _curves() -> list[MadeSet]:
     made = []
     sizes = (1000, 2000, 3000, 5000, 8000, 12_000, 20_000)
     for n in sizes:
-        made.append(MadeSet(CURVES, f"moons, {n}", partial(moons, n=n)))
-        made.append(MadeSet(CURVES, f"circles, {n}", partial(circles, n=n)))
-        made.append(MadeSet(CURVES, f"spirals, {n}", partial(spirals, n=n)))
-        made.append(MadeSet(CURVES, f"helices, {n}", partial(helices, n=n)))
+        made.append(MadeSet(CURVES, f"moons, {n}", n, partial(moons, n=n)))
+        made.append(MadeSet(CURVES, f"circles, {n}", n, partial(circles, n=n)))
+        made.append(MadeSet(CURVES, f"spirals, {n}", n, partial(spirals, n=n)))
+        made.append(MadeSet(CURVES, f"helices, {n}", n, partial(helices, n=n)))
     for n in (2000, 6000, 15_000):
-        made.append(MadeSet(CURVES, f"waves, {n}", partial(waves, n=n)))
+        made.append(MadeSet(CURVES, f"waves, {n}", n, partial(waves, n=n)))
     for n in (6000, 15_000):
         three = partial(spirals, n=n, arms=3)
-        made.append(MadeSet(CURVES, f"three spirals, {n}", three))
+        made.append(MadeSet(CURVES, f"three spirals, {n}", n, three))
     for n in (5000, 20_000):
-        made.append(MadeSet(ONE_CURVE, f"arc, {n}", partial(arc, n=n)))
-        made.append(MadeSet(ONE_CURVE, f"sheet, {n}", partial(sheet, n=n)))
+        made.append(MadeSet(ONE_CURVE, f"arc, {n}", n, partial(arc, n=n)))
+        made.append(MadeSet(ONE_CURVE, f"sheet, {n}", n, partial(sheet, n=n)))
     return made
 
 
@@ -276,7 +281,7 @@ def _shapes() -> list[MadeSet]:
     families = {SHAPES_SMALL: 1000, SHAPES_LARGE: 8000, SHAPES_HUGE: 20_000}
     made = []
     for (family, n), name in product(families.items(), SHAPES):
-        made.append(MadeSet(family, name, partial(_shape, name=name, n=n)))
+        made.append(MadeSet(family, name, n, partial(_shape, name=name, n=n)))
     return made
 
 
@@ -288,31 +293,31 @@ def _groups() -> list[MadeSet]:
     made = []
     for k, n in product((8, 15, 30, 45, 60), (3000, 8000, 20_000)):
         towns = partial(places, n=n, k=k)
-        made.append(MadeSet(PLACES, f"{k} places, {n}", towns))
+        made.append(MadeSet(PLACES, f"{k} places, {n}", n, towns))
     for columns, n in product((2, 5, 10), (1000, 3000, 8000, 20_000)):
         blobs = partial(uneven_blobs, n=n, columns=columns)
-        made.append(MadeSet(UNEVEN, f"uneven blobs, {n} x {columns}", blobs))
-    for distance, n in product((3.5, 4.0), (1000, 3000, 10_000, 20_000)):
+        made.append(MadeSet(UNEVEN, f"uneven blobs, {n} x {columns}", n, blobs))
+    for distance, n in product((3.0, 3.5, 4.0), (1000, 3000, 10_000, 20_000)):
         five = partial(overlapping, n=n, distance=distance)
         name = f"five Gaussians {distance:g} apart, {n}"
-        made.append(MadeSet(OVERLAPPING, name, five))
+        made.append(MadeSet(OVERLAPPING, name, n, five))
     for (k, columns), n in product(
         ((10, 2), (15, 2), (15, 3), (8, 5), (15, 8)), (2000, 10_000)
     ):
         blobs = partial(blobs_in_box, n=n, k=k, columns=columns)
         name = f"{k} blobs in a box, {n} x {columns}"
-        made.append(MadeSet(OVERLAPPING, name, blobs))
+        made.append(MadeSet(OVERLAPPING, name, n, blobs))
     for distance, n in product((3.0, 4.0, 5.0), (2000, 6000, 15_000)):
         ring = partial(ring_of_gaussians, n=n, distance=distance)
         name = f"eight Gaussians in a ring {distance:g} apart, {n}"
-        made.append(MadeSet(TOUCHING, name, ring))
+        made.append(MadeSet(TOUCHING, name, n, ring))
     for (columns, distance), n in product(
         ((4, 3.0), (4, 5.0), (10, 4.0), (10, 6.0), (30, 4.0), (50, 4.0), (50, 6.0)),
         (1000, 5000),
     ):
         groups = partial(gaussian_groups, n=n, columns=columns, distance=distance)
         name = f"groups {distance:g} apart, {n} x {columns}"
-        made.append(MadeSet(GROUPS, name, groups))
+        made.append(MadeSet(GROUPS, name, n, groups))
     return made
 
 
@@ -326,23 +331,23 @@ def _clouds() -> list[MadeSet]:
         cloud = partial(correlated, n=n, columns=columns, power=power, freedom=freedom)
         tails = "normal" if freedom is None else f"t {freedom}"
         name = f"{tails}, i^-{power:g}, {n} x {columns}"
-        made.append(MadeSet(CORRELATED, name, cloud))
+        made.append(MadeSet(CORRELATED, name, n, cloud))
     for share, columns, n in product((0.5, 0.8, 0.95), (8, 20, 50, 200), (1000, 6000)):
         cloud = partial(decaying, n=n, columns=columns, share=share)
         name = f"{share:.0%} in few axes, {n} x {columns}"
-        made.append(MadeSet(SPECTRA, name, cloud))
+        made.append(MadeSet(SPECTRA, name, n, cloud))
     for kind, columns, n in product(
         FLAT_CLOUDS, (2, 3), (500, 1000, 2000, 5000, 8000, 12_000, 20_000)
     ):
         shape = n, columns
         cloud = partial(_cloud, draw=FLAT_CLOUDS[kind], shape=shape)
-        made.append(MadeSet(FLAT, f"{kind}, {n} x {columns}", cloud))
+        made.append(MadeSet(FLAT, f"{kind}, {n} x {columns}", n, cloud))
     for kind, n in product(SKEWED_CLOUDS, (2000, 6000, 20_000)):
         cloud = partial(_cloud, draw=SKEWED_CLOUDS[kind], shape=(n, 2))
-        made.append(MadeSet(STRETCHED, f"{kind} cloud, {n}", cloud))
+        made.append(MadeSet(STRETCHED, f"{kind} cloud, {n}", n, cloud))
     for n in (2000, 6000, 20_000):
         cloud = partial(_cloud, draw=FLAT_CLOUDS["normal"], shape=(n, 3))
-        made.append(MadeSet(STRETCHED, f"normal cloud, {n} x 3", cloud))
+        made.append(MadeSet(STRETCHED, f"normal cloud, {n} x 3", n, cloud))
     return made
 
 
