@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 import mmcnb
-from benchmarks.halves import half_of
+from benchmarks.halves import TUNING, half_of
 from benchmarks.methods import FRONT_DOOR
 from benchmarks.protocol import clustering, facts, scored, timed
 from benchmarks.run import OK, Options, Run, Runs, frame_of_runs
@@ -38,15 +38,17 @@ GOALS = {
     UNEVEN: 0.85,
     OVERLAPPING: 0.45,
 }
+LARGEST = 20_000
 QUICK_ROWS = 8000
 ONE_CLUSTER = (*NOISE_KINDS, ONE_CURVE)
 
 
 def sets_within(options: Options) -> list[MadeSet]:
     """Return the sets of a scale; the quick ones have few rows, and are for tuning."""
-    most = options.rows or options.pick(20_000, QUICK_ROWS, 1000)
+    least = min(made.n_rows for made in all_sets())
+    most = max(least, options.rows or options.pick(LARGEST, QUICK_ROWS, least))
     sets = [made for made in all_sets() if made.n_rows <= most]
-    tuning = [made for made in sets if made.half == "tuning"]
+    tuning = [made for made in sets if made.half == TUNING]
     return options.pick(sets, tuning, tuning[:4])
 
 
