@@ -111,8 +111,8 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
         The candidate.
     rival : Candidate or None, default=None
         The best one that maximises the information. By chance it has too much of it,
-        and the lead makes up for that, but not for a narrower gap: a candidate with
-        more information than the rival has no lead.
+        and the lead of the layout makes up for that, but not for a narrower gap: a
+        layout with more information than the rival has no lead.
 
     Returns
     -------
@@ -120,16 +120,20 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
     """
     J = _rounded_J(candidate)
     if candidate.name == DENSITY:
-        return round(J + DENSITY_LEAD * np.log(candidate.n_clusters), ROUNDING_DIGITS)
-    if rival is not None:
-        surplus = candidate.score.information - rival.score.information
-        if round(surplus, ROUNDING_DIGITS) > 0:
-            return J
-    if candidate.name == MARGIN:
+        J += DENSITY_LEAD * np.log(candidate.n_clusters)
+    elif candidate.name == MARGIN:
         J += margin_lead(candidate.labels.size)
-    elif candidate.name == LAYOUT:
+    elif candidate.name == LAYOUT and not _says_more(candidate, rival):
         J += LAYOUT_LEAD
     return round(J, ROUNDING_DIGITS)
+
+
+def _says_more(candidate: Candidate, rival: Candidate | None) -> bool:
+    """Return whether a candidate has more information than the rival."""
+    if rival is None:
+        return False
+    surplus = candidate.score.information - rival.score.information
+    return round(surplus, ROUNDING_DIGITS) > 0
 
 
 def _rounded_J(candidate: Candidate) -> float:
