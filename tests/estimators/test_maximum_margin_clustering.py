@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import scale
 
 import mmcnb
 from mmcnb.datasets import make_shape
@@ -360,6 +362,23 @@ def test_weights_are_repetitions(n_clusters, kernel):
     assert repeated.report_["sizes"] == weighted.report_["sizes"]
     layers = [model.layers_.drop(columns="smallest") for model in (weighted, repeated)]
     pd.testing.assert_frame_equal(*layers)
+
+
+def test_a_second_search_of_the_margin_takes_weights_as_repetitions():
+    X = scale(load_breast_cancer().data)[:300]
+    counts = np.random.default_rng(2).integers(1, 3, 300)
+    weighted = front_door(2, random_state=2).fit(X, sample_weight=counts)
+    repeated = front_door(2, random_state=2).fit(np.repeat(X, counts, axis=0))
+    for model in (weighted, repeated):
+        assert model.candidate_ == "margin"
+        gammas = model.history_["gamma"].dropna()
+        searched = gammas[gammas.diff() != 0].tolist()
+        # Four bandwidths, and one of them again from other rows.
+        assert len(set(searched)) == 4
+        assert len(searched) == 5
+    np.testing.assert_array_equal(np.repeat(weighted.labels_, counts), repeated.labels_)
+    again = front_door(2, random_state=2).fit(X, sample_weight=counts)
+    np.testing.assert_array_equal(again.labels_, weighted.labels_)
 
 
 def test_a_margin_lies_between_few_distinct_rows_of_uneven_weights():
