@@ -4,7 +4,7 @@ A fit and an update both call `search`. A new kind of candidate is one function 
 proposes labels of the nodes: `graph_proposals` has those that the graph gives.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -35,6 +35,7 @@ from mmcnb.choice.trust import (
     Trust,
     doubts_about,
     mean_agreement,
+    tiny_clusters,
     trust,
 )
 from mmcnb.columns.kinds import SampleColumns
@@ -71,6 +72,8 @@ class Nodes:
         Small cluster of each node, from 1 on; 0 for all other nodes.
     columns : SampleColumns or None, default=None
         The columns of the first rows of the sample, before they were scaled.
+    doubts : sequence of str, default=()
+        What speaks against any clusters of the rows.
     """
 
     sample: Any
@@ -81,6 +84,7 @@ class Nodes:
     number: ChosenNumber
     small: np.ndarray
     columns: SampleColumns | None = None
+    doubts: Sequence[str] = ()
 
     @property
     def graph(self) -> NodeGraph:
@@ -179,6 +183,9 @@ def search(
             doubts.no_structure,
         )
     level = trust(best, others, single, doubts)
+    of_sizes = tiny_clusters(best.labels, nodes.rows_of_node)
+    for doubt in filter(None, [of_sizes, *nodes.doubts]):
+        level = level.with_doubt(doubt)
     return Choice(best, others, ranking.left_out, number, level)
 
 

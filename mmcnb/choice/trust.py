@@ -19,6 +19,9 @@ LIKELY_NUMBER = 0.9
 LOW_SUM = 3.5  # of J + 1.5 agreement
 AGREEMENT_WEIGHT = 1.5
 LINE_DIMENSION = 1.1  # gaps between rows along a line look like clusters
+# A cluster is tiny if its rows are below both.
+TINY_SHARE = 0.01  # of the rows
+TINY_SHARE_OF_MEAN = 0.2
 REMEDY = "try other columns, another scale or another n_clusters"
 
 
@@ -77,6 +80,38 @@ def doubts_about(
             f"the expected agreement with the right partition is {number.agreement:.2f}"
         )
     return Doubts(sentences, no_structure=z <= GATE)
+
+
+def tiny_clusters(labels: np.ndarray, rows_of_node: np.ndarray) -> str:
+    """Return a doubt if most of the clusters are tiny; empty otherwise.
+
+    Tails and outliers may be such clusters. Many clusters are not tiny if they are as
+    large as the others.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (p,), int64
+        The partition taken.
+    rows_of_node : ndarray of shape (p,)
+        How many rows each node stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.choice.trust import tiny_clusters
+    >>> tiny_clusters(np.arange(3), np.array([998.0, 1.0, 1.0]))
+    '2 of 3 clusters have fewer than 1 % of the rows each'
+    """
+    sizes = np.bincount(labels, rows_of_node)
+    least = min(TINY_SHARE * sizes.sum(), TINY_SHARE_OF_MEAN * sizes.mean())
+    n_tiny = int(np.count_nonzero(sizes < least))
+    if 2 * n_tiny <= sizes.size:
+        return ""
+    share = 100 * least / sizes.sum()
+    return (
+        f"{n_tiny} of {sizes.size} clusters have fewer than {share:.2g} % of the rows "
+        "each"
+    )
 
 
 class Trust(NamedTuple):

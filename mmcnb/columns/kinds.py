@@ -13,6 +13,15 @@ import numpy as np
 FEW = 5  # a column of at most so many values has steps and is not a number
 MOST_COUNTED = 10  # a column of more values has many
 MOST_MIXED = 100  # columns; of more, few-valued ones are small counts, not another kind
+# Fewest rows of the sample that have a value which may mark missing ones. Such a value
+# is farther from all others than these are from each other, and three times as far if
+# less than 1 % of the rows or fewer than five have it: the largest of whole numbers may
+# be far and equal by chance.
+LEAST_MARKED = 2
+USUAL_SHARE = 0.01
+USUAL_MARKED = 5
+RARE_WIDTHS = 3.0
+MOST_ZEROS = 0.1
 ColumnName = str | int
 
 
@@ -142,13 +151,23 @@ class Sentinel(NamedTuple):
     low: float
     high: float
 
-    def sentence(self) -> str:
-        """Return the value, the range of the others, and the remedy."""
+    @property
+    def doubt(self) -> str:
+        """The value, and how many rows have it."""
         return (
             f"{label_of(self.name)} has the value {self.value:g} in {self.n_equal:,} "
-            f"of {self.n_rows:,} rows looked at, and {self.low:g} to {self.high:g} in "
-            "all others; if it marks missing values, make it a gap "
-            f"(--na-values {self.value:g})."
+            f"of {self.n_rows:,} rows looked at"
+        )
+
+    def sentence(self) -> str:
+        """Return the value, the range of the others, and the remedy."""
+        replaced = f"replace({self.value:g}, float('nan'))"
+        gap = f"a gap: --na-values {self.value:g}, or {replaced} of a data frame"
+        if not isinstance(self.name, str):  # arrays have no gaps
+            gap = f"a gap of a data frame: pandas.DataFrame(X).{replaced}"
+        return (
+            f"{self.doubt}, and {self.low:g} to {self.high:g} in all others; "
+            f"if it marks missing values, make it {gap}."
         )
 
 
@@ -166,40 +185,85 @@ def sentinels(columns: SampleColumns) -> list[str]:
     if len(columns.names) > MOST_MIXED:
         return []
     sentences: list[str] = []
-    rows = columns.rows
     constant = [columns.names[k] for k in np.flatnonzero(columns.n_values == 1)]
     is_of_table = columns.sources is not None
-    if constant and is_of_table and len(rows) > 1:
+    if constant and is_of_table and len(columns.rows) > 1:
         sentences.append(
             f"{listed(constant)} has one value, so it tells no rows apart; "
             "leave it out."
         )
-    share_at_ends = np.maximum(
-        (rows == rows.min(axis=0)).mean(axis=0),
-        (rows == rows.max(axis=0)).mean(axis=0),
-    )
-    may_have = (columns.n_values > FEW) & (share_at_ends[columns.first] >= 0.01)
-    for k, values in columns.numbers(may_have):
-        for sentinel in _sentinels_of(columns.names[k], values):
-            sentences.append(sentinel.sentence())
-    return sentences
+    return sentences + [mark.sentence() for mark in missing_marks(columns)]
 
 
-def _sentinels_of(name: ColumnName, values: np.ndarray) -> Iterator[Sentinel]:
-    """Yield the minimum and the maximum, if they are far from all other values."""
+def missing_marks(columns: SampleColumns) -> list[Sentinel]:
+    """Find values that may mark missing ones.
+
+    They are at an end of a column and far from its other values. Two rows of the sample
+    must have such a value, so it is found with a probability of 96 % if five rows of
+    the sample have it on average (0.025 % of all rows, with 20,000 in the sample).
+
+    Parameters
+    ----------
+    columns : SampleColumns
+        Those of the sample. In more than 100, marks are not sought.
+
+    Returns
+    -------
+    list of Sentinel
+    """
+    if len(columns.names) > MOST_MIXED:
+        return []
+    rows = columns.rows
+    low, high = columns.ends
+    n_low = np.count_nonzero(rows == low, axis=0)
+    n_high = np.count_nonzero(rows == high, axis=0)
+    may_have = (n_low >= LEAST_MARKED) | (n_high >= LEAST_MARKED)
+    is_sought = (columns.n_values > FEW) & may_have[columns.first]
+    return [
+        mark
+        for k, values in columns.numbers(is_sought)
+        for mark in _marks_of(columns.names[k], values)
+    ]
+
+
+def _marks_of(name: ColumnName, values: np.ndarray) -> Iterator[Sentinel]:
+    """Yield marks at both ends, then those at the ends of the other values."""
     distinct, counts = np.unique(values, return_counts=True)
-    for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
-        value = distinct[end]
-        low = rest[0]
-        high = rest[-1]
-        gap = max(low - value, value - high)
-        is_far = gap > high - low > 0
-        if is_far and counts[end] >= 0.01 * values.size:
+    while distinct.size > 2:
+        marks = [end for end in (0, -1) if _is_mark(distinct, counts, end, values.size)]
+        if not marks:
+            return
+        others = np.delete(distinct, marks)
+        for end in marks:
             yield Sentinel(
                 name=name,
-                value=value,
+                value=distinct[end],
                 n_equal=counts[end],
                 n_rows=values.size,
-                low=low,
-                high=high,
+                low=others[0],
+                high=others[-1],
             )
+        counts = np.delete(counts, marks)
+        distinct = others
+
+
+def _is_mark(distinct: np.ndarray, counts: np.ndarray, end: int, n_rows: int) -> bool:
+    """Return whether the value at an end, the first or the last, may be a mark.
+
+    The value at the other end does not count as one of the others if it may be a mark
+    itself: -9999 and 9999 mark two kinds of gaps. Zeros in many rows are counts.
+    """
+    value = distinct[end]
+    share = counts[end] / n_rows
+    opposite = -1 - end
+    others = np.delete(distinct, end)
+    if counts[opposite] >= LEAST_MARKED and others.size > 2:
+        others = np.delete(others, opposite)
+    width = others[-1] - others[0]
+    gap = max(others[0] - value, value - others[-1])
+    widths = RARE_WIDTHS
+    if share >= USUAL_SHARE and counts[end] >= USUAL_MARKED:
+        widths = 1.0
+    is_count = value == 0 and share > MOST_ZEROS
+    is_far = gap > widths * width > 0
+    return bool(is_far and counts[end] >= LEAST_MARKED and not is_count)

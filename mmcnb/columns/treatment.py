@@ -17,6 +17,7 @@ from mmcnb.columns.kinds import (
     SampleColumns,
     label_of,
     listed,
+    missing_marks,
     sentinels,
     weighted_moments,
 )
@@ -102,10 +103,21 @@ class Treatment(NamedTuple):
     @property
     def sentinels(self) -> list[str]:
         """Sentences about values that may mark missing ones, if columns are raw."""
-        is_raw = self.scaling is None or bool(self.sentence)
-        if self.columns is None or not is_raw:
+        if self.columns is None or not self._is_raw:
             return []
         return sentinels(self.columns)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What values that may mark missing ones say against any clusters."""
+        if self.columns is None or not self._is_raw:
+            return []
+        return [mark.doubt for mark in missing_marks(self.columns)]
+
+    @property
+    def _is_raw(self) -> bool:
+        """Whether the columns are those of a table or an array, not yet scaled."""
+        return self.scaling is None or bool(self.sentence)
 
 
 def treat(

@@ -152,6 +152,7 @@ def sampled_nodes(
         number=numbered.number,
         small=small,
         columns=session.treatment.columns,
+        doubts=session.treatment.doubts,
     )
 
 

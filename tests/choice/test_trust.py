@@ -14,6 +14,7 @@ from mmcnb.choice.trust import (
     LOW_SUM,
     Doubts,
     doubts_about,
+    tiny_clusters,
     trust,
 )
 from tests.choice.graphs import candidate, graph_of, ring
@@ -103,6 +104,22 @@ def test_a_doubt_keeps_the_trust_from_being_high(doubt, labels, J, level):
     assert "other candidates agree by " in found.reason
     assert found.reason.startswith(doubt.sentences[0]) == (J > 0)
     assert found.reason.count(". ") == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_tiny"),
+    [
+        ([500, 480, 5, 5, 10], 2),  # not the most of five
+        ([500, 480, 5, 5, 5, 5], 4),
+        ([1] * 200, 0),  # small, but as large as the others
+        ([50, 45, 3, 2], 0),
+    ],
+)
+def test_a_partition_mostly_of_tiny_clusters_raises_a_doubt(sizes, n_tiny):
+    labels = np.repeat(np.arange(len(sizes)), 2)
+    doubt = tiny_clusters(labels, np.repeat(sizes, 2) / 2)
+    expected = f"{n_tiny} of {len(sizes)} clusters have fewer than 1 % of the rows each"
+    assert doubt == (expected if n_tiny > len(sizes) / 2 else "")
 
 
 def test_groups_far_apart_raise_no_doubt():

@@ -387,22 +387,27 @@ def with_marks(values, mark, share):
     )
 
 
-@pytest.mark.parametrize(("mark", "share"), [(-999, 0.01), (9999, 0.3)])
+@pytest.mark.parametrize(
+    ("mark", "share"), [(-999, 0.01), (-999, 0.005), (9999, 0.3), (0, 0.05)]
+)
 def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
-    (sentence,) = with_marks(NORMAL, mark, share)
-    others = NORMAL[round(share * N) :]
+    values = NORMAL + 1000 * (mark == 0)
+    (sentence,) = with_marks(values, mark, share)
+    others = values[round(share * N) :]
     count = round(share * N)
     assert sentence.startswith(
         f"'age' has the value {mark} in {count} of {N} rows looked at, and "
     )
     assert f", and {others.min():g} to {others.max():g} in all others; " in sentence
-    assert f"(--na-values {mark})" in sentence
+    assert f" --na-values {mark}, or replace({mark}, float('nan')) " in sentence
 
 
 @pytest.mark.parametrize(
     ("values", "mark", "share"),
     [
-        (NORMAL, -999, 0.005),  # seldom
+        (NORMAL, -999, 1 / N),  # once
+        (NORMAL, 70, 0.005),  # seldom, and not far enough
+        (1000 + NORMAL, 0, 0.3),  # counts have many zeros
         (NORMAL, NORMAL.min(), 0.3),
         (np.abs(NORMAL - 40), 0, 0.3),
         (np.r_[NORMAL[:-1] - 20, 1e4], 0, 0.3),
@@ -416,6 +421,39 @@ def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
 )
 def test_values_that_are_seldom_or_within_the_range_are_no_marks(values, mark, share):
     assert with_marks(values, mark, share) == []
+
+
+def test_two_marks_of_a_column_are_both_named():
+    for first, second in ((-9999, -999), (-9999, 9999)):
+        values = NORMAL.copy()
+        values[:4] = first
+        sentences = with_marks(np.roll(values, 4), second, 0.01)
+        assert [
+            f"has the value {mark} in 4" in one
+            for one, mark in zip(sentences, (first, second), strict=True)
+        ] == [True, True]
+
+
+@pytest.mark.parametrize("n_rows", [11, 100, 1000])
+def test_ordinary_columns_have_no_marks(n_rows):
+    """Normal, rounded, censored and skewed numbers, and counts with many zeros."""
+    found = []
+    for seed in range(30):
+        random = np.random.default_rng([seed, n_rows])
+        normal = random.normal(50, 10, n_rows)
+        table = np.c_[
+            normal,
+            np.round(normal),
+            np.clip(normal, 45, 60),
+            np.round(np.exp(random.normal(0, 2, n_rows))),
+            random.poisson(0.3, n_rows),
+            random.poisson(4, n_rows) * (random.random(n_rows) < 0.3),
+            np.floor(10 * random.pareto(1.5, n_rows)),
+            np.where(random.random(n_rows) < 0.6, 0, random.integers(90, 140, n_rows)),
+            random.integers(0, 2, n_rows),
+        ]
+        found += sentinels(SampleColumns(table, np.ones(n_rows)))
+    assert found == []
 
 
 def test_categories_and_very_many_columns_have_no_marks():

@@ -311,6 +311,41 @@ def test_a_fit_warns_of_marks_of_missing_values(mark, scale):
     assert sum("--na-values" in one for one in model.report_["warnings"]) == 1
 
 
+def machine(n=2000):
+    """Three states of a machine with three columns, and the state of each row."""
+    random = np.random.default_rng(3)
+    y = np.arange(n) % 3
+    centres = np.array([[20, 1.0, 300], [60, 2.2, 900], [90, 5.6, 1500]])
+    rows = centres[y] + random.normal(size=(n, 3)) * [2, 0.2, 20]
+    return rows, y
+
+
+@pytest.mark.parametrize(("number", "n_nodes"), [(None, None), (3, 800)])
+def test_a_rare_mark_is_warned_of_and_trust_is_not_high(number, n_nodes, tmp_path):
+    rows, y = machine()
+    parameters = {} if n_nodes is None else {"n_nodes": n_nodes}
+    clean = front_door(number, **parameters).fit(rows)
+    assert clean.report_["trust"]["level"] == "high"
+    rows[7:2000:180, 0] = -9999  # 0.6 % of the rows
+    table = pd.DataFrame(rows, columns=["heat", "pressure", "turns"])
+    with pytest.warns(mmcnb.ClusterWarning, match=r"'heat' has the value -9999 in "):
+        model = front_door(number, **parameters).fit(table)
+    assert model.report_["trust"]["level"] != "high"
+    assert "'heat' has the value -9999" in model.report_["trust"]["reason"]
+    with pytest.warns(mmcnb.ClusterWarning, match=r"column 0 has the value -9999 in "):
+        front_door(number, **parameters).fit(rows)
+    # the remedies that the sentences name
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    for repaired in (
+        table.replace(-9999, float("nan")),
+        pd.DataFrame(rows).replace(-9999, float("nan")),
+        mmcnb.read_table(tmp_path / "rows.csv", na_values=["-9999"]),
+    ):
+        model = front_door(number, **parameters).fit(repaired)
+        assert "-9999" not in str(model.report_["warnings"])
+        assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
 @pytest.mark.parametrize("scale", ["auto", None])
 def test_columns_of_one_value_are_warned_of_by_name(scale):
     rng = np.random.default_rng(0)

@@ -97,3 +97,15 @@ def test_a_small_cluster_beside_tails_is_found():
     assert len(np.unique(labels)) == 4
     assert np.unique(labels[:30]).size == 1
     assert not (labels[30:] == labels[0]).any()
+
+
+def test_trust_is_not_high_if_most_clusters_are_tiny():
+    random = np.random.default_rng(0)
+    sizes = (2880, 30, 30, 30, 30)
+    centres = 60 * np.eye(5)
+    y = np.repeat(np.arange(5), sizes)
+    model = front_door(n_nodes=400).fit(centres[y] + random.normal(size=(3000, 5)))
+    assert model.n_clusters_ == 5
+    trust = model.report_["trust"]
+    assert trust["level"] != "high"
+    assert "4 of 5 clusters have fewer than " in trust["reason"]
