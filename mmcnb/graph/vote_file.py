@@ -69,7 +69,12 @@ def restore_vote(arrays: Arrays) -> Vote:
         If an array does not fit the others: the numbers in them would lead a search out
         of the nodes.
     """
-    parts = {name.removeprefix("graph_"): array for name, array in arrays.items()}
+    # The scaling of a model has a mean too.
+    parts = {
+        name.removeprefix("graph_"): array
+        for name, array in arrays.items()
+        if name.startswith("graph_")
+    }
     _check_fits("search", parts["search"].shape == (3,))
     n_probes, n_neighbors, n_clusters = parts["search"].tolist()
     search = _restore_search(parts, n_probes)

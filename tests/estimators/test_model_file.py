@@ -73,6 +73,16 @@ def test_a_model_that_is_read_back_is_the_same(tmp_path, name, scale, rows):
     assert again.fit(rows).labels_.tobytes() == model.labels_.tobytes()
 
 
+@pytest.mark.parametrize("kernel", ["graph", "rbf"])
+def test_directions_of_scaled_columns_are_read_back(tmp_path, kernel):
+    model = mmcnb.MaximumMarginClustering(
+        2, metric="cosine", scale="standard", kernel=kernel, random_state=0
+    ).fit(X)
+    model.save(tmp_path / "model")
+    again = mmcnb.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.labels_)
+
+
 @pytest.mark.parametrize("kind", [list, tuple, np.array])
 def test_parameters_of_numpy_are_kept_as_plain_ones_and_generators_are_not(
     tmp_path, kind
