@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 from layers import LayersDisplay
 from shaking import ShakingDisplay
-from sklearn.datasets import load_digits, load_wine, make_circles
+from sklearn.datasets import load_digits, load_wine, make_circles, make_moons
 
 import mmcnb
+from mmcnb.choice.persistence import Regions
+from mmcnb.choice.structure import find_structure
 from mmcnb.datasets import make_block
+from mmcnb.graph.neighbours import node_graph
 from mmcnb.metrics import balanced_clustering_error
 from mmcnb.plotting import ClusterDisplay, ClusterMapDisplay
 
@@ -107,6 +110,37 @@ def layers_of_digits() -> LayersDisplay:
     )
 
 
+def density_of_moons() -> Picture:
+    """Two moons of 20,000 rows in slices, and how far the density falls between them."""
+    import matplotlib.pyplot as plt
+
+    X, _ = make_moons(20_000, noise=0.08, random_state=0)
+    graph = node_graph(X, None, np.random.RandomState(0))
+    structure = find_structure(graph)
+    slices = max(structure.partitions, key=lambda partition: partition.score).labels
+    regions = Regions(graph, structure.d, slices)
+    rows = graph.search.nodes
+    figure, panels = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
+    by_density, by_slice = panels
+    points = by_density.scatter(*rows.T, s=1, c=regions.h, cmap="viridis")
+    figure.colorbar(points, ax=by_density, label="logarithm of the density")
+    by_density.set_title("The density does not fall along a moon")
+    by_slice.scatter(*rows.T, s=1, c=slices, cmap="Pastel1")
+    edges = graph.edges()[0].tocoo()
+    for (first, second), boundary in regions.boundaries.items():
+        is_here = (slices[edges.row] == first) & (slices[edges.col] == second)
+        middles = (rows[edges.row[is_here]] + rows[edges.col[is_here]]) / 2
+        falls = np.full(len(middles), boundary.persistence)
+        points = by_slice.scatter(
+            *middles.T, s=12, c=falls, cmap="plasma", vmin=0, vmax=2
+        )
+    figure.colorbar(points, ax=by_slice, label="persistence of a boundary")
+    by_slice.set_title(f"{len(regions)} slices, and the boundaries between them")
+    for ax in panels:
+        ax.set(aspect="equal", xticks=[], yticks=[])
+    return Picture(figure)
+
+
 def shaking() -> ShakingDisplay:
     """Local search on three Gaussians."""
     X, _ = make_block("blobs", 0, 300, 2, random_state=29, n_clusters=3)
@@ -143,7 +177,16 @@ def main(folder: Path) -> None:
     folder : Path
         Folder of the figures.
     """
-    for draw in (demo, digits, explanation, layers_of_digits, rings, shaking, views):
+    for draw in (
+        demo,
+        density_of_moons,
+        digits,
+        explanation,
+        layers_of_digits,
+        rings,
+        shaking,
+        views,
+    ):
         name = draw.__name__.replace("_", "-")
         draw().figure_.savefig(folder / f"{name}.png", dpi=DPI)
 

@@ -7,6 +7,7 @@ this holds for rows of a small dimension; in many dimensions distances concentra
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ EDGE_NOISE = 1.2
 # Chosen on curves, shapes, maps and blobs; `python -m benchmarks number --part
 # families` shows the result.
 SPLIT_PERSISTENCE = 0.7
+SPLIT_EVIDENCE = 0.0  # a link below that of rows without structure
 FINE_RESOLUTION = 3.14  # of the pieces of a cluster
 LEAST_PIECE = 15  # rows
 JOIN_PERSISTENCE = 0.35
@@ -298,8 +300,9 @@ class Regions:
 def _members(labels: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the places of each label, from 0 on."""
     order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels)
-    yield from np.split(order, np.cumsum(counts)[:-1])
+    ends = np.cumsum(np.bincount(labels))
+    for start, end in pairwise(np.append(0, ends)):
+        yield order[start:end]
 
 
 def _in_order(a: int, b: int) -> Pair:
@@ -315,7 +318,8 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
     """Split clusters in which the density falls and rises again.
 
     Each cluster is cut into fine communities. Neighbouring pieces of it are merged, the
-    least persistent boundary first, until the density falls on each boundary left.
+    least persistent boundary first, until the density falls on each boundary left, and
+    the link across is weaker than that of rows without structure.
 
     Parameters
     ----------
@@ -355,7 +359,9 @@ def split_at_valleys(graph: NodeGraph, d: float, labels: np.ndarray) -> np.ndarr
         if cluster[pair[0]] != cluster[pair[1]]:
             return False
         is_shallow = regions.boundaries[pair].excess < SPLIT_PERSISTENCE
-        return is_shallow or regions.smaller(pair) < LEAST_PIECE
+        if is_shallow or regions.smaller(pair) < LEAST_PIECE:
+            return True
+        return regions.gap(pair).evidence < SPLIT_EVIDENCE
 
     while True:
         merged = [pair for pair in regions.boundaries if is_merged(pair)]

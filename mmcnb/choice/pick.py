@@ -75,7 +75,9 @@ def pick(
     rival = max(rivals, key=_rounded_J, default=None)
     best = max(eligible, key=partial(score_with_lead, rival=rival))
     has_labels_alone = best.model is None and best.broken is None
-    if not (repairs and has_labels_alone and 2 < best.n_clusters <= MOST_REPAIRED):
+    # A repair raises J, which does not see where the density falls.
+    is_repairable = has_labels_alone and best.name != DENSITY
+    if not (repairs and is_repairable and 2 < best.n_clusters <= MOST_REPAIRED):
         return best
     labels = repaired(graph, best.labels, seed)
     score = judge(graph, labels)

@@ -25,7 +25,13 @@ from mmcnb.choice.candidates import (
     with_known,
 )
 from mmcnb.choice.judge import judge
-from mmcnb.choice.number import ChosenNumber, Request, layer_rows
+from mmcnb.choice.number import (
+    ChosenNumber,
+    Request,
+    is_low_dimensional,
+    layer_rows,
+)
+from mmcnb.choice.persistence import joined_without_valley
 from mmcnb.choice.pick import REPAIRED, pick
 from mmcnb.choice.small import set_apart, with_small
 from mmcnb.choice.structure import Structure, agreement
@@ -283,6 +289,9 @@ def _candidates(
     if nodes.number.by_density:
         labels = nodes.number.labels
         candidates.append(Candidate(DENSITY, labels, judge(graph, labels)))
+    if request.n_clusters is None and is_low_dimensional(nodes.structure):
+        candidates, cutting = _apart_by_density(nodes.structure, candidates)
+        left_out |= cutting
     if request.known is not None:
         candidates = with_known(graph, request.known, k, candidates)
     least = request.least_weight(nodes.n_samples, graph)
@@ -295,6 +304,25 @@ def _candidates(
         ]
         candidates.append(Candidate(RESOLUTIONS, labels, judge(graph, labels)))
     return JudgedCandidates(candidates, left_out)
+
+
+def _apart_by_density(
+    structure: Structure, candidates: list[Candidate]
+) -> JudgedCandidates:
+    """Leave out candidates that cut where the density does not fall, unless all do."""
+    kept = []
+    cutting = {}
+    for candidate in candidates:
+        joined = joined_without_valley(
+            structure.graph, structure.d, candidate.labels, least=1
+        )
+        if joined.max() == candidate.labels.max():
+            kept.append(candidate)
+        else:
+            cutting[candidate.name] = "it cuts where the density does not fall."
+    if not kept:
+        return JudgedCandidates(candidates, {})
+    return JudgedCandidates(kept, cutting)
 
 
 def _proposals(

@@ -134,7 +134,7 @@ def test_reads_are_those_of_the_sample_of_each_sweep_that_recomputes_and_of_the_
 )
 def test_the_front_door_plans_the_reads_of_a_second_draw(asked):
     rows = RowShape(10**6, 20)
-    assert mmcnb.MaximumMarginClustering().plan(rows).reads == 4
+    assert mmcnb.MaximumMarginClustering().plan(rows).reads == 5
     assert mmcnb.MaximumMarginClustering(**asked).plan(rows).reads == 2
     assert mmcnb.MaximumMarginClustering().plan(RowShape(1000, 20)).reads == 2
 

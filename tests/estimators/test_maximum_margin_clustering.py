@@ -415,7 +415,9 @@ def test_equal_rows_are_a_cluster(place, count):
     classes = np.r_[y, [3] * count]
     model = front_door(4, scale=None).fit(rows)
     assert adjusted_rand_score(classes, model.labels_) == 1
-    assert model.report_["trust"]["level"] == "high"
+    # Equal values far from all others may mark missing ones.
+    level = "medium" if place[0] == 40 else "high"
+    assert model.report_["trust"]["level"] == level
 
 
 def test_rows_that_are_nearly_all_equal_are_clustered():
