@@ -201,6 +201,8 @@ def choose_number(
         Number of rows for which the nodes stand.
     each : callable, default=map
         Maps a function over items, perhaps in threads.
+    seed : int, default=0
+        Seed of the surrogate without clusters.
 
     Returns
     -------

@@ -74,7 +74,8 @@ def with_best_scale(
     scaled_graph = _graph(session.of_rows(rows), request.likely_clusters, metric)
     each = session.engine.each
     n_samples = session.samples.n_samples
-    k = choose_number(graph, request, n_samples, each).number.n_clusters
+    number = choose_number(graph, request, n_samples, each, seed).number
+    k = number.n_clusters
     if k == 1:
         return session
 
@@ -123,7 +124,7 @@ def sampled_nodes(
     n_samples = session.samples.n_samples
 
     def number_of(graph: NodeGraph) -> NumberedStructure:
-        return choose_number(graph, request, n_samples, each)
+        return choose_number(graph, request, n_samples, each, seed)
 
     n_clusters = request.likely_clusters
     numbered = number_of(_graph(session, n_clusters, metric))
