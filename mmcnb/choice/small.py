@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmcnb.choice.candidates import Candidate
-from mmcnb.choice.inner_splits import real_merges
+from mmcnb.choice.inner_splits import LEAST_GROUP, real_merges
 from mmcnb.choice.judge import judge
 from mmcnb.choice.no_structure import dimension
 from mmcnb.choice.number import ChosenNumber
@@ -106,7 +106,8 @@ def far_row_groups(
     is_real = real_merges(inner, tree, dimension(inner))
     groups = tree.without(is_real)[inner.node_of]
     small = np.zeros(m, np.int64)
-    small[dense] = far_groups(groups, dense >= graph.node_of.size)
+    # What remains beside real merges may be smaller than the sides of these.
+    small[dense] = far_groups(groups, dense >= graph.node_of.size, LEAST_GROUP)
     return FarGroups(small, whole.axes)
 
 
@@ -115,8 +116,10 @@ def _log_scales(graph: NodeGraph) -> np.ndarray:
     return log_distances(graph.distances[:, :SCALE_NEIGHBOUR], 0.0)
 
 
-def far_groups(groups: np.ndarray, is_far: np.ndarray) -> np.ndarray:
+def far_groups(groups: np.ndarray, is_far: np.ndarray, least: int = 1) -> np.ndarray:
     """Number the groups of which at least half are far rows, from 1 on; others are 0.
+
+    Groups of fewer rows than ``least`` are 0 as well.
 
     Examples
     --------
@@ -125,7 +128,8 @@ def far_groups(groups: np.ndarray, is_far: np.ndarray) -> np.ndarray:
     >>> far_groups(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 0, 1]))
     array([0, 0, 0, 1, 1, 2])
     """
-    is_far_group = np.bincount(groups, is_far) >= np.bincount(groups) / 2
+    sizes = np.bincount(groups)
+    is_far_group = (np.bincount(groups, is_far) >= sizes / 2) & (sizes >= least)
     return np.where(is_far_group, is_far_group.cumsum(), 0)[groups]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mmcnb.choice.judge import judge
 from mmcnb.choice.number import ChosenNumber
-from mmcnb.choice.small import far_row_groups, set_apart, with_small
+from mmcnb.choice.small import far_groups, far_row_groups, set_apart, with_small
 from mmcnb.graph.merge_tree import by_first
 from tests.choice.graphs import candidate, graph_of, ring
 
@@ -53,6 +53,13 @@ def test_far_rows_of_one_cloud_are_no_cluster(kind, columns):
     far = np.argsort(-np.linalg.norm(X[1000:] - X.mean(axis=0), axis=1))[:200]
     sample = np.vstack([X[:1000], X[1000:][far]])
     assert not far_row_groups(sample, graph_of(X[:1000]), seed=0).small.any()
+
+
+def test_what_remains_between_far_groups_may_be_too_small():
+    groups = np.repeat([0, 1, 2, 3], [20, 5, 8, 9])
+    is_far = groups > 0
+    numbers = far_groups(groups, is_far, 8)
+    np.testing.assert_array_equal(numbers, np.array([0, 0, 1, 2])[groups])
 
 
 def test_seven_rows_are_too_few():
