@@ -4,12 +4,11 @@ import numpy as np
 from scipy.special import bdtr
 
 from mmcnb.choice.inner_splits import LEAST_GROUP
-from mmcnb.choice.judge import ROUNDING_DIGITS
 from mmcnb.choice.number import NumberedStructure
 from mmcnb.choice.small import far_groups
 from mmcnb.choice.structure import ScoredPartition
 from mmcnb.graph.inverted_file import exact_index
-from mmcnb.graph.neighbours import NodeGraph, NodeSearch
+from mmcnb.graph.neighbours import N_NEIGHBORS, NodeGraph, NodeSearch
 from mmcnb.graph.sparse_nodes import SparseSearch
 from mmcnb.samples.matrix import Matrix
 
@@ -20,10 +19,13 @@ from mmcnb.samples.matrix import Matrix
 NEAREST_NEW = 5
 NODES_PER_ROW = 4
 MOST_COMPARED = 2000
-# A group is new if it has fewer earlier nodes than this share of the expected number,
-# and if chance explains that with less than this probability.
+# A group is new if it has at most a fourth of the expected earlier nodes, and so few by
+# chance with this probability. Besides, the nodes nearest to its new ones hold at most
+# a tenth of the expected earlier ones: there are nearly none near a new group, and half
+# as many as expected where old clusters have moved a little.
 EARLIER_SHARE = 0.25
 CHANCE = 1e-6
+NEAR_SHARE = 0.1
 JOINING_ROUNDS = 5
 
 
@@ -73,9 +75,9 @@ def new_groups(
 ) -> np.ndarray:
     """Find groups of new nodes that no earlier cluster explains.
 
-    They are groups of a merge tree, clusters of a new search or of the partition with
-    the clearest evidence, that have hardly any earlier nodes; or groups of which at
-    least half are far.
+    They are groups of a merge tree, or clusters of a new search at any resolution, that
+    have hardly any earlier nodes in and around them; or groups of which at least half
+    are far.
 
     Parameters
     ----------
@@ -94,9 +96,10 @@ def new_groups(
     graph = found.structure.graph
     groups = found.structure.groups
     numbers = far_groups(groups, is_far)
-    clearest = max(found.structure.partitions, key=_evidence, default=found.number)
-    for labels in (groups, found.number.labels, clearest.labels):
-        for group in np.flatnonzero(_are_new(labels, is_new)):
+    partitions = sorted(found.structure.partitions, key=_number)
+    all_labels = [partition.labels for partition in partitions]
+    for labels in (groups, found.number.labels, *all_labels):
+        for group in np.flatnonzero(_are_new(graph, labels, is_new)):
             inside = labels == group
             known = numbers[inside & (numbers > 0)]
             number = numbers.max() + 1
@@ -122,19 +125,22 @@ def renumbered(groups: np.ndarray, taken: np.ndarray) -> np.ndarray:
     return numbers[groups]
 
 
-def _evidence(partition: ScoredPartition) -> float:
-    return round(partition.z, ROUNDING_DIGITS)
+def _number(partition: ScoredPartition) -> int:
+    return partition.n_clusters
 
 
-def _are_new(labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
+def _are_new(graph: NodeGraph, labels: np.ndarray, is_new: np.ndarray) -> np.ndarray:
     """Return which clusters have far fewer earlier nodes than by chance."""
+    share = np.mean(~is_new)
     sizes = np.bincount(labels)
     n_new = np.bincount(labels, is_new)
     n_earlier = sizes - n_new
-    share = np.mean(~is_new)
-    is_rare = n_earlier < EARLIER_SHARE * share * sizes
-    by_chance = bdtr(n_earlier, sizes, share)
-    return np.asarray(is_rare & (n_new >= LEAST_GROUP) & (by_chance < CHANCE))
+    is_rare = n_earlier <= EARLIER_SHARE * share * sizes
+    is_rare &= bdtr(n_earlier, sizes, share) < CHANCE
+    is_earlier_near = ~is_new[graph.numbers[:, :N_NEIGHBORS]]
+    near = np.bincount(labels, is_new * is_earlier_near.mean(axis=1))
+    is_apart = near <= NEAR_SHARE * share * n_new
+    return np.asarray(is_rare & is_apart & (n_new >= LEAST_GROUP))
 
 
 def _with_nearest(

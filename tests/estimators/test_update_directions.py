@@ -147,18 +147,24 @@ def test_a_group_below_the_least_size_is_no_cluster():
     assert model.n_clusters_ == 7
 
 
-def test_rows_of_noise_stay_noise_beside_a_new_direction():
+@pytest.mark.parametrize("noise", [None, "auto"])
+def test_a_new_direction_is_found_beside_rows_of_noise_which_stay_noise(noise):
     data = Directions("unit length")
     is_noise = data.random.random(N_OLD) < 0.12
-    noise = data.random.normal(0, 0.09, (N_OLD, N_COLUMNS)).astype(np.float32)
-    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    old = np.where(is_noise[:, None], noise, data.old)
-    model = front_door(noise="auto").fit(old)
+    scattered = data.random.normal(0, 0.09, (N_OLD, N_COLUMNS)).astype(np.float32)
+    scattered /= np.linalg.norm(scattered, axis=1, keepdims=True)
+    old = np.where(is_noise[:, None], scattered, data.old)
+    model = front_door(noise=noise).fit(old)
     before = model.labels_
-    assert np.mean(before[is_noise] == -1) > 0.9
+    if noise is not None:
+        assert np.mean(before[is_noise] == -1) > 0.9
     model.update(data.new())
-    assert np.mean(model.predict(old) == before) >= 0.99
-    assert together(model.labels_)[1] >= 0.95
+    after = model.predict(old)
+    assert np.mean(after == before) >= 0.99
+    cluster, share = together(model.labels_)
+    assert share >= 0.95
+    assert cluster > before.max()
+    assert np.count_nonzero(after == cluster) <= 2
 
 
 def test_scattered_far_rows_are_no_cluster_and_the_update_warns():
