@@ -10,12 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mmcnb.choice.inner_splits import LEAST_GROUP
 from mmcnb.choice.structure import Structure, find_structure
 from mmcnb.graph.axes import leading_axes
 from mmcnb.graph.neighbours import MOST_AXES, node_graph
+from mmcnb.graph.nodes import Matrix
 
 SURROGATE_NODES = 5000
 SCORE_WEIGHT = 2.0
+# A node with so large a share of the rows, and 8 of them, may be a cluster alone.
+HEAP = 0.05
 LEAST_VARIANCE = 1e-9  # of an axis, as a fraction of the largest
 # Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
 # families` shows the result.
@@ -67,7 +71,9 @@ def excess_over_surrogate(
     Returns
     -------
     Excess or None
-        None if only the distances of the nodes are known.
+        None if only the distances of the nodes are known, or if a node of equal rows is
+        a cluster by its weight. Otherwise weights do not count, as a node of more
+        weight than others is no structure.
 
     Examples
     --------
@@ -87,29 +93,49 @@ def excess_over_surrogate(
     """
     graph = structure.graph
     nodes = graph.search.nodes
-    if nodes is None:
+    counts = graph.counts
+    if nodes is None or counts.max() > max(LEAST_GROUP, HEAP * counts.sum()):
         return None
     random_state = np.random.RandomState(seed)
     drawn = np.arange(graph.n_nodes)
     if graph.n_nodes > SURROGATE_NODES:
         order = random_state.permutation(graph.n_nodes)
         drawn = np.sort(order[:SURROGATE_NODES])
-    sizes = graph.sizes[drawn]
-    points = nodes[drawn]
+    points = _points(nodes[drawn], graph.is_unit, random_state, each)
     compared = structure
-    has_axes = hasattr(points, "indptr") or points.shape[1] > MOST_AXES
-    if has_axes:  # a surrogate needs a dense covariance matrix
-        points = leading_axes(points, random_state, each)(points)
-    if has_axes or drawn.size < graph.n_nodes:
-        compared = _structure(points, sizes, random_state, each)
-    # A node of many equal rows is as many rows of the cloud, which all differ.
-    rows = np.repeat(points, _repeats(graph.counts[drawn], random_state), axis=0)
-    other = _structure(surrogate(rows, random_state), None, random_state, each)
+    if points is not nodes or np.ptp(counts) > 0:
+        compared = _structure(points, random_state, each)
+    mean = points.mean(axis=0, dtype=np.float64)
+    cloud = mean + surrogate(points, random_state)
+    if graph.is_unit:
+        cloud = _of_length_1(cloud)
+    other = _structure(cloud, random_state, each)
     return Excess(
         z=_largest(compared, "z"),
         surrogate_z=_largest(other, "z"),
         score=_largest(compared, "score") - _largest(other, "score"),
     )
+
+
+def _points(
+    nodes: Matrix, is_unit: bool, random_state: np.random.RandomState, each: Callable
+) -> np.ndarray:
+    """Return nodes in so few dense columns that their covariance matrix is small.
+
+    Directions stay directions.
+    """
+    if not hasattr(nodes, "indptr") and nodes.shape[1] <= MOST_AXES:
+        return nodes
+    axes = leading_axes(nodes, random_state, each)
+    points = axes(nodes)
+    if not is_unit or axes.axes is None:
+        return points
+    return _of_length_1(points + axes.mean @ axes.axes)
+
+
+def _of_length_1(rows: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
 def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
@@ -127,8 +153,8 @@ def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.nda
 
     Returns
     -------
-    ndarray of shape (p, a), float64
-        Along the principal axes on which the points vary.
+    ndarray of shape (p, c), float64
+        Its mean is near 0.
 
     Examples
     --------
@@ -143,28 +169,18 @@ def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.nda
     covariance = centred.T @ centred / len(points)
     variances, axes = np.linalg.eigh(covariance)
     varies = variances > LEAST_VARIANCE * variances[-1]
-    deviations = np.sqrt(variances[varies])[::-1]
-    whitened = centred @ axes[:, varies][:, ::-1] / deviations
-    lengths = np.linalg.norm(whitened, axis=1)
-    directions = random_state.standard_normal(whitened.shape)
+    axes = axes[:, varies]
+    deviations = np.sqrt(variances[varies])
+    lengths = np.linalg.norm(centred @ axes / deviations, axis=1)
+    directions = random_state.standard_normal((len(points), deviations.size))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    return np.asarray(lengths[:, None] * directions * deviations)
-
-
-def _repeats(counts: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-    """Return how often each node is in the cloud, in proportion to its rows."""
-    if counts.sum() <= SURROGATE_NODES:
-        return counts.astype(np.int64)
-    return random_state.multinomial(SURROGATE_NODES, counts / counts.sum())
+    return np.asarray((lengths[:, None] * directions * deviations) @ axes.T)
 
 
 def _structure(
-    points: np.ndarray,
-    sizes: np.ndarray | None,
-    random_state: np.random.RandomState,
-    each: Callable,
+    points: np.ndarray, random_state: np.random.RandomState, each: Callable
 ) -> Structure:
-    return find_structure(node_graph(points, sizes, random_state, each), each=each)
+    return find_structure(node_graph(points, None, random_state, each), each=each)
 
 
 def _largest(structure: Structure, figure: str) -> float:
