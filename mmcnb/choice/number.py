@@ -272,20 +272,31 @@ def best_number(
     if not is_low:
         return number
     if least < 2:
-        fall = least_of_any_cut(structure.graph, structure.d, number.labels)
-        needed = joined_persistence(structure.graph.n_nodes)
-        if strongest <= GATE:
-            needed = CLEAR_FALL
-        if fall <= needed:
-            reason = _no_evidence(strongest)
-            if strongest > GATE:
-                reason = (
-                    f"one cluster: {number.n_clusters} pieces of it were found, but "
-                    f"the density hardly falls between them (by {max(fall, 0):.2f} as "
-                    f"a logarithm, of {needed:.2f} needed)."
-                )
-            return _one_cluster(structure, reason)
+        number = _unless_one_piece(structure, number, strongest)
+        if number.n_clusters == 1:
+            return number
     return _by_density(structure, number, max(least, 2), most)
+
+
+def _unless_one_piece(
+    structure: Structure, number: ChosenNumber, strongest: float
+) -> ChosenNumber:
+    """Return one cluster if the density hardly falls between any two clusters."""
+    graph = structure.graph
+    fall = least_of_any_cut(graph, structure.d, number.labels)
+    if strongest <= GATE:
+        if fall > CLEAR_FALL:
+            return number
+        return _one_cluster(structure, _no_evidence(strongest))
+    needed = joined_persistence(graph.n_nodes)
+    if fall > needed:
+        return number
+    reason = (
+        f"one cluster: {number.n_clusters} pieces of it were found, but the density "
+        f"hardly falls between them (by {max(fall, 0):.2f} as a logarithm, of "
+        f"{needed:.2f} needed)."
+    )
+    return _one_cluster(structure, reason)
 
 
 def _unless_one_cloud(

@@ -24,6 +24,8 @@ LEAST_VARIANCE = 1e-9  # of an axis, as a fraction of the largest
 # Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
 # families` shows the result.
 LEAST_EXCESS = 1.0
+# A cloud that is brought to length 1 is less long than the directions.
+LEAST_EXCESS_OF_DIRECTIONS = 2.0
 
 
 class Excess(NamedTuple):
@@ -37,11 +39,14 @@ class Excess(NamedTuple):
         That of the surrogate.
     score : float
         The largest score of a partition of the rows, less that of the surrogate.
+    needed : float
+        From which value on there is more structure than in one cloud.
     """
 
     z: float
     surrogate_z: float
     score: float
+    needed: float
 
     @property
     def value(self) -> float:
@@ -51,7 +56,7 @@ class Excess(NamedTuple):
     @property
     def is_clear(self) -> bool:
         """Whether there is more structure than in one cloud."""
-        return self.value > LEAST_EXCESS
+        return self.value > self.needed
 
 
 def excess_over_surrogate(
@@ -101,19 +106,24 @@ def excess_over_surrogate(
     if graph.n_nodes > SURROGATE_NODES:
         order = random_state.permutation(graph.n_nodes)
         drawn = np.sort(order[:SURROGATE_NODES])
-    points = _points(nodes[drawn], graph.is_unit, random_state, each)
+    drawn_nodes = nodes[drawn]
+    points = _points(drawn_nodes, graph.is_unit, random_state, each)
     compared = structure
-    if points is not nodes or np.ptp(counts) > 0:
+    is_whole = drawn.size == graph.n_nodes and np.ptp(counts) == 0
+    if points is not drawn_nodes or not is_whole:
         compared = _structure(points, random_state, each)
     mean = points.mean(axis=0, dtype=np.float64)
     cloud = mean + surrogate(points, random_state)
+    needed = LEAST_EXCESS
     if graph.is_unit:
         cloud = _of_length_1(cloud)
+        needed = LEAST_EXCESS_OF_DIRECTIONS
     other = _structure(cloud, random_state, each)
     return Excess(
         z=_largest(compared, "z"),
         surrogate_z=_largest(other, "z"),
         score=_largest(compared, "score") - _largest(other, "score"),
+        needed=needed,
     )
 
 
