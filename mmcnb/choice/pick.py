@@ -22,6 +22,7 @@ from mmcnb.graph.neighbours import NodeGraph
 # Chosen on other data sets; `python -m benchmarks choice` shows the result.
 LEAST_GAIN = 0.1  # of J, for a repair
 LAYOUT_LEAD = 0.1
+NARROWER_GAP = 0.03  # by which a layout has no lead: `python -m benchmarks number`
 DENSITY_LEAD = 0.15  # times the logarithm of the number of clusters
 # These do not search for the largest information.
 WITHOUT_SEARCH = (MARGIN, LAYOUT, DENSITY)
@@ -113,8 +114,8 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
         The candidate.
     rival : Candidate or None, default=None
         The best one that maximises the information. By chance it has too much of it,
-        and the lead of the layout makes up for that, but not for a narrower gap: a
-        layout with more information than the rival has no lead.
+        and the lead of the layout makes up for that, but not for a clearly narrower
+        gap, which comes from large clusters that k-means halves.
 
     Returns
     -------
@@ -125,17 +126,17 @@ def score_with_lead(candidate: Candidate, rival: Candidate | None = None) -> flo
         J += DENSITY_LEAD * np.log(candidate.n_clusters)
     elif candidate.name == MARGIN:
         J += margin_lead(candidate.labels.size)
-    elif candidate.name == LAYOUT and not _says_more(candidate, rival):
+    elif candidate.name == LAYOUT and not _has_narrower_gap(candidate, rival):
         J += LAYOUT_LEAD
     return round(J, ROUNDING_DIGITS)
 
 
-def _says_more(candidate: Candidate, rival: Candidate | None) -> bool:
-    """Return whether a candidate has more information than the rival."""
+def _has_narrower_gap(candidate: Candidate, rival: Candidate | None) -> bool:
+    """Return whether the gap of a candidate is clearly narrower than the rival's."""
     if rival is None:
         return False
-    surplus = candidate.score.information - rival.score.information
-    return round(surplus, ROUNDING_DIGITS) > 0
+    lacking = rival.score.gap - candidate.score.gap
+    return round(lacking, ROUNDING_DIGITS) > NARROWER_GAP
 
 
 def _rounded_J(candidate: Candidate) -> float:

@@ -67,23 +67,24 @@ def test_the_widest_margin_and_the_layout_have_a_lead(name, n_nodes, lead):
     leader = candidate(1.0, labels, name, model="a machine")
     assert score_with_lead(leader) == 1.0 + lead
     for other, expected in ((1.0 + lead - 0.01, True), (1.0 + lead + 0.01, False)):
-        found = [candidate(other, labels, "other", model="a vote"), leader]
+        # Of the same gap.
+        score = Score(other, (other - 1.0) / 4, 1.0)
+        found = [Candidate("other", labels, score, model="a vote"), leader]
         assert (pick(None, found, 0) is leader) == expected
         assert score_with_lead(found[0]) == other
 
 
 @pytest.mark.parametrize(
-    ("information", "leads"),
-    [(0.4, True), (0.5, True), (0.5 + 1e-13, True), (0.6, False)],
+    ("lacking", "leads"),
+    [(-0.1, True), (0.0, True), (0.03, True), (0.03 + 1e-13, True), (0.04, False)],
 )
-def test_the_lead_of_the_layout_makes_up_for_information_but_not_for_a_gap(
-    information, leads
-):
+def test_the_lead_of_the_layout_does_not_make_up_for_a_narrower_gap(lacking, leads):
     """Those without a lead search for the largest information, and have too much."""
     labels = np.arange(9000) % 2
-    leader = Candidate(LAYOUT, labels, Score(2.0, information, 2.0 - 4 * information))
+    gap = 0.05 - lacking
+    leader = Candidate(LAYOUT, labels, Score(2.0, (2.0 - gap) / 4, gap))
     rival = Candidate("communities 10", labels, Score(2.05, 0.5, 0.05))
-    other = Candidate("communities 15", labels, Score(2.01, 0.7, -0.79))
+    other = Candidate("communities 15", labels, Score(2.01, 0.25, 1.01))
     assert score_with_lead(leader, rival) == (2.1 if leads else 2.0)
     found = [other, rival, leader]
     assert pick(None, found, 0, repairs=False) is (leader if leads else rival)
