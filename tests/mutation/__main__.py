@@ -74,6 +74,8 @@ TESTS = {
     "mmcnb.choice.inner_splits": "tests/choice/test_number.py",
     "mmcnb.choice.no_structure": "tests/choice/test_number.py",
     "mmcnb.choice.number": "tests/choice/test_number.py tests/choice/test_merge_tree.py",
+    "mmcnb.choice.persistence": "tests/choice/test_persistence.py",
+    "mmcnb.choice.surrogate": "tests/choice/test_surrogate.py",
     "mmcnb.choice.structure": "tests/choice/test_number.py",
     "mmcnb.choice.pick": "tests/choice/test_pick.py",
     "mmcnb.choice.trust": "tests/choice/test_trust.py",
