@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mmcnb.choice.candidates import LAYOUT, MARGIN, Candidate
+from mmcnb.choice.candidates import DENSITY, LAYOUT, MARGIN, Candidate
 from mmcnb.choice.judge import Score, cluster_weights, judge
 from mmcnb.choice.pick import (
     LEAST_GAIN,
@@ -215,3 +215,18 @@ def test_few_and_many_clusters_models_and_known_rows_are_never_repaired(k, other
     assert pick(graph, [one], 0) is one
     other = candidate(-99.0, one.labels)
     assert pick(graph, [other], 0, repairs=False) is other
+
+
+def test_the_partition_of_the_density_leads_more_the_more_clusters_it_has():
+    few = candidate(3.0, np.arange(60) % 3, DENSITY)
+    many = candidate(3.0, np.arange(60) % 20, DENSITY)
+    assert score_with_lead(few) == pytest.approx(3.0 + 0.07 * np.log(3) ** 2)
+    assert score_with_lead(many) == pytest.approx(3.0 + 0.07 * np.log(20) ** 2)
+
+
+def test_the_partition_of_the_density_is_not_repaired():
+    graph, _, labels = wrongly_joined(4)
+    judged = Candidate("some", labels, judge(graph, labels))
+    assert pick(graph, [judged], seed=0).name == f"some{REPAIRED}"
+    by_density = replace(judged, name=DENSITY)
+    assert pick(graph, [by_density], seed=0) is by_density
