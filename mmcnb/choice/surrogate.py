@@ -17,10 +17,13 @@ from mmcnb.graph.neighbours import MOST_AXES, node_graph
 from mmcnb.graph.nodes import Matrix
 
 SURROGATE_NODES = 5000
+# Of few nodes there are several surrogates, of so many nodes in all; their mean counts.
+NODES_OF_SURROGATES = 2000
+MOST_SURROGATES = 5
 SCORE_WEIGHT = 2.0
 # A node with so large a share of the rows, and 8 of them, may be a cluster alone.
 HEAP = 0.05
-LEAST_VARIANCE = 1e-9  # of an axis, as a fraction of the largest
+LEAST_DEVIATION = 3e-5  # along an axis, as a fraction of the largest
 # Chosen on clouds, Gaussian groups and data sets; `python -m benchmarks number --part
 # families` shows the result.
 LEAST_EXCESS = 1.0
@@ -36,7 +39,7 @@ class Excess(NamedTuple):
     z : float
         The largest evidence of a partition of the rows, in spreads.
     surrogate_z : float
-        That of the surrogate.
+        That of the surrogate, or the mean of several ones.
     score : float
         The largest score of a partition of the rows, less that of the surrogate.
     needed : float
@@ -112,19 +115,33 @@ def excess_over_surrogate(
     is_whole = drawn.size == graph.n_nodes and np.ptp(counts) == 0
     if points is not drawn_nodes or not is_whole:
         compared = _structure(points, random_state, each)
-    mean = points.mean(axis=0, dtype=np.float64)
-    cloud = mean + surrogate(points, random_state)
-    needed = LEAST_EXCESS
-    if graph.is_unit:
-        cloud = _of_length_1(cloud)
-        needed = LEAST_EXCESS_OF_DIRECTIONS
-    other = _structure(cloud, random_state, each)
+    clouds = [
+        _structure(_cloud(points, graph.is_unit, random_state), random_state, each)
+        for _ in range(_n_surrogates(len(points)))
+    ]
+    score = np.mean([_largest(cloud, "score") for cloud in clouds])
     return Excess(
         z=_largest(compared, "z"),
-        surrogate_z=_largest(other, "z"),
-        score=_largest(compared, "score") - _largest(other, "score"),
-        needed=needed,
+        surrogate_z=float(np.mean([_largest(cloud, "z") for cloud in clouds])),
+        score=_largest(compared, "score") - float(score),
+        needed=LEAST_EXCESS_OF_DIRECTIONS if graph.is_unit else LEAST_EXCESS,
     )
+
+
+def _n_surrogates(n_nodes: int) -> int:
+    """Return the number of surrogates: the evidence of few nodes varies by chance."""
+    return int(np.clip(NODES_OF_SURROGATES // n_nodes, 1, MOST_SURROGATES))
+
+
+def _cloud(
+    points: np.ndarray, is_unit: bool, random_state: np.random.RandomState
+) -> np.ndarray:
+    """Draw a surrogate around the mean of the points; of directions it has length 1."""
+    mean = points.mean(axis=0, dtype=np.float64)
+    cloud = mean + surrogate(points, random_state)
+    if is_unit:
+        return _of_length_1(cloud)
+    return cloud
 
 
 def _points(
@@ -176,15 +193,13 @@ def surrogate(points: np.ndarray, random_state: np.random.RandomState) -> np.nda
     array([5., 2., 1.])
     """
     centred = points - points.mean(axis=0, dtype=np.float64)
-    covariance = centred.T @ centred / len(points)
-    variances, axes = np.linalg.eigh(covariance)
-    varies = variances > LEAST_VARIANCE * variances[-1]
-    axes = axes[:, varies]
-    deviations = np.sqrt(variances[varies])
-    lengths = np.linalg.norm(centred @ axes / deviations, axis=1)
-    directions = random_state.standard_normal((len(points), deviations.size))
+    whitened, lengths_of_axes, axes = np.linalg.svd(centred, full_matrices=False)
+    varies = lengths_of_axes > LEAST_DEVIATION * lengths_of_axes[0]
+    lengths = np.linalg.norm(whitened[:, varies], axis=1)
+    directions = random_state.standard_normal((len(points), np.count_nonzero(varies)))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    return np.asarray((lengths[:, None] * directions * deviations) @ axes.T)
+    along_axes = lengths[:, None] * directions * lengths_of_axes[varies]
+    return np.asarray(along_axes @ axes[varies])
 
 
 def _structure(
