@@ -66,11 +66,15 @@ def compute(run: Run) -> dict[str, Any]:
     data = heavy_tailed(
         HeavyTailed(*run.settings["made"]), run.settings["rows"], run.seed
     )
-    found = layout_and_others(data.X, np.unique(data.y).size, run.seed)
-    measures = facts(data.X) | {"candidate": found.picked.name}
-    named = {"": found.picked, "layout ": found.layout, "other ": found.other}
+    candidates = layout_and_others(data.X, np.unique(data.y).size, run.seed)
+    measures = facts(data.X) | {"candidate": candidates.picked.name}
+    named = {
+        "": candidates.picked,
+        "layout ": candidates.layout,
+        "other ": candidates.other,
+    }
     for prefix, candidate in named.items():
-        labels = candidate.labels[found.node_of]
+        labels = candidate.labels[candidates.node_of]
         measures[f"{prefix}ari"] = adjusted_rand_index(data.y, labels)
         measures[f"{prefix}J"] = candidate.score.J
     measures["best ari"] = max(measures["layout ari"], measures["other ari"])

@@ -49,14 +49,18 @@ def real_merges(
     return np.asarray(is_clear & (smaller >= LEAST_GROUP))
 
 
+def log_radius(graph: NodeGraph) -> np.ndarray:
+    """Return the logarithm of the distance of each node to its tenth neighbour."""
+    last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
+    return np.log(np.maximum(graph.distances[:, last], LEAST_DISTANCE))
+
+
 def _valleys(graph: NodeGraph, tree: MergeTree, d: float) -> np.ndarray:
     """Return how much sparser rows are between the sides of a merge than within them.
 
     The ratio of the densities is a power of the dimension; the result is its logarithm.
     """
-    last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
-    radius = np.maximum(graph.distances[:, last], LEAST_DISTANCE)
-    sparsity = np.log(radius)
+    sparsity = log_radius(graph)
     means = tree.sums(sparsity) / tree.sums(np.ones_like(sparsity))
     within = means[tree.merges].mean(axis=1)
     edges = graph.edges()[0].tocoo()

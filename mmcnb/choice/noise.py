@@ -293,7 +293,7 @@ def scattered_clusters(
     """
     counts = graph.counts
     near = graph.numbers[:, :N_NEIGHBORS]
-    found = []
+    scattered = []
     for cluster in range(int(labels.max()) + 1):
         inside = labels == cluster
         if inside.all() or small[inside].any():
@@ -309,8 +309,8 @@ def scattered_clusters(
             continue
         at_border = _median(logs[inside][is_border], counts[inside][is_border])
         if at_border - own.middle <= BORDER_FALL * own.deviation:
-            found.append(Scattered(cluster, log_ratio, border))
-    return sorted(found, key=lambda one: -one.log_ratio)
+            scattered.append(Scattered(cluster, log_ratio, border))
+    return sorted(scattered, key=lambda cluster: -cluster.log_ratio)
 
 
 class _Dropped(NamedTuple):

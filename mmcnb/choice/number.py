@@ -389,8 +389,16 @@ def _by_density(
             f"{n_pieces} pieces were joined to {k}, because the density does not fall "
             "between them"
         )
-    reason = f"{k} clusters: {', and '.join(changes)}."
-    return ChosenNumber(k, labels, reason, number.n_clusters, by_density=True)
+    next_best = number.next_best
+    if number.n_clusters != k:
+        next_best = number.n_clusters
+    return ChosenNumber(
+        n_clusters=k,
+        labels=labels,
+        reason=f"{k} clusters: {', and '.join(changes)}.",
+        next_best=next_best,
+        by_density=True,
+    )
 
 
 def _expected_agreements(

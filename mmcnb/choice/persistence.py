@@ -17,12 +17,13 @@ from mmcnb.choice.inner_splits import (
     DENSITY_NEIGHBOUR,
     LEAST_DIMENSION,
     SHALLOWEST_VALLEY,
+    log_radius,
 )
 from mmcnb.choice.judge import ROUNDING_DIGITS
 from mmcnb.choice.no_structure import LOG_LINK, link_terms, weighted_sum
 from mmcnb.graph.communities import communities_by
 from mmcnb.graph.merge_tree import LEAST_LINK, by_first
-from mmcnb.graph.neighbours import LEAST_DISTANCE, NodeGraph
+from mmcnb.graph.neighbours import NodeGraph
 
 # Below this dimension, and from so many nodes on, the density along boundaries is
 # evidence.
@@ -90,12 +91,6 @@ def log_density(graph: NodeGraph, d: float, steps: int = STEPS) -> np.ndarray:
     for _ in range(steps):
         h = (h + neighbors @ h) / (1 + n_neighbors)
     return np.asarray(h)
-
-
-def log_radius(graph: NodeGraph) -> np.ndarray:
-    """Return the logarithm of the distance of each node to its tenth neighbour."""
-    last = min(DENSITY_NEIGHBOUR, graph.distances.shape[1] - 1)
-    return np.log(np.maximum(graph.distances[:, last], LEAST_DISTANCE))
 
 
 @dataclass

@@ -202,9 +202,9 @@ def _outlier_limits(
     for number in range(n_before, n_clusters):
         inside = labels == number
         counts = joined.graph.counts[inside]
-        one = np.zeros(counts.size, np.int64)
+        same_cluster = np.zeros(counts.size, np.int64)
         offsets[number] = np.median(logs[inside])
-        limits = noise_thresholds(logs[inside], one, counts, noise or "auto")
+        limits = noise_thresholds(logs[inside], same_cluster, counts, noise or "auto")
         thresholds[number] = limits[0] - offsets[number]
     if earlier.thresholds is None:
         return _OutlierLimits(offsets[labels], None)

@@ -116,12 +116,12 @@ def _voting_nodes(
     thresholds = None
     report = {}
     if noise is not None:
-        found = find_noise(nodes, choice, request, logs, noise)
-        choice = found.choice
-        is_scattered = found.thresholds <= EVERY_ROW
-        thresholds = found.thresholds - offsets
+        noisy = find_noise(nodes, choice, request, logs, noise)
+        choice = noisy.choice
+        is_scattered = noisy.thresholds <= EVERY_ROW
+        thresholds = noisy.thresholds - offsets
         thresholds[is_scattered] = EVERY_ROW
-        report["dropped"] = found.dropped
+        report["dropped"] = noisy.dropped
     best = choice.best
     tree = nodes.structure.tree
     voting = vote(graph, best.labels, best.n_clusters, tree, offsets)
