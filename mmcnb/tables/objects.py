@@ -1,0 +1,124 @@
+"""Python objects of any types as one Arrow array: numbers, texts, dates or lists."""
+
+import datetime
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from mmcnb.errors import InputError, shown
+from mmcnb.tables.arrow import FLOAT64, TEXT
+
+SCALARS = (
+    str,
+    Real,
+    Decimal,
+    np.bool_,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    np.datetime64,
+    np.timedelta64,
+    pd.Interval,
+    pd.Period,
+    UUID,
+)
+NUMBERS = (Real, Decimal, np.bool_)
+
+
+def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
+    """Return objects as Arrow has them.
+
+    Objects of several types become float64 if all are numbers, and texts otherwise.
+
+    Parameters
+    ----------
+    name : object
+        Name of the column, for messages.
+    values : sequence or pandas.Series
+        Missing values are None, NaN, NaT or ``pandas.NA``.
+    table : str
+        Name of the table, for messages.
+
+    Returns
+    -------
+    pyarrow.Array
+
+    Raises
+    ------
+    InputError
+        A value is neither a number, a text, a date nor a list.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> from mmcnb.tables.objects import array_of_objects
+    >>> array_of_objects("price", [1, Decimal("2.5"), None], "rows").to_pylist()
+    [1.0, 2.5, None]
+    >>> array_of_objects("price", [1, "2.5 kg", True], "rows").to_pylist()
+    ['1', '2.5 kg', 'True']
+    """
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
+        return _array_of_mixed(name, list(values), table)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):  # such as periods and intervals
+        return _array_of_mixed(name, list(values), table)
+    return array
+
+
+def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
+    """Return objects of several types as numbers or as texts."""
+    known: list[Any] = []
+    are_numbers = True
+    for row, value in enumerate(values):
+        if not isinstance(value, SCALARS):
+            if _is_missing(value):
+                known.append(None)
+                continue
+            raise InputError(_refusal(name, row, value, table))
+        if pd.isna(value):
+            known.append(None)
+            continue
+        known.append(value)
+        are_numbers &= isinstance(value, NUMBERS)
+    if not are_numbers:
+        texts = [None if value is None else str(value) for value in known]
+        return pa.array(texts, TEXT)
+    numbers = [None if value is None else _number(value) for value in known]
+    for row, number in enumerate(numbers):
+        if number is not None and np.isinf(number) and not _is_infinite(known[row]):
+            raise InputError(_refusal(name, row, known[row], table))
+    return pa.array(numbers, FLOAT64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def _is_infinite(value: Any) -> bool:
+    """Whether a number is infinity itself and not a number beyond float64."""
+    return not isinstance(value, int) and value in (np.inf, -np.inf)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    return isinstance(value, float) and np.isnan(value)
+
+
+def _refusal(name: object, row: int, value: Any, table: str) -> str:
+    kind = type(value).__name__
+    return (
+        f"{table}, row {row}, column {name!r}: {shown(value)} is of type {kind}, which "
+        "is neither a number, a text nor a date: write one of these, or drop it."
+    )
