@@ -134,7 +134,7 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None) -> Report:
     if arguments.like:
         earlier = read_like(load(arguments.like), arguments.store, arguments.element)
     if not samples.checksummed:
-        warnings.warn(unchecked(samples.name), stacklevel=1)
+        warnings.warn(unchecked(samples), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     started = times()[0]  # a clock that stands still while something is compiled
     if arguments.layers or earlier is not None:

@@ -25,6 +25,7 @@ from mmcnb.engine.run import Engine, Item, Pass, Result, Total
 from mmcnb.errors import InputError, is_interrupt, shown
 from mmcnb.samples import Samples
 from mmcnb.samples.files import read_document
+from mmcnb.samples.paths import output_path
 from mmcnb.stores.archive import DamagedArchiveError
 from mmcnb.stores.atomic import atomic_write
 
@@ -64,7 +65,7 @@ class Checkpoint:
     def __init__(
         self, folder: str | os.PathLike[str], identity: Mapping[str, Any]
     ) -> None:
-        self.folder = Path(folder).absolute()
+        self.folder = output_path(folder)
         self.name = os.fspath(folder)
         self.identity = json.loads(json.dumps(identity, default=_described))
         self.seed = secrets.randbelow(2**31 - 1)
@@ -334,7 +335,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     InputError
         If it is a file, holds other things, or its parent does not exist.
     """
-    path = Path(folder).absolute()
+    path = output_path(folder)
     if not path.parent.is_dir():
         raise InputError(
             f"checkpoint {folder}: the folder {path.parent} does not exist; "

@@ -1,5 +1,7 @@
 """Clusters of the observations of an AnnData object, written as scanpy writes them."""
 
+import re
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -29,7 +31,7 @@ def annotate(
     Parameters
     ----------
     adata : AnnData
-        The object, in memory or backed. Its rows are clustered as they are, so
+        The object, in memory, backed or lazy. Its rows are clustered as they are, so
         normalise counts first.
     n_clusters : int, "auto" or None, default=None
         Number of clusters; None and "auto" choose it. With an estimator, None is the
@@ -40,7 +42,8 @@ def annotate(
         ``metric="precomputed"``. Of "obsp/connectivities" alone, the closest rows are
         known, but not the number of clusters: give it.
     key_added : str, default="mmcnb"
-        Name under which the results are written.
+        Name under which the results are written. Those of an earlier call under this
+        name are removed.
     estimator : estimator or None, default=None
         A clusterer of the package, which is fitted. None is `MaximumMarginClustering`.
     probabilities : bool, default=False
@@ -101,22 +104,30 @@ def annotate(
     if element == "obsp/connectivities":
         rows = _distances(adata.obsp["connectivities"], model.n_clusters)
     model.fit(rows)
-    target = adata.copy() if copy else adata
-    _write_columns(target, key_added, model, rows)
+    # All results are computed before the first is written, so that an error leaves the
+    # object as it was.
+    columns = _columns(key_added, model, rows)
+    arrays = {}
     if probabilities:
-        target.obsm[f"{key_added}_probabilities"] = model.predict_proba(rows)
+        arrays[f"{key_added}_probabilities"] = model.predict_proba(rows)
     settings = model.get_params(deep=False)
     for name in RUNTIME_NAMES:
         settings.pop(name, None)
     params = {"method": type(model).__name__, "element": element} | settings
-    target.uns[key_added] = _storable(
+    description = _storable(
         {
             "params": params,
             "objective": model.objective_,
             "trust": model.report_.get("trust"),
-            "n_clusters": len(target.obs[key_added].cat.categories),
+            "n_clusters": len(columns[key_added].categories),
         }
     )
+    target = adata.copy() if copy else adata
+    _remove_earlier(target, key_added)
+    for name, values in columns.items():
+        target.obs[name] = values
+    target.obsm.update(arrays)
+    target.uns[key_added] = description
     return target if copy else None
 
 
@@ -144,13 +155,31 @@ def _with_parameters(
         raise InputError(str(error)) from error
 
 
-def _write_columns(adata: Any, key: str, model: Any, rows: Samples) -> None:
-    """Write clusters, also of other layers, and margins of the rows into ``obs``."""
+def _columns(key: str, model: Any, rows: Samples) -> dict[str, Any]:
+    """Return clusters, also of other layers, and margins by their names in ``obs``."""
     layers = layer_options(model, "all") if model.report_.get("layers") else {}
-    frame = model._frame(rows, None, **layers).set_axis(adata.obs_names)
-    for name, values in frame.items():
+    columns = {}
+    for name, values in model._frame(rows, None, **layers).items():
         column = key if name == "cluster" else f"{key}_{name}"
-        adata.obs[column] = values if name == "margin" else _categorical(values)
+        if name == "margin":
+            columns[column] = np.asarray(values)
+        else:
+            columns[column] = _categorical(values)
+    return columns
+
+
+def _remove_earlier(adata: Any, key: str) -> None:
+    """Remove what an earlier call has written under the same key."""
+    earlier = adata.uns.get(key)
+    if not isinstance(earlier, Mapping) or "params" not in earlier:
+        return
+    frame = getattr(adata.obs, "ds", adata.obs)  # the Dataset of a lazy object
+    written = re.compile(rf"{re.escape(key)}(_margin|_layer_\d+)?")
+    for name in list(adata.obs.columns):
+        if isinstance(name, str) and written.fullmatch(name):
+            del frame[name]
+    adata.obsm.pop(f"{key}_probabilities", None)
+    del adata.uns[key]
 
 
 def _categorical(labels: Any) -> Any:

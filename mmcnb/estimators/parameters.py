@@ -25,7 +25,7 @@ from mmcnb.hinge.starts import INITS
 from mmcnb.least_squares.objective import target_shares
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Matrix
-from mmcnb.samples.paths import checked_path
+from mmcnb.samples.paths import checked_path, output_path
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator, StreamedClusterer
@@ -248,7 +248,8 @@ def open_checkpoint(
     if folder is None:
         return nullcontext()
     # Before the rows are read for their digest.
-    check_folder(checked_path(folder, "checkpoint"))
+    checked_path(folder, "checkpoint")
+    check_folder(output_path(folder))
     # Everything that the result depends on, by the names that messages use.
     identity: dict[str, object] = {"the estimator": type(estimator).__name__}
     identity |= estimator.get_params(deep=False)

@@ -1,6 +1,7 @@
 """Rows that are read block by block, and those in memory: arrays and SciPy matrices."""
 
 import hashlib
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -169,6 +170,24 @@ class Samples(ABC):
         layout = "CSR" if self.is_sparse else "dense"
         shape = f"{self.n_samples} x {self.n_features}"
         return f"<{type(self).__name__} {self.name}: {shape}, {layout} {self.dtype}>"
+
+
+def copy_command(samples: Samples) -> str:
+    """Return the command that writes a checked copy of rows of a file or a store.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.samples.base import copy_command, in_memory
+    >>> rows = in_memory(np.eye(2))
+    >>> rows.path, rows.element = "my cells.h5ad", "obsm/X_pca"
+    >>> copy_command(rows)
+    "mmcnb convert 'my cells.h5ad' OUT.zarr --element obsm/X_pca"
+    """
+    words = ["mmcnb", "convert", samples.path or samples.name, "OUT.zarr"]
+    if samples.element not in (None, "X"):
+        words += ["--element", samples.element]
+    return shlex.join(words)
 
 
 def edge_bytes(chunk_bytes: list[int], n_bytes: int) -> int:

@@ -55,6 +55,32 @@ def checked_path(path: object, what: str = "the path") -> Path:
     return Path(text)
 
 
+def output_path(path: PathLike) -> Path:
+    """Return the absolute path of an output, which must be on a disk of this machine.
+
+    Raises
+    ------
+    InputError
+        It is an address, such as ``"s3://bucket/rows.zarr"``.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.paths import output_path
+    >>> output_path("file:///tmp/rows.zarr").as_posix()
+    '/tmp/rows.zarr'
+    """
+    text = os.fspath(path).removeprefix("file://")
+    scheme, separator, rest = text.partition("://")
+    if separator and len(scheme) > 1:  # one letter is a drive of Windows
+        name = rest.rstrip("/").rpartition("/")[2] or "rows.zarr"
+        raise InputError(
+            f"{text} is an address, and outputs are written to the disks of this "
+            f"machine: write {name} and copy it, such as by "
+            f"fsspec.filesystem({scheme!r}).put({name!r}, {text!r}, recursive=True)."
+        )
+    return Path(text).absolute()
+
+
 def is_store_folder(path: Path) -> bool:
     """Return whether a folder is the root of a Zarr array or group."""
     return any((path / mark).is_file() for mark in ZARR_MARKS)

@@ -17,7 +17,7 @@ from mmcnb._config import format_bytes
 from mmcnb.errors import InputError, damage, worded
 from mmcnb.samples._limits import FolderStore, check_documents
 from mmcnb.samples._remote import RemoteStore, open_address
-from mmcnb.samples.base import Samples
+from mmcnb.samples.base import Samples, copy_command
 from mmcnb.samples.elements import Element, open_element
 from mmcnb.samples.files import check_file
 from mmcnb.samples.inventory import Inventory, attributes_of, find_inventory
@@ -231,7 +231,4 @@ def chunk_advice(samples: Samples) -> str | None:
         )
     else:
         return None
-    return (
-        f"{name} has {trouble}; "
-        f"`mmcnb convert {name} OUT.zarr` writes chunks that read fast."
-    )
+    return f"{name} has {trouble}; `{copy_command(root)}` writes chunks that read fast."

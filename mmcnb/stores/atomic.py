@@ -21,7 +21,7 @@ from typing import IO, Self
 from filelock import BaseFileLock, FileLock
 
 from mmcnb.errors import InputError, one_line
-from mmcnb.samples.paths import PathLike, is_store_folder
+from mmcnb.samples.paths import PathLike, is_store_folder, output_path
 from mmcnb.stores.leftovers import LOCK, NEW, OLD, PART, clear, inspect, unlock
 
 # The disk, the quota of the user, or the limit of the process is exhausted.
@@ -65,7 +65,7 @@ def atomic_write(path: PathLike, *, part: Path | None = None) -> Iterator[IO[byt
     ...     [entry.read_bytes() for entry in pathlib.Path(folder).iterdir()]
     [b'complete']
     """
-    target = Path(path).absolute()
+    target = output_path(path)
     with ExitStack() as stack:
         written = part
         if written is None:
@@ -116,7 +116,7 @@ class AtomicOutput:
     """
 
     def __init__(self, target: PathLike, overwrite: bool = False) -> None:
-        self.target = Path(target).absolute()
+        self.target = output_path(target)
         self._overwrite = overwrite
         folder = self.target.with_name(PART + self.target.name)
         self._folder = folder

@@ -12,7 +12,7 @@ from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damaged_chunks
 from mmcnb.samples import matrix, open_samples
 from mmcnb.samples import zarr as _zarr
-from mmcnb.samples.base import ContentDigest, Samples
+from mmcnb.samples.base import ContentDigest, Samples, copy_command
 from mmcnb.samples.files import files_below
 from mmcnb.samples.inventory import Inventory, find_inventory
 from mmcnb.samples.paths import PathLike, join
@@ -72,7 +72,7 @@ def verify_store(
         name = samples.name
         digest = samples.digest
         read = {"chunks": None, "bytes": None}
-        verdict = f"all rows can be read, but {unchecked(name)}"
+        verdict = f"all rows can be read, but {unchecked(samples)}"
     else:
         read = _read_recorded(inventory, progress)
         digest = inventory.record["digest"]
@@ -148,11 +148,11 @@ def _add_chunk(
     content.update_part(DIGEST_PARTS[path], digested, n_rows)
 
 
-def unchecked(name: str) -> str:
+def unchecked(samples: Samples) -> str:
     """Say what is wrong with a store without checksums, and what to do."""
     return (
         "the store has no checksums, so damage can read as wrong numbers: "
-        f"write a checked copy with `mmcnb convert {name} OUT.zarr`"
+        f"write a checked copy with `{copy_command(samples)}`"
     )
 
 
@@ -195,7 +195,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     array = samples.arrays[0]
     advice = _zarr.chunk_advice(samples)
     if not advice and not samples.checksummed:
-        advice = unchecked(samples.name)
+        advice = unchecked(samples)
     return {
         "store": samples.path,
         "element": samples.element,

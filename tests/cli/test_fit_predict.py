@@ -1,6 +1,7 @@
 """`mmcnb fit` and `mmcnb predict`: the estimators, their parameters as options, and a verdict in words."""
 
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -241,6 +242,25 @@ def test_rows_without_checksums_are_said_to_have_none(folder, capsys):
     assert warned.startswith("mmcnb: warning: ")
     assert "no checksums" in warned
     assert "mmcnb convert" in warned
+
+
+@pytest.mark.filterwarnings("default:.*no checksums")
+@pytest.mark.parametrize("element", ["X", "layers/counts", "obsm/X_pca"])
+def test_the_command_that_copies_an_element_works(element, folder, capsys, printed):
+    anndata = pytest.importorskip("anndata", reason="anndata is an extra")
+    pytest.importorskip("h5py", reason="h5py is an extra")
+    rows = mmcnb.open_samples("blobs.zarr").block(0, ROWS)
+    cells = anndata.AnnData(rows, layers={"counts": rows + 1})
+    cells.obsm["X_pca"] = rows[:, :2]
+    cells.write_h5ad("my cells.h5ad")
+    words = ["fit", "my cells.h5ad", "--element", element, "--model", "m"]
+    assert main(words) == 0
+    told = capsys.readouterr().err.split("`")[1]
+    program, *words = shlex.split(told)
+    assert program == "mmcnb"
+    printed("", *words)
+    expected = mmcnb.open_samples("my cells.h5ad", element)
+    assert mmcnb.open_samples("OUT.zarr").digest == expected.digest
 
 
 @pytest.mark.parametrize("output", ["l.csv", "l.parquet", "l.zarr", "l"])

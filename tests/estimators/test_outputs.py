@@ -14,7 +14,7 @@ from mmcnb.datasets import make_shape
 from mmcnb.errors import InputError
 from mmcnb.plotting import ClusterDisplay
 from mmcnb.samples import GROUP_ROWS
-from mmcnb.stores import create_dense_store
+from mmcnb.stores import convert, create_dense_store
 from tests.estimators.conftest import make_blobs
 from tests.estimators.front_door import InterruptedRows, front_door
 
@@ -328,6 +328,50 @@ def test_annotate_writes_the_other_layers():
         np.testing.assert_array_equal(layer.astype(int), model.predict(X, layer=number))
 
 
+def test_a_second_annotation_replaces_all_of_the_first():
+    X = np.r_[make_blobs(100), make_blobs(100) + 60].astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells = anndata.AnnData(X, obsm={"line": X[:, :1]})
+    cells.obs["mmcnb_layers"] = "a column of the user"
+    cells.obs["other_layer_2"] = "another"
+    mmcnb.annotate(cells, probabilities=True, random_state=0)
+    assert any("mmcnb_layer_" in name for name in cells.obs)
+    mmcnb.annotate(
+        cells, element="obsm/line", estimator=mmcnb.CPMMC(n_init=1, random_state=0)
+    )
+    names = ["mmcnb_layers", "other_layer_2", "mmcnb", "mmcnb_margin"]
+    assert cells.obs.columns.tolist() == names
+    assert list(cells.obsm) == ["line"]
+    assert cells.uns["mmcnb"]["params"]["method"] == "CPMMC"
+
+
+def test_columns_that_annotate_has_not_written_stay(cells):
+    cells.obs["mmcnb_layer_99"] = "of the user"
+    cells.uns["mmcnb"] = np.arange(3)
+    mmcnb.annotate(cells, 2, random_state=0)
+    assert cells.obs["mmcnb_layer_99"].eq("of the user").all()
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_annotate_writes_into_a_lazy_object(cells, tmp_path, copy):
+    pytest.importorskip("xarray", reason="lazy objects need xarray")
+    from anndata.experimental import read_lazy
+
+    with warnings.catch_warnings():  # of anndata, about its next version
+        warnings.simplefilter("ignore")
+        cells.write_zarr(tmp_path / "cells.zarr")
+    lazy = read_lazy(tmp_path / "cells.zarr")
+    mmcnb.annotate(lazy, 2, random_state=0)  # its columns are replaced
+    method = {"estimator": mmcnb.CPMMC(n_init=1, random_state=0)}
+    copied = mmcnb.annotate(lazy, **method, copy=copy)
+    mmcnb.annotate(cells, **method)
+    annotated = (copied if copy else lazy).to_memory()
+    assert annotated.obs.columns.tolist() == cells.obs.columns.tolist()
+    assert annotated.obs["mmcnb"].tolist() == cells.obs["mmcnb"].tolist()
+    assert annotated.uns["mmcnb"]["n_clusters"] == 2
+
+
 def test_annotate_takes_rows_that_are_all_equal():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -414,3 +458,45 @@ def test_annotate_refuses_in_one_sentence_and_writes_nothing(options, sentence, 
 def test_annotate_wants_an_anndata_object(X):
     with pytest.raises(InputError, match="adata is a ndarray; give an AnnData object"):
         mmcnb.annotate(X)
+
+
+# -- addresses, which can be read but not written --------------------------------------
+
+
+@pytest.mark.parametrize("output", ["rows.zarr", "labels", "labels.csv", "m", "p.html"])
+def test_an_address_as_output_is_refused_with_a_way_that_works(
+    output, X, tmp_path, monkeypatch
+):
+    fsspec = pytest.importorskip("fsspec", reason="addresses are an extra")
+    monkeypatch.chdir(tmp_path)
+    fsspec.filesystem("memory").store.clear()
+    model = mmcnb.CPMMC(n_init=1, random_state=0).fit(X)
+    write = {
+        "rows.zarr": lambda path: convert(X, path),
+        "labels": lambda path: model.predict(X, path),
+        "labels.csv": lambda path: model.predict(X, path),
+        "m": model.save,
+        "p.html": lambda path: model.write_report(X, path),
+    }[output]
+    with pytest.raises(InputError, match="is an address, and outputs are") as refusal:
+        write(f"memory://here/{output}")
+    assert list(tmp_path.iterdir()) == []
+    write(output)
+    eval(str(refusal.value).partition("such as by ")[2].removesuffix("."))
+    copied = fsspec.filesystem("memory").find("here")
+    assert copied
+    assert all(path.startswith(f"/here/{output}") for path in copied)
+    if output == "rows.zarr":
+        expected = mmcnb.open_samples(output).digest
+        assert mmcnb.open_samples("memory://here/rows.zarr").digest == expected
+
+
+def test_a_checkpoint_at_an_address_is_refused(X):
+    model = mmcnb.CPMMC(n_init=1, random_state=0, checkpoint="memory://passes")
+    with pytest.raises(InputError, match="memory://passes is an address"):
+        model.fit(X)
+
+
+def test_a_file_address_is_a_path(X, tmp_path):
+    convert(X, f"file://{tmp_path}/rows.zarr")
+    assert mmcnb.open_samples(tmp_path / "rows.zarr").n_samples == len(X)
