@@ -88,7 +88,9 @@ def _show_columns(listing: list[Report]) -> None:
 def lines(report: Report) -> Lines:
     """Word the treatment of each column, and the store."""
     yield from listed(report.get("columns") or [])
-    store = report | {"columns": None}
+    for note in report.get("notes") or ():
+        yield f"note: {plain(note)}"
+    store = report | {"columns": None, "notes": None}
     for name in ("rows_dropped", "cells_filled"):
         store[name] = store.get(name) or None  # 0 is not worth a line
     yield from table(store)

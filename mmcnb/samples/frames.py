@@ -1,6 +1,6 @@
 """Data frames of any library, and names of their columns."""
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ def column_names(frame: Any) -> list[str] | None:
     Raises
     ------
     InputError
-        Some names are text and others not, or a name stands twice.
+        Some names are text and others not.
     """
     columns = column_labels(frame)
     text = [isinstance(name, str) for name in columns]
@@ -47,9 +47,46 @@ def column_names(frame: Any) -> list[str] | None:
         )
         remedy = "rename it, or rename all columns, such as by X.columns.astype(str)"
         raise InputError(f"{rule}, but {FRAME} has a column {other!r}: {remedy}.")
-    twice = [name for name, count in Counter(columns).items() if count > 1]
-    if twice:
-        raise InputError(
-            f"{FRAME} has two columns {twice[0]!r}: rename or drop one of them."
-        )
-    return [str(name) for name in columns] if columns and all(text) else None
+    if not columns or not all(text):
+        return None
+    return unique_names(list(map(str, columns)))
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Number equal names as pandas does: ``a``, ``a.1``, ``a.2``.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.frames import unique_names
+    >>> unique_names(["a", "a", "a.1", "a"])
+    ['a', 'a.2', 'a.1', 'a.3']
+    """
+    taken = set(names)
+    last_number = dict.fromkeys(names, 0)
+    seen: set[str] = set()
+    unique = []
+    for name in names:
+        new_name = name
+        while name in seen and new_name in taken:
+            last_number[name] += 1
+            new_name = f"{name}.{last_number[name]}"
+        taken.add(new_name)
+        seen.add(name)
+        unique.append(new_name)
+    return unique
+
+
+def notes_on_names(table: str, names: Sequence[str]) -> list[str]:
+    """Return a sentence about equal names, which get numbers; none if all differ."""
+    renamed = []
+    for position, (name, new_name) in enumerate(
+        zip(names, unique_names(names), strict=True)
+    ):
+        if new_name != name:
+            renamed.append(f"column {position} is {new_name!r}")
+    if not renamed:
+        return []
+    listed = ", ".join(renamed[:10])
+    if len(renamed) > 10:
+        listed += f" and {len(renamed) - 10} more"
+    return [f"{table}: equal names of columns were numbered: {listed}."]

@@ -101,9 +101,9 @@ def convert(  # noqa: PLR0913
     Returns
     -------
     dict
-        For a table: ``header``, ``rows_dropped``, ``cells_filled``, and ``columns``, a
-        listing with name, type, missing and different values of each column, and its
-        treatment. Empty for other sources.
+        For a table: ``header``, ``rows_dropped``, ``cells_filled``, ``notes``, the
+        sentences about the file, and ``columns``, a listing with name, type, missing
+        and different values of each column, and its treatment. Empty for other sources.
 
     Raises
     ------

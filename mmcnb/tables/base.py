@@ -65,6 +65,8 @@ class BaseTable:
         Its files; none if it is in memory.
     lengths : list of int or None
         Rows of each group that can be read by itself; None if there are none.
+    notes : sequence of str
+        Sentences about what was decided or changed while the table was read.
     """
 
     name: str
@@ -76,6 +78,7 @@ class BaseTable:
     index_columns: tuple[int, ...] = ()
     paths: Sequence[Path] = ()
     lengths: list[int] | None = None
+    notes: Sequence[str] = ()
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, given by their keys, as these types; of one group, or all."""

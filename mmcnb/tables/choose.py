@@ -157,8 +157,7 @@ def _encoded_column(table: BaseTable, feature: EncodedColumn) -> TableColumn:
 
 
 def _check_names(table: BaseTable, features: list[int], explicit: bool) -> None:
-    """Refuse features without a name, unless they are chosen, and of one name."""
-    first: dict[str, int] = {}
+    """Refuse features without a name, unless they are chosen."""
     for position in features:
         name = table.names[position]
         if not explicit and not name.strip():
@@ -166,10 +165,4 @@ def _check_names(table: BaseTable, features: list[int], explicit: bool) -> None:
             raise InputError(
                 f"{table.name}: column {position} has no name: keep it as such with "
                 f"--index-column {option}, or leave it out with --drop {option}."
-            )
-        other = first.setdefault(name, position)
-        if other != position:
-            raise InputError(
-                f"{table.name}: columns {other} and {position} are both named "
-                f"{name!r}: rename one, or leave one out with --drop {position}."
             )

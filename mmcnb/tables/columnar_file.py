@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from mmcnb.errors import InputError, worded
+from mmcnb.errors import worded
+from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.npy import step_rows
 from mmcnb.tables.base import Part, Types, parts_of
 
@@ -29,14 +31,14 @@ class OpenedFile(NamedTuple):
     cached_bytes : int
         In memory at once.
     batches : callable
-        Reads batches of rows, given names of columns, rows of a batch and the number of
-        a group, or None for all.
+        Reads batches of rows, given rising numbers of columns, rows of a batch and the
+        number of a group, or None for all.
     """
 
     schema: pa.Schema
     lengths: list[int] | None
     cached_bytes: int
-    batches: Callable[[list[str], int, int | None], Iterator[pa.RecordBatch]]
+    batches: Callable[[list[int], int, int | None], Iterator[pa.RecordBatch]]
 
 
 class ColumnarFile:
@@ -55,14 +57,10 @@ class ColumnarFile:
         )
         with self._worded():
             schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
-        self.keys = schema.names
-        self.names = schema.names
+        self.keys = unique_names(schema.names)
+        self.names = self.keys
         self.types = schema.types
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise InputError(
-                    f"{path}: several columns are named {name!r}: rename all but one."
-                )
+        self.notes = notes_on_names(str(path), schema.names)
         index_names: list[str] = []
         with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
             index_names = [*schema.pandas_metadata["index_columns"]]
@@ -75,11 +73,13 @@ class ColumnarFile:
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, some rows at a time; of one group, or all."""
         first = sum((self.lengths or [])[: group or 0])
+        positions = sorted(map(self.keys.index, wanted))
+        keys = [self.keys[position] for position in positions]
         with self._worded():
-            for batch in self._batches([*wanted], step_rows(8 * len(wanted)), group):
+            for batch in self._batches(positions, step_rows(8 * len(wanted)), group):
                 # Arrow's own reader does not see buffers that are too short.
                 batch.validate()
-                yield from parts_of(batch, wanted, first)
+                yield from parts_of(batch.rename_columns(keys), wanted, first)
                 first += batch.num_rows
 
 
@@ -89,14 +89,24 @@ def open_parquet(path: Path) -> OpenedFile:
     # Threads for columns take more memory and save nothing.
     options = {"metadata": metadata, "buffer_size": BUFFER_BYTES, "pre_buffer": False}
 
+    schema = metadata.schema.to_arrow_schema()
+    positions_of: dict[str, list[int]] = {}
+    for position, name in enumerate(schema.names):
+        positions_of.setdefault(name, []).append(position)
+
     def batches(
-        keys: list[str], step: int, group: int | None
+        positions: list[int], step: int, group: int | None
     ) -> Iterator[pa.RecordBatch]:
         groups = None if group is None else [group]
+        # If several columns have a name, all of them are read, one after another.
+        names = list(dict.fromkeys(schema.names[position] for position in positions))
+        read = chain.from_iterable(map(positions_of.__getitem__, names))
+        place = {position: k for k, position in enumerate(read)}
         with pa.parquet.ParquetFile(path, **options) as file:
-            yield from file.iter_batches(
-                step, row_groups=groups, columns=keys, use_threads=False
-            )
+            for batch in file.iter_batches(
+                step, row_groups=groups, columns=names, use_threads=False
+            ):
+                yield batch.select([place[position] for position in positions])
 
     groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
     cached = 0
@@ -104,7 +114,7 @@ def open_parquet(path: Path) -> OpenedFile:
         for chunk in map(group.column, range(group.num_columns)):
             cached += min(BUFFER_BYTES + PAGE_BYTES, chunk.total_uncompressed_size)
     return OpenedFile(
-        schema=metadata.schema.to_arrow_schema(),
+        schema=schema,
         lengths=[group.num_rows for group in groups],
         cached_bytes=cached,
         batches=batches,
@@ -125,9 +135,9 @@ def open_arrow(path: Path) -> OpenedFile:
                 yield reader
 
     def batches(
-        keys: list[str], step: int, group: int | None
+        positions: list[int], step: int, group: int | None
     ) -> Iterator[pa.RecordBatch]:
-        with reading(sorted(map(schema.names.index, keys))) as reader:
+        with reading(positions) as reader:
             if lengths is None:
                 yield from reader
             elif group is None:

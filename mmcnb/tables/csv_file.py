@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from mmcnb.errors import InputError
+from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.text import plain_name, read_pieces
 from mmcnb.tables.base import Part, Types, is_numeral
 from mmcnb.tables.columns import kind_of
@@ -57,6 +58,7 @@ class CSVFile:
         self._gaps = gap_marks(options, is_text=True)
         self._number = re.compile(number_pattern(options))
         self.keys: list[str] = []
+        self.notes: list[str] = []
         head, first_line = self._read_head()
         head_text = b"".join(head)
         self._delimiter = self._find_delimiter(head_text)
@@ -72,10 +74,10 @@ class CSVFile:
         self.names = numbers
         self._body_line = first_line
         if self.has_names:
-            self.names = top
+            self.names = unique_names(top)
+            self.notes = notes_on_names(str(path), top)
             self._body_line = first_lines[0].number + 1
-        is_unique = len(set(self.names)) == len(self.names)
-        self.keys = self.names if is_unique else numbers
+        self.keys = self.names
         body = b"".join(head[self._body_line - first_line :])
         first_rows = self._part(self._body_line, body, None)
         self.types = list(map(self._type_of, first_rows.columns.values()))

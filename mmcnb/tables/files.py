@@ -53,6 +53,7 @@ class FileTable(BaseTable):
         if len(groups) == len(self._files):
             self.lengths = list(chain.from_iterable(groups))
         self.cached_bytes = max(file.cached_bytes for file in self._files)
+        self.notes = self._notes_of_files()
         self._folders = [
             _values_of_folders(file.relative_to(path)) for file in self.paths
         ]
@@ -92,6 +93,9 @@ class FileTable(BaseTable):
                 "in all files."
             ) from error
 
+    def _notes_of_files(self) -> list[str]:
+        return list(chain.from_iterable(file.notes for file in self._files))
+
     def _types_of_folders(self) -> dict[str, pa.DataType]:
         """Return the types of the columns that the folders of all files add."""
         types = {}
@@ -122,6 +126,7 @@ class FileTable(BaseTable):
                     yield _filled(part, name, values, wanted)
             if group is not None:
                 group -= n_groups
+        self.notes = self._notes_of_files()
 
 
 def _refuse_csv_options(path: Path, options: TableOptions) -> None:

@@ -9,7 +9,13 @@ import pyarrow.compute as pc
 
 from mmcnb.errors import InputError, shown, worded
 from mmcnb.samples.base import Samples, in_memory
-from mmcnb.samples.frames import FRAME, as_frame, column_labels, column_names
+from mmcnb.samples.frames import (
+    FRAME,
+    as_frame,
+    column_labels,
+    column_names,
+    notes_on_names,
+)
 from mmcnb.samples.matrix import block_dtype
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
@@ -45,15 +51,23 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
     frame = as_frame(source)
     names = column_names(frame)
     columns = column_labels(frame)
+    notes = []
+    if names is not None:
+        notes = notes_on_names(FRAME, columns)
     if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
         fault = f"{FRAME} is sparse around other values"
         with worded(fault, "give X.sparse.to_dense()", ValueError):
-            return in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
+            samples = in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
+            samples.notes = notes
+            return samples
     if options in (None, NUMBERS_ALONE) and columns and columns[0] not in UNNAMED:
         rows = _plain_rows(frame)
         if rows is not None:
-            return in_memory(rows, FRAME, names)
+            samples = in_memory(rows, FRAME, names)
+            samples.notes = notes
+            return samples
     table = FrameTable(list(_arrays(frame)), names)
+    table.notes = notes
     return whole_table(TableReader(table, options or TableOptions()))
 
 

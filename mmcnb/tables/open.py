@@ -235,8 +235,8 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, object]:
     Returns
     -------
     dict
-        ``table``, ``n_samples``, ``header``, ``columns`` and ``faults``, a text or
-        None.
+        ``table``, ``n_samples``, ``header``, ``columns``, ``notes`` and ``faults``, a
+        text or None.
 
     Raises
     ------

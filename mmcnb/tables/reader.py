@@ -168,7 +168,7 @@ class TableReader:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about cells that were changed: filled gaps and unknown texts."""
+        """Sentences about the table, and about cells that were changed."""
         filled = []
         unknown = []
         for column in self.features:
@@ -179,7 +179,7 @@ class TableReader:
         dropped = []
         if self._options.missing == "drop" and self.n_dropped:
             dropped.append(f"{self.n_dropped:,}")
-        notes = []
+        notes = list(self.table.notes)
         for change, counts in (
             ("gaps were filled from their column", filled),
             ("texts that no row of the fit had are 0 in all categories", unknown),
@@ -194,6 +194,7 @@ class TableReader:
         return {
             "header": self.table.has_names,
             "columns": self._listing(),
+            "notes": list(self.table.notes),
             "rows_dropped": self.n_dropped,
             "cells_filled": self.n_filled,
         }

@@ -545,10 +545,6 @@ BAD_FRAMES = {
     "periods": (beside(pd.period_range("2024", periods=3, freq="M")), OF_TYPE),
     "lists": (beside([[1], [2]]), OF_TYPE),
     "lists of Polars": (pl.DataFrame({"a": [[1], [2]], "b": [1.5, 2]}), OF_TYPE),
-    "names twice": (
-        pd.DataFrame([["x", 1], ["y", 2]], columns=["a", "a"]),
-        "the data frame has two columns 'a': rename or drop one of them",
-    ),
     "some names": (
         pd.DataFrame(np.eye(2), columns=["a", 1]),
         "the data frame has a column 1",

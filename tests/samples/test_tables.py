@@ -367,7 +367,6 @@ FAULTS = [
         [{"index_column": 0}, {"drop": 0}],
     ),
     ("a,b,\n1,2,\n", {}, "column 2 has no name: .* --drop 2", [{"drop": 2}]),
-    ("a,a\n1,2\n", {}, "columns 0 and 1 are both named 'a': .*--drop 1", [{"drop": 1}]),
     # texts, dates and flags
     (
         "a,b\n1,x\n2,y\n",
