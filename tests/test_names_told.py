@@ -99,7 +99,7 @@ def test_a_command_tells_names_cut_and_without_what_a_terminal_obeys(words, caps
 @pytest.mark.parametrize(
     ("words", "mark"),
     [
-        (["convert", "bad.csv", "new.zarr"], "..."),
+        (["convert", "bad.csv", "new.zarr", "--missing", "refuse"], "..."),
         (["convert", "table.csv", "new.zarr", "--columns", OBEYED + "2"], "\\x1b"),
         (["info", "red\x1b.csv"], "\\x1b"),
     ],

@@ -57,6 +57,18 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "metavar": "MARK",
         "help": "columns to leave out, given as those of --columns",
     },
+    "keep": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "columns to take beside the others although they would be left out, "
+        "given as those of --columns",
+    },
+    "text": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "columns whose numbers or dates are categories, such as codes, given "
+        "as those of --columns",
+    },
     "label_column": {"metavar": "NAME", "help": "column of classes"},
     "index_column": {"metavar": "NAME", "help": "column of the names of rows"},
     "header": {
@@ -85,9 +97,9 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "these are few",
     },
     "dates": {
-        "choices": ["epoch", "drop", "refuse"],
+        "choices": ["epoch", "day-first", "month-first", "drop", "refuse"],
         "help": "dates become seconds since 1970 (default), are left out, or are an "
-        "error",
+        "error; day-first and month-first say how 3/4/2025 is read",
     },
 }
 

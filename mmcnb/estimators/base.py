@@ -345,6 +345,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         *,
         element: str | None = None,
         columns: object = None,
+        keep: object = None,
     ) -> Self:
         """Find the clusters.
 
@@ -362,6 +363,8 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             Columns of a frame or a table to take, by name or number. None and "auto"
             leave out texts of many values, numbers of rows and empty columns; "all"
             takes these too.
+        keep : list of str or int, default=None
+            Columns of a frame or a table to take although they would be left out.
 
         Returns
         -------
@@ -375,7 +378,12 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             do.
         """
         samples = read_input(
-            self, X, reset=True, least_rows=2, element=element, columns=columns
+            self,
+            X,
+            reset=True,
+            least_rows=2,
+            element=element,
+            options=chosen_columns(columns, keep),
         )
         with fits.connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
@@ -798,7 +806,7 @@ def read_input(
     reset: bool,
     least_rows: int = 1,
     element: str | None = None,
-    columns: object = None,
+    options: TableOptions | None = None,
 ) -> Samples:
     """Open rows of any kind, and compare their columns with the columns of the fit.
 
@@ -814,8 +822,8 @@ def read_input(
         How many rows there must be.
     element : str or None, default=None
         Element of an AnnData object, a group or a file.
-    columns : {None, "auto", "all"} or list, default=None
-        Columns of a frame or a table that are taken.
+    options : TableOptions or None, default=None
+        Columns of a frame or a table that are taken in a fit.
 
     Returns
     -------
@@ -829,20 +837,21 @@ def read_input(
         or in another order, or their number differs. The message lists them.
     """
     encoding = None if reset else estimator.model_.encoding
-    names = None if reset or encoding is not None else names_in_frame(X)
+    is_table = encoding is not None and not encoding.is_ordered
+    names = None if reset or is_table else names_in_frame(X)
     if names is not None:  # before numbers are read from other columns
         _check_columns(estimator, "X", len(names), names, reset)
-    options = None if reset else NUMBERS_ALONE
+    chosen = options
     if encoding is not None:
         options = options_of_fit(estimator)
-    elif columns is not None:
-        options = TableOptions(columns=columns)
+    elif not reset:
+        options = NUMBERS_ALONE
     samples = open_samples(X, element, options=options)
     table = samples.encoding
-    if columns is not None and table is None:
+    if chosen is not None and table is None:
+        name = "columns" if chosen.columns is not None else "keep"
         raise InputError(
-            f"columns is of frames and tables, and {samples.name} is none; "
-            "leave it out."
+            f"{name} is of frames and tables, and {samples.name} is none; leave it out."
         )
     if samples.n_samples < least_rows:
         raise InputError(
@@ -859,6 +868,13 @@ def read_input(
             names = table.names
         _check_columns(estimator, samples.name, n_features, names, reset)
     return samples
+
+
+def chosen_columns(columns: object, keep: object) -> TableOptions | None:
+    """Return options with the columns that a fit takes; None if nothing is chosen."""
+    if columns is None and keep is None:
+        return None
+    return TableOptions(columns=columns, keep=keep)
 
 
 def _is_table_of(samples: Samples, encoding: Encoding) -> bool:

@@ -17,7 +17,12 @@ from mmcnb.choice.search import search
 from mmcnb.engine.plan import FitNeeds, RowShape
 from mmcnb.engine.session import FitResult, FitSession, connected
 from mmcnb.errors import AbsentError, ClusterWarning, EqualRowsError, InputError
-from mmcnb.estimators.base import StreamedClusterer, label_rows, read_input
+from mmcnb.estimators.base import (
+    StreamedClusterer,
+    chosen_columns,
+    label_rows,
+    read_input,
+)
 from mmcnb.estimators.like import number_like, read_like
 from mmcnb.estimators.outputs import RowTransformerMixin, decide_rows, layer_options
 from mmcnb.estimators.parameters import NumberOrRange, estimator
@@ -174,7 +179,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
     needed_in_report = frozenset({"layers", "sizes"})
 
-    def fit(
+    def fit(  # noqa: PLR0913
         self,
         X: object,
         y: object = None,
@@ -183,6 +188,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         partial_labels: object = None,
         element: str | None = None,
         columns: object = None,
+        keep: object = None,
         like: object = None,
     ) -> Self:
         """Find the clusters.
@@ -209,6 +215,8 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             Columns of a frame or a table to take, by name or number. None and "auto"
             leave out texts of many values, numbers of rows and empty columns; "all"
             takes these too.
+        keep : list of str or int, default=None
+            Columns of a frame or a table to take although they would be left out.
         like : estimator or None, default=None
             A fitted clusterer of rows with the same columns. Clusters have its numbers
             if they match its own, and the others have new ones. ``report_["changes"]``
@@ -241,7 +249,12 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         """
         earlier = None if like is None else read_like(like, X, element)
         samples = read_input(
-            self, X, reset=True, least_rows=2, element=element, columns=columns
+            self,
+            X,
+            reset=True,
+            least_rows=2,
+            element=element,
+            options=chosen_columns(columns, keep),
         )
         self._check_parameters()
         known = None

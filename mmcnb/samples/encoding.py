@@ -6,7 +6,65 @@ from typing import Any
 from mmcnb.errors import InputError
 
 TEXT_OPTIONS = ("header", "na_values", "thousands", "decimal", "delimiter")
-KINDS = ("number", "flag", "text", "date", "left out")
+KINDS = ("number", "flag", "text", "date", "time", "left out")
+DECIMALS = (".", ",")
+MOST_FORMATS = 100
+
+
+@dataclass(frozen=True)
+class CellForm:
+    """How the texts of a column become values.
+
+    Attributes
+    ----------
+    kind : {"number", "flag", "date", "time", "text"}
+        "time" is the kind of times of day and of durations.
+    decimal, thousands : str
+        Decimal point of numbers, and the mark between thousands; "" allows none.
+    unit : str
+        The unit of the numbers; "" is none.
+    factors : tuple of (str, float)
+        What may be written with a number, sign of the currency first, and what the
+        number is multiplied by then. A number without a unit is multiplied by that of
+        "", or by 1.
+    formats : tuple of str
+        Formats of dates, as `pandas.to_datetime` takes them.
+    is_minutes : bool
+        Whether two numbers of a time are minutes and seconds, not hours and minutes.
+    """
+
+    kind: str
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+    factors: tuple[tuple[str, float], ...] = ()
+    formats: tuple[str, ...] = ()
+    is_minutes: bool = False
+
+    @classmethod
+    def restore(cls, fields: dict[str, Any]) -> "CellForm":
+        """Return the form of a JSON object.
+
+        Raises
+        ------
+        ValueError
+            A field has a value that it cannot have.
+        """
+        factors = tuple((unit, float(factor)) for unit, factor in fields["factors"])
+        form = cls(**fields | {"factors": factors, "formats": (*fields["formats"],)})
+        texts = (form.unit, form.thousands, *form.formats, *(u for u, _ in factors))
+        is_valid = (
+            form.kind in KINDS
+            and form.decimal in DECIMALS
+            and all(type(text) is str for text in texts)
+            and form.thousands in ("", *",.'_ ")
+            and len(form.formats) <= MOST_FORMATS
+            and all(abs(factor) < float("inf") for _, factor in factors)
+            and type(form.is_minutes) is bool
+        )
+        if not is_valid:
+            raise ValueError("a form of cells has an unknown value")
+        return form
 
 
 @dataclass(frozen=True)
@@ -17,7 +75,7 @@ class EncodedColumn:
     ----------
     name : str
         Its number if the table has no header.
-    kind : {"number", "flag", "text", "date", "left out"}
+    kind : {"number", "flag", "text", "date", "time", "left out"}
     categories : tuple of str
         Of text, sorted; a gap is the empty one.
     fill : float or None
@@ -25,6 +83,10 @@ class EncodedColumn:
         filled.
     why : str
         Why it is left out.
+    form : CellForm or None
+        How its texts are read; None if it had none.
+    marks : tuple of float
+        Numbers that are gaps, as they marked missing values in the fit.
     """
 
     name: str
@@ -32,6 +94,8 @@ class EncodedColumn:
     categories: tuple[str, ...] = ()
     fill: float | None = None
     why: str = ""
+    form: CellForm | None = None
+    marks: tuple[float, ...] = ()
 
     @property
     def feature_names(self) -> list[str]:
@@ -53,11 +117,15 @@ class Encoding:
         Options of cells; see `mmcnb.read_table`.
     has_names : bool
         Whether the table has a header.
+    is_ordered : bool
+        Whether other frames must have the columns in this order, as scikit-learn asks
+        of rows that are plain numbers.
     """
 
     columns: tuple[EncodedColumn, ...]
     options: tuple[tuple[str, Any], ...]
     has_names: bool = True
+    is_ordered: bool = False
 
     @property
     def names(self) -> list[str] | None:
@@ -100,27 +168,49 @@ class Encoding:
             It is none that a fit has written.
         """
         try:
-            listed = [
-                one | {"categories": tuple(one["categories"])}
-                for one in given["columns"]
-            ]
-            columns = tuple(EncodedColumn(**one) for one in listed)
-            options = {
-                name: tuple(one) if isinstance(one, list) else one
-                for name, one in given["options"]
-            }
-            encoding = cls(columns, tuple(options.items()), given["has_names"])
-            plain = all(map(_is_plain, columns)) and type(encoding.has_names) is bool
-            marks = options.pop("na_values", None) or ()
-            plain &= all(
-                text is None or type(text) is str
-                for text in (*options.values(), *marks)
+            columns = tuple(map(_restored_column, given["columns"]))
+            options = {name: _as_tuples(value) for name, value in given["options"]}
+            encoding = cls(
+                columns,
+                tuple(options.items()),
+                given["has_names"],
+                given.get("is_ordered", False),
             )
-        except (TypeError, KeyError, ValueError):
+            truths = encoding.has_names, encoding.is_ordered
+            plain = all(map(_is_plain, columns))
+            plain &= all(type(truth) is bool for truth in truths)
+            marks = options.pop("na_values", None) or ()
+            plain &= all(map(_is_mark, marks))
+            plain &= all(
+                value is None or type(value) in (str, int) for value in options.values()
+            )
+        except (TypeError, KeyError, ValueError, AttributeError):
             plain = False
         if not plain or set(options) - set(TEXT_OPTIONS):
             raise InputError("encoding is none of a table")
         return encoding
+
+
+def _restored_column(fields: dict[str, Any]) -> EncodedColumn:
+    """Return a column of a JSON object; models before 0.4 have fewer fields."""
+    form = fields.get("form")
+    restored = {
+        "categories": tuple(fields["categories"]),
+        "form": None if form is None else CellForm.restore(form),
+        "marks": tuple(map(float, fields.get("marks", ()))),
+    }
+    return EncodedColumn(**fields | restored)
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return lists of JSON as tuples, also those inside."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def _is_mark(mark: Any) -> bool:
+    """Whether a value marks missing values: a text, or a column's name and a text."""
+    is_pair = type(mark) is tuple and len(mark) == 2
+    return all(type(text) is str for text in (mark if is_pair else (mark,)))
 
 
 def _is_plain(column: EncodedColumn) -> bool:

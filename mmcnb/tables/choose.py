@@ -1,21 +1,38 @@
 """Choose the columns of a table, by options or as in a fit, and give them roles."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from mmcnb.errors import InputError
-from mmcnb.samples.encoding import EncodedColumn, Encoding
+from mmcnb.samples.encoding import CellForm, EncodedColumn, Encoding
+from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT, is_text, kind_of
 from mmcnb.tables.base import BaseTable
-from mmcnb.tables.columns import Role, TableColumn, kind_of, role_of
-from mmcnb.tables.csv_cells import BOOL, FLOAT64, TEXT
+from mmcnb.tables.columns import Role, TableColumn, role_of
+from mmcnb.tables.dates import CLOCK_FORMAT
+from mmcnb.tables.decide import DOUBTFUL_DATES, Decision
+from mmcnb.tables.marks import numeric_marks
 from mmcnb.tables.options import TableOptions
 
 UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
-TYPE_OF_CELLS = {"flag": BOOL, "number": FLOAT64}
+TYPE_OF_PLAIN_CELLS = {"flag": BOOL, "number": FLOAT64}
+# Kinds that a column of a fit may have in other rows.
+ALIKE = {
+    "number": ("number", "flag", "text"),
+    "flag": ("number", "flag", "text"),
+    "date": ("date", "time", "text"),
+    "time": ("date", "time", "text"),
+    "text": ("text", "number", "flag", "date", "time"),
+}
+
+Decisions = Mapping[int, Decision]
+"""What the texts of columns are, by the number of the column."""
 
 
-def choose_columns(table: BaseTable, options: TableOptions) -> list[TableColumn]:
+def choose_columns(
+    table: BaseTable, options: TableOptions, decisions: Decisions
+) -> list[TableColumn]:
     """Decide the role of each column; features come first, in the order of writing.
 
     Raises
@@ -44,21 +61,26 @@ def choose_columns(table: BaseTable, options: TableOptions) -> list[TableColumn]
             f"{table.name}: {table.label_of(labels[0])} cannot be both classes and "
             "row names."
         )
-    every = range(len(table.names))
     hidden = {*dropped, *labels, *names, *table.index_columns}
-    candidates = chosen if options.names_columns else every
+    candidates = chosen if options.names_columns else range(len(table.names))
     features = [position for position in candidates if position not in hidden]
     if table.has_names:
         _check_names(table, features, explicit=options.names_columns)
 
-    roles: dict[int, Role] = {}
-    for position in features:
-        role = role_of(table.types[position], options)
-        if role is not Role.LEFT_OUT:
-            roles[position] = role
-    roles |= dict.fromkeys(labels, Role.CLASSES) | dict.fromkeys(names, Role.ROW_NAMES)
-    roles |= dict.fromkeys(set(every) - set(roles), Role.LEFT_OUT)
-    columns = [_column(table, position, role) for position, role in roles.items()]
+    kept = table.resolve(options.keep, "--keep")
+    _check_uses(table, kept, dropped)
+    asked = {*kept, *(features if options.takes_all else ())}
+    columns = [
+        _feature(table, position, options, decisions.get(position), asked)
+        for position in features
+    ]
+    roles = dict.fromkeys(labels, Role.CLASSES) | dict.fromkeys(names, Role.ROW_NAMES)
+    for position in range(len(table.names)):
+        if position not in features:
+            role = roles.get(position, Role.LEFT_OUT)
+            columns.append(_column(table, position, role))
+    # Others have no place among the numbers that are written.
+    columns.sort(key=lambda column: not column.is_feature)
     check_features(table, columns)
     return columns
 
@@ -71,6 +93,28 @@ def _column(table: BaseTable, position: int, role: Role) -> TableColumn:
         type=table.types[position],
         role=role,
     )
+
+
+def _feature(
+    table: BaseTable,
+    position: int,
+    options: TableOptions,
+    decision: Decision | None,
+    asked: Collection[int],
+) -> TableColumn:
+    """Return a column that may be a feature, with its role."""
+    column = _column(table, position, Role.LEFT_OUT)
+    column.is_asked = position in asked
+    column.marks = numeric_marks(options, column.name)
+    if decision is not None:
+        column.decision = decision
+        column.form = decision.form
+    column.role = role_of(column.kind, options)
+    is_doubtful = decision is not None and decision.doubt == DOUBTFUL_DATES
+    if is_doubtful and options.dates != "drop":
+        column.role = Role.REFUSED if column.is_asked else Role.LEFT_OUT
+        column.why = DOUBTFUL_DATES
+    return column
 
 
 def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
@@ -131,29 +175,44 @@ def encoded_columns(table: BaseTable, encoding: Encoding) -> list[TableColumn]:
             f"{table.name} has {len(table.names)} columns, and the fit had {width}: "
             "give rows with the columns of the fit."
         )
-    return [_encoded_column(table, feature) for feature in encoding.features]
+    return [_encoded_column(table, feature, encoding) for feature in encoding.features]
 
 
-def _encoded_column(table: BaseTable, feature: EncodedColumn) -> TableColumn:
-    kind = feature.kind
+def _encoded_column(
+    table: BaseTable, feature: EncodedColumn, encoding: Encoding
+) -> TableColumn:
     (position,) = table.resolve([feature.name], "of the fit")
-    if table.is_text and kind != kind_of(table.types[position]):
-        table.types[position] = TYPE_OF_CELLS.get(kind, TEXT)
     data_type = table.types[position]
-    allowed = {kind}
-    if kind in ("number", "flag"):
-        allowed = {"number", "flag"}
-    if kind_of(data_type) not in allowed and not pa.types.is_null(data_type):
+    kind = kind_of(data_type)
+    if kind not in ALIKE[feature.kind] and not pa.types.is_null(data_type):
         raise InputError(
             f"{table.name}: {table.label_of(position)} has values of type {data_type}, "
-            f"and was a {kind} in the fit: make it a {kind} again."
+            f"and was a {feature.kind} in the fit: make it a {feature.kind} again."
         )
-    column = _column(table, position, role_of(data_type, TableOptions()))
+    form = feature.form or _form_of_kind(feature.kind, dict(encoding.options))
+    if table.is_text:
+        is_plain = form == CellForm(form.kind, decimal=form.decimal)
+        plain_type = TYPE_OF_PLAIN_CELLS.get(form.kind, TEXT)
+        table.types[position] = plain_type if is_plain else TEXT
+    column = _column(table, position, role_of(feature.kind, TableOptions()))
+    if is_text(column.type) or feature.kind == "text":
+        column.form = form
     column.fill = feature.fill
-    if kind == "text":
-        column.role = Role.ONE_HOT
+    column.marks = feature.marks
+    if feature.kind == "text":
         column.categories = pa.array(feature.categories, TEXT)
     return column
+
+
+def _form_of_kind(kind: str, options: Mapping[str, Any]) -> CellForm:
+    """Return how the texts of a column are read that had no texts in the fit."""
+    if kind == "date":
+        return CellForm("date", formats=("ISO8601", CLOCK_FORMAT))
+    if kind == "number":
+        decimal = options.get("decimal") or "."
+        thousands = options.get("thousands") or ""
+        return CellForm("number", decimal=decimal, thousands=thousands)
+    return CellForm(kind)
 
 
 def _check_names(table: BaseTable, features: list[int], explicit: bool) -> None:

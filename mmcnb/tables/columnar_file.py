@@ -13,10 +13,12 @@ import pyarrow.parquet
 from mmcnb.errors import worded
 from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.npy import step_rows
+from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import Part, Types, parts_of
 
 # Read at once of each column of a Parquet file, as whole column chunks take far more.
 BUFFER_BYTES = 2**18
+CATEGORIES = pa.dictionary(pa.int32(), TEXT)
 PAGE_BYTES = 2**20  # about, of a page of a Parquet file
 
 
@@ -59,11 +61,19 @@ class ColumnarFile:
             schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
         self.keys = unique_names(schema.names)
         self.names = self.keys
-        self.types = schema.types
         self.notes = notes_on_names(str(path), schema.names)
         index_names: list[str] = []
+        categories: set[str] = set()
         with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
             index_names = [*schema.pandas_metadata["index_columns"]]
+            for column in schema.pandas_metadata["columns"]:
+                if column["pandas_type"] == "categorical":
+                    categories.add(column["name"])
+        # Parquet keeps numbers that pandas has as categories as plain numbers.
+        self.types = [
+            CATEGORIES if name in categories else data_type
+            for name, data_type in zip(schema.names, schema.types, strict=True)
+        ]
         index_columns = []
         for position, name in enumerate(self.names):
             if name in index_names or name.startswith("__index_level_"):

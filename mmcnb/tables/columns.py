@@ -1,6 +1,7 @@
 """Columns of a table: the kind of their values, their role, and their numbers."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -9,13 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from mmcnb.samples.encoding import EncodedColumn
-from mmcnb.tables.csv_cells import FLOAT64, TEXT
+from mmcnb.samples.encoding import CellForm, EncodedColumn
+from mmcnb.tables.arrow import FLOAT64, TEXT, kind_of
+from mmcnb.tables.dates import seconds_of_typed
+from mmcnb.tables.decide import Decision
 from mmcnb.tables.options import TableOptions
 
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
 GAP = ""  # the category of missing texts
 NUMBERS_ROWS = "it numbers the rows"  # why a column is left out
+LEAST_WORDS = 4  # of a text that is a document
 # Names of columns that number things.
 IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"
 
@@ -27,6 +31,7 @@ class Role(Enum):
     FLAG = "0 or 1"
     ONE_HOT = "a 0/1 column for each text"
     SECONDS = "seconds since 1970"
+    DURATION = "seconds"
     REFUSED = "refused"
     LEFT_OUT = "left out"
     CLASSES = "classes"
@@ -34,7 +39,12 @@ class Role(Enum):
 
 
 NO_FEATURES = (Role.LEFT_OUT, Role.CLASSES, Role.ROW_NAMES)
-ROLE_OF_KIND = {"number": Role.NUMBER, "flag": Role.FLAG, "other": Role.REFUSED}
+ROLE_OF_KIND = {
+    "number": Role.NUMBER,
+    "flag": Role.FLAG,
+    "time": Role.DURATION,
+    "other": Role.REFUSED,
+}
 ROLE_OF_TEXTS = {
     "auto": Role.ONE_HOT,
     "one-hot": Role.ONE_HOT,
@@ -42,36 +52,20 @@ ROLE_OF_TEXTS = {
 }
 ROLE_OF_DATES = {
     "epoch": Role.SECONDS,
+    "day-first": Role.SECONDS,
+    "month-first": Role.SECONDS,
     "drop": Role.LEFT_OUT,
     "refuse": Role.REFUSED,
 }
 
 
-def role_of(data_type: pa.DataType, options: TableOptions) -> Role:
-    """Decide the role of a column by its type and, for texts and dates, by options."""
-    kind = kind_of(data_type)
+def role_of(kind: str, options: TableOptions) -> Role:
+    """Decide the role of a column by its kind and, for texts and dates, by options."""
     if kind == "text":
         return ROLE_OF_TEXTS[options.categories]
     if kind == "date":
         return ROLE_OF_DATES[options.dates]
     return ROLE_OF_KIND[kind]
-
-
-def kind_of(data_type: pa.DataType) -> str:
-    """Return the kind of a type: "number", "flag", "text", "date" or "other"."""
-    if types.is_dictionary(data_type):
-        return kind_of(data_type.value_type)
-    if types.is_integer(data_type) or types.is_floating(data_type):
-        return "number"
-    if types.is_decimal(data_type) or types.is_null(data_type):
-        return "number"
-    if types.is_boolean(data_type):
-        return "flag"
-    if data_type in (pa.string(), pa.large_string(), pa.string_view()):
-        return "text"
-    if types.is_temporal(data_type):
-        return "date"
-    return "other"
 
 
 @dataclass
@@ -85,17 +79,32 @@ class TableColumn:
         Its name in parts of the table.
     name : str
     type : pyarrow.DataType
+        Of its cells in the table.
     role : Role
+    decision : Decision or None
+        What its texts are; None if its cells are not texts, or as in a fit.
+    form : CellForm or None
+        How its texts are read; None if there is nothing to decide.
+    is_asked : bool
+        Whether it is taken even if it says nothing.
+    marks : tuple of float
+        Numbers that mark missing values.
     categories : pyarrow.Array or None
         The texts that become columns, sorted; None until they are known.
     fill : float or None
         The number of a gap, the median of the column; None until it is known.
     why : str
         Why it is left out, if no option says so.
+    can_be_kept : bool
+        Whether it can be taken nevertheless.
     gaps : int
         Missing values of all rows, if these were looked at ahead.
     unknown : int
         Texts so far that no row of the fit had.
+    n_wrong : int
+        Cells so far that are not of its kind, and count as gaps.
+    wrong : list of str
+        Up to three of them.
     missing : int or None
         None if the column is not read.
     distinct : pyarrow.Array or None
@@ -107,12 +116,19 @@ class TableColumn:
     name: str
     type: pa.DataType
     role: Role
+    decision: Decision | None = None
+    form: CellForm | None = None
+    is_asked: bool = False
+    marks: tuple[float, ...] = ()
     categories: pa.Array | None = None
     fill: float | None = None
     why: str = ""
+    can_be_kept: bool = True
     missing: int | None = None
     unknown: int = 0
     gaps: int = 0
+    n_wrong: int = 0
+    wrong: tuple[str, ...] = ()
     distinct: pa.Array | None = None
 
     @property
@@ -121,49 +137,63 @@ class TableColumn:
         return self.role not in NO_FEATURES
 
     @property
+    def kind(self) -> str:
+        """Kind of its values: number, flag, text, date, time or other."""
+        return kind_of(self.type) if self.form is None else self.form.kind
+
+    @property
     def dtype(self) -> np.dtype:
         """NumPy's type of the numbers that it becomes."""
         if self.role is Role.ONE_HOT:
             return np.dtype(np.uint8)
-        if self.role in (Role.SECONDS, Role.REFUSED):
+        if self.role is not Role.NUMBER and self.role is not Role.FLAG:
             return np.dtype(np.float64)
         if types.is_null(self.type):
             return np.dtype(np.float32)
+        if self.form is not None and self.type_to_read == TEXT:
+            return np.dtype(np.float64 if self.kind == "number" else np.bool_)
         return np.dtype(self.type_to_read.to_pandas_dtype())
 
     @property
     def type_to_read(self) -> pa.DataType:
-        """Type of its values: plain numbers, texts, dates or times."""
-        values = self.type
-        if types.is_dictionary(values):
-            values = values.value_type
+        """Type of its cells: plain numbers, texts, dates or times."""
+        if self.form is not None and self.form.kind == "text":
+            return TEXT
         if not self.is_feature:
-            return pa.int64() if types.is_integer(values) else TEXT
-        if types.is_decimal(values) or types.is_null(values):
+            return pa.int64() if types.is_integer(self.type) else TEXT
+        if types.is_decimal(self.type) or types.is_null(self.type):
             return FLOAT64
-        return TEXT if kind_of(values) == "text" else values
+        return TEXT if kind_of(self.type) == "text" else self.type
 
     @property
     def encoded(self) -> EncodedColumn:
         """The column as other rows are to have it."""
         kind = "left out"
         if self.is_feature:
-            kind = kind_of(self.type)
+            kind = self.kind
         texts: tuple[str, ...] = ()
         if kind == "text" and self.categories is not None:
             texts = tuple(self.categories.to_pylist())
-        return EncodedColumn(self.name, kind, texts, self.fill, self.why)
+        return EncodedColumn(
+            name=self.name,
+            kind=kind,
+            categories=texts,
+            fill=self.fill,
+            why=self.why,
+            form=self.form if self.is_feature else None,
+            marks=self.marks,
+        )
 
     def encode(self, values: pa.Array) -> pa.Array:
         """Return the numbers of values; of texts the numbers of their categories."""
         if self.role is Role.REFUSED:
             return pa.repeat(pa.scalar(0, pa.uint8()), len(values))
-        if self.role is Role.SECONDS:
-            return _seconds(values)
         if self.role is Role.ONE_HOT:
             if self.categories is None:
                 return pc.if_else(values.is_valid(), 0, None)
             return pc.index_in(values.fill_null(GAP), self.categories)
+        if types.is_temporal(values.type):
+            return seconds_of_typed(values)
         if types.is_float16(values.type):  # which is not joined with other types
             return pa.array(np.asarray(values, np.float32))
         if types.is_boolean(values.type):
@@ -174,6 +204,8 @@ class TableColumn:
         """Count values from the first row on."""
         self.missing = 0
         self.unknown = 0
+        self.n_wrong = 0
+        self.wrong = ()
         self.distinct = pa.array([], self.type_to_read)
 
     def count(self, values: pa.Array) -> None:
@@ -186,6 +218,8 @@ class TableColumn:
             distinct = pc.unique(rows.drop_null())
             known = self.distinct
             if distinct.type != known.type:
+                if not len(known):
+                    known = known.cast(distinct.type)
                 is_text = TEXT in (distinct.type, known.type)
                 common = TEXT if is_text else FLOAT64
                 distinct = distinct.cast(common)
@@ -195,6 +229,12 @@ class TableColumn:
                 self.distinct = None
                 return
 
+    def count_wrong(self, texts: pa.Array) -> None:
+        """Count cells that are not of the kind of the column."""
+        self.n_wrong += len(texts)
+        examples = [*self.wrong, *pc.unique(texts[:100]).to_pylist()]
+        self.wrong = tuple(dict.fromkeys(examples))[:3]
+
     def listing(self) -> dict[str, object]:
         """Return name, type, missing and different values, and role of the column."""
         distinct: str | int | None = None
@@ -203,28 +243,25 @@ class TableColumn:
         elif self.missing is not None:
             distinct = f"over {MOST_DISTINCT:,}"
         becomes = self.role.value
+        if self.form is not None and self.form.unit and self.is_feature:
+            becomes += f" ({self.form.unit})"
         if self.why:
             becomes += f": {self.why}"
         if self.why == NUMBERS_ROWS:
             becomes += " (--columns all takes it)"
         return {
             "name": self.name,
-            "type": str(self.type),
+            "type": self._type_to_show(),
             "missing": self.missing,
             "distinct": distinct,
             "becomes": becomes,
         }
 
-
-def _seconds(times: pa.Array) -> pa.Array:
-    """Return seconds since 1970, seconds since midnight, or those of a duration."""
-    if types.is_date(times.type):
-        unit = "s" if times.type == pa.date32() else "ms"
-        times = times.cast(pa.timestamp(unit))
-    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[times.type.unit]
-    integer = pa.int64() if times.type.bit_width == 64 else pa.int32()
-    counts = times.view(integer).cast(FLOAT64, safe=False)
-    return pc.divide(counts, per_second)
+    def _type_to_show(self) -> str:
+        """Return the kind of the values of texts, or the type of other cells."""
+        if self.form is None or kind_of(self.type) != "text":
+            return str(self.type)
+        return "string" if self.form.kind == "text" else self.form.kind
 
 
 def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
@@ -249,6 +286,22 @@ def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:
         return True
     is_identifier = re.search(IDENTIFIER, name) is not None
     return is_identifier and np.unique(numbers).size == numbers.size
+
+
+def are_documents(texts: Collection[str], n_rows: int) -> bool:
+    """Whether texts are sentences or longer, and nearly all differ.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.columns import are_documents
+    >>> texts = [f"the ship number {k} left the harbour" for k in range(20)]
+    >>> are_documents(texts, 20), are_documents(["oak", "elm"], 20)
+    (True, False)
+    """
+    if len(texts) < min(n_rows, MOST_DISTINCT) / 2:
+        return False
+    n_words = sum(len(text.split()) for text in texts)
+    return n_words >= LEAST_WORDS * len(texts)
 
 
 def float32_merges(values: pa.Array, is_first: bool) -> bool:

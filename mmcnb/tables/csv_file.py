@@ -17,15 +17,11 @@ import pyarrow.csv
 from mmcnb.errors import InputError
 from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.text import plain_name, read_pieces
+from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import Part, Types, is_numeral
-from mmcnb.tables.columns import kind_of
-from mmcnb.tables.csv_cells import (
-    TEXT,
-    gap_marks,
-    number_pattern,
-    trim_cells,
-    type_of_cells,
-)
+from mmcnb.tables.decide import type_of_texts
+from mmcnb.tables.marks import marks_of_numbers
+from mmcnb.tables.numbers import body_pattern, compiled
 from mmcnb.tables.options import TableOptions
 
 BOM = b"\xef\xbb\xbf"
@@ -55,8 +51,9 @@ class CSVFile:
         self._path = path
         self._options = options
         self._show_progress = show_progress
-        self._gaps = gap_marks(options, is_text=True)
-        self._number = re.compile(number_pattern(options))
+        self._gaps = marks_of_numbers(options, "").to_pylist()
+        digits = body_pattern(options.decimal, options.thousands or "")
+        self._number = compiled(f"(?i)^[-+]?({digits}|inf(inity)?|nan)$")
         self.keys: list[str] = []
         self.notes: list[str] = []
         head, first_line = self._read_head()
@@ -79,8 +76,12 @@ class CSVFile:
             self._body_line = first_lines[0].number + 1
         self.keys = self.names
         body = b"".join(head[self._body_line - first_line :])
-        first_rows = self._part(self._body_line, body, None)
-        self.types = list(map(self._type_of, first_rows.columns.values()))
+        texts = dict.fromkeys(self.keys, TEXT)
+        first_rows = self._part(self._body_line, body, texts)
+        self.types = []
+        for key, name in zip(self.keys, self.names, strict=True):
+            column = first_rows.columns[key]
+            self.types.append(type_of_texts(column, options, name))
 
     # The first lines
 
@@ -173,13 +174,6 @@ class CSVFile:
         high = np.nanmax([-np.inf, *column])
         return bool(max(low - first, first - high) > high - low)
 
-    def _type_of(self, column: pa.Array) -> pa.DataType:
-        """Return the type of a column by its first cells."""
-        if kind_of(column.type) != "text":
-            return column.type
-        texts = trim_cells(column.cast(TEXT), pa.array(self._gaps, TEXT))
-        return type_of_cells(texts) or column.type
-
     # All lines
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
@@ -210,7 +204,7 @@ class CSVFile:
         parts[::2] = [re.sub(rb"[ \t]+", b" ", part) for part in parts[::2]]
         return re.sub(rb"(?m)^ | (?=\r?$)", b"", b'"'.join(parts))
 
-    def _part(self, line: int, text: bytes, types: Types | None) -> Part:
+    def _part(self, line: int, text: bytes, types: Types) -> Part:
         """Parse whole lines; all columns are texts if a cell is not of its type."""
         text = self._tidy(text)
         if not text:
@@ -226,11 +220,10 @@ class CSVFile:
             delimiter=self._delimiter, newlines_in_values=b'"' in text
         )
         converting = pa.csv.ConvertOptions(
-            include_columns=list(types or ()),
+            include_columns=list(types),
             column_types=types,
             null_values=[*self._gaps, *(f" {mark}" for mark in self._gaps)],
             decimal_point=self._options.decimal,
-            strings_can_be_null=types is None,
         )
         try:
             table = pa.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
@@ -243,7 +236,7 @@ class CSVFile:
         columns = {key: table[key].combine_chunks() for key in table.column_names}
         return Part(columns, table.num_rows, place)
 
-    def _part_of_texts(self, line: int, text: bytes, types: Types | None) -> Part:
+    def _part_of_texts(self, line: int, text: bytes, types: Types) -> Part:
         whole = []
         ragged = []
         width = len(self.keys)
@@ -257,7 +250,7 @@ class CSVFile:
                 )
         columns = {}
         for k, key in enumerate(self.keys):
-            if types is None or key in types:
+            if key in types:
                 columns[key] = pa.array([row.cells[k] for row in whole], TEXT)
         return Part(
             columns, len(whole), lambda row: f"line {whole[row].number}", ragged

@@ -17,11 +17,21 @@ FAULTS = {
         "{cell} is a date or time and not a number",
         f"make it seconds with --dates epoch, or {_DROP}",
     ),
+    "time": ("{cell} is a time and not a number", _DROP),
+    "date order": (
+        "{cell} may have the day or the month first",
+        "say which with --dates day-first or --dates month-first",
+    ),
+    "documents": (
+        "its texts are documents",
+        "turn them into numbers first, such as by TfidfVectorizer of scikit-learn "
+        f"(TF-IDF) or an embedding model, or {_DROP}",
+    ),
     "other": (
         "{cell} is of type {type} and not a number",
         f"{_DROP}, or write a number instead",
     ),
-    "cell": ("{cell} is not a number", f"{{hint}}correct it, or {_DROP}"),
+    "cell": ("{cell} is not a number", f"correct it, or {_DROP}"),
     "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),
     "date cell": ("{cell} is no date as those before", f"correct it, or {_DROP}"),
     "gap": (

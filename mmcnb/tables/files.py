@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from mmcnb.errors import InputError
 from mmcnb.samples.text import table_files, table_format
+from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import BaseTable, Part, Types, is_numeral
 from mmcnb.tables.columnar_file import ColumnarFile, open_arrow, open_parquet
-from mmcnb.tables.csv_cells import TEXT
 from mmcnb.tables.csv_file import CSVFile
 from mmcnb.tables.options import TableOptions
 
@@ -130,7 +130,7 @@ class FileTable(BaseTable):
 
 
 def _refuse_csv_options(path: Path, options: TableOptions) -> None:
-    for name in ("header", "thousands", "decimal", "delimiter"):
+    for name in ("header", "delimiter"):
         if getattr(options, name) != getattr(TableOptions, name):
             raise InputError(
                 f"{name} is of CSV files, but {path} is none: leave it out."

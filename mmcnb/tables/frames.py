@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mmcnb.errors import InputError, shown, worded
-from mmcnb.samples.base import Samples, in_memory
+from mmcnb.errors import worded
+from mmcnb.samples.base import BLOCK_ROWS, Samples, in_memory
+from mmcnb.samples.encoding import EncodedColumn, Encoding
 from mmcnb.samples.frames import (
     FRAME,
     as_frame,
@@ -17,10 +18,12 @@ from mmcnb.samples.frames import (
     notes_on_names,
 )
 from mmcnb.samples.matrix import block_dtype
+from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
-from mmcnb.tables.columns import kind_of, names_rows
-from mmcnb.tables.csv_cells import TEXT
+from mmcnb.tables.columns import names_rows
+from mmcnb.tables.look_ahead import Medians
+from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import whole_table
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
 from mmcnb.tables.reader import TableReader
@@ -60,11 +63,14 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
             samples = in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
             samples.notes = notes
             return samples
-    if options in (None, NUMBERS_ALONE) and columns and columns[0] not in UNNAMED:
+    if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
         rows = _plain_rows(frame)
         if rows is not None:
             samples = in_memory(rows, FRAME, names)
             samples.notes = notes
+            samples.encoding = _encoding_of_numbers(rows, names)
+            if options is not None and options.encoding is not None:
+                samples.encoding = options.encoding
             return samples
     table = FrameTable(list(_arrays(frame)), names)
     table.notes = notes
@@ -78,9 +84,34 @@ def _arrays(frame: Any) -> Iterator[pa.Array]:
             column = frame.column(k).combine_chunks()
         else:
             column = _array_of_series(name, frame.iloc[:, k])
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary.cast(TEXT).take(column.indices)
-        yield column
+        yield _with_texts(column) if pa.types.is_dictionary(column.type) else column
+
+
+def _with_texts(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return categories whose values are texts."""
+    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(TEXT))
+
+
+def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool:
+    """Whether columns may be taken as they are, if they are numbers without gaps."""
+    if options in (None, NUMBERS_ALONE):
+        return True
+    assert options is not None
+    encoding = options.encoding
+    return encoding is not None and encoding.is_ordered and encoding.names == names
+
+
+def _encoding_of_numbers(rows: np.ndarray, names: list[str] | None) -> Encoding:
+    """Return the encoding of plain numbers, with medians for the gaps of other rows."""
+    n_columns = rows.shape[1]
+    medians = Medians(n_columns)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        medians.add(rows[start : start + BLOCK_ROWS], start)
+    kind = "flag" if rows.dtype == bool else "number"
+    columns = []
+    for k, name in enumerate(names or map(str, range(n_columns))):
+        columns.append(EncodedColumn(name, kind, fill=medians.fill(k, "median")))
+    return Encoding(tuple(columns), (), names is not None, is_ordered=True)
 
 
 def _plain_rows(frame: Any) -> np.ndarray | None:
@@ -135,28 +166,6 @@ def _array_of_series(name: object, series: Any) -> pa.Array:
     """Return a column of a pandas frame as Arrow has it."""
     if hasattr(series, "sparse"):
         series = series.sparse.to_dense()
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InputError(_mixed(name, series)) from error
-
-
-def _mixed(name: object, series: Any) -> str:
-    """Describe the first value that has another type than those before."""
-    rows = np.flatnonzero(series.notna()).tolist()
-    first_type = type(series.iloc[rows[0]])
-    row = rows[0]
-    for other in rows:
-        if type(series.iloc[other]) is not first_type:
-            row = other
-            break
-    value = series.iloc[row]
-    kinds = first_type.__name__
-    fault = "is no number, text or date"
-    if type(value).__name__ != kinds:
-        kinds += f" and {type(value).__name__}"
-        fault = "is of another type than the values before"
-    return (
-        f"{FRAME}, row {row}, column {name!r}: {shown(value)} {fault} ({kinds}): make "
-        f"the column one type, such as by X[{name!r}].astype(str), or drop it."
-    )
+    if hasattr(series, "cat") and series.cat.categories.dtype == "interval":
+        series = series.cat.rename_categories(str)
+    return array_of_objects(name, series, FRAME)

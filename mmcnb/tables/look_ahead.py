@@ -65,11 +65,12 @@ class Medians:
         return np.concatenate([part[:, k] for part in self._parts])
 
     def fill(self, k: int, missing: str) -> float:
-        """Return the lower median or the mean of a feature; NaN if it is empty."""
+        """Return the median or the mean of a feature; NaN if it is empty."""
         values = np.sort(self.column(k))  # NaN comes last
         n_known = np.isfinite(values).sum()
         if n_known == 0:
             return np.nan
         if missing == "mean":
             return float(values[:n_known].mean())
-        return float(values[(n_known - 1) // 2])
+        middle = values[(n_known - 1) // 2 : n_known // 2 + 1]
+        return float(middle.mean())

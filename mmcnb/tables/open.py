@@ -114,6 +114,8 @@ def read_table(  # noqa: PLR0913
     columns: Any = None,
     drop: Any = None,
     *,
+    keep: Any = None,
+    text: Any = None,
     label_column: str | int | None = None,
     index_column: str | int | None = None,
     header: str | None = None,
@@ -140,6 +142,10 @@ def read_table(  # noqa: PLR0913
         values, numbers of rows and empty columns, "all" takes these too.
     drop : list of str or int, default=None
         Columns to leave out.
+    keep : list of str or int, default=None
+        Columns to take beside the others although they would be left out.
+    text : list of str or int, default=None
+        Columns whose numbers or dates are categories, such as codes.
     label_column, index_column : str or int, default=None
         Columns of classes and of row names, which are no features;
         `mmcnb.stores.convert` keeps their values. None leaves out the index that pandas
@@ -147,13 +153,15 @@ def read_table(  # noqa: PLR0913
     header : {None, "yes", "no"}, default=None
         Whether the first line of CSV text names the columns; None tells it from its
         cells.
-    na_values : list of str, default=None
+    na_values : str, number, list, array or dict, default=None
         Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""``
-        is the empty cell alone.
+        is the empty cell alone. A dict has the marks of each column, by name.
     thousands : str, default=None
-        Mark between thousands in CSV text.
+        Mark between thousands of numbers written as text; None recognises commas,
+        points, spaces and apostrophes where they are certain.
     decimal : {".", ","}, default="."
-        Decimal point of CSV text.
+        Decimal point of numbers written as text. A decimal comma is recognised where it
+        is certain.
     delimiter : str, default=None
         Mark between cells of CSV text, a space for any number of them. None tells it
         from the first lines.
@@ -165,9 +173,10 @@ def read_table(  # noqa: PLR0913
         A column of text becomes one column of 0 and 1 for each text, in sorted order.
         "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than
         100 rows a value. "refuse" takes no text.
-    dates : {"epoch", "drop", "refuse"}, default="epoch"
-        "epoch" makes dates and times seconds since 1970, "drop" leaves them out;
-        "refuse" takes none.
+    dates : {"epoch", "day-first", "month-first", "drop", "refuse"}, default="epoch"
+        "epoch" makes dates seconds since 1970, "drop" leaves them out, and "refuse"
+        takes none. "day-first" and "month-first" are "epoch", and say how dates such as
+        3/4/2025 are read; without them the whole column decides it.
     dtype : {None, "float32", "float64"}, default=None
         None is float32 for CSV text, or float64 if float32 would merge its numbers, and
         for others as the columns are.
@@ -198,6 +207,8 @@ def read_table(  # noqa: PLR0913
     options = TableOptions(
         columns=columns,
         drop=drop,
+        keep=keep,
+        text=text,
         label_column=label_column,
         index_column=index_column,
         header=header,

@@ -14,7 +14,7 @@ CHOICES = {
     "decimal": (".", ","),
     "dtype": (None, "float32", "float64"),
     "categories": ("auto", "one-hot", "refuse"),
-    "dates": ("epoch", "drop", "refuse"),
+    "dates": ("epoch", "day-first", "month-first", "drop", "refuse"),
 }
 HEADERS: dict[object, str] = {True: "yes", False: "no"}
 
@@ -28,6 +28,8 @@ class TableOptions:
 
     columns: Any = None
     drop: Any = None
+    keep: Any = None
+    text: Any = None
     label_column: str | int | None = None
     index_column: str | int | None = None
     header: str | bool | None = None
@@ -47,8 +49,10 @@ class TableOptions:
         fields["header"] = HEADERS.get(self.header, self.header)
         if self.dtype is not None:
             fields["dtype"] = np.dtype(self.dtype).name
-        for name in ("columns", "drop", "na_values"):
+        for name in ("columns", "drop", "keep", "text"):
             fields[name] = _as_tuple(name, fields[name])
+        if self.na_values is not None:
+            fields["na_values"] = _as_marks(self.na_values)
         if self.delimiter == r"\t":  # a shell leaves \t as it is
             fields["delimiter"] = "\t"
         for name, choices in CHOICES.items():
@@ -74,6 +78,18 @@ class TableOptions:
         """Whether columns are chosen by name or number, and not by rules."""
         return self.columns not in (None, ("auto",), ("all",))
 
+    def marks_of(self, column: str) -> tuple[str, ...]:
+        """Return the marks of missing values that are given for a column.
+
+        A mark with commas is one mark, and each of its pieces is one.
+        """
+        marks: list[str] = []
+        for mark in self.na_values or ():
+            name, text = (column, mark) if isinstance(mark, str) else mark
+            if name == column:
+                marks += [text, *text.split(",")]
+        return tuple(dict.fromkeys(marks))
+
     @property
     def takes_all(self) -> bool:
         """Whether columns are asked for, by name or all of a kind."""
@@ -87,9 +103,31 @@ def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:
         return (values,)
     if not np.iterable(values):
         raise InputError(
-            f"{name}={shown(values)} is no list: give one of texts or numbers."
+            f"{name}={shown(values)} is not a list: give names or numbers of columns."
         )
     return tuple(values)
+
+
+def _as_marks(values: Any) -> tuple[Any, ...]:
+    """Return marks as texts, and those of a dict as pairs of a column and a text."""
+    if isinstance(values, dict):
+        pairs = []
+        for column, marks in values.items():
+            pairs += [(str(column), text) for text in _as_marks(marks)]
+        return tuple(pairs)
+    if isinstance(values, str) or not np.iterable(values):
+        values = [values]
+    return tuple(map(_as_mark, values))
+
+
+def _as_mark(value: Any) -> Any:
+    """Return a mark as text: a whole number without decimals."""
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    if isinstance(value, str) or is_pair:
+        return value
+    if isinstance(value, float | np.floating) and value % 1 == 0:
+        value = int(value)
+    return str(value)
 
 
 NUMBERS_ALONE = TableOptions(

@@ -1,8 +1,9 @@
 """Rows of a table as numbers: the reader that follows the roles of its columns.
 
-A reader looks at all rows once for categories, medians and columns that say nothing,
-if it needs these, and reads all rows again as blocks. If a cell shows that a column has
-another type than its first rows did, the reader begins anew with that type.
+A reader looks at all rows once to decide what its texts are, for categories, medians
+and columns that say nothing, if it needs these, and reads all rows again as blocks. If
+a cell shows that a column has another type than its first rows did, the reader begins
+anew with that type.
 """
 
 import re
@@ -16,40 +17,40 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from mmcnb.errors import InputError
-from mmcnb.samples.encoding import TEXT_OPTIONS, Encoding
+from mmcnb.samples.encoding import TEXT_OPTIONS, CellForm, Encoding
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
 from mmcnb.samples.npy import Rows
+from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of
 from mmcnb.tables.base import BaseTable, Part
+from mmcnb.tables.cells import parse_cells
 from mmcnb.tables.choose import check_features, choose_columns
+from mmcnb.tables.classes import ClassLabels
 from mmcnb.tables.columns import (
-    GAP,
     MOST_DISTINCT,
     NUMBERS_ROWS,
     Role,
     TableColumn,
+    are_documents,
     float32_merges,
-    kind_of,
     names_rows,
 )
-from mmcnb.tables.csv_cells import (
-    BOOL,
-    FLOAT64,
-    TEXT,
-    WHOLE,
-    all_match,
-    gap_marks,
-    number_hint,
-    number_pattern,
-    parse_cells,
-    trim_cells,
-    type_of_cells,
-)
+from mmcnb.tables.decide import Decision, decide_forms
 from mmcnb.tables.faults import FAULTS, OPTIONS, Faults
 from mmcnb.tables.look_ahead import Categories, Medians
+from mmcnb.tables.marks import (
+    marks_of_numbers,
+    marks_of_texts,
+    without_gaps,
+    without_marks,
+)
+from mmcnb.tables.notes import notes_of_columns
+from mmcnb.tables.numbers import WHOLE
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.survey import Survey
 
 MOST_CATEGORIES = 30  # of a text that is taken without being asked for
-WHOLE_LABEL = r"(?i)^[-+]?\d+(\.0*)?(e\+?0+)?$"
+LEAST_WRONG = 10  # rows of which all have another kind of cell
+KEPT_TEXT = Decision(CellForm("text"))
 Result = TypeVar("Result")
 
 
@@ -94,11 +95,12 @@ class TableReader:
         self._options = options
         self._show = show
         self._fills = options.missing in ("median", "mean")  # gaps, from their column
-        self._gaps = pa.array(gap_marks(options, table.is_text), TEXT)
-        self._marks = _number_marks(options)
         self._is_wide = False
+        self._kept_texts = set(table.resolve(options.text, "--text"))
+        self._decisions = dict.fromkeys(self._kept_texts, KEPT_TEXT)
+        self._are_decided = False
         self.n_read = 0
-        self._take(choose_columns(table, options))
+        self._take(choose_columns(table, options, self._decisions))
 
     def with_final_types(self, read: Callable[[], Result]) -> Result:
         """Call a function that reads rows, once the columns are decided.
@@ -112,10 +114,14 @@ class TableReader:
         """
         while True:
             with suppress(TypeChangedError):
+                self._decide_by_first_rows()
                 if self._needs_look_ahead():
                     self._look_ahead()
                 return read()
-            self._take(choose_columns(self.table, self._options))
+            self._take_decided()
+
+    def _take_decided(self) -> None:
+        self._take(choose_columns(self.table, self._options, self._decisions))
 
     def _needs_look_ahead(self) -> bool:
         """Whether all rows must be seen before it is known what columns become."""
@@ -123,7 +129,7 @@ class TableReader:
             return False
         if self._fills or not self._options.takes_all:
             return True
-        return any(column.role is Role.ONE_HOT for column in self.features)
+        return any(column.type_to_read == TEXT for column in self.features)
 
     def _take(self, columns: list[TableColumn]) -> None:
         """Set the columns to read, and the features to write."""
@@ -131,12 +137,19 @@ class TableReader:
         self._used = [column for column in columns if column.role is not Role.LEFT_OUT]
         self.features = [column for column in self._used if column.is_feature]
         self._wanted = {column.key: column.type_to_read for column in self._used}
+        self._marks_of_texts = {}
+        self._marks_of_numbers = {}
+        for column in self.features:
+            key = column.key
+            self._marks_of_texts[key] = marks_of_texts(self._options, column.name)
+            self._marks_of_numbers[key] = marks_of_numbers(self._options, column.name)
+        self._surveys: dict[int, Survey] = {}
         self.stored_dtype = self._narrowest_dtype()
         self.dtype = np.dtype(self._options.dtype or block_dtype(self.stored_dtype))
 
     def _narrowest_dtype(self) -> np.dtype:
         if self.table.is_text:
-            kinds = {kind_of(column.type) for column in self.features}
+            kinds = {column.kind for column in self.features}
             is_wide = self._is_wide or "date" in kinds
             return np.dtype(np.float64 if is_wide else np.float32)
         dtypes = {column.dtype for column in self.features}
@@ -169,25 +182,11 @@ class TableReader:
     @property
     def notes(self) -> list[str]:
         """Sentences about the table, and about cells that were changed."""
-        filled = []
-        unknown = []
-        for column in self.features:
-            if column.gaps:
-                filled.append(f"{column.gaps:,} in {column.name!r}")
-            if column.unknown:
-                unknown.append(f"{column.unknown:,} in {column.name!r}")
-        dropped = []
-        if self._options.missing == "drop" and self.n_dropped:
-            dropped.append(f"{self.n_dropped:,}")
-        notes = list(self.table.notes)
-        for change, counts in (
-            ("gaps were filled from their column", filled),
-            ("texts that no row of the fit had are 0 in all categories", unknown),
-            ("rows with missing cells were left out and have no number", dropped),
-        ):
-            if counts:
-                notes.append(f"{self.table.name}: {change}: {', '.join(counts[:10])}.")
-        return notes
+        n_dropped = self.n_dropped if self._options.missing == "drop" else 0
+        return [
+            *self.table.notes,
+            *notes_of_columns(self.table, self._in_order(), self._options, n_dropped),
+        ]
 
     def report(self) -> dict[str, object]:
         """Return a listing of all columns, and counts of missing values."""
@@ -223,12 +222,19 @@ class TableReader:
             self.n_dropped += part.n_rows - len(rows.block)
             if not self.faults and len(rows.block):
                 yield rows
+        self._refuse_wrong_columns()
         self.faults.check()
         if self.n_dropped and self.n_dropped == self.n_read:
             raise InputError(
                 f"{self.table.name}: all {self.n_read} rows have a missing cell: leave "
                 "out the columns that are empty (--drop), or give --missing median."
             )
+
+    def _refuse_wrong_columns(self) -> None:
+        """Note columns of a fit that have other values in all rows."""
+        for column in self.features:
+            if column.n_wrong == self.n_read >= LEAST_WRONG:
+                self._fault("cell", column, cell=column.wrong[0])
 
     def group(self, number: int) -> Any:
         """Return a group of rows that is read by itself."""
@@ -280,62 +286,71 @@ class TableReader:
 
     def _values_of(self, column: TableColumn, part: Part) -> pa.Array:
         values = part.columns[column.key]
-        is_feature = column.is_feature
-        if values.type == TEXT:
-            gaps = self._gaps if is_feature else pa.array([""], TEXT)
-            values = trim_cells(values, gaps)
-            if column.type_to_read != TEXT and column.role is not Role.CLASSES:
-                values = self._parsed(column, values, part)
-        elif is_feature and kind_of(values.type) == "number":
-            values = self._without_marks(values)
+        if not column.is_feature:
+            values = self._names_or_classes(column, values)
+        elif is_text(values.type):
+            values = self._values_of_texts(column, values, part)
+        elif kind_of(values.type) == "number":
+            values = without_marks(values, column.marks)
         if types.is_float32(values.type) or types.is_float64(values.type):
             values = pc.if_else(pc.is_nan(values), None, values)
-        is_read = is_feature and self.table.is_text
+        is_read = column.is_feature and self.table.is_text
         if is_read and float32_merges(values, is_first=not self.n_read):
             self._take_float64()
-        fault = kind_of(column.type), column.position
+        fault = column.kind, column.position
         if column.role is Role.REFUSED and fault not in self.faults:
             self._refuse(column, values, part)
         return values
 
-    def _without_marks(self, numbers: pa.Array) -> pa.Array:
-        """Return numbers, with null for the marks of missing values."""
-        if self._marks is None:
-            return numbers
-        is_mark = pc.is_in(numbers.cast(FLOAT64), self._marks)
-        return pc.if_else(is_mark, None, numbers)
-
-    def _parsed(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
-        """Return texts as the values that they should be; 0 or null for wrong ones."""
-        data_type = column.type_to_read
-        if column.role is Role.ROW_NAMES or kind_of(data_type) == "date":
-            return self._cast(column, texts, part)
-        values, is_wrong = parse_cells(texts, data_type, self._options)
-        rows = _rows_of(is_wrong)
-        if not len(rows):
-            if types.is_integer(data_type) and not all_match(texts, WHOLE):
-                self._take_type(column, FLOAT64)
+    def _names_or_classes(self, column: TableColumn, values: pa.Array) -> pa.Array:
+        """Return names of rows or classes as texts or whole numbers."""
+        if not is_text(values.type):
             return values
-        if types.is_null(column.type):
-            self._take_type(column, TEXT)
-        fault = "flag cell" if data_type == BOOL else "cell"
-        wrong_texts = texts.filter(is_wrong)
-        hint = number_hint(wrong_texts, self._options)
-        self._fault(fault, column, part, rows, values=texts, hint=hint)
-        zero = pa.scalar(0).cast(values.type)
-        return pc.if_else(is_wrong, zero, values)
-
-    def _cast(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
-        """Return texts as dates or as numbers of rows; null for those that are none."""
-        data_type = column.type_to_read
-        try:
-            return texts.cast(data_type)
-        except pa.ArrowInvalid:
-            if column.role is Role.ROW_NAMES:
+        values = without_gaps(values, pa.array([""], TEXT))
+        if column.type_to_read != TEXT and column.role is Role.ROW_NAMES:
+            try:
+                return values.cast(column.type_to_read)
+            except pa.ArrowInvalid:
                 self._take_type(column, TEXT)
-        is_wrong = pa.array([not _is_castable(text, data_type) for text in texts])
-        self._fault("date cell", column, part, _rows_of(is_wrong), values=texts)
-        return pc.if_else(is_wrong, None, texts).cast(data_type)
+        return values
+
+    def _values_of_texts(
+        self, column: TableColumn, cells: pa.Array, part: Part
+    ) -> pa.Array:
+        """Return texts as the values that they are; null for gaps and wrong cells."""
+        texts = without_gaps(cells.cast(TEXT), self._marks_of_texts[column.key])
+        survey = self._surveys.get(column.position)
+        if survey is not None:
+            survey.add(texts)
+        if column.role is Role.REFUSED or column.kind == "text":
+            return texts
+        texts = without_gaps(texts, self._marks_of_numbers[column.key])
+        form = column.form or CellForm(column.kind, decimal=self._options.decimal)
+        values = parse_cells(texts, form)
+        is_wrong = pc.and_(values.is_null(), texts.is_valid())
+        rows = _rows_of(is_wrong)
+        is_read_as_text = column.type_to_read == TEXT
+        if len(rows):
+            self._note_wrong(column, texts.filter(is_wrong), part, rows)
+        elif types.is_integer(column.type) and not _are_whole(texts):
+            self._take_type(column, FLOAT64)
+        if is_read_as_text or kind_of(values.type) != "number":
+            return without_marks(values, column.marks) if column.marks else values
+        return without_marks(values, column.marks)
+
+    def _note_wrong(
+        self, column: TableColumn, texts: pa.Array, part: Part, rows: np.ndarray
+    ) -> None:
+        """Note cells that are not of the kind of their column, which become gaps."""
+        is_of_fit = self._options.encoding is not None
+        if not is_of_fit and column.type_to_read != TEXT:
+            self._take_type(column, TEXT)  # and decide by the texts of all rows
+        if self._options.missing == "refuse" and not is_of_fit:
+            fault = {"flag": "flag cell", "number": "cell"}.get(
+                column.kind, "date cell"
+            )
+            self._fault(fault, column, part, rows, values=None, cell=texts[0].as_py())
+        column.count_wrong(texts)
 
     def _take_type(self, column: TableColumn, data_type: pa.DataType) -> None:
         self.table.types[column.position] = data_type
@@ -415,10 +430,43 @@ class TableReader:
             parts.append(numbers)
         return np.concatenate(parts, axis=1, dtype=self.dtype)
 
-    # --- identifiers, categories and medians, before the first row is written ---
+    # --- what columns are, before the first row is written ---
+
+    def _decide_by_first_rows(self) -> None:
+        """Decide what texts are by the first rows, unless all rows have decided it."""
+        if self._options.encoding is not None or self._are_decided:
+            return
+        self._survey_texts()
+        if not self._surveys:
+            return
+        self.faults = Faults()
+        keys = {self.table.keys[position]: TEXT for position in self._surveys}
+        for part in self.table.parts(keys):
+            if part.n_rows:
+                for position, survey in self._surveys.items():
+                    column = self._column_at(position)
+                    cells = part.columns[column.key].cast(TEXT)
+                    survey.add(without_gaps(cells, self._marks_of_texts[column.key]))
+                break
+        self._decisions |= decide_forms(self._surveys, self._options)
+        self._take_decided()
+
+    def _survey_texts(self) -> None:
+        """Begin to count what the texts of each column look like."""
+        self._surveys = {}
+        for column in self.features:
+            is_kept = column.position in self._kept_texts
+            if is_text(column.type) and not is_kept:
+                marks = self._marks_of_numbers[column.key]
+                self._surveys[column.position] = Survey(marks)
+
+    def _column_at(self, position: int) -> TableColumn:
+        return next(column for column in self.columns if column.position == position)
 
     def _look_ahead(self) -> None:
         """Find the categories and the median of each column, and those to leave out."""
+        if not self._are_decided:
+            self._survey_texts()
         categories = Categories(self.features, takes_gaps=self._fills)
         medians = Medians(len(self.features))
         for part, values in self._pass():
@@ -427,6 +475,7 @@ class TableReader:
             categories.add(values, self._is_kept(part, values, block))
         if not self.n_read:
             raise InputError(f"{self.table.name} has no rows: give it at least one.")
+        self._decide_by_all_rows()
         for k, column in enumerate(self.features):
             if k in categories.texts:
                 self._decide_text(column, categories.texts[k])
@@ -443,18 +492,47 @@ class TableReader:
         check_features(self.table, self.columns)
         self._take(self.columns)
 
+    def _decide_by_all_rows(self) -> None:
+        """Decide what texts are by all rows, and begin anew if that is something else.
+
+        Raises
+        ------
+        TypeChangedError
+            The first rows showed something else.
+        """
+        if self._are_decided or not self._surveys:
+            return
+        self._are_decided = True
+        decisions = decide_forms(self._surveys, self._options)
+        changed = [
+            position
+            for position, decision in decisions.items()
+            if decision.form != self._decisions[position].form
+        ]
+        self._decisions |= decisions
+        for column in self.features:
+            column.decision = decisions.get(column.position, column.decision)
+        if changed:
+            raise TypeChangedError
+
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
-        """Make categories of texts, unless they are too many or of another type."""
+        """Make categories of texts, unless they are too many."""
         n_texts = len(texts)
         column.categories = pa.array(sorted(texts), TEXT)
-        other_type = type_of_cells(pa.array(sorted(texts - {GAP}), TEXT))
         most = min(MOST_CATEGORIES, max(10, self.n_read // 100))
+        if n_texts <= most:
+            return
+        if are_documents(texts, self.n_read):
+            self._leave_out(column, "its texts are documents", "documents")
+            return
+        why = f"{n_texts} texts in {self.n_read:,} rows"
+        fault = None
         if n_texts > MOST_DISTINCT:
-            self._leave_out(column, f"over {MOST_DISTINCT:,} texts", "categories")
-        elif self.table.is_text and other_type is not None:
-            self._take_type(column, other_type)
-        elif n_texts > most:
-            self._leave_out(column, f"{n_texts} texts in {self.n_read:,} rows")
+            why = f"over {MOST_DISTINCT:,} texts"
+            fault = "categories"
+        if column.decision is not None and column.decision.why_text:
+            why += f"; {column.decision.why_text}"
+        self._leave_out(column, why, fault)
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
         """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
@@ -465,7 +543,7 @@ class TableReader:
             else:
                 column.fill = fill
                 column.gaps = int(medians.n_gaps[k])
-        is_number = kind_of(column.type) == "number"
+        is_number = column.kind == "number"
         if is_number and names_rows(column.name, medians.column(k), medians.step):
             self._leave_out(column, NUMBERS_ROWS)
 
@@ -473,8 +551,9 @@ class TableReader:
         self, column: TableColumn, why: str, fault: str | None = None
     ) -> None:
         """Leave out a column that says nothing; if it is asked for, note a fault."""
-        if not self._options.takes_all:
+        if not column.is_asked:
             column.why = why
+            column.can_be_kept = fault is None
         elif fault is not None:
             self._fault(fault, column)
 
@@ -499,10 +578,11 @@ class TableReader:
             if count == 0:
                 return
             place = f"{part.place(int(rows[0]))}, {place}"
-        if "values" in details:
+        if details.get("values") is not None:
             cell = details["values"][int(rows[0])]
-            text = str(cell) if kind == "date" else cell.as_py()
-            details["cell"] = repr(text)[:60]
+            details["cell"] = str(cell) if kind == "date" else cell.as_py()
+        if "cell" in details and kind != "gap":
+            details["cell"] = repr(details["cell"])[:60]
         details["type"] = self.dtype if kind == "large" else column.type
         details["drop"] = ""
         if self.table.paths:
@@ -518,12 +598,11 @@ class TableReader:
 
     def _refuse(self, column: TableColumn, values: pa.Array, part: Part) -> None:
         """Name the first cell that is no number."""
-        kind = kind_of(column.type)
         rows = _rows_of(values.is_valid())
-        if kind == "text":
-            pattern = number_pattern(self._options)
-            is_number = pc.match_substring_regex(values, pattern)
-            texts = _rows_of(pc.invert(is_number))
+        kind = "date order" if column.why else column.kind
+        if kind == "text" and is_text(values.type):
+            numbers = parse_cells(values, CellForm("number"))
+            texts = _rows_of(pc.and_(numbers.is_null(), values.is_valid()))
             if self.table.is_text or len(texts):
                 rows = texts
         self._fault(kind, column, part, rows[:1], values=values)
@@ -583,61 +662,11 @@ class TableReader:
         self._fault("gap", column, part, rows, cell=state, hint=hint)
 
 
-class ClassLabels:
-    """Class labels of a column: whole numbers, or names numbered as they first appear.
-
-    Attributes
-    ----------
-    names : list of str or None
-        Names of the classes read so far; None if they are whole numbers.
-    """
-
-    names: list[str] | None = None
-    _has_begun = False
-
-    def numbers(self, values: pa.Array) -> tuple[np.ndarray, int]:
-        """Return labels, and the first row that does not suit those before, or -1."""
-        if types.is_integer(values.type):
-            return np.array(values, np.int64), -1
-        is_whole = pc.match_substring_regex(values, WHOLE_LABEL)
-        if not self._has_begun and len(values):
-            self._has_begun = True
-            if not is_whole[0].as_py():
-                self.names = []
-        if self.names is not None:
-            distinct = pc.unique(values).to_pylist()
-            self.names = list(dict.fromkeys(self.names + distinct))
-            numbers = pc.index_in(values, pa.array(self.names, TEXT))
-            return np.array(numbers, np.int64), -1
-        whole = pc.if_else(is_whole, values, "0")
-        first_wrong = pc.index(is_whole, False)
-        return _whole_labels(whole), first_wrong.as_py()
-
-
-def _whole_labels(texts: pa.Array) -> np.ndarray:
-    """Return the numbers of texts such as 3, +3, 3.0 and 3e0."""
-    digits = pc.replace_substring_regex(texts, r"^\+|(\.0*)?([eE].*)?$", "")
-    return np.array(digits.cast(pa.int64()))
-
-
-def _number_marks(options: TableOptions) -> pa.Array | None:
-    """Return the marks of missing values that are numbers; None if none is."""
-    pattern = number_pattern(options)
-    marks = options.na_values or ()
-    numbers = [float(mark) for mark in marks if re.fullmatch(pattern, mark)]
-    if not numbers:
-        return None
-    return pa.array(numbers, FLOAT64)
-
-
 def _rows_of(mask: pa.Array) -> np.ndarray:
     """Return the numbers of the rows that are true."""
     return np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
 
 
-def _is_castable(text: pa.Scalar, data_type: pa.DataType) -> bool:
-    """Whether a text is a value of a type."""
-    with suppress(pa.ArrowInvalid):
-        text.cast(data_type)
-        return True
-    return False
+def _are_whole(texts: pa.Array) -> bool:
+    """Whether all texts are whole numbers; null is passed over."""
+    return bool(pc.all(pc.match_substring_regex(texts, WHOLE)).as_py())

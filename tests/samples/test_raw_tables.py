@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import statistics
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -60,8 +62,7 @@ NOTES = sorted(f"note_t{number}" for number in range(N))
 
 def expected(frame):
     """The numbers of `raw`, in plain Python."""
-    known = sorted(value for value in frame["size"] if value == value)
-    median = known[(len(known) - 1) // 2]
+    median = statistics.median(value for value in frame["size"] if value == value)
     rows = []
     for row in frame.itertuples():
         texts = [
@@ -121,11 +122,17 @@ def test_each_format_gives_the_same_numbers_names_and_encoding(tmp_path, form):
     assert samples.feature_names == NAMES
     assert samples.sources == ["size", "count", "member", *["colour"] * 4, "since"]
     if "store" not in form:
-        assert samples.encoding.columns == open_samples(frame).encoding.columns
+        of_frame = open_samples(frame).encoding.columns
+        # Texts of dates have a form, and dates of a frame need none.
+        assert [replace(one, form=None) for one in samples.encoding.columns] == [
+            replace(one, form=None) for one in of_frame
+        ]
         assert [one.kind for one in samples.encoding.columns] == KINDS
         assert [one.name for one in samples.encoding.columns] == list(frame.columns)
-        [note] = samples.notes
-        assert note.endswith(": gaps were filled from their column: 27 in 'size'.")
+        left_out, filled = samples.notes
+        assert "3 columns take no part: 'id' (it numbers the rows)" in left_out
+        assert "keep=['id', 'note'] (--keep id --keep note) takes them" in left_out
+        assert filled.endswith(": gaps were filled from their column: 27 in 'size'.")
 
 
 @in_three_forms
@@ -146,8 +153,7 @@ def test_a_median_is_that_of_the_column_and_of_thinned_rows_if_they_are_many(
     values = np.random.default_rng(0).permutation(n) / 4
     frame = pd.DataFrame({"a": [*values, np.nan], "b": 1.0})
     step = 1 if n < 2**19 else 2 if n < 2**20 else 4
-    known = np.sort([value for value in frame["a"][::step] if np.isfinite(value)])
-    median = known[(len(known) - 1) // 2]
+    median = np.nanmedian(frame["a"][::step])
     assert rows_of(frame)[-1, 0] == median
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path, row_group_size=100_000)
@@ -234,7 +240,7 @@ KINDS_OF_FRAMES = {
     "whole numbers with a gap": (
         lambda: first(a=pd.array([5, 2, None], "Int64")),
         ["fine", "a"],
-        [[0, 5], [2, 2], [4, 2]],
+        [[0, 5], [2, 2], [4, 3.5]],
         r"row 2, column 1 \('a'\): the cell has no value: correct it, leave such rows out, or take",
     ),
     "NaN of Polars": (
@@ -281,7 +287,8 @@ def test_a_frame_of_numbers_keeps_its_rows():
     frame = pd.DataFrame(np.array([[1.0, 5], [4, 3]]), columns=["a", "b"], copy=False)
     for options in (None, NUMBERS_ALONE):
         samples = open_samples(frame, options=options)
-        assert samples.encoding is None
+        assert samples.encoding.is_ordered
+        assert [one.fill for one in samples.encoding.columns] == [2.5, 4]
         assert np.shares_memory(samples.block(0, 2), frame.to_numpy(copy=False))
 
 
@@ -423,13 +430,9 @@ BAD_ROWS = {
         lambda frame: frame.drop(columns="size"),
         "no column is named 'size' among .*perhaps|name",
     ),
-    "numbers for texts": (
-        lambda frame: frame.assign(colour=1.5),
-        r"column 4 \('colour'\) has values of type double, and was a text in the fit: make it a text again",
-    ),
-    "texts for numbers": (
-        lambda frame: frame.assign(size="x"),
-        r"column 1 \('size'\) has values of type .*string.*, and was a number in the fit: make it a number",
+    "dates for numbers": (
+        lambda frame: frame.assign(size=pd.Timestamp("2024-01-31")),
+        r"column 1 \('size'\) has values of type timestamp.*, and was a number in the fit: make it a number",
     ),
     "an infinite cell": (
         lambda frame: frame.assign(size=[1.0, np.inf, *range(N - 2)]),
@@ -452,15 +455,13 @@ def test_columns_of_a_csv_are_read_as_those_of_the_fit(tmp_path, model):
         model.predict(path)
     frame = raw().astype({"count": object})
     frame.loc[20, "count"] = "many"
-    with one_sentence(
-        r"line 22, column 2 .*'many' is not a number: correct it, or leave"
+    with pytest.warns(
+        ClusterWarning, match=r"count as missing: 1 in 'count' \('many'\)"
     ):
         model.predict(as_csv(frame, tmp_path))
 
 
-def test_a_model_of_plain_numbers_takes_no_text_gap_or_numbering_of_other_rows(
-    tmp_path,
-):
+def test_a_model_of_plain_numbers_fills_gaps_and_reads_texts_of_other_rows(tmp_path):
     plain = pd.DataFrame({"a": [0.5, 0.25, 9, 9.5] * 5, "b": [1.0, 2, 30, 31] * 5})
     model = mmcnb.CPMMC(random_state=0).fit(plain)
     counted = plain.assign(a=np.arange(20.0))
@@ -468,16 +469,21 @@ def test_a_model_of_plain_numbers_takes_no_text_gap_or_numbering_of_other_rows(
         model.predict(as_csv(counted, tmp_path)).tobytes()
         == model.predict(counted).tobytes()
     )
-    with one_sentence(r"row 0, column 0 \('a'\): the cell has no value"):
-        model.predict(plain.assign(a=[np.nan, *range(19)]))
-    with one_sentence(r"row 0, column 1 \('b'\): 'x' is not a number"):
+    with pytest.warns(ClusterWarning, match="filled from their column: 1 in 'a'"):
+        filled = model.predict(plain.assign(a=[np.nan, *range(19)]))
+    median = plain["a"].median()
+    assert np.array_equal(filled, model.predict(plain.assign(a=[median, *range(19)])))
+    assert np.array_equal(model.predict(plain.astype(str)), model.labels_)
+    with one_sentence(r"column 1 \('b'\): 'x' is not a number"):
         model.predict(plain.assign(b="x"))
+    with pytest.warns(ClusterWarning, match=r"count as missing: 1 in 'b' \('x'\)"):
+        model.predict(plain.assign(b=["x", *range(19)]))
 
 
 def test_a_gap_of_other_rows_takes_the_median_of_a_fit_without_gaps():
     numbers = raw()[["id", "count"]]
     model = mmcnb.CPMMC(random_state=0).fit(numbers)
-    median = np.sort(numbers["count"])[(N - 1) // 2]
+    median = numbers["count"].median()
     with pytest.warns(
         ClusterWarning, match="gaps were filled from their column: 1 in 'count'"
     ):
@@ -526,23 +532,18 @@ BAD_FRAMES = {
         pd.DataFrame({"a": [1.0, -np.inf, 3], "b": ["x", "x", "y"]}),
         r"row 1, column 0 \('a'\): the cell is infinite: correct it, or leave such rows out\.",
     ),
-    "mixed with gaps": (
-        mixed(None, 1.5, pd.NA, "x", np.nan),
-        r"row 3, column 'a': 'x' is of another type .*\(float and str\): .*X\['a'\]\.astype\(str\)",
-    ),
     "objects": (
         mixed(object(), object()),
-        r"row 0, column 'a': <object .* is no number, text or date \(obj",
+        r"row 0, column 'a': <object .* is of type object, which is neither a number",
     ),
     "complex": (
         beside([1j, 2j]),
-        r"row 0, column 'a': .*1j.* is no number, text or date \(complex128\)",
+        r"row 0, column 'a': .*1j.* is of type complex, which is neither a number",
     ),
     "huge whole numbers": (
-        mixed(2**70, 1),
-        r"row 0, column 'a': 1180591620717411303424 is no number",
+        mixed(10**400, 1),
+        r"row 0, column 'a': 1000.* is of type int, which is neither a number",
     ),
-    "periods": (beside(pd.period_range("2024", periods=3, freq="M")), OF_TYPE),
     "lists": (beside([[1], [2]]), OF_TYPE),
     "lists of Polars": (pl.DataFrame({"a": [[1], [2]], "b": [1.5, 2]}), OF_TYPE),
     "some names": (

@@ -108,7 +108,9 @@ def test_types_of_parquet_and_arrow(tmp_path, form):
         }
     )
     path = write(table, tmp_path / f"a.{form}")
-    assert rows_of(path).tolist() == [[1, 1, 0.5, 1, 3], [2, 0, 2, 2, 4]]
+    # A dictionary has categories, but Parquet keeps no dictionary of numbers.
+    first, second = ([3], [4]) if form == "parquet" else ([1, 0], [0, 1])
+    assert rows_of(path).tolist() == [[1, 1, 0.5, 1, *first], [2, 0, 2, 2, *second]]
     convert(path, tmp_path / "a.zarr", columns="small")
     assert open_samples(tmp_path / "a.zarr").stored_dtype == np.int8
 
@@ -141,8 +143,12 @@ def test_files_of_a_folder_are_joined_by_name(tmp_path, form):
     assert open_samples(folder).feature_names == ["age", "income"]
     assert rows_of(folder).tolist() == [[i % 20, i % 20 / 4] for i in range(40)]
     write(pa.table({"age": pa.array(["x"]), "income": [1.0]}), folder / f"3.{form}")
-    with one_sentence(r"'age'.*(write one type in all files|'x' is not a number)"):
-        open_samples(folder)
+    if form == "csv":
+        notes = " ".join(open_samples(folder).notes)
+        assert "count as missing: 1 in 'age' ('x')" in notes
+    else:
+        with one_sentence("'age'.*write one type in all files"):
+            open_samples(folder)
     write(pa.table({"age": [1]}), folder / f"3.{form}")
     with one_sentence(
         rf"3\.{form}, (row 0|line 2), column 1 \('income'\): the cell has no value"
@@ -346,7 +352,7 @@ def test_the_columns_are_listed_after_the_first_rows_and_at_the_end(taken):
     keys = ("name", "type", "missing", "distinct", "becomes")
     assert [tuple(one[key] for key in keys) for one in report["columns"]] == [
         ("a", "int64", 0, 2, "number"),
-        ("b", "string", 9, 1, "classes"),
+        ("b", "large_string", 9, 1, "classes"),
     ]
     assert report["rows_dropped"] == 9
 
@@ -386,52 +392,7 @@ FAULTS = [
         "line 2, .* 1 .*'2024-01-31' is a date .*--dates epoch, .*--drop day",
         [{"dates": "epoch"}, {"drop": "day"}],
     ),
-    (
-        "b,a\n" + "2024-01-31,1\n" * 50 + "soon,2\n",
-        {},
-        r"line 52, column 0 \('b'\): 'soon' is no date as those before: correct it, or .* with --drop b",
-        [B],
-    ),
-    (
-        "a,b\n1,True\n" + "2,False\n" * 9 + "3,maybe\n",
-        {},
-        "line 12, .*'maybe' is neither true nor false",
-        [B],
-    ),
     # numbers
-    (
-        "a,b\n" + "2,1\n" * 40 + "2,oops\n2,2\n",
-        {},
-        "line 42, column 1 .*'oops' is not a number: .*--drop b",
-        [B],
-    ),
-    (
-        "a,b\n1,2\n1_000,2\n3,3\n",
-        {},
-        r"line 3, column 0 \('a'\): '1_000' is not a number",
-        [],
-    ),
-    ("a,b\n1,2\n٣,2\n3,3\n", {}, r"line 3, column 0 \('a'\): '٣' is not a number", []),
-    (
-        "a,b\n1,2\n2,0x1F\n3,3\n",
-        {},
-        r"line 3, column 1 \('b'\): '0x1F' is not a number",
-        [B],
-    ),
-    (
-        'a,b\n1,"1,234"\n2,"12,345"\n',
-        {},
-        "--thousands ',' .*--drop b",
-        [{"thousands": ","}, B],
-    ),
-    ("a,b\n1,1'234\n2,12'345\n", {}, '--thousands "\'"', [{"thousands": "'"}]),
-    ('a,b\n1,"0,5"\n2,"1,25"\n', {}, "--decimal ','", [{"decimal": ","}]),
-    (
-        "a;b\n1,5;2,5\n3,5;4,5\n",
-        {"delimiter": ";"},
-        "line 2, .* '1,5' .*: give --decimal ','",
-        [{"decimal": ","}],
-    ),
     (
         "a,b\n1,2\n",
         {"decimal": ","},
@@ -462,12 +423,6 @@ FAULTS = [
         {"missing": "refuse"},
         r"line 3, column 0 \('a'\): the cell has no value",
         [MEDIAN],
-    ),
-    (
-        "a,b\n1,5\n2,void\n3,7\n4,void\n",
-        {"missing": "refuse"},
-        r"'void' is not a number \(and 1 more\): give --na-values void and --missing drop",
-        [{"na_values": "void", **DROP}],
     ),
     (
         "a,b\n1,\n2,\n",
@@ -502,12 +457,6 @@ FAULTS = [
         [],
     ),
     (
-        'a,b\n1,2\n3,"two\nlines"\n5,6\n7,8\n',
-        {},
-        r"'two\\nlines' is not a number: correct it",
-        [B],
-    ),
-    (
         "a,b\n1,2\n".encode("utf-16"),
         {},
         "line 1: this is not UTF-8 text .it looks like UTF-16.",
@@ -521,12 +470,6 @@ FAULTS = [
     ),
     ("", {}, "no rows", []),
     ("a,b\n", {}, "a header and no rows", []),
-    (
-        "# notes\nheat,wind\n" + "1,2\n" * 30 + "1,x\n",
-        {},
-        "line 33, column 1 .'wind'",
-        [],
-    ),
     # options
     ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among a, b", [B]),
     (
@@ -553,7 +496,7 @@ FAULTS = [
     (
         "a,b\n1,2\n",
         {"columns": 3.5},
-        "columns=3.5 is no list: give one of texts or numbers",
+        "columns=3.5 is not a list: give names or numbers",
         [],
     ),
 ]
@@ -631,7 +574,7 @@ DAY = pd.Timestamp("2024-01-31")
             r"row 0, column 0 \('a'\): '2024-01-31.* is a date",
             {"dates": "epoch"},
         ),
-        ({"a": [1]}, {"decimal": ","}, "decimal is of CSV files", {"decimal": None}),
+        ({"a": [1]}, {"header": "yes"}, "header is of CSV files", {"header": None}),
         ({"a": pa.array([], pa.float64())}, {}, "has no rows|0 sample", None),
         (
             {"b": [1, None], "a": [1.0, 2.0]},

@@ -1,0 +1,395 @@
+"""Decide from a survey of its texts what a column has: numbers, dates, times or texts.
+
+Numbers may have a unit, a currency or a percent sign that is the same in nearly all
+cells. What a fit decides is stored in its model, and other rows are read likewise.
+"""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import pyarrow as pa
+
+from mmcnb.samples.encoding import CellForm
+from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT
+from mmcnb.tables.dates import date_format
+from mmcnb.tables.marks import marks_of_numbers, marks_of_texts, without_gaps
+from mmcnb.tables.numbers import FAMILIES, MAGNITUDES, body_pattern, compiled
+from mmcnb.tables.options import TableOptions
+from mmcnb.tables.survey import Shapes, Survey
+
+MOST_WRONG = 0.02  # share of cells that may be no numbers, and are gaps then
+ONE_WRONG = 20  # from so many cells on one may be wrong, whatever its share
+LEAST_UNIT = 0.95  # share of the cells that must have the unit
+LEAST_CODES = 0.01  # share of cells with leading zeros, in a column of codes
+MOSTLY = 0.5  # share of numbers in a column of texts that is reported
+WHOLE_SHAPE = re.compile("\x1f9+$")
+DOUBTFUL_DATES = "its dates may have the day or the month first"
+# Marks of decimals and thousands, the likely ones first.
+FORMATS = (
+    (".", ""),
+    (".", ","),
+    (".", " "),
+    (".", "'"),
+    (",", ""),
+    (",", "."),
+    (",", " "),
+    (",", "'"),
+)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a column of texts has.
+
+    Attributes
+    ----------
+    form : CellForm
+    n_wrong : int
+        Cells that are of another kind.
+    wrong : tuple of str
+        Up to three of them.
+    doubt : str
+        Why it is text although it may look otherwise; "" if there is no doubt.
+    is_ambiguous : bool
+        Whether the numbers may have decimal commas or commas between thousands.
+    n_cells : int
+        Cells that have a value.
+    marks : tuple of str
+        Texts among them that would be gaps among numbers.
+    """
+
+    form: CellForm
+    n_wrong: int = 0
+    wrong: tuple[str, ...] = ()
+    doubt: str = ""
+    is_ambiguous: bool = False
+    n_cells: int = 0
+    marks: tuple[str, ...] = ()
+
+    @property
+    def why_text(self) -> str:
+        """Why a column that looks like numbers is text; "" if it does not."""
+        if self.doubt:
+            return self.doubt
+        if not self.n_wrong:
+            return ""
+        examples = ", ".join(map(repr, self.wrong))
+        why = f"{self.n_wrong:,} of its {self.n_cells:,} cells are not numbers"
+        remedy = ""
+        if len(self.wrong) == 1 and self.wrong[0].isprintable():
+            mark = self.wrong[0]
+            remedy = (
+                f"; na_values=[{mark!r}] (--na-values {shlex.quote(mark)}) takes "
+                "them for missing"
+            )
+        return f"{why} ({examples}){remedy}"
+
+
+@dataclass(frozen=True)
+class Units:
+    """The unit of numbers, what may be written for it, and their sizes in it."""
+
+    unit: str
+    factors: dict[str, float]
+    n_cells: int
+
+
+def decide_forms(
+    surveys: Mapping[int, Survey], options: TableOptions
+) -> dict[int, Decision]:
+    """Decide what columns of texts have, given by number.
+
+    A decimal comma that is certain in one column settles those that could have commas
+    between thousands.
+    """
+    decisions = {}
+    for position, survey in surveys.items():
+        decisions[position] = decide_form(survey, options)
+    commas = [decision.form.decimal == "," for decision in decisions.values()]
+    if any(commas):
+        for position, survey in surveys.items():
+            if decisions[position].is_ambiguous:
+                decisions[position] = decide_form(survey, options, True)
+    return decisions
+
+
+def decide_form(
+    survey: Survey, options: TableOptions, has_decimal_commas: bool = False
+) -> Decision:
+    """Decide what a column of texts has.
+
+    Parameters
+    ----------
+    survey : Survey
+        Of all its cells.
+    options : TableOptions
+    has_decimal_commas : bool, default=False
+        Whether other columns of the table have decimal commas.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mmcnb.tables.decide import decide_form
+    >>> from mmcnb.tables.options import TableOptions
+    >>> from mmcnb.tables.survey import Survey
+    >>> survey = Survey(pa.array([], pa.large_string()))
+    >>> survey.add(pa.array(["1.250,00 €", "7,50 €"], pa.large_string()))
+    >>> form = decide_form(survey, TableOptions()).form
+    >>> form.kind, form.decimal, form.thousands, form.unit
+    ('number', ',', '.', '€')
+    """
+    decision = _decide(survey, options, has_decimal_commas)
+    return replace(decision, n_cells=survey.n_cells, marks=tuple(survey.marks))
+
+
+def _decide(
+    survey: Survey, options: TableOptions, has_decimal_commas: bool
+) -> Decision:
+    n_cells = survey.n_cells
+    if n_cells == 0:
+        return Decision(CellForm("text"))
+    if survey.n_zero_led >= max(1, LEAST_CODES * n_cells):
+        return Decision(CellForm("text"), doubt="its numbers begin with 0, as codes do")
+    n_allowed = wrong_cells_allowed(n_cells)
+    if n_cells - survey.n_flags <= n_allowed:
+        return _with_wrong(CellForm("flag"), survey, survey.n_flags, ())
+    numbers = _decide_numbers(survey, options, has_decimal_commas, n_allowed)
+    if numbers is not None:
+        return numbers
+    if n_cells - survey.dates.total <= n_allowed:
+        return _decide_dates(survey, options)
+    if n_cells - survey.n_times <= n_allowed:
+        is_minutes = survey.n_long_times > 0 or survey.n_minute_times > 0
+        form = CellForm("time", is_minutes=is_minutes)
+        return _with_wrong(form, survey, survey.n_times, ())
+    return _decide_text(survey, options)
+
+
+def wrong_cells_allowed(n_cells: int) -> int:
+    """Return how many cells of a column of numbers may be none."""
+    least = 1 if n_cells >= ONE_WRONG else 0
+    return max(least, int(MOST_WRONG * n_cells))
+
+
+# --- numbers ---
+
+
+def _decide_numbers(
+    survey: Survey, options: TableOptions, has_decimal_commas: bool, n_allowed: int
+) -> Decision | None:
+    """Return the form with which nearly all cells are numbers; None without one."""
+    if survey.numbers.are_too_many:
+        return None
+    n_least = survey.n_cells - n_allowed
+    if survey.numbers.total + survey.n_infinite < n_least:
+        return None
+    passing: dict[tuple[str, str], Units] = {}
+    for decimal, thousands in formats_to_try(options):
+        units = _units(survey, decimal, thousands)
+        if units.n_cells + survey.n_infinite >= n_least:
+            passing[decimal, thousands] = units
+            if not thousands and decimal == ".":
+                break
+    if not passing:
+        return None
+    commas = {(".", ","), (",", "")}
+    is_ambiguous = commas <= passing.keys() and options.decimal == "."
+    chosen = next(iter(passing))
+    if is_ambiguous:
+        chosen = (",", "") if has_decimal_commas else (".", ",")
+    units = passing[chosen]
+    form = CellForm(
+        kind="number",
+        decimal=chosen[0],
+        thousands=chosen[1],
+        unit=units.unit,
+        factors=tuple(sorted(units.factors.items())),
+    )
+    good = set(_good_shapes(survey.numbers, *chosen))
+    wrong = [
+        survey.numbers.first[shape]
+        for shape in survey.numbers
+        if shape not in good or _unit_of(shape) not in {"", *units.factors}
+    ]
+    decision = _with_wrong(form, survey, units.n_cells + survey.n_infinite, wrong)
+    return replace(decision, is_ambiguous=is_ambiguous)
+
+
+def formats_to_try(options: TableOptions) -> Iterator[tuple[str, str]]:
+    """Yield marks of decimals and thousands, the likely ones first."""
+    if options.thousands is not None:
+        yield options.decimal, ""
+        yield options.decimal, options.thousands
+        return
+    for decimal, thousands in FORMATS:
+        if options.decimal in (".", decimal):
+            yield decimal, thousands
+
+
+@lru_cache(maxsize=64)
+def _body(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Return the pattern of the digits of shapes, for Python."""
+    return compiled(body_pattern(decimal, thousands))
+
+
+def _good_shapes(shapes: Shapes, decimal: str, thousands: str) -> list[str]:
+    """Return the shapes whose digits are a number."""
+    body = _body(decimal, thousands)
+    return [shape for shape in shapes if body.fullmatch(shape.partition("\x1f")[2])]
+
+
+def _unit_of(shape: str) -> str:
+    return shape.partition("\x1f")[0]
+
+
+def _units(survey: Survey, decimal: str, thousands: str) -> Units:
+    """Return the unit of the numbers of a format, and how many cells have it."""
+    counts: Counter[str] = Counter()
+    for shape in _good_shapes(survey.numbers, decimal, thousands):
+        counts[_unit_of(shape)] += survey.numbers[shape]
+    n_bare = counts.pop("", 0)
+    if not counts:
+        return Units("", {}, n_bare)
+    split = {unit: _split(unit, [*counts]) for unit in counts}
+    cores: Counter[str] = Counter()
+    for unit, n in counts.items():
+        cores[split[unit][0]] += n
+    named = sorted(filter(None, cores), key=lambda core: (-cores[core], core))
+    main = named[0] if named else ""
+    sizes = _sizes(main)
+    factors = {}
+    n_of_unit = 0
+    for unit, (core, size) in split.items():
+        if core in sizes:
+            factors[unit] = size * sizes[core] / sizes[main]
+            n_of_unit += counts[unit]
+    n_all = survey.n_cells
+    is_magnitude = main == ""
+    if is_magnitude or n_of_unit >= LEAST_UNIT * (n_of_unit + n_bare):
+        return Units(main, factors, n_of_unit + n_bare)
+    # Some cells have a unit and others have none, which may be two things.
+    return Units("", {}, n_bare if n_bare >= LEAST_UNIT * n_all else 0)
+
+
+def _split(unit: str, all_units: Sequence[str]) -> tuple[str, float]:
+    """Divide what is written with a number into a unit and a magnitude."""
+    for word, size in MAGNITUDES.items():
+        rest = unit.removesuffix(word).rstrip()
+        if unit.endswith(word) and (
+            not rest or not rest[-1].isalpha() or len(rest) == 3
+        ):
+            return rest, size
+    is_million = unit[:-1] and not unit[-2].isalpha() and unit.endswith("m")
+    if is_million or (unit == "m" and {"k", "K"} & {*all_units}):
+        return unit[:-1].rstrip(), 1e6
+    return unit, 1.0
+
+
+def _sizes(unit: str) -> dict[str, float]:
+    """Return the units that a unit is converted into, with sizes."""
+    for family in FAMILIES:
+        if unit in family:
+            return family
+    sizes = {unit: 1.0, unit.lower(): 1.0, unit.capitalize(): 1.0, unit.upper(): 1.0}
+    # One room, two rooms.
+    if len(unit) > 3 and unit.isalpha():
+        singular = unit.removesuffix("s")
+        sizes |= {singular: 1.0, f"{singular}s": 1.0}
+    return sizes
+
+
+# --- dates and texts ---
+
+
+def _decide_dates(survey: Survey, options: TableOptions) -> Decision:
+    shapes = sorted(survey.dates, key=lambda shape: -survey.dates[shape])
+    order = _order_of_fields(survey, shapes, options)
+    if order == "doubtful":
+        return Decision(
+            CellForm("text"),
+            doubt=DOUBTFUL_DATES,
+        )
+    formats = tuple(dict.fromkeys(date_format(shape, order) for shape in shapes))
+    form = CellForm("date", formats=formats)
+    return _with_wrong(form, survey, survey.dates.total, ())
+
+
+def _order_of_fields(
+    survey: Survey, shapes: Sequence[str], options: TableOptions
+) -> str:
+    """Return what comes first in dates whose year is last: day, month or doubtful."""
+    numeric = [shape for shape in shapes if re.match(r"9{1,2}[-/.]9{1,2}[-/.]9", shape)]
+    if not numeric:
+        return ""
+    if options.dates in ("day-first", "month-first"):
+        return options.dates.removesuffix("-first")
+    if survey.largest_first > 12 >= survey.largest_second:
+        return "day"
+    if survey.largest_second > 12 >= survey.largest_first:
+        return "month"
+    # Dates with points have the day first wherever they are written.
+    if all(re.match(r"9{1,2}\.", shape) for shape in numeric):
+        return "day"
+    return "doubtful"
+
+
+def _decide_text(survey: Survey, options: TableOptions) -> Decision:
+    """Return a decision for texts, with the reason if most cells look like numbers."""
+    n_cells = survey.n_cells
+    best = 0
+    wrong: list[str] = []
+    for decimal, thousands in formats_to_try(options):
+        good = _good_shapes(survey.numbers, decimal, thousands)
+        bare = {shape for shape in good if not _unit_of(shape)}
+        n_good = sum(map(survey.numbers.__getitem__, bare))
+        if n_good > best:
+            best = n_good
+            wrong = [
+                survey.numbers.first[shape]
+                for shape in survey.numbers
+                if shape not in bare
+            ]
+    is_measured = survey.numbers.total - survey.n_others >= MOSTLY * n_cells
+    if best < MOSTLY * n_cells and (not is_measured or survey.numbers.are_too_many):
+        return Decision(CellForm("text"))
+    decision = _with_wrong(CellForm("text"), survey, best, wrong)
+    if best < MOSTLY * n_cells:
+        units = list(dict.fromkeys(map(_unit_of, survey.numbers)))
+        listed = ", ".join(repr(unit) if unit else "none" for unit in units[:3])
+        return replace(decision, doubt=f"its numbers have several units ({listed})")
+    return decision
+
+
+def _with_wrong(
+    form: CellForm, survey: Survey, n_good: int, wrong: Sequence[str]
+) -> Decision:
+    """Return a decision with the number and examples of cells of another kind."""
+    examples = list(wrong)
+    if form.kind in ("number", "text", "flag"):
+        examples += survey.dates.first.values()
+    if form.kind in ("date", "time", "flag"):
+        examples += survey.numbers.first.values()
+    examples += survey.others
+    return Decision(form, survey.n_cells - n_good, tuple(examples[:3]))
+
+
+def type_of_texts(texts: pa.Array, options: TableOptions, column: str) -> pa.DataType:
+    """Return the type that plain numbers and flags are read as; text for all others.
+
+    The type is null if there is no value.
+    """
+    survey = Survey(marks_of_numbers(options, column))
+    survey.add(without_gaps(texts, marks_of_texts(options, column)))
+    if survey.n_cells == 0:
+        return TEXT if survey.marks else pa.null()
+    form = decide_form(survey, options).form
+    if form == CellForm("flag"):
+        return BOOL
+    if form != CellForm("number", decimal=options.decimal):
+        return TEXT
+    are_whole = all(WHOLE_SHAPE.match(shape) for shape in survey.numbers)
+    return pa.int64() if are_whole and not survey.n_infinite else FLOAT64

@@ -1,0 +1,72 @@
+"""Marks of missing values: the usual ones of texts and of numbers, and those given."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mmcnb.tables.arrow import FLOAT64, TEXT
+from mmcnb.tables.numbers import plain_pattern
+from mmcnb.tables.options import TableOptions
+
+# fmt: off
+# pandas.read_csv takes these for gaps, so a frame that it has read lost them already.
+OF_PANDAS = (
+    "", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)
+ERRORS = ("#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
+OF_TEXTS = (*OF_PANDAS, *ERRORS, "?", "-", "--", ".", "NaT", "\\N")
+# Among texts these are categories: to have none is an answer, too.
+OF_NUMBERS_ALONE = (
+    "none", "NONE", "Null", "Nan", "NAN", "na", "Na", "N.A.", "n.a.", "n.a", "n. a.",
+    "N/a", "nd", "ND", "n.d.", "nil", "missing", "Missing", "MISSING", "unknown",
+    "Unknown", "UNKNOWN", "not available", "Not Available", "---", "----", "\u2013",
+    "\u2014", "\u2212", "..", "...", "\u2026", ":", "*", "**", "(null)", "[null]",
+)
+# fmt: on
+
+
+def marks_of_texts(options: TableOptions, column: str) -> pa.Array:
+    """Return what marks a missing value in a column of texts.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.marks import marks_of_texts
+    >>> from mmcnb.tables.options import TableOptions
+    >>> options = TableOptions(na_values={"pet": ["none", 9]})
+    >>> marks_of_texts(options, "pet").to_pylist()[-2:]
+    ['none', '9']
+    """
+    return _marks(options, column, OF_TEXTS)
+
+
+def marks_of_numbers(options: TableOptions, column: str) -> pa.Array:
+    """Return what marks a missing value in a column of numbers written as text."""
+    return _marks(options, column, OF_TEXTS + OF_NUMBERS_ALONE)
+
+
+def _marks(options: TableOptions, column: str, usual: tuple[str, ...]) -> pa.Array:
+    given = options.marks_of(column)
+    if given == ("",):
+        usual = ("",)
+    return pa.array(dict.fromkeys((*usual, *given)), TEXT)
+
+
+def numeric_marks(options: TableOptions, column: str) -> tuple[float, ...]:
+    """Return the numbers that mark missing values in a column."""
+    marks = pa.array(options.marks_of(column), TEXT)
+    is_number = pc.match_substring_regex(marks, plain_pattern())
+    return tuple(marks.filter(is_number).cast(FLOAT64).to_pylist())
+
+
+def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
+    """Return numbers, with null for those that mark missing values."""
+    if not marks:
+        return numbers
+    is_mark = pc.is_in(numbers.cast(FLOAT64, safe=False), pa.array(marks, FLOAT64))
+    return pc.if_else(is_mark, None, numbers)
+
+
+def without_gaps(texts: pa.Array, marks: pa.Array) -> pa.Array:
+    """Return texts without spaces around them, and null for marks of missing values."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.is_in(trimmed, marks), None, trimmed)

@@ -1,0 +1,176 @@
+"""Sentences about a table: columns left out, and cells that were changed."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from mmcnb.tables.base import BaseTable
+from mmcnb.tables.columns import TableColumn
+from mmcnb.tables.decide import DOUBTFUL_DATES
+from mmcnb.tables.options import TableOptions
+
+MOST_NAMED = 10  # columns named in a sentence; of others the number
+
+
+def notes_of_columns(
+    table: BaseTable,
+    columns: Sequence[TableColumn],
+    options: TableOptions,
+    n_dropped: int,
+) -> list[str]:
+    """Return sentences about columns left out, and about cells that were changed.
+
+    Parameters
+    ----------
+    table : BaseTable
+    columns : sequence of TableColumn
+        In the order of the table.
+    options : TableOptions
+    n_dropped : int
+        Rows left out because of missing cells.
+    """
+    notes: list[str] = []
+    if options.encoding is None:
+        notes += _left_out(table, columns)
+        for sentence in (_units, _commas, _wrong_cells, _doubts, _marks_as_texts):
+            notes += sentence(columns)
+    else:
+        notes += _wrong_cells(columns)
+    filled = [
+        f"{column.gaps:,} in {column.name!r}"
+        for column in columns
+        if column.is_feature and column.gaps
+    ]
+    unknown = [
+        f"{column.unknown:,} in {column.name!r}"
+        for column in columns
+        if column.is_feature and column.unknown
+    ]
+    dropped = [f"{n_dropped:,}"] if n_dropped else []
+    for change, counts in (
+        ("gaps were filled from their column", filled),
+        ("texts that no row of the fit had are 0 in all categories", unknown),
+        ("rows with missing cells were left out and have no number", dropped),
+    ):
+        if counts:
+            notes.append(f"{change}: {_listed(counts)}")
+    return [f"{table.name}: {note}." for note in notes]
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Return the first ten texts, and the number of the others."""
+    listed = ", ".join(texts[:MOST_NAMED])
+    if len(texts) > MOST_NAMED:
+        listed += f" and {len(texts) - MOST_NAMED} more"
+    return listed
+
+
+def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about the columns that take no part, and how to keep them."""
+    left_out = [column for column in columns if not column.is_feature and column.why]
+    if not left_out:
+        return
+    reasons = [f"{column.name!r} ({column.why})" for column in left_out]
+    verb = "column takes" if len(left_out) == 1 else "columns take"
+    sentence = f"{len(left_out)} {verb} no part: {_listed(reasons)}"
+    kept = [column for column in left_out if column.can_be_kept][:MOST_NAMED]
+    if kept:
+        names = [column.name for column in kept]
+        options = [f"--keep {table.option(column.position)}" for column in kept]
+        it = "them" if len(kept) > 1 else "it"
+        sentence += f"; keep={names} ({' '.join(options)}) takes {it}"
+    yield sentence
+    if any(column.why == DOUBTFUL_DATES for column in left_out):
+        yield (
+            "dates='day-first' or dates='month-first' (--dates day-first or --dates "
+            "month-first) says what comes first in these dates"
+        )
+
+
+def _units(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about the units that were taken off numbers."""
+    units = []
+    for column in columns:
+        form = column.form
+        if not column.is_feature or form is None or form.kind != "number":
+            continue
+        if form.unit:
+            units.append(f"{column.name!r} ({form.unit})")
+        elif form.factors:
+            written = ", ".join(unit for unit, _ in form.factors if unit)
+            units.append(f"{column.name!r} (times {written})")
+    if units:
+        yield (
+            f"numbers were read without their units: {_listed(units)}; text=[...] "
+            "(--text NAME) takes a column as text"
+        )
+
+
+def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield sentences about numbers with commas or other marks."""
+    with_commas = []
+    doubtful = []
+    for column in columns:
+        decision = column.decision
+        if not column.is_feature or decision is None:
+            continue
+        if decision.is_ambiguous:
+            doubtful.append(column)
+        elif decision.form.decimal == ",":
+            with_commas.append(repr(column.name))
+    if with_commas:
+        yield f"numbers were read with a decimal comma: {_listed(with_commas)}"
+    for comma, meaning, other in (
+        (".", "commas between thousands", "decimal=',' (--decimal ,)"),
+        (",", "a decimal comma", "thousands=',' (--thousands ,)"),
+    ):
+        names = [
+            repr(column.name)
+            for column in doubtful
+            if column.form is not None and column.form.decimal == comma
+        ]
+        if names:
+            yield (
+                f"numbers such as 1,234 were read with {meaning}: {_listed(names)}; "
+                f"{other} reads them otherwise"
+            )
+
+
+def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield a sentence about cells that are gaps, as they are not of the kind."""
+    wrong = []
+    for column in columns:
+        if column.is_feature and column.n_wrong and column.kind != "text":
+            examples = ", ".join(repr(text)[:40] for text in column.wrong)
+            wrong.append(f"{column.n_wrong:,} in {column.name!r} ({examples})")
+    if wrong:
+        yield (
+            "cells that are not of the kind of their column count as missing: "
+            f"{_listed(wrong)}"
+        )
+
+
+def _doubts(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield sentences about columns of texts that look like numbers."""
+    for column in columns:
+        decision = column.decision
+        if decision is None or not column.is_feature or column.kind != "text":
+            continue
+        why = decision.why_text
+        if why:
+            yield f"{column.name!r} is taken as text, because {why}"
+
+
+def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield sentences about categories that could mark missing values."""
+    for column in columns:
+        decision = column.decision
+        if decision is None or not column.is_feature or column.kind != "text":
+            continue
+        if decision.marks:
+            marks = " and ".join(map(repr, decision.marks))
+            option = " ".join(shlex.quote(mark) for mark in decision.marks[:1])
+            yield (
+                f"{marks} is a category of {column.name!r}; "
+                f"na_values={[*decision.marks]} (--na-values {option}) takes it for "
+                "missing"
+            )
