@@ -62,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Arguments) -> Report:
     """Score the clusters."""
-    from mmcnb.stores.label_table import labels_of_rows
+    from mmcnb.stores.matched_labels import labels_of_rows
 
     samples, rows = _rows(arguments)
     labels = labels_of_rows(arguments.labels, None, samples)
@@ -95,8 +95,8 @@ def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
 
 def _classes(arguments: Arguments, samples: Samples) -> np.ndarray | None:
     """Read the known classes of the rows, if there are any."""
-    from mmcnb.stores.label_table import labels_of_rows
     from mmcnb.stores.labels import stored_classes
+    from mmcnb.stores.matched_labels import labels_of_rows
 
     if arguments.classes or arguments.label_column:
         source = arguments.classes or arguments.labels

@@ -32,9 +32,9 @@ from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
 from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.errors import AbsentError, ClusterWarning, InputError
 from mmcnb.estimators.advice import advice
-from mmcnb.estimators.outputs import columns_of, in_report, index_of, rows_output
+from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
 from mmcnb.features.labelling import DecisionPass, KeptLabels, LabelsPass, TablePass
@@ -44,7 +44,9 @@ from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.derived import scaled_matrix
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.open import names_in_frame
-from mmcnb.stores.label_table import labels_of_rows
+from mmcnb.samples.row_index import RowIndex
+from mmcnb.stores.matched_labels import labels_of_rows
+from mmcnb.stores.row_index import row_index_of
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions, options_of_fit
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class Attributes:
     """
 
     labels_: np.ndarray
+    _row_index: RowIndex  # of the labels
     model_: Model
     n_features_in_: int
     feature_names_in_: np.ndarray
@@ -294,7 +297,7 @@ class Estimator(Attributes, BaseEstimator):
                 "this model holds no labels of the rows of its fit; "
                 "give to_frame the rows, X."
             )
-        return pd.DataFrame({"cluster": self.labels_})
+        return pd.DataFrame({"cluster": self.labels_}, index=self.row_index_)
 
     def _frame(self, X: Any, element: str | None, **layer: Any) -> Any:
         """Return the frame of `to_frame`, perhaps with layers."""
@@ -305,10 +308,7 @@ class Estimator(Attributes, BaseEstimator):
             columns = columns_of(engine.run(TablePass(rule), features, "labels"))
         if type(X).__module__.startswith("polars"):
             return type(X)(columns)
-        index = index_of(X, features.root)
-        if callable(index):
-            index = np.asarray(index(0, features.n_samples)).astype(object)
-        return pd.DataFrame(columns, index=index)
+        return pd.DataFrame(columns, index=row_index_of(X, features).to_pandas())
 
 
 @fill_docstrings
@@ -387,7 +387,24 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         )
         with fits.connected(self.engine):  # one cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
+        self._row_index = row_index_of(X, samples)
         return self
+
+    @property
+    def row_index_(self) -> "pd.Index":
+        """Which rows of their source ``labels_`` belong to, as an index of pandas.
+
+        It is the index of a data frame; names of rows, such as those of
+        ``index_column``; or numbers of rows in their file, which do not count those
+        that ``missing="drop"`` leaves out, with the name of the file in a folder.
+        Names in a file are read when they are asked for. Without labels there is none.
+        """
+        if not hasattr(self, "labels_"):
+            raise AbsentError(
+                "this model holds no labels of the rows of its fit; "
+                "call fit to have labels_ and row_index_."
+            )
+        return self._row_index.to_pandas()
 
     def fit_model(
         self,
@@ -507,7 +524,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         with self._open_engine(threads) as engine:
             engine.traffic = Traffic(samples)
             return explain(
-                engine, samples, groups, self.model_, index_of(X, samples), most
+                engine, samples, groups, self.model_, row_index_of(X, samples), most
             )
 
     def score(

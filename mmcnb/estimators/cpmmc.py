@@ -50,6 +50,9 @@ class CPMMC(CuttingPlanes, StreamedClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     coef_ : ndarray of shape (n_features,)
         Normal vector of the boundary, on the scaled columns.
     intercept_ : float

@@ -78,6 +78,9 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to
         ``predict(X)``.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     objective_ : float
         1/2|W|² - rho + C mean(max(0, rho - m)), where |W|² is the sum over the
         clusters. The margin m is the largest column of `decision_function` minus the

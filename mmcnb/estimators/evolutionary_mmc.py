@@ -98,6 +98,9 @@ class EvolutionaryMMC(KernelFunction, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, 0 for the cluster of the first row; equal to
         ``predict(X)``.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     objective_ : float
         F(y) = min over f of (Σ w_i (y_i - f(x_i))² + alpha m |f|²)/m of the evolved
         labels y in {-1, +1} of the m rows of the sample, with weights w of mean 1; f is

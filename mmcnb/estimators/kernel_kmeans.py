@@ -82,6 +82,9 @@ class KernelKMeans(RowTransformerMixin, KernelFunction, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to
         ``predict(X)``.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Rows (or weight) of each cluster.
     inertia_ : float

@@ -41,6 +41,7 @@ from mmcnb.features.rules import Shares, Softmax
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import N_NODES
 from mmcnb.samples import Samples
+from mmcnb.stores.row_index import row_index_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +96,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each, or as in
         ``like``; equal to ``predict(X)``.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     n_clusters_ : int
         Number of clusters, given or found; 1 without structure. Clusters that
         ``noise`` drops do not count. After ``fit(X, like=model)`` or `update` some
@@ -271,6 +275,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 self.labels_ = np.concatenate(labels)
             if self.noise is not None:
                 self.outlier_score_ = self._outlier_scores(samples)
+        self._row_index = row_index_of(X, samples)
         return self
 
     def _outlier_scores(self, samples: Samples) -> np.ndarray:
@@ -304,9 +309,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         Returns
         -------
         self
-            ``labels_`` and ``outlier_score_`` are those of the new rows. The sizes in
-            ``report_`` count earlier rows too, and ``report_["changes"]`` is as after
-            ``fit(X, like=model)``.
+            ``labels_``, ``row_index_`` and ``outlier_score_`` are those of the new
+            rows. The sizes in ``report_`` count earlier rows too, and
+            ``report_["changes"]`` is as after ``fit(X, like=model)``.
 
         Warns
         -----
@@ -341,6 +346,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         samples = read_input(self, X, reset=False, element=element)
         # All of them, or none where the update fails.
         self.__dict__.update(updated(self, samples))
+        self._row_index = row_index_of(X, samples)
         for sentence in self.report_["warnings"]:
             warnings.warn(sentence, ClusterWarning, stacklevel=2)
         return self

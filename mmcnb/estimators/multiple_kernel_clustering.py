@@ -108,6 +108,9 @@ class MultipleKernelClustering(CuttingPlanes, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to
         ``predict(X)``.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     objective_ : float
         1/2 Σ_k |v_k|²/beta_k - rho + C mean(max(0, rho - |f|)), without rho at a fixed
         threshold, where rho is 1. With more than two clusters |f| is the margin, the

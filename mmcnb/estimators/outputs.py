@@ -24,7 +24,8 @@ from mmcnb.features.labelling import (
 from mmcnb.features.rules import Rule
 from mmcnb.samples import Samples
 from mmcnb.stores import LabelsWriter, create_dense_store
-from mmcnb.stores.label_table import TableWriter, is_table, names_of
+from mmcnb.stores.label_table import TableWriter, is_table
+from mmcnb.stores.row_index import row_index_of
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
@@ -94,8 +95,7 @@ def rows_output(
     if out is None:
         yield None, lambda *_: None
     elif is_table(out):
-        names = index_of(X, rows.root)
-        with TableWriter(out, rows.n_samples, names) as table:
+        with TableWriter(out, row_index_of(X, rows)) as table:
 
             def write_table(
                 _: object, engine: Engine, features: Samples, rule: Rule, *__: object
@@ -186,19 +186,3 @@ def columns_of(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {
         name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
     }
-
-
-def index_of(X: object, samples: Samples) -> Any:
-    """Return the names of rows, or a reader of them; None if rows have only numbers.
-
-    The names are the index of a pandas frame, ``obs_names`` of AnnData, or in a store.
-    """
-    names: Any = getattr(X, "obs_names", getattr(X, "index", None))
-    if names is None or callable(names):  # a list has a method of this name
-        return names_of(samples)
-    import pandas as pd
-
-    numbers = pd.RangeIndex(len(names))
-    if isinstance(names, pd.RangeIndex) and names.equals(numbers):
-        return None
-    return names

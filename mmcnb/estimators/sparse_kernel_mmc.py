@@ -92,6 +92,9 @@ class SparseKernelMMC(CuttingPlanes, KernelFunction, StreamedClusterer):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row, numbered by the first row that falls in each; equal to
         ``predict(X)``.
+    row_index_ : pandas.Index
+        Which rows ``labels_`` belong to: the index of a frame, or names or numbers of
+        rows in their file.
     objective_ : float
         1/2|w|² - rho + C mean(max(0, rho - |f|)), without rho at a fixed threshold,
         where it is 1.

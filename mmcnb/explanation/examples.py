@@ -1,7 +1,6 @@
 """Rows that show what a cluster is: typical ones, those at its edge, and far ones."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,9 @@ from mmcnb.features.model import Model
 from mmcnb.features.rules import clusters_of
 from mmcnb.samples import Samples, open_samples
 from mmcnb.samples.matrix import as_matrix
+from mmcnb.samples.row_index import RowIndex
 
 MOST_ROWS = 3  # of a cluster and a kind
-RowNames: TypeAlias = Sequence[object] | Callable[[int, int], Sequence[object]] | None
 
 
 class ComparedRows(NamedTuple):
@@ -110,7 +109,7 @@ def nearest_cluster(
 
 
 def row_table(
-    compared: ComparedRows, sample: Sample, groups: Groups, index: RowNames
+    compared: ComparedRows, sample: Sample, groups: Groups, index: RowIndex
 ) -> pd.DataFrame:
     """Return examples of each cluster, with numbers and names of the rows."""
     kinds = {
@@ -128,14 +127,6 @@ def row_table(
                     examples.append((cluster, kind, sample.rows[j], scores[j]))
     frame = pd.DataFrame(examples, columns=["cluster", "kind", "row", "score"])
     frame.loc[frame["kind"] == "far", "score"] *= -1
-    names = [_row_name(index, row) for row in frame["row"]]
+    names = [index.name_of(row) for row in frame["row"]]
     frame.insert(3, "name", pd.Series(names, dtype=object))
     return frame
-
-
-def _row_name(index: RowNames, row: int) -> object:
-    """Return the name of a row from an index or a function that reads one."""
-    if index is None:
-        return None
-    names = index(row, row + 1) if callable(index) else index[row : row + 1]
-    return names[0]

@@ -9,7 +9,6 @@ from mmcnb._machine import return_freed_memory
 from mmcnb.engine.passes import CombinedPass, GatherPass
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.examples import (
-    RowNames,
     compare_rows,
     nearest_cluster,
     row_table,
@@ -20,6 +19,7 @@ from mmcnb.explanation.summary import MomentsPass, column_table, word_table
 from mmcnb.features.model import Model
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import stack
+from mmcnb.samples.row_index import RowIndex
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +94,7 @@ def explain(
     samples: Samples,
     groups: Groups,
     model: Model,
-    index: RowNames,
+    index: RowIndex,
     most: int,
 ) -> Explanation:
     """Explain the clusters of some rows.
@@ -109,8 +109,8 @@ def explain(
         Their clusters.
     model : Model
         Of the fit.
-    index : index, callable or None
-        Names of the rows.
+    index : RowIndex
+        Which rows of their source they are.
     most : int
         Rows of the sample, of all clusters.
     """

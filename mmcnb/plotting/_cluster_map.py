@@ -20,7 +20,7 @@ from mmcnb.plotting._rows import draw_rows
 from mmcnb.plotting._style import new_axes, scatter_clusters
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import as_matrix
-from mmcnb.stores.label_table import labels_of_rows
+from mmcnb.stores.matched_labels import labels_of_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,6 +15,7 @@ from mmcnb.samples import matrix
 from mmcnb.samples.arrays import plain_array, plain_csr
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.matrix import CSRBlock
+from mmcnb.samples.row_index import RowIndex
 
 # Another number changes the last bits of all reductions.
 BLOCK_ROWS = 4096
@@ -62,6 +63,8 @@ class Samples(ABC):
         The columns of a table as numbers; None if the rows are of no table.
     notes : sequence of str
         Cells of a table that were changed, a sentence each.
+    row_index : RowIndex or None
+        Which rows of a table they are; None if the rows are of no table.
     sources : list of str or None
         For each column the column of a table that it comes from, or its own name; None
         without names.
@@ -82,6 +85,7 @@ class Samples(ABC):
     is_reopenable: bool = False
     encoding: Encoding | None = None
     notes: Sequence[str] = ()
+    row_index: RowIndex | None = None
 
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype
@@ -164,6 +168,12 @@ class Samples(ABC):
         for start in range(0, self.n_samples, step):
             digest.update(self.block(start, min(start + step, self.n_samples)))
         return digest.hexdigest(self.n_features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what other processes need: the rows, but not their names."""
+        state = dict(vars(self))
+        state.pop("row_index", None)
+        return state
 
     def __repr__(self) -> str:
         """Name, shape and layout."""

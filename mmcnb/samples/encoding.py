@@ -120,12 +120,15 @@ class Encoding:
     is_ordered : bool
         Whether other frames must have the columns in this order, as scikit-learn asks
         of rows that are plain numbers.
+    index_column : str or None
+        Name of the column of row names, which other rows may have too.
     """
 
     columns: tuple[EncodedColumn, ...]
     options: tuple[tuple[str, Any], ...]
     has_names: bool = True
     is_ordered: bool = False
+    index_column: str | None = None
 
     @property
     def names(self) -> list[str] | None:
@@ -175,9 +178,12 @@ class Encoding:
                 tuple(options.items()),
                 given["has_names"],
                 given.get("is_ordered", False),
+                given.get("index_column"),
             )
             truths = encoding.has_names, encoding.is_ordered
+            index = encoding.index_column
             plain = all(map(_is_plain, columns))
+            plain &= index is None or type(index) is str
             plain &= all(type(truth) is bool for truth in truths)
             marks = options.pop("na_values", None) or ()
             plain &= all(map(_is_mark, marks))

@@ -38,11 +38,17 @@ class Rows(NamedTuple):
         Class labels.
     names : ndarray of int64 or text of shape (n_rows,), or None
         Names of the rows.
+    numbers : ndarray of int64 of shape (n_rows,), or None
+        Numbers of the rows of a table in their file.
+    file : int
+        Number of that file in a folder.
     """
 
     block: np.ndarray | CSRBlock
     y: np.ndarray | None = None
     names: np.ndarray | None = None
+    numbers: np.ndarray | None = None
+    file: int = 0
 
 
 Blocks = Iterator[Rows]

@@ -18,6 +18,7 @@ from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
 from mmcnb.samples.npy import Blocks, Rows, read_npz, step_rows
 from mmcnb.samples.open import open_samples
 from mmcnb.samples.paths import PathLike, checked_path, is_store_folder
+from mmcnb.samples.row_index import KeptNames, RowIndex
 from mmcnb.samples.text import looks_like_libsvm, plain_name, read_libsvm, table_format
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput
@@ -25,8 +26,8 @@ from mmcnb.stores.labels import (
     array_beside,
     class_names,
     open_class_labels,
-    open_index,
 )
+from mmcnb.stores.row_index import attribute, row_index_of, values_to_store
 
 if TYPE_CHECKING:
     from mmcnb.tables.reader import TableReader
@@ -45,6 +46,8 @@ class _Stream(NamedTuple):
     sources: list[str] | None = None
     # Called when all rows are read: a table does not know all of its classes before.
     class_names: Callable[[], list[str] | None] = lambda: None
+    # Likewise, the name of the index and the files that its rows are of.
+    row_index: Callable[[], dict[str, Any] | None] = lambda: None
 
 
 def convert(  # noqa: PLR0913
@@ -164,9 +167,9 @@ def convert(  # noqa: PLR0913
         write(stream)
     elif form == "numpy":
         samples, y = read_npz(Path(source))
-        write(_stream_of(samples, dtype, y))
+        write(_stream_of(source, samples, dtype, y))
     else:
-        write(_stream_of(open_samples(source, element), dtype))
+        write(_stream_of(source, open_samples(source, element), dtype))
     return {}
 
 
@@ -238,8 +241,11 @@ def _convert_table(
     rows = TableReader(table, table_options, show_columns)
 
     def write_all() -> None:
+        lengths = [0] * max(1, len(table.files))
+        # Of a single file without gaps, rows are numbered as in the store.
+        has_numbers = bool(table.files) or table_options.missing == "drop"
         stream = _Stream(
-            blocks=rows.blocks(),
+            blocks=_numbered(rows.blocks(), lengths, has_numbers),
             is_sparse=False,
             dtype=_written_dtype(rows, table_options.dtype),
             n_features=len(rows.encoding.feature_names),
@@ -248,11 +254,33 @@ def _convert_table(
             feature_names=rows.feature_names,
             sources=rows.encoding.sources,
             class_names=lambda: rows.classes.names,
+            row_index=lambda: row_index(lengths),
         )
         write(stream)
 
+    def row_index(lengths: list[int]) -> dict[str, Any]:
+        name = rows.index_column
+        return attribute(
+            RowIndex(
+                sum(lengths),
+                files=table.files,
+                lengths=tuple(lengths) if table.files else (),
+                names=None if name is None else KeptNames(np.empty(0)),
+                name=name,
+            )
+        )
+
     rows.with_final_types(write_all)
     return rows.report()
+
+
+def _numbered(blocks: Blocks, lengths: list[int], has_numbers: bool) -> Blocks:
+    """Count the rows of each file; numbers stand in place of names if wanted."""
+    for rows in blocks:
+        lengths[rows.file] += n_rows_of(rows.block)
+        if rows.names is None and has_numbers:
+            rows = rows._replace(names=rows.numbers)
+        yield rows
 
 
 def _format(source: object) -> str:
@@ -297,7 +325,10 @@ def _written_dtype(
 
 
 def _stream_of(
-    samples: Samples, dtype: npt.DTypeLike | None, y: np.ndarray | None = None
+    source: Any,
+    samples: Samples,
+    dtype: npt.DTypeLike | None,
+    y: np.ndarray | None = None,
 ) -> _Stream:
     """Return a stream of rows, with the class labels and row names of their store.
 
@@ -315,7 +346,8 @@ def _stream_of(
             )
         names_of_classes = class_names(stored_labels)
         labels = open_class_labels(samples)
-    index = open_index(samples)
+    index = row_index_of(source, samples)
+    has_index = not index.is_plain and values_to_store(index, 0, 1) is not None
 
     def blocks() -> Blocks:
         chunks = max(1, step_rows(samples.row_bytes) // samples.chunk_rows)
@@ -325,10 +357,10 @@ def _stream_of(
             yield Rows(
                 samples.block(start, stop),
                 None if labels is None else labels[start:stop],
-                None if index is None else index[start:stop],
+                values_to_store(index, start, stop) if has_index else None,
             )
 
-    beside = sum(array.nbytes for array in (labels, index) if array is not None)
+    beside = 0 if labels is None else labels.nbytes
     return _Stream(
         blocks=blocks(),
         is_sparse=samples.is_sparse,
@@ -339,6 +371,7 @@ def _stream_of(
         feature_names=samples.feature_names,
         sources=samples.sources,
         class_names=lambda: names_of_classes,
+        row_index=lambda: attribute(index),
     )
 
 
@@ -358,7 +391,7 @@ def _write(
             return
         if layout == "dense" or (layout == "auto" and writer.density > 0.5):
             aside = path.rename(path.with_name(f".sparse-{path.name}"))
-            sparse = _stream_of(open_samples(aside), stream.dtype)
+            sparse = _stream_of(aside, open_samples(aside), stream.dtype)
             _write_rows(sparse, path, False, show_progress)
 
 
@@ -376,14 +409,16 @@ def _write_rows(
     if n_samples is None:  # the reader shows its own progress
         show_progress = False
     with writer, progress_bar(n_samples, "writing", enabled=show_progress) as bar:
-        for block, y, names in stream.blocks:
+        for rows in stream.blocks:
+            matrix = as_matrix(rows.block)
             if isinstance(writer, CSRStoreWriter):
-                writer.append(scipy.sparse.csr_array(as_matrix(block)), y=y)
+                writer.append(scipy.sparse.csr_array(matrix), y=rows.y)
             else:
-                _append_dense(writer, as_matrix(block), y)
-            if names is not None:
-                writer.append_index(names)
-            bar.update(n_rows_of(block))
+                _append_dense(writer, matrix, rows.y)
+            if rows.names is not None:
+                writer.append_index(rows.names)
+            bar.update(n_rows_of(rows.block))
+        writer.row_index = stream.row_index()
         writer.class_names = stream.class_names()
         writer.feature_names = stream.feature_names
         writer.sources = stream.sources

@@ -180,6 +180,8 @@ class StoreWriter(AtomicOutput):
     class_names, feature_names : list of str or None
     sources : list of str or None
         The columns of a table behind the columns.
+    row_index : dict or None
+        What the index has: the name of its values, and files with numbers of rows.
     """
 
     encoding: tuple[str, str]  # of AnnData: its name and version
@@ -208,11 +210,14 @@ class StoreWriter(AtomicOutput):
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
         self.sources: list[str] | None = None
+        self.row_index: dict[str, Any] | None = None
 
     def finish(self) -> None:
         """Write the rest, the names, and the inventory."""
         n_samples = self._digest.n_samples
         matrix.check_shape((n_samples, self.n_features), self.name)
+        if self.row_index is not None and "index" in self._arrays:
+            self.attributes["index"]["row_index"] = self.row_index
         self._name_columns("feature_names", self.feature_names)
         if self.sources != self.feature_names:
             self._name_columns("table_columns", self.sources)

@@ -1,21 +1,18 @@
 """Clusters of rows as a table, CSV or Parquet: written in blocks, and read back."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples.arrays import plain_values
-from mmcnb.samples.base import Samples
-from mmcnb.samples.elements import observation_names, plain_text
 from mmcnb.samples.files import check_file
 from mmcnb.samples.paths import PathLike
-from mmcnb.samples.zarr import stored_array
+from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
 from mmcnb.stores.atomic import AtomicOutput
-from mmcnb.stores.labels import array_beside, open_index, read_column
+from mmcnb.stores.labels import read_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,11 +20,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
 
 TABLES = (".csv", ".parquet")
-ROW = "row"  # the column of row numbers
-INDEX = "index"  # the column of row names
 VALUE_COLUMNS = ("cluster", "class")  # that `read_values` reads if none is named
-# Returns the names from one row to another.
-NamesReader = Callable[[int, int], np.ndarray | list[str]]
 
 
 def is_table(path: PathLike) -> bool:
@@ -44,7 +37,7 @@ def is_table(path: PathLike) -> bool:
     >>> is_table("labels.csv"), is_table("labels.zarr"), is_table("labels")
     (True, False, False)
     """
-    ending = _ending(path)
+    ending = ending_of(path)
     if ending not in (*TABLES, ".zarr", ""):
         raise InputError(
             f"{path}: labels are not written as {ending!r}; "
@@ -53,31 +46,9 @@ def is_table(path: PathLike) -> bool:
     return ending in TABLES
 
 
-def _ending(path: PathLike) -> str:
+def ending_of(path: PathLike) -> str:
+    """Return the ending of a path in lower case."""
     return Path(path).suffix.lower()
-
-
-def names_of(samples: Samples) -> NamesReader | None:
-    """Return a reader of the names of rows of a store.
-
-    They are its array ``index``, or the names of observations of AnnData.
-
-    Parameters
-    ----------
-    samples : Samples
-
-    Returns
-    -------
-    callable or None
-        Gives the names from one row to another.
-    """
-    array = array_beside(samples, "index")
-    if array is not None:
-        return stored_array(array).read
-    names = observation_names(samples)
-    if names is None or names.length != samples.n_samples:
-        return None
-    return lambda start, stop: plain_text(names.read(start, stop))
 
 
 class TableWriter(AtomicOutput):
@@ -89,13 +60,10 @@ class TableWriter(AtomicOutput):
     ----------
     path : str or path-like
         Ends with ``.csv`` or ``.parquet``.
-    n_samples : int
-        Rows to come.
-    index : sequence of length n_samples, callable or None, default=None
-        Names of the rows, in the first column; a callable returns the names from one
-        row to another. None means row numbers, in a column "row". The column of names
-        has the ``name`` of a pandas index, or "index" if the index has no name or
-        another column has it.
+    index : RowIndex
+        Which rows come. The first columns have their names, or their numbers in the
+        column "row", after the files of a folder in the column "file". A column of
+        names is called "index" if the names have no name, or that of another column.
 
     Raises
     ------
@@ -105,9 +73,10 @@ class TableWriter(AtomicOutput):
     Examples
     --------
     >>> import pathlib, tempfile, numpy as np
+    >>> from mmcnb.samples.row_index import RowIndex
     >>> from mmcnb.stores.label_table import TableWriter
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with TableWriter(f"{folder}/labels.csv", n_samples=2) as writer:
+    ...     with TableWriter(f"{folder}/labels.csv", RowIndex(2)) as writer:
     ...         columns = {"cluster": np.array([0, 1]), "margin": np.array([0.5, 2.0])}
     ...         writer.append(columns)
     ...     print(pathlib.Path(folder, "labels.csv").read_text().replace('"', ""))
@@ -117,16 +86,9 @@ class TableWriter(AtomicOutput):
     <BLANKLINE>
     """
 
-    def __init__(
-        self,
-        path: PathLike,
-        n_samples: int,
-        index: Sequence[object] | NamesReader | None = None,
-    ) -> None:
+    def __init__(self, path: PathLike, index: RowIndex) -> None:
         super().__init__(path)
-        self._expected = n_samples
         self._index = index
-        self._index_name = str(getattr(index, "name", None) or INDEX)
         self._written = 0
         # Made with the first rows, which say its columns.
         self._file: CSVWriter | ParquetWriter | None = None
@@ -143,31 +105,22 @@ class TableWriter(AtomicOutput):
         from pyarrow import csv, parquet
 
         n_rows = len(next(iter(columns.values())))
-        if self._index_name in (ROW, *columns):
-            self._index_name = INDEX
-        table = pa.table({**self._names(n_rows), **columns})
+        table = pa.table({**self._rows(n_rows, columns), **columns})
         if self._file is None:
             new_file = parquet.ParquetWriter
-            if _ending(self.path) == ".csv":
+            if ending_of(self.path) == ".csv":
                 new_file = csv.CSVWriter
             self._file = new_file(str(self.path), table.schema)
         self._file.write_table(table)
         self._written += n_rows
 
-    def _names(self, n_rows: int) -> dict[str, np.ndarray | list[str]]:
-        """Return the first column of the next rows, by its name."""
-        start = self._written
-        stop = start + n_rows
-        index = self._index
-        if index is None:
-            return {ROW: np.arange(start, stop)}
-        if callable(index):
-            names = np.asarray(index(start, stop))
-        else:
-            names = np.asarray(index[start:stop])
-        if names.dtype.kind in "iufbM":
-            return {self._index_name: names}
-        return {self._index_name: list(map(str, names))}
+    def _rows(self, n_rows: int, others: Mapping[str, object]) -> dict[str, "pa.Array"]:
+        """Return the columns that say which rows the next ones are."""
+        columns = self._index.columns(self._written, self._written + n_rows)
+        rows = {}
+        for name, values in columns.items():
+            rows[INDEX if name in others else name] = as_arrow(values)
+        return rows
 
     def _close(self) -> None:
         if self._file is not None:
@@ -175,11 +128,122 @@ class TableWriter(AtomicOutput):
 
     def finish(self) -> None:
         """Check the number of rows."""
-        if self._written != self._expected:
+        if self._written != self._index.n_samples:
             raise InputError(
                 f"{self.name}: {self._written} rows came, "
-                f"not {self._expected} as was said."
+                f"not {self._index.n_samples} as was said."
             )
+
+
+def as_arrow(values: Any) -> "pa.Array":
+    """Return names or numbers of rows as a table has them: numbers, times or texts."""
+    import pyarrow as pa
+
+    array = np.asarray(values)
+    if array.dtype.kind in "iufbM":
+        return pa.array(array)
+    return pa.array(list(map(str, array)), pa.string())
+
+
+class LabelTable:
+    """A table of labels or classes, CSV or Parquet, that is read by columns.
+
+    Parameters
+    ----------
+    path : path
+
+    Attributes
+    ----------
+    columns : list of str
+
+    Raises
+    ------
+    InputError
+        The table cannot be read.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        from pyarrow import csv, parquet
+
+        self.path = path
+        self._is_parquet = ending_of(path) == ".parquet"
+        check_file(path)
+        with self._worded():
+            if self._is_parquet:
+                self.columns = parquet.read_schema(str(path)).names
+            else:
+                with csv.open_csv(str(path)) as reader:
+                    self.columns = reader.schema.names
+
+    def _worded(self) -> AbstractContextManager[None]:
+        import pyarrow as pa
+
+        return worded(
+            f"{self.path} cannot be read as a table",
+            "write it again",
+            pa.ArrowException,
+            OSError,
+            UnicodeDecodeError,
+        )
+
+    def value_column(self, column: str | None, others: Sequence[str] = ()) -> str:
+        """Return the column of the values: that one, or of clusters or classes.
+
+        It may also be the only one beside those that say which rows they are, and the
+        ``others``.
+        """
+        if column is None:
+            named = [name for name in VALUE_COLUMNS if name in self.columns]
+            rows = {FILE, ROW, INDEX, *others}
+            left = named[:1] or [name for name in self.columns if name not in rows]
+            if len(left) == 1:
+                return left[0]
+        elif column in self.columns:
+            return column
+        which = "" if column is None else f" {column!r}"
+        raise InputError(
+            f"{self.path} has no column{which} to take; "
+            f"name one of {', '.join(self.columns)}."
+        )
+
+    def read(
+        self, columns: list[str], types: "Mapping[str, pa.DataType] | None" = None
+    ) -> "pa.Table":
+        """Read some columns; those of CSV text that have a type as this one."""
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+
+        texts = {
+            name: data_type
+            for name, data_type in (types or {}).items()
+            if not pa.types.is_integer(data_type)
+        }
+        with self._worded():
+            if self._is_parquet:
+                return parquet.read_table(str(self.path), columns=columns)
+            options = csv.ConvertOptions(include_columns=columns, column_types=texts)
+            return csv.read_csv(str(self.path), convert_options=options)
+
+    def plain(self, values: "pa.ChunkedArray", name: str) -> np.ndarray:
+        """Return values as an array.
+
+        Raises
+        ------
+        InputError
+            A value is missing, or is no text in UTF-8.
+        """
+        import pyarrow as pa
+
+        if values.type in (pa.binary(), pa.large_binary()):  # CSV that is not UTF-8
+            raise InputError(
+                f"{self.path}: {name} is no text in UTF-8; write the table again."
+            )
+        if values.null_count:
+            row = int(np.argmax(np.asarray(values.is_null())))
+            raise InputError(
+                f"{self.path}: row {row} has no {name}; give one value a row."
+            )
+        return np.asarray(values.to_numpy())
 
 
 def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
@@ -202,123 +266,29 @@ def read_values(path: PathLike, column: str | None = None) -> np.ndarray:
     ------
     InputError
         The table cannot be read, has no such column, a value is missing, or row numbers
-        are out of order.
+        do not rise.
     """
-    import pyarrow as pa
-
-    if _ending(path) not in TABLES:
+    if ending_of(path) not in TABLES:
         return read_column(path, "labels")
-    check_file(path)
-    with worded(
-        f"{path} cannot be read as a table",
-        "write it again",
-        pa.ArrowException,
-        OSError,
-        UnicodeDecodeError,
-    ):
-        columns = _column_names(path)
-        name = _value_column(columns) if column is None else column
-        if name not in columns:
-            which = "" if name is None else f" {name!r}"
-            raise InputError(
-                f"{path} has no column{which} to take; "
-                f"name one of {', '.join(columns)}."
-            )
-        has_numbers = ROW in columns and name != ROW
-        table = _read_columns(path, [name, ROW] if has_numbers else [name])
-    values = table[name]
-    if values.type in (pa.binary(), pa.large_binary()):  # CSV that is not UTF-8
-        raise InputError(f"{path}: {name} is no text in UTF-8; write the table again.")
-    if values.null_count:
-        row = int(np.argmax(np.asarray(values.is_null())))
-        raise InputError(f"{path}: row {row} has no {name}; give one value a row.")
-    if has_numbers and not _counts_from_0(table[ROW].to_numpy()):
+    table = LabelTable(path)
+    name = table.value_column(column)
+    numbers = []
+    if ROW in table.columns and name != ROW:
+        numbers = [key for key in (ROW, FILE) if key in table.columns]
+    columns = table.read([name, *numbers])
+    values = table.plain(columns[name], name)
+    if numbers and not _rise(*(columns[key].to_numpy() for key in numbers)):
         raise InputError(
-            f'{path}: the column "{ROW}" does not count from 0; sort the table by it.'
-        )
-    return np.asarray(values.to_numpy())
-
-
-def _counts_from_0(numbers: np.ndarray) -> bool:
-    is_integer = numbers.dtype.kind in "iu"
-    return is_integer and np.array_equal(numbers, np.arange(len(numbers)))
-
-
-def read_names(path: PathLike) -> np.ndarray | None:
-    """Read the names of the rows of a table, its column "index"; None without one."""
-    if _ending(path) not in TABLES or INDEX not in _column_names(path):
-        return None
-    return np.asarray(_read_columns(path, [INDEX])[INDEX].to_numpy())
-
-
-def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndarray:
-    """Return one label or class a row of samples, from an array or a path.
-
-    Raises
-    ------
-    InputError
-        They are of another number of rows, or of rows with other names, or have a
-        number that is not an integer.
-    """
-    is_path = isinstance(labels, str | os.PathLike)
-    if is_path:
-        name = labels
-        values = read_values(labels, column)
-    else:
-        name = "labels"
-        values = plain_values(labels, "labels", text=True)
-    if values.shape != (samples.n_samples,):
-        shape = " x ".join(f"{size:,}" for size in values.shape)
-        raise InputError(
-            f"{name} has {shape} values and {samples.name} has "
-            f"{samples.n_samples:,} rows; "
-            "give one label a row, in the order of the rows."
-        )
-    if values.dtype.kind == "f" and (values % 1).any():
-        example = values[values % 1 != 0][0]
-        raise InputError(
-            f"{name} has numbers such as {example:g}; give whole numbers or names."
-        )
-    table_names = read_names(labels) if is_path else None
-    store_names = open_index(samples)
-    if table_names is None or store_names is None:
-        return values
-    # Compared as texts of any length.
-    differs = table_names.astype("T") != store_names.astype("T")
-    if differs.any():
-        row = int(differs.argmax())
-        raise InputError(
-            f"{name} has other rows than {samples.name}: "
-            f"row {row} is {table_names[row]}, not {store_names[row]}; "
-            "give the labels of these rows, in their order."
+            f'{path}: the column "{ROW}" does not rise; sort the table by it.'
         )
     return values
 
 
-def _column_names(path: PathLike) -> list[str]:
-    from pyarrow import csv, parquet
-
-    if _ending(path) == ".parquet":
-        return parquet.read_schema(str(path)).names
-    with csv.open_csv(str(path)) as reader:
-        return reader.schema.names
-
-
-def _read_columns(path: PathLike, columns: list[str]) -> "pa.Table":
-    from pyarrow import csv, parquet
-
-    if _ending(path) == ".parquet":
-        return parquet.read_table(str(path), columns=columns)
-    options = csv.ConvertOptions(include_columns=columns)
-    return csv.read_csv(str(path), convert_options=options)
-
-
-def _value_column(columns: list[str]) -> str | None:
-    """Return the column that has the clusters or classes; None if it is ambiguous."""
-    for name in VALUE_COLUMNS:
-        if name in columns:
-            return name
-    value_columns = [name for name in columns if name not in (ROW, INDEX)]
-    if len(value_columns) != 1:
-        return None
-    return value_columns[0]
+def _rise(numbers: np.ndarray, files: np.ndarray | None = None) -> bool:
+    """Whether row numbers rise, in each file."""
+    if numbers.dtype.kind not in "iu":
+        return False
+    is_next = numbers[1:] > numbers[:-1]
+    if files is not None:
+        is_next |= files[1:] != files[:-1]
+    return bool(is_next.all())

@@ -20,13 +20,16 @@ class Part(NamedTuple):
     """Some rows of a table: columns by their keys, and how a row is named in messages.
 
     Lines whose cells are too many or too few are left out; ``ragged`` has a sentence
-    about each.
+    about each. ``first`` is the number of the first row in its file, and ``file`` that
+    of the file in its folder.
     """
 
     columns: dict[str, pa.Array]
     n_rows: int
     place: Callable[[int], str]
     ragged: Sequence[str] = ()
+    first: int = 0
+    file: int = 0
 
 
 def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
@@ -35,7 +38,8 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
     for start in range(0, batch.num_rows, step):
         rows = batch.slice(start, step)
         columns = {key: rows.column(key).cast(wanted[key]) for key in wanted}
-        yield Part(columns, rows.num_rows, _row_place(first + start))
+        place = _row_place(first + start)
+        yield Part(columns, rows.num_rows, place, first=first + start)
 
 
 def _row_place(first: int) -> Callable[[int], str]:
@@ -63,6 +67,8 @@ class BaseTable:
         Columns that are known to be names of rows.
     paths : sequence of Path
         Its files; none if it is in memory.
+    files : tuple of str
+        Names of its files in a folder; none if it is no folder.
     lengths : list of int or None
         Rows of each group that can be read by itself; None if there are none.
     notes : sequence of str
@@ -77,6 +83,7 @@ class BaseTable:
     has_names: bool
     index_columns: tuple[int, ...] = ()
     paths: Sequence[Path] = ()
+    files: tuple[str, ...] = ()
     lengths: list[int] | None = None
     notes: Sequence[str] = ()
 

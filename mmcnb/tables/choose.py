@@ -175,7 +175,24 @@ def encoded_columns(table: BaseTable, encoding: Encoding) -> list[TableColumn]:
             f"{table.name} has {len(table.names)} columns, and the fit had {width}: "
             "give rows with the columns of the fit."
         )
-    return [_encoded_column(table, feature, encoding) for feature in encoding.features]
+    columns = [_encoded_column(table, feature, encoding) for feature in encoding.features]
+    features = {column.position for column in columns}
+    for position in _index_of_fit(table, encoding, features):
+        columns.append(_column(table, position, Role.ROW_NAMES))
+    return columns
+
+
+def _index_of_fit(
+    table: BaseTable, encoding: Encoding, features: set[int]
+) -> list[int]:
+    """Return the column that names rows as in the fit, or that pandas has written."""
+    name = encoding.index_column
+    is_there = name in table.names and encoding.has_names == table.has_names
+    if name is not None and is_there:
+        position = table.names.index(name)
+        if position not in features:
+            return [position]
+    return _written_index(table, features, [])
 
 
 def _encoded_column(

@@ -25,6 +25,8 @@ class FileTable(BaseTable):
     ----------
     cached_bytes : int
         In memory at once, beyond a few megabytes.
+    file_lengths : list of int
+        Rows of each file, if these can be read by groups.
     """
 
     paths: list[Path]
@@ -36,6 +38,8 @@ class FileTable(BaseTable):
         self.name = str(path)
         self.is_text = form == "csv"
         self.paths = table_files(path)
+        if path.is_dir():
+            self.files = tuple(file.relative_to(path).as_posix() for file in self.paths)
         if not self.is_text:
             _refuse_csv_options(path, options)
         open_file = open_parquet if form == "parquet" else open_arrow
@@ -52,6 +56,7 @@ class FileTable(BaseTable):
         self.lengths = None
         if len(groups) == len(self._files):
             self.lengths = list(chain.from_iterable(groups))
+        self.file_lengths = [sum(file.lengths or ()) for file in self._files]
         self.cached_bytes = max(file.cached_bytes for file in self._files)
         self.notes = self._notes_of_files()
         self._folders = [
@@ -115,15 +120,18 @@ class FileTable(BaseTable):
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, given by their keys, as these types; of one group, or all."""
         files = zip(self.paths, self._files, self._folders, strict=True)
-        for path, file, values in files:
+        for number, (path, file, values) in enumerate(files):
             n_groups = len(file.lengths or ())
             if group is None or 0 <= group < n_groups:
                 name = ""
                 if len(self.paths) > 1:
                     name = f"{path.relative_to(self.name).as_posix()}, "
                 types = {key: wanted[key] for key in wanted if key in file.keys}
+                first = 0
                 for part in file.parts(types, group):
-                    yield _filled(part, name, values, wanted)
+                    filled = _filled(part, name, values, wanted)
+                    yield filled._replace(first=first, file=number)
+                    first += part.n_rows
             if group is not None:
                 group -= n_groups
         self.notes = self._notes_of_files()

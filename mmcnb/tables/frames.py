@@ -19,6 +19,7 @@ from mmcnb.samples.frames import (
 )
 from mmcnb.samples.matrix import block_dtype
 from mmcnb.tables.arrow import TEXT, kind_of
+from mmcnb.samples.row_index import index_of_frame
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.columns import names_rows
@@ -52,6 +53,13 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
         A column cannot be taken, or names are no names.
     """
     frame = as_frame(source)
+    samples = _open_columns(frame, options)
+    if hasattr(frame, "iloc"):  # of pandas
+        samples.row_index = index_of_frame(frame.index)
+    return samples
+
+
+def _open_columns(frame: Any, options: TableOptions | None) -> Samples:
     names = column_names(frame)
     columns = column_labels(frame)
     notes = []

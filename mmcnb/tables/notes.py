@@ -49,7 +49,7 @@ def notes_of_columns(
     for change, counts in (
         ("gaps were filled from their column", filled),
         ("texts that no row of the fit had are 0 in all categories", unknown),
-        ("rows with missing cells were left out and have no number", dropped),
+        ("rows with missing cells were left out and have no label", dropped),
     ):
         if counts:
             notes.append(f"{change}: {_listed(counts)}")

@@ -15,6 +15,7 @@ from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
 from mmcnb.samples.files import file_identity
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import CSRBlock, stack
+from mmcnb.samples.row_index import RowIndex, RowsTaken
 from mmcnb.samples.text import plain_name, table_format
 from mmcnb.tables.files import FileTable
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
@@ -46,6 +47,7 @@ class TableSamples(ChunkedSamples):
         # With the encoding, no process looks ahead again.
         self.opening = (open_table, self.path, replace(options, encoding=encoding))
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
+        self.row_index = _index_of_files(reader, lengths)
 
     def _read_group(self, number: int) -> np.ndarray:
         with _names_commands(self.name, self._options):
@@ -98,6 +100,23 @@ def open_table(
             return whole_table(reader)
         reader.with_final_types(reader.check_first_rows)
         return TableSamples(path, reader, options)
+
+
+def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
+    """Return which rows those of files are, all of which are taken."""
+    table = reader.table
+    assert isinstance(table, FileTable)
+    name = reader.index_column
+    names = None
+    if name is not None:
+        names = GroupedRows(lengths, reader.names_of_group)
+    return RowIndex(
+        n_samples=sum(lengths),
+        files=table.files,
+        lengths=tuple(table.file_lengths) if table.files else (),
+        names=names,
+        name=name,
+    )
 
 
 def _unpacked_bytes(paths: list[Path]) -> int:
@@ -227,16 +246,23 @@ def read_table(  # noqa: PLR0913
 def whole_table(reader: TableReader) -> Samples:
     """Read all rows of a table into memory."""
 
-    def read_blocks() -> list[np.ndarray | CSRBlock]:
-        return [rows.block for rows in reader.blocks()]
+    def read_blocks() -> tuple[list[np.ndarray | CSRBlock], RowsTaken]:
+        taken = RowsTaken(reader.table.files)
+        blocks = []
+        for rows in reader.blocks():
+            assert rows.numbers is not None
+            taken.add(rows.file, rows.numbers, rows.names)
+            blocks.append(rows.block)
+        return blocks, taken
 
-    blocks = reader.with_final_types(read_blocks)
+    blocks, taken = reader.with_final_types(read_blocks)
     if not blocks:
         raise InputError(f"{reader.table.name} has no rows: give it at least one.")
     samples = in_memory(stack(blocks), reader.table.name)
     samples.feature_names = reader.feature_names
     samples.encoding = reader.encoding
     samples.notes = reader.notes
+    samples.row_index = taken.index(reader.index_column)
     return samples
 
 

@@ -177,7 +177,12 @@ class TableReader:
             if column.role not in (Role.CLASSES, Role.ROW_NAMES):
                 encoded.append(column.encoded)
         options = [(name, getattr(self._options, name)) for name in TEXT_OPTIONS]
-        return Encoding(tuple(encoded), tuple(options), self.table.has_names)
+        return Encoding(
+            columns=tuple(encoded),
+            options=tuple(options),
+            has_names=self.table.has_names,
+            index_column=self.index_column,
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -248,6 +253,26 @@ class TableReader:
                 "again once nothing writes there."
             )
         return blocks[0] if len(blocks) == 1 else stack(blocks)
+
+    @property
+    def index_column(self) -> str | None:
+        """Name of the column of row names; its number if the table has no header."""
+        for column in self._used:
+            if column.role is Role.ROW_NAMES:
+                return column.name
+        return None
+
+    def names_of_group(self, number: int) -> np.ndarray:
+        """Return the row names of a group."""
+        names = []
+        for column in self._used:
+            if column.role is Role.ROW_NAMES:
+                wanted = {column.key: column.type_to_read}
+                for part in self.table.parts(wanted, number):
+                    cells = self._values_of(column, part)
+                    names.append(self._row_names(column, cells, part))
+        self.faults.check()
+        return np.concatenate(names)
 
     def check_first_rows(self) -> None:
         """Refuse columns that cannot be taken, by the first cells that show why."""
@@ -368,8 +393,8 @@ class TableReader:
         block = self._narrow(values)
         is_kept = self._is_kept(part, values, block)
         self._fill_gaps(block)
-        if not is_kept.all():
-            rows = np.flatnonzero(is_kept)
+        rows = np.flatnonzero(is_kept)
+        if len(rows) < part.n_rows:
             block = block[rows]
             place = part.place
             part = part._replace(place=lambda row: place(int(rows[row])))
@@ -383,7 +408,7 @@ class TableReader:
                     self._fault("class", column, part, [wrong], values=cells)
             elif column.role is Role.ROW_NAMES:
                 names = self._row_names(column, cells, part)
-        return Rows(self._widened(block), labels, names)
+        return Rows(self._widened(block), labels, names, part.first + rows, part.file)
 
     def _row_names(
         self, column: TableColumn, cells: pa.Array, part: Part

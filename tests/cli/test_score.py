@@ -130,18 +130,19 @@ def test_with_a_model_j_is_on_the_scale_of_the_fit(scale, folder, report_of):
     )
 
 
-def test_labels_of_rows_with_other_names_are_refused(folder, printed, refusal_of):
+def test_labels_are_matched_by_the_names_of_rows(
+    folder, printed, report_of, refusal_of
+):
     names = [f"r{row}" for row in range(ROWS)]
     customers(ROWS).assign(who=names).to_csv("named.csv", index=False)
     printed("convert named.csv named.zarr --index-column who")
     printed("fit named.zarr --method cpmmc --labels l.csv")
-    printed("score named.zarr l.csv")
+    score = report_of("score named.zarr l.csv")["J"]
     labels = pd.read_csv("l.csv")
-    assert labels["index"].tolist() == names
+    assert labels["who"].tolist() == names
     labels[::-1].to_csv("l.csv", index=False)
+    assert report_of("score named.zarr l.csv")["J"] == score
+    labels[1:].to_csv("l.csv", index=False)
     refused = refusal_of("score named.zarr l.csv")
     assert "has other rows than" in refused
-    assert (
-        "row 0 is r149, not r0; give the labels of these rows, in their order"
-        in refused
-    )
+    assert "it has no row r0 (who); give the labels of these rows" in refused

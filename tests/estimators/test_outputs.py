@@ -156,11 +156,14 @@ def test_rows_keep_the_names_that_their_store_keeps(kind, X, three, tmp_path):
     labels = labels_at(tmp_path / "l.parquet", tmp_path / "rows.zarr")
     np.testing.assert_array_equal(frame["cluster"], labels)
     table[::-1].reset_index().to_parquet(tmp_path / "turned.parquet")
+    turned = labels_at(tmp_path / "turned.parquet", tmp_path / "rows.zarr")
+    np.testing.assert_array_equal(turned, labels)
+    table[1:].reset_index().to_parquet(tmp_path / "fewer.parquet")
     with pytest.raises(
         InputError,
-        match=rf"has other rows than [^\n]*row 0 is {names[-1]}, not {names[0]}; ",
+        match=rf"has other rows than [^\n]*it has no row {names[0]} \(index\); ",
     ):
-        labels_at(tmp_path / "turned.parquet", tmp_path / "rows.zarr")
+        labels_at(tmp_path / "fewer.parquet", tmp_path / "rows.zarr")
 
 
 def test_other_endings_are_zarr_or_refused(X, three, tmp_path):
@@ -200,9 +203,11 @@ def test_a_table_appears_whole_or_not_at_all(ending, X, three, tmp_path):
     [
         (b"a,b\n1,2\n", "has no column to take; name one of a, b"),
         (b"cluster,b\n1,2\n,3\n", "row 1 has no cluster; give one value a row"),
+        (b"row,cluster\n1,0\n2,1\n", r"it has no row 0 \(row\)"),
+        (b"row,cluster\n0,0\n0,1\n", r"has the row 0 twice \(row\)"),
         (
-            b"row,cluster\n1,0\n0,1\n",
-            'the column "row" does not count from 0; sort the table by it',
+            b"file,row,cluster\na,1,0\na,0,1\n",
+            'the column "row" does not rise; sort the table by it',
         ),
         (b"cluster,b\n1\n", "cannot be read as a table"),
         (b"", "cannot be read as a table"),
@@ -227,7 +232,14 @@ def test_tables_that_hold_no_labels_are_refused(text, sentence, X, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["cluster\n1\n\n0\n", "a\n1\n0\n", "b,class,row\n7,1,0\n8,0,1\n"]
+    "text",
+    [
+        "cluster\n1\n\n0\n",
+        "a\n1\n0\n",
+        "b,class,row\n7,1,0\n8,0,1\n",
+        "row,cluster\n1,0\n0,1\n5,9\n",
+        "file,row,cluster\na,4,1\nb,0,0\n",
+    ],
 )
 def test_labels_are_in_the_column_of_clusters_or_classes_or_the_only_one(
     text, X, tmp_path

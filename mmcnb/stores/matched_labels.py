@@ -1,0 +1,153 @@
+"""Labels or classes of the rows of samples: from an array, or matched from a table."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.samples.arrays import plain_values
+from mmcnb.samples.base import Samples
+from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
+from mmcnb.stores.label_table import (
+    TABLES,
+    LabelTable,
+    as_arrow,
+    ending_of,
+    read_values,
+)
+from mmcnb.stores.row_index import row_index_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+def labels_of_rows(labels: Any, column: str | None, samples: Samples) -> np.ndarray:
+    """Return one label or class a row of samples, from an array or a path.
+
+    The rows of a table are matched by their names or by their numbers in the file, if
+    it has these in the columns that `predict` writes. Others are in the order of the
+    rows.
+
+    Raises
+    ------
+    InputError
+        They are of another number of rows, or of rows with other names, or have a
+        number that is not an integer.
+    """
+    name = "labels"
+    if isinstance(labels, str | os.PathLike):
+        name = os.fspath(labels)
+        index = row_index_of(None, samples)
+        values = _values_at(name, column, index, samples.name)
+    else:
+        values = plain_values(labels, "labels", text=True)
+    if values.shape != (samples.n_samples,):
+        shape = " x ".join(f"{size:,}" for size in values.shape)
+        raise InputError(
+            f"{name} has {shape} values and {samples.name} has "
+            f"{samples.n_samples:,} rows; "
+            "give one label a row, in the order of the rows."
+        )
+    if values.dtype.kind == "f" and (values % 1).any():
+        example = values[values % 1 != 0][0]
+        raise InputError(
+            f"{name} has numbers such as {example:g}; give whole numbers or names."
+        )
+    return values
+
+
+def _values_at(
+    path: str, column: str | None, index: RowIndex, rows_name: str
+) -> np.ndarray:
+    """Read the values of a table or an array at a path, one for each row."""
+    if ending_of(path) not in TABLES:
+        return read_values(path, column)
+    table = LabelTable(path)
+    keys = _keys_of(table.columns, index)
+    if not keys:
+        return _in_order(table, column, index)
+    columns = index.columns(0, index.n_samples)
+    wanted = {}
+    for key, values in zip(keys, columns.values(), strict=True):
+        wanted[key] = as_arrow(values)
+    value = table.value_column(column, keys)
+    read = table.read([value, *keys], {key: wanted[key].type for key in keys})
+    rows = _matched(path, read, wanted, rows_name)
+    return table.plain(read[value].take(rows), value)
+
+
+def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
+    """Return the columns of a table that say which rows it has; none without them."""
+    keys = index.keys
+    if index.is_plain and FILE in columns:  # numbers in files count otherwise
+        return []
+    if all(key in columns for key in keys):
+        return keys
+    if len(keys) == 1 and keys != [ROW] and INDEX in columns:
+        return [INDEX]
+    return []
+
+
+def _in_order(table: LabelTable, column: str | None, index: RowIndex) -> np.ndarray:
+    """Return values in the order of the rows, or of all rows of their file."""
+    if index.numbers is None or index.files:
+        return read_values(table.path, column)
+    value = table.value_column(column, [ROW])
+    values = table.read([value])[value]
+    numbers = index.numbers_of(0, index.n_samples)
+    if len(values) > max(index.n_samples, int(numbers[-1])):
+        return table.plain(values.take(numbers), value)
+    return read_values(table.path, column)
+
+
+def _matched(
+    path: str, table: "pa.Table", wanted: "dict[str, pa.Array]", rows_name: str
+) -> np.ndarray:
+    """Return the row of a table for each wanted row.
+
+    Raises
+    ------
+    InputError
+        A row is not in the table, or is there twice.
+    """
+    keys = [*wanted]
+    here = [_as_type_of(table[key].combine_chunks(), wanted[key]) for key in keys]
+    there = [_as_type_of(wanted[key], table[key]) for key in keys]
+    if all(mine.equals(other) for mine, other in zip(here, there, strict=True)):
+        return np.arange(table.num_rows)
+    rows_here = _index_of(here)
+    rows_there = _index_of(there)
+    if not rows_here.is_unique:
+        twice = rows_here[rows_here.duplicated()][0]
+        raise InputError(
+            f"{path} has the row {twice} twice ({', '.join(keys)}); give one label a "
+            "row."
+        )
+    rows = rows_here.get_indexer(rows_there)
+    if (rows < 0).any():
+        absent = rows_there[int(np.argmax(rows < 0))]
+        raise InputError(
+            f"{path} has other rows than {rows_name}: it has no row {absent} "
+            f"({', '.join(keys)}); give the labels of these rows."
+        )
+    return rows
+
+
+def _as_type_of(values: Any, others: Any) -> "pa.Array":
+    """Return whole numbers if both are; otherwise texts, unless both are of a type."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(values.type) and pa.types.is_integer(others.type):
+        return values.cast(pa.int64())
+    return values.cast(pa.large_string())
+
+
+def _index_of(columns: "list[pa.Array]") -> "pd.Index":
+    import pandas as pd
+
+    arrays = [column.to_numpy(zero_copy_only=False) for column in columns]
+    return (
+        pd.Index(arrays[0]) if len(arrays) == 1 else pd.MultiIndex.from_arrays(arrays)
+    )

@@ -1,0 +1,123 @@
+"""Which rows of their source the rows of a store are, and any other rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import zarr
+
+from mmcnb.errors import RESTORE, DamagedStoreError
+from mmcnb.samples.base import Samples
+from mmcnb.samples.elements import observation_names, plain_text
+from mmcnb.samples.inventory import attributes_of
+from mmcnb.samples.row_index import FILE, ROW, RowIndex
+from mmcnb.samples.stored import SlicedRows
+from mmcnb.samples.zarr import describe, stored_array
+from mmcnb.stores.labels import array_beside
+
+# Attribute of the array ``index``: what its values are, and files with their rows.
+ATTRIBUTE = "row_index"
+
+
+def row_index_of(X: object, samples: Samples) -> RowIndex:
+    """Return which rows of their source some rows are.
+
+    Parameters
+    ----------
+    X : object
+        The rows as they were given.
+    samples : Samples
+        The same, opened.
+
+    Returns
+    -------
+    RowIndex
+        The index of a pandas frame, ``obs_names`` of AnnData, what a table knows of its
+        rows, or the names or numbers that a store keeps. Otherwise rows have only their
+        numbers.
+    """
+    rows = samples.root
+    names: Any = getattr(X, "obs_names", None)
+    if names is not None:
+        return RowIndex(rows.n_samples, own=names)
+    if rows.row_index is not None:
+        return rows.row_index
+    array = array_beside(rows, "index")
+    if array is not None:
+        return _stored_index(array, rows.n_samples)
+    observations = observation_names(rows)
+    if observations is not None and observations.length == rows.n_samples:
+        return RowIndex(rows.n_samples, names=_Texts(observations))
+    return RowIndex(rows.n_samples)
+
+
+class _Texts:
+    """Names of observations as texts."""
+
+    def __init__(self, names: SlicedRows) -> None:
+        self._names = names
+
+    def read(self, start: int, stop: int) -> list[str]:
+        """Return the names of the rows ``start <= row < stop``."""
+        return plain_text(self._names.read(start, stop))
+
+
+def attribute(index: RowIndex) -> dict[str, Any]:
+    """Return the attribute of an array of names or numbers of rows."""
+    files = [list(pair) for pair in zip(index.files, index.lengths, strict=True)]
+    name = ROW if index.is_numbered else index.keys[-1]
+    return {"name": name, "files": files}
+
+
+def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None:
+    """Return names or numbers of rows as an array; None if they need several."""
+    columns = index.columns(start, stop)
+    columns.pop(FILE, None)
+    if len(columns) > 1:
+        return None
+    (values,) = columns.values()
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64)
+    return np.array(list(map(str, array)), np.dtypes.StringDType())
+
+
+def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
+    """Return what an array of names or numbers says about rows."""
+    values = stored_array(array)
+    place = describe(array)
+    record: Any = attributes_of(array, place).get(ATTRIBUTE)
+    if record is None:  # of an earlier version, or of another program
+        return RowIndex(n_samples, names=values)
+    if not isinstance(record, dict):
+        record = {}
+    name = record.get("name")
+    files = record.get("files")
+    if not _are_files(files, n_samples) or type(name) is not str:
+        raise DamagedStoreError(
+            f"{place} has an attribute {ATTRIBUTE} that is none of mmcnb: {RESTORE}."
+        )
+    is_numbers = name == ROW  # no name is written so
+    return RowIndex(
+        n_samples,
+        files=tuple(file for file, _ in files),
+        lengths=tuple(length for _, length in files),
+        numbers=values if is_numbers else None,
+        names=None if is_numbers else values,
+        name=None if is_numbers else name,
+    )
+
+
+def _are_files(files: Any, n_samples: int) -> bool:
+    """Whether a value lists files, and the rows of each of them."""
+    if not isinstance(files, list):
+        return False
+    total = 0
+    for pair in files:
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            return False
+        file, length = pair
+        if type(file) is not str or type(length) is not int or length < 0:
+            return False
+        total += length
+    return not files or total == n_samples
