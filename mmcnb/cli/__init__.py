@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 text = json.dumps(report, indent=2, default=_plain)
             else:
                 text = "\n".join(map(plain, arguments.lines(report)))
-            is_printed = _print(text)
+            is_printed = _print(text, _stream_of_report(arguments))
             return 0 if is_printed or arguments.verb in WRITERS else 1
     except (KeyboardInterrupt, SystemError, OSError, MemoryError, ValueError) as error:
         code, sentence = _ending(error, getattr(arguments, "checkpoint", None))
@@ -156,6 +156,12 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
             f"unrecognized arguments: {' '.join(unknown)}; "
             f"its options are {', '.join(options)}"
         )
+
+
+def _stream_of_report(arguments: argparse.Namespace) -> str:
+    """Return the stream of the report: standard error if labels are printed."""
+    printed = (getattr(arguments, name, None) for name in ("labels", "table"))
+    return "stderr" if "-" in printed else "stdout"
 
 
 def _print(text: str, file: str = "stdout") -> bool:

@@ -17,7 +17,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "labels": {
         "metavar": "OUT",
         "help": "path of the labels: OUT.csv or OUT.parquet with the row, its cluster "
-        "and margin, or a Zarr array of one integer a row, from 0",
+        "and margin, or a Zarr array of one integer a row, from 0; - prints CSV",
+    },
+    "table": {
+        "metavar": "TABLE",
+        "help": "path of the whole table with its clusters in new columns: OUT.csv, "
+        "OUT.parquet, or OUT/ for a folder of Parquet files, one of each cluster; - is "
+        "standard output",
     },
     "overwrite": {"action": "store_true", "help": "replace outputs that exist"},
     "memory-limit": {

@@ -21,7 +21,12 @@ from mmcnb.cli._options import (
     add_table,
     attributes,
 )
-from mmcnb.cli._outputs import check_paths, whole_outputs
+from mmcnb.cli._outputs import (
+    STANDARD_OUTPUT,
+    Outputs,
+    check_paths,
+    whole_outputs,
+)
 from mmcnb.cli._words import listed, words
 from mmcnb.errors import InputError
 
@@ -61,7 +66,7 @@ def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb fit``."""
     add_store(parser)
     parser.add_argument("--model", help="path of the model")
-    add_options(parser, "labels")
+    add_options(parser, "labels", "table")
     parser.add_argument(
         "--layers",
         action="store_true",
@@ -97,30 +102,35 @@ def run(arguments: Arguments) -> Report:
     if arguments.like:
         sources.append(arguments.like)
     _check_outputs(arguments)
-    outputs = whole_outputs(sources, overwrite, arguments.model, arguments.labels)
-    with outputs as (model, labels):
-        return _fit(arguments, model, labels)
+    outputs = whole_outputs(
+        sources, overwrite, arguments.model, arguments.labels, arguments.table
+    )
+    with outputs as paths:
+        return _fit(arguments, paths)
 
 
 def _check_outputs(arguments: Arguments) -> None:
     """Refuse a fit that writes nothing, and options that its outputs cannot have."""
-    if arguments.model is None and arguments.labels is None:
+    wanted = [arguments.model, arguments.labels, arguments.table]
+    if wanted == [None, None, None]:
         raise InputError(
-            "nothing would be written; give --labels OUT.csv, or --model FILE, or both."
+            "nothing would be written; give --labels OUT.csv, or --model FILE, or "
+            "--table OUT.csv."
         )
     for option in ("layers", "like"):
         if getattr(arguments, option) and arguments.method != DEFAULT:
             raise InputError(
                 f"--{option} is of {DEFAULT}, not of {arguments.method}; leave it out."
             )
-    is_table = str(arguments.labels).lower().endswith((".csv", ".parquet"))
+    labels = str(arguments.labels).lower()
+    is_table = labels == STANDARD_OUTPUT or labels.endswith((".csv", ".parquet"))
     if arguments.layers and not is_table:
         raise InputError(
             "--layers writes columns of a table; give --labels OUT.csv or OUT.parquet."
         )
 
 
-def _fit(arguments: Arguments, model: str | None, labels: str | None) -> Report:
+def _fit(arguments: Arguments, paths: Outputs) -> Report:
     """Fit and write the outputs to some paths; return what `lines` words."""
     from mmcnb import load
     from mmcnb.engine.checkpoint import recorded_passes
@@ -141,17 +151,20 @@ def _fit(arguments: Arguments, model: str | None, labels: str | None) -> Report:
         estimator.fit_model(samples)
         if earlier is not None:
             number_like(estimator, samples, earlier)
-        if labels is not None:
+        if paths.labels is not None:
             layer = {"layer": "all"} if arguments.layers else {}
-            estimator.predict(samples, out=labels, **layer)
+            estimator.predict(samples, out=paths.labels, **layer)
     else:
-        estimator.fit_model(samples, out=labels)
+        estimator.fit_model(samples, out=paths.labels)
+    if paths.table is not None:
+        estimator.label_table(samples, out=paths.table)
     estimator.set_params(verbose=0)  # the model does not show progress
-    if model is not None:
-        estimator.save(model)
+    if paths.output is not None:
+        estimator.save(paths.output)
     seconds = times()[0] - started
     report = dict.fromkeys(OF_SOME_METHODS) | estimator.report_
-    report |= attributes(arguments, "store", "method", "model", "labels", "checkpoint")
+    names = ("store", "method", "model", "labels", "table", "checkpoint")
+    report |= attributes(arguments, *names)
     report |= attributes(samples, "n_samples", "n_features")
     for name in OF_ALL:
         report[name] = getattr(estimator, f"{name}_", None)
@@ -236,6 +249,7 @@ def _entries(report: Report) -> Iterator[tuple[str, str | None]]:
     yield from _resources(report)
     yield "model", report["model"]
     yield "labels", report["labels"]
+    yield "table", report["table"]
 
 
 def _resources(report: Report) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from mmcnb.cli._options import (
 )
 from mmcnb.cli._outputs import whole_outputs
 from mmcnb.cli._words import table
+from mmcnb.errors import InputError
 
 lines = table
 
@@ -22,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb predict``."""
     add_model(parser)
     add_store(parser)
-    add_options(parser, "labels", required=True)
+    add_options(parser, "labels", "table")
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
 
 
@@ -31,21 +32,29 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load, open_samples
     from mmcnb.tables.options import options_of_fit
 
+    if arguments.labels is None and arguments.table is None:
+        raise InputError(
+            "nothing would be written; give --labels OUT.csv, or --table OUT.csv."
+        )
     outputs = whole_outputs(
         [arguments.store, arguments.model],
         arguments.overwrite,
         labels=arguments.labels,
+        table=arguments.table,
     )
-    with outputs as (_, labels):
+    with outputs as paths:
         estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
         started = time.perf_counter()
         samples = open_samples(
             arguments.store, arguments.element, options=options_of_fit(estimator)
         )
-        estimator.predict(samples, out=labels)
+        if paths.labels is not None:
+            estimator.predict(samples, out=paths.labels)
+        if paths.table is not None:
+            estimator.label_table(samples, out=paths.table)
         seconds = time.perf_counter() - started
     return {
-        **attributes(arguments, "store", "model", "labels"),
+        **attributes(arguments, "store", "model", "labels", "table"),
         "n_samples": samples.n_samples,
         "seconds": seconds,
         "rows_per_second": samples.n_samples / seconds,

@@ -28,9 +28,9 @@ def run(arguments: Arguments) -> Report:
     outputs = whole_outputs(sources, arguments.overwrite, arguments.out)
     # Settings of the process, because the page shows the parameters of the estimator,
     # which should be those of the fit.
-    with outputs as (page, _), config(**runtime_of(arguments)):
+    with outputs as paths, config(**runtime_of(arguments)):
         load(arguments.model).write_report(
-            arguments.store, page, arguments.labels, element=arguments.element
+            arguments.store, paths.output, arguments.labels, element=arguments.element
         )
     return {"page": arguments.out}
 

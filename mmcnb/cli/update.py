@@ -19,7 +19,7 @@ def add_arguments(parser: Parser) -> None:
     """Add the arguments of ``mmcnb update``."""
     add_model(parser)
     add_store(parser)
-    add_options(parser, "labels")
+    add_options(parser, "labels", "table")
     parser.add_argument(
         "--out",
         metavar="MODEL2",
@@ -40,9 +40,10 @@ def run(arguments: Arguments) -> Report:
         arguments.overwrite,
         new,
         arguments.labels,
+        arguments.table,
         replaced=old,
     )
-    with outputs as (model, labels):
+    with outputs as paths:
         estimator = load(old)
         if not hasattr(estimator, "update"):
             raise InputError(
@@ -53,10 +54,13 @@ def run(arguments: Arguments) -> Report:
             **runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1
         )
         estimator.update(store, element=arguments.element)
-        if labels is not None:
-            estimator.predict(store, labels, element=arguments.element)
-        estimator.save(model)
+        if paths.labels is not None:
+            estimator.predict(store, paths.labels, element=arguments.element)
+        if paths.table is not None:
+            estimator.label_table(store, paths.table, element=arguments.element)
+        estimator.save(paths.output)
     report = {"store": store, "model": new, "labels": arguments.labels}
+    report["table"] = arguments.table
     for name in ("sizes", "noise", "changes"):
         report[name] = estimator.report_.get(name)
     return report

@@ -37,7 +37,15 @@ from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
 from mmcnb.estimators.persistence import save_estimator
-from mmcnb.features.labelling import DecisionPass, KeptLabels, LabelsPass, TablePass
+from mmcnb.features.labelling import (
+    CLUSTER,
+    ClusterColumnsPass,
+    ColumnPasses,
+    DecisionPass,
+    KeptLabels,
+    LabelsPass,
+    TablePass,
+)
 from mmcnb.features.model import Model
 from mmcnb.features.rules import Hyperplane, Rule
 from mmcnb.samples import Samples, open_samples
@@ -298,6 +306,70 @@ class Estimator(Attributes, BaseEstimator):
                 "give to_frame the rows, X."
             )
         return pd.DataFrame({"cluster": self.labels_}, index=self.row_index_)
+
+    def label_table(
+        self,
+        X: Any,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        element: str | None = None,
+    ) -> Any:
+        """Return or write a table with the clusters of its rows in new columns.
+
+        The new columns are ``cluster`` and, of estimators that have them,
+        ``probability``, that of the cluster, and ``outlier_score``; a number follows a
+        name that the table has already. Rows that were left out, as by
+        ``missing="drop"``, have no values there. The probability of noise is 0.
+
+        Parameters
+        ----------
+        X : data frame, path or rows of `read_table`
+            A table with the columns of the fit.
+        out : path or None, default=None
+            Path of a new file. One that ends with ``.csv`` has the bytes of a CSV file,
+            with more cells at the end of each row; other tables are written as CSV. One
+            that ends with ``.parquet`` has columns of the same types; columns of CSV
+            text are numbers if nothing else is in them. One that ends with ``/`` is a
+            folder with a Parquet file for each cluster, such as
+            ``cluster=0/part-0.parquet``. Rows are read and written some at a time. None
+            returns a frame.
+        {element}
+
+        Returns
+        -------
+        frame or None
+            A frame of the library of ``X``, and of pandas for files; None with ``out``.
+
+        Raises
+        ------
+        InputError
+            ``X`` is no table, or it cannot be read or written.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import mmcnb
+        >>> X = pd.DataFrame({"age": [20.0, 21.0, 60.0, 61.0]})
+        >>> mmcnb.CPMMC(random_state=0).fit(X).label_table(X)
+            age  cluster
+        0  20.0        0
+        1  21.0        0
+        2  60.0        1
+        3  61.0        1
+        """
+        from mmcnb.estimators.label_tables import label_frame, write_label_table
+
+        check_is_fitted(self, "model_")
+        samples = read_input(self, X, reset=False, element=element)
+        if out is None:
+            return label_frame(self, X, samples)
+        write_label_table(self, X, samples, out)
+        return None
+
+    def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
+        """Return the passes that give columns of a table, and names of the columns."""
+        features, rule = self.model_.labelling(samples)
+        return [(ClusterColumnsPass(rule), features)], [CLUSTER]
 
     def _frame(self, X: Any, element: str | None, **layer: Any) -> Any:
         """Return the frame of `to_frame`, perhaps with layers."""

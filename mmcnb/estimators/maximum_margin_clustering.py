@@ -35,8 +35,18 @@ from mmcnb.estimators.sampled_nodes import (
 )
 from mmcnb.estimators.update import updated
 from mmcnb.estimators.voted_labels import label_all, one_cluster_of_equal_rows
-from mmcnb.features.labelling import Decides, DecisionPass, KeptLabels
-from mmcnb.features.of_nodes import OutlierScores
+from mmcnb.features.labelling import (
+    CLUSTER,
+    OUTLIER_SCORE,
+    PROBABILITY,
+    ClusterColumnsPass,
+    ColumnPasses,
+    Decides,
+    DecisionPass,
+    KeptLabels,
+    OutlierColumnPass,
+)
+from mmcnb.features.of_nodes import NodeRule, OutlierScores
 from mmcnb.features.rules import Shares, Softmax
 from mmcnb.graph.merge_tree import MergeTree
 from mmcnb.graph.neighbours import N_NODES
@@ -532,6 +542,23 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 ".parquet."
             )
         return self._labels(X, out, element, **layer_options(self, layer))
+
+    def _column_passes(self, samples: Samples) -> tuple[ColumnPasses, list[str]]:
+        features, rule = self.model_.labelling(samples)
+        probabilities: Decides = rule
+        if not isinstance(self.model_.rule, Shares):
+            probabilities = Softmax(rule)
+        if self.model_.graph is None:
+            sweep = ClusterColumnsPass(rule, probabilities)
+            return [(sweep, features)], [CLUSTER, PROBABILITY]
+        names = [CLUSTER, PROBABILITY, OUTLIER_SCORE]
+        scores = OutlierScores()
+        if isinstance(rule, NodeRule):  # its features have the scores
+            sweep = ClusterColumnsPass(rule, probabilities, scores)
+            return [(sweep, features)], names
+        of_nodes, _ = self.model_.labelling(samples, of_nodes=True)
+        sweep = ClusterColumnsPass(rule, probabilities)
+        return [(sweep, features), (OutlierColumnPass(scores), of_nodes)], names
 
     def labels_at(
         self, X: object, n_clusters: int, *, element: str | None = None

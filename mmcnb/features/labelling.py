@@ -1,7 +1,7 @@
 """Passes that label all rows by a rule, and where they keep the labels."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from mmcnb.features.rules import Hyperplane, Rule, Scores
 from mmcnb.samples import BLOCK_ROWS, Samples
 from mmcnb.samples.matrix import Block
 from mmcnb.stores.labels import LabelsSink
+
+# Columns beside those of a table.
+CLUSTER = "cluster"
+PROBABILITY = "probability"
+OUTLIER_SCORE = "outlier_score"
 
 
 class Decides(Protocol):
@@ -41,6 +46,50 @@ class TablePass(CollectingPass):
     def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
         """Return the columns of one block."""
         return [self.rule.table(rows)]
+
+
+@dataclass(frozen=True)
+class ClusterColumnsPass(CollectingPass):
+    """Cluster of each row, and perhaps its probability and its outlier score.
+
+    Parameters
+    ----------
+    rule : Rule
+        Gives the clusters.
+    probabilities, outlier_scores : Decides or None, default=None
+        Give these columns; None leaves them out.
+    """
+
+    rule: Rule
+    probabilities: Decides | None = None
+    outlier_scores: Decides | None = None
+
+    def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
+        """Return the columns of one block."""
+        labels = self.rule.label(rows)
+        columns = {CLUSTER: labels}
+        if self.probabilities is not None:
+            of_clusters = self.probabilities.decide(rows)
+            own = of_clusters[np.arange(len(labels)), labels]
+            columns[PROBABILITY] = np.where(labels < 0, 0.0, own)
+        if self.outlier_scores is not None:
+            columns[OUTLIER_SCORE] = self.outlier_scores.decide(rows)
+        return [columns]
+
+
+@dataclass(frozen=True)
+class OutlierColumnPass(CollectingPass):
+    """Outlier score of each row, where it needs other features than the cluster."""
+
+    scores: Decides
+
+    def block(self, rows: Block, start: int, stop: int) -> list[dict[str, np.ndarray]]:
+        """Return the column of one block."""
+        return [{OUTLIER_SCORE: self.scores.decide(rows)}]
+
+
+# Passes over rows that give columns together, each with the rows in its features.
+ColumnPasses: TypeAlias = list[tuple[ClusterColumnsPass | OutlierColumnPass, Samples]]
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,8 @@ class Samples(ABC):
         Cells of a table that were changed, a sentence each.
     row_index : RowIndex or None
         Which rows of a table they are; None if the rows are of no table.
+    table_source : TableSource or None
+        The file or folder of the table, to be read again; None in memory.
     sources : list of str or None
         For each column the column of a table that it comes from, or its own name; None
         without names.
@@ -86,6 +88,7 @@ class Samples(ABC):
     encoding: Encoding | None = None
     notes: Sequence[str] = ()
     row_index: RowIndex | None = None
+    table_source: Any = None
 
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype

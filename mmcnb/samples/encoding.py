@@ -122,6 +122,8 @@ class Encoding:
         of rows that are plain numbers.
     index_column : str or None
         Name of the column of row names, which other rows may have too.
+    drops_gaps : bool
+        Whether rows with missing cells were left out.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -129,6 +131,7 @@ class Encoding:
     has_names: bool = True
     is_ordered: bool = False
     index_column: str | None = None
+    drops_gaps: bool = False
 
     @property
     def names(self) -> list[str] | None:
@@ -179,8 +182,9 @@ class Encoding:
                 given["has_names"],
                 given.get("is_ordered", False),
                 given.get("index_column"),
+                given.get("drops_gaps", False),
             )
-            truths = encoding.has_names, encoding.is_ordered
+            truths = encoding.has_names, encoding.is_ordered, encoding.drops_gaps
             index = encoding.index_column
             plain = all(map(_is_plain, columns))
             plain &= index is None or type(index) is str

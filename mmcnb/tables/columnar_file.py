@@ -61,6 +61,7 @@ class ColumnarFile:
             schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
         self.keys = unique_names(schema.names)
         self.names = self.keys
+        self.schema = schema
         self.notes = notes_on_names(str(path), schema.names)
         index_names: list[str] = []
         categories: set[str] = set()

@@ -23,6 +23,7 @@ from mmcnb.tables.decide import type_of_texts
 from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.numbers import body_pattern, compiled
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.records import TextPiece, split_records
 
 BOM = b"\xef\xbb\xbf"
 
@@ -195,6 +196,22 @@ class CSVFile:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+
+    @property
+    def delimiter(self) -> str:
+        """Mark between cells."""
+        return self._delimiter
+
+    def pieces(self) -> Iterator[TextPiece]:
+        """Yield the text of the file as it is written, divided into rows."""
+        for line, piece in read_pieces(self._path, False, quoted=True):
+            lines = piece.splitlines(keepends=True)
+            n_above = max(0, self._body_line - line)
+            body = b"".join(lines[n_above:])
+            records = split_records(
+                body, self._delimiter, len(self.keys) == 1, self._tidy(body)
+            )
+            yield TextPiece(lines[:n_above], records)
 
     def _tidy(self, text: bytes) -> bytes:
         """Join runs of spaces, if spaces divide cells; those in quotes stay."""

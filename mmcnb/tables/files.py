@@ -25,11 +25,14 @@ class FileTable(BaseTable):
     ----------
     cached_bytes : int
         In memory at once, beyond a few megabytes.
+    metadata : dict or None
+        Of the schema, if there is a single file that has some.
     file_lengths : list of int
         Rows of each file, if these can be read by groups.
     """
 
     paths: list[Path]
+    metadata: dict[bytes, bytes] | None = None
 
     def __init__(
         self, path: Path, options: TableOptions, show_progress: bool | None = False
@@ -50,6 +53,8 @@ class FileTable(BaseTable):
             else:
                 self._files.append(ColumnarFile(file, open_file))
         first = self._files[0]
+        if len(self._files) == 1 and isinstance(first, ColumnarFile):
+            self.metadata = first.metadata
         self.has_names = first.has_names
         self.index_columns = first.index_columns
         groups = [file.lengths for file in self._files if file.lengths is not None]
@@ -70,6 +75,23 @@ class FileTable(BaseTable):
         self.names = self.keys
         if len(self.keys) == len(first.names):
             self.names = first.names
+
+    def text_files(self) -> list[CSVFile] | None:
+        """Return its files if they are CSV text that can be written one after another.
+
+        They have the same columns in the same order, and folders add none.
+        """
+        texts = []
+        for file in self._files:
+            if isinstance(file, CSVFile):
+                texts.append(file)
+        first = texts[0] if texts else None
+        if first is None or len(texts) < len(self._files) or any(self._folders):
+            return None
+        for file in texts:
+            if (file.names, file.delimiter) != (first.names, first.delimiter):
+                return None
+        return texts
 
     def _types_of_files(self) -> dict[str, pa.DataType]:
         first = self._files[0]

@@ -1,6 +1,7 @@
 """Data frames as rows of numbers with names of columns, by way of Arrow."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,9 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
         A column cannot be taken, or names are no names.
     """
     frame = as_frame(source)
+    if options is not None and options.encoding is not None:
+        # Each row of a frame has a label, though the fit has left out rows of a file.
+        options = replace(options, missing="median")
     samples = _open_columns(frame, options)
     if hasattr(frame, "iloc"):  # of pandas
         samples.row_index = index_of_frame(frame.index)

@@ -20,6 +20,7 @@ from mmcnb.samples.text import plain_name, table_format
 from mmcnb.tables.files import FileTable
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
 from mmcnb.tables.reader import TableReader
+from mmcnb.tables.source import TableSource
 
 # Bytes of files that are read whole; compressed ones may have a quarter of it.
 MOST_WHOLE_BYTES = 256 * 2**20
@@ -89,17 +90,23 @@ def open_table(
         )
     with _names_commands(path, options):
         table = FileTable(path, options)
+        is_large = _unpacked_bytes(table.paths) > MOST_WHOLE_BYTES
+        if is_large and table.lengths is not None and options.encoding is not None:
+            options = replace(options, missing="refuse")  # rather than all of them
         is_whole = table.lengths is None or options.missing == "drop"
-        if is_whole and _unpacked_bytes(table.paths) > MOST_WHOLE_BYTES:
+        if is_whole and is_large:
             raise InputError(
                 f"{path} is too large to be read whole: make a store with "
                 f"`mmcnb convert {path} OUT.zarr`."
             )
         reader = TableReader(table, options)
         if is_whole:
-            return whole_table(reader)
-        reader.with_final_types(reader.check_first_rows)
-        return TableSamples(path, reader, options)
+            samples = whole_table(reader)
+        else:
+            reader.with_final_types(reader.check_first_rows)
+            samples = TableSamples(path, reader, options)
+    samples.table_source = TableSource(str(path.absolute()), options)
+    return samples
 
 
 def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:

@@ -141,4 +141,5 @@ def options_of_fit(estimator: object) -> TableOptions | None:
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
     if encoding is None:
         return None
-    return TableOptions(**dict(encoding.options), encoding=encoding)
+    missing = "drop" if encoding.drops_gaps else TableOptions.missing
+    return TableOptions(**dict(encoding.options), missing=missing, encoding=encoding)

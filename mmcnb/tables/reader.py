@@ -182,6 +182,7 @@ class TableReader:
             options=tuple(options),
             has_names=self.table.has_names,
             index_column=self.index_column,
+            drops_gaps=self._options.missing == "drop",
         )
 
     @property

@@ -1,0 +1,214 @@
+"""Tables with the clusters of their rows: files, and frames of any library."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mmcnb.engine.run import Engine
+from mmcnb.errors import ClusterWarning, InputError, worded
+from mmcnb.estimators.outputs import columns_of
+from mmcnb.features.labelling import (
+    CLUSTER,
+    OUTLIER_SCORE,
+    PROBABILITY,
+    ColumnPasses,
+)
+from mmcnb.samples import Samples
+from mmcnb.samples.frames import as_frame, column_labels
+from mmcnb.samples.row_index import index_of_frame
+from mmcnb.stores.joined_table import (
+    JoinedTableWriter,
+    NewColumns,
+    RowsThatTookPart,
+    free_names,
+    table_kind,
+)
+from mmcnb.stores.row_index import row_index_of
+from mmcnb.tables.source import TablePart, TableSource, WholeTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from mmcnb.estimators.base import Estimator
+
+ROWS_OF_FRAME = 2**16  # of a batch
+
+
+def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewColumns:
+    """Return the columns that some passes give, group by group."""
+    import pyarrow as pa
+
+    types = {
+        CLUSTER: pa.int32(),
+        PROBABILITY: pa.float64(),
+        OUTLIER_SCORE: pa.float32(),
+    }
+
+    def groups() -> Iterator[dict[str, np.ndarray]]:
+        streams = []
+        for number, (sweep, features) in enumerate(passes):
+            name = "" if number else "table"  # one bar is enough
+            streams.append(engine.stream(sweep, features, name))
+        for parts in zip(*streams, strict=True):
+            columns: dict[str, np.ndarray] = {}
+            for part in parts:
+                columns |= columns_of(part)
+            yield columns
+
+    return NewColumns({name: types[name] for name in names}, groups())
+
+
+def write_label_table(
+    estimator: "Estimator",
+    X: object,
+    samples: Samples,
+    out: str | os.PathLike[str],
+) -> None:
+    """Write a table with the clusters of its rows in new columns."""
+    table_kind(out)  # refuses other endings
+    passes, names = estimator._column_passes(samples)
+    with (
+        estimator._engine_of(passes[-1][1]) as engine,
+        JoinedTableWriter(out) as writer,
+    ):
+        _write(writer, X, samples, new_columns(engine, passes, names))
+    for sentence in _notes(writer, samples, names):
+        warnings.warn(sentence, ClusterWarning, stacklevel=3)
+
+
+def _notes(
+    writer: JoinedTableWriter, samples: Samples, names: list[str]
+) -> Iterator[str]:
+    """Yield sentences about a table that is otherwise than one may think."""
+    for name, wanted in zip(writer.names, names, strict=True):
+        if name != wanted:
+            yield (
+                f"{samples.name} has a column {wanted!r} already, so that the new one "
+                f"is {name!r}."
+            )
+    n_left = writer.n_rows - samples.n_samples
+    if writer.kind == "folder" and n_left:
+        yield (
+            f"{n_left:,} rows of {samples.name} were left out and have no cluster, so "
+            "that they are in no folder of a cluster; a path that ends with .parquet "
+            "has them too."
+        )
+
+
+def _write(
+    writer: JoinedTableWriter, X: object, samples: Samples, new: NewColumns
+) -> None:
+    """Write the rows of a frame, or of the files that samples were read from."""
+    index = row_index_of(None, samples)
+    frame = _frame_of(X)
+    if frame is not None:
+        table = _arrow_table(frame, is_text=writer.kind == "text")
+        parts = _parts_of_frame(table)
+        writer.write_parts(samples.name, table.schema, parts, index, new)
+        return
+    source = _source_of(samples)
+    files = source.table()
+    texts = files.text_files()
+    if writer.kind == "text" and texts is not None:
+        writer.write_text(texts, index, new, source.options.decimal)
+        return
+    whole = WholeTable(files)
+    writer.write_parts(samples.name, whole.schema, whole.parts(), index, new)
+
+
+def label_frame(estimator: "Estimator", X: Any, samples: Samples) -> Any:
+    """Return a frame with the clusters of its rows in new columns."""
+    import pyarrow as pa
+
+    passes, names = estimator._column_passes(samples)
+    frame = _frame_of(X)
+    whole = None if frame is not None else WholeTable(_source_of(samples).table())
+    with estimator._engine_of(passes[-1][1]) as engine:
+        new = new_columns(engine, passes, names)
+        if whole is not None:
+            return _frame_of_file(samples, whole, new)
+        values = new.take(samples.n_samples)
+    labels = [str(name) for name in column_labels(frame)]
+    columns = dict(zip(free_names(names, labels), values.values(), strict=True))
+    if hasattr(frame, "iloc"):  # of pandas
+        joined = frame.copy(deep=False)
+        for name, column in columns.items():
+            joined[name] = column
+        return joined
+    if type(X).__module__.startswith("polars"):
+        import polars
+
+        return X.with_columns(polars.Series(*pair) for pair in columns.items())
+    for name, column in columns.items():
+        frame = frame.append_column(name, pa.array(column))
+    return frame
+
+
+def _frame_of_file(samples: Samples, whole: WholeTable, new: NewColumns) -> Any:
+    """Return the rows of a file as a frame of pandas, with new columns."""
+    import pyarrow as pa
+
+    found = RowsThatTookPart(row_index_of(None, samples))
+    names = free_names([*new.types], whole.schema.names)
+    parts = []
+    for part in whole.parts():
+        n_rows = part.rows.num_rows
+        positions = found.positions(part.file, part.first, n_rows)
+        rows = part.rows
+        for name, column in zip(names, new.beside(positions, n_rows), strict=True):
+            rows = rows.append_column(name, column)
+        parts.append(rows)
+    found.check(samples.name)
+    return pa.Table.from_batches(parts).to_pandas()
+
+
+def _frame_of(X: object) -> Any:
+    """Return a frame of pandas, or the Arrow table of another; None for other rows."""
+    if isinstance(X, Samples | str | os.PathLike | np.ndarray | list | tuple):
+        return None
+    return as_frame(X)
+
+
+def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
+    """Return a frame as Arrow has it; an index of its own is in columns.
+
+    In text these come first, and have a name.
+    """
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    index = index_of_frame(frame.index)
+    if is_text and index is not None:
+        labels = [str(name) for name in column_labels(frame)]
+        frame = frame.reset_index(names=free_names(index.keys, labels))
+    with worded(
+        "the data frame cannot be written",
+        "make each column one type, such as by X.astype(str)",
+        pa.ArrowException,
+        TypeError,
+        ValueError,
+    ):
+        return pa.Table.from_pandas(frame)
+
+
+def _parts_of_frame(table: "pa.Table") -> Iterator[TablePart]:
+    first = 0
+    for rows in table.to_batches(max_chunksize=ROWS_OF_FRAME):
+        yield TablePart(rows, first)
+        first += rows.num_rows
+
+
+def _source_of(samples: Samples) -> TableSource:
+    """Return the file or folder that samples were read from."""
+    source = samples.root.table_source
+    if source is None:
+        raise InputError(
+            f"{samples.name} is no table, so that clusters have no columns to stand "
+            "beside; write them with numbers or names of the rows, by "
+            "predict(X, 'labels.csv') or --labels labels.csv."
+        )
+    return source

@@ -1,0 +1,411 @@
+"""A table with the clusters of its rows beside its own columns, as CSV or Parquet."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+
+from mmcnb.errors import InputError
+from mmcnb.samples.paths import PathLike
+from mmcnb.samples.row_index import RowIndex
+from mmcnb.stores.atomic import AtomicOutput
+from mmcnb.tables.records import JoinedText
+from mmcnb.tables.source import TablePart
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from mmcnb.tables.csv_file import CSVFile
+
+TEXTS = (".csv", ".tsv")
+PARQUET = (".parquet", ".parq", ".pq")
+GROUP_BYTES = 2**26  # about, of a group of rows of a Parquet file
+
+
+def table_kind(path: PathLike) -> str:
+    """Return what a path of a table asks for: "text", "parquet" or "folder".
+
+    Raises
+    ------
+    InputError
+        It has the ending of another format.
+
+    Examples
+    --------
+    >>> from mmcnb.stores.joined_table import table_kind
+    >>> table_kind("out.csv"), table_kind("out.parquet"), table_kind("out/")
+    ('text', 'parquet', 'folder')
+    """
+    name = os.fspath(path)
+    if name.endswith(("/", os.sep)):
+        return "folder"
+    ending = Path(name).suffix.lower()
+    if ending in TEXTS:
+        return "text"
+    if ending in PARQUET:
+        return "parquet"
+    raise InputError(
+        f"{name}: a table is not written as {ending!r}; give a path that ends with "
+        ".csv or .parquet, or with / for a folder of Parquet files, one of each "
+        "cluster."
+    )
+
+
+def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Return names for new columns, with a number if a table has the name already.
+
+    Examples
+    --------
+    >>> from mmcnb.stores.joined_table import free_names
+    >>> free_names(["cluster", "probability"], ["age", "cluster"])
+    ['cluster_1', 'probability']
+    """
+    free: list[str] = []
+    for name in names:
+        number = 0
+        candidate = name
+        while candidate in taken or candidate in free:
+            number += 1
+            candidate = f"{name}_{number}"
+        free.append(candidate)
+    return free
+
+
+class NewColumns:
+    """Values of the rows that took part, taken in their order, as many as are needed.
+
+    Parameters
+    ----------
+    types : mapping of str to pyarrow.DataType
+        Type of each column.
+    groups : iterator of dict
+        Columns of some rows at a time.
+    """
+
+    def __init__(
+        self,
+        types: "Mapping[str, pa.DataType]",
+        groups: Iterator[Mapping[str, np.ndarray]],
+    ) -> None:
+        self.types = types
+        self._groups = groups
+        self._ready: list[Mapping[str, np.ndarray]] = []
+        self._n_ready = 0
+
+    def take(self, n_rows: int) -> dict[str, np.ndarray]:
+        """Return the columns of the next rows.
+
+        Raises
+        ------
+        InputError
+            There are fewer rows.
+        """
+        while self._n_ready < n_rows:
+            group = next(self._groups, None)
+            if group is None:
+                raise InputError("the table has more rows than were labelled.")
+            self._ready.append(group)
+            self._n_ready += len(group["cluster"])
+        columns = {}
+        for name in self.types:
+            parts = [group[name] for group in self._ready]
+            columns[name] = np.concatenate(parts) if parts else np.zeros(0)
+        rest = {name: values[n_rows:] for name, values in columns.items()}
+        self._n_ready -= n_rows
+        self._ready = [rest] if self._n_ready else []
+        return {name: values[:n_rows] for name, values in columns.items()}
+
+    def beside(self, positions: np.ndarray, n_rows: int) -> "list[pa.Array]":
+        """Return columns of some rows of the table, of which these took part."""
+        import pyarrow as pa
+
+        is_empty = np.ones(n_rows, bool)
+        is_empty[positions] = False
+        arrays = []
+        for name, values in self.take(len(positions)).items():
+            whole = np.zeros(n_rows, values.dtype)
+            whole[positions] = values
+            arrays.append(pa.array(whole, self.types[name], mask=is_empty))
+        return arrays
+
+
+class RowsThatTookPart:
+    """Finds the rows of a table that took part, from its first row on.
+
+    Parameters
+    ----------
+    index : RowIndex
+        Which rows these are.
+    """
+
+    def __init__(self, index: RowIndex) -> None:
+        self._index = index
+        lengths = index.lengths or (index.n_samples,)
+        self._stops = np.cumsum(lengths)
+        self._n_found = 0
+
+    def positions(self, file: int, first: int, n_rows: int) -> np.ndarray:
+        """Return those of the next rows that took part.
+
+        Parameters
+        ----------
+        file : int
+            Number of the file of these rows.
+        first, n_rows : int
+            Number of the first row in its file, and how many there are.
+        """
+        start = self._n_found
+        stop = min(start + n_rows, int(self._stops[file]))
+        positions = self._index.numbers_of(start, stop) - first
+        positions = positions[positions < n_rows]
+        self._n_found += len(positions)
+        return positions
+
+    def check(self, name: str) -> None:
+        """Refuse a table in which not all of them were found."""
+        if self._n_found != self._index.n_samples:
+            raise InputError(
+                f"{name} has other rows than when it was opened; run this again once "
+                "nothing writes there."
+            )
+
+
+class TableFile(ABC):
+    """Takes batches of rows of one schema, and writes a file or a folder."""
+
+    @abstractmethod
+    def write(self, rows: "pa.RecordBatch") -> None:
+        """Write some rows."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write the rest."""
+
+
+class TextFile(TableFile):
+    """CSV text; columns of types that CSV has not are texts."""
+
+    def __init__(self, path: Path, schema: "pa.Schema") -> None:
+        from pyarrow import csv
+
+        self._schema = _schema_of_text(schema, path.name)
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+        self._writer = csv.CSVWriter(str(path), self._schema, write_options=options)
+
+    def write(self, rows: "pa.RecordBatch") -> None:
+        """Write some rows."""
+        import pyarrow as pa
+
+        columns = []
+        for values, field in zip(rows.columns, self._schema, strict=True):
+            columns.append(values.cast(field.type))
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+
+
+def _schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
+    """Return the types that CSV text can have.
+
+    Raises
+    ------
+    InputError
+        A column has values of several parts.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    fields = []
+    for field in schema:
+        data_type = field.type
+        if types.is_dictionary(data_type):
+            data_type = data_type.value_type
+        if types.is_nested(data_type):
+            raise InputError(
+                f"{name}: the column {field.name!r} is of type {field.type}, which CSV "
+                "text cannot have; give a path that ends with .parquet."
+            )
+        is_plain = (
+            types.is_primitive(data_type)
+            or types.is_string(data_type)
+            or types.is_large_string(data_type)
+        )
+        fields.append(pa.field(field.name, data_type if is_plain else pa.string()))
+    return pa.schema(fields)
+
+
+class ParquetFile(TableFile):
+    """One file of Parquet, in groups of rows of bounded size."""
+
+    def __init__(
+        self, path: Path, schema: "pa.Schema", n_bytes: int = GROUP_BYTES
+    ) -> None:
+        from pyarrow import parquet
+
+        self._writer = parquet.ParquetWriter(str(path), schema)
+        self._n_bytes = n_bytes
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, rows: "pa.RecordBatch") -> None:
+        """Write some rows, together with those before."""
+        self._waiting.append(rows)
+        if sum(batch.nbytes for batch in self._waiting) >= self._n_bytes:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting)
+            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self._waiting = []
+
+    def close(self) -> None:
+        """Write the rest."""
+        self._flush()
+        self._writer.close()
+
+
+class ParquetFolder(TableFile):
+    """A folder with one file of Parquet for each cluster, such as cluster=0.
+
+    Rows without a cluster are in none, as not all libraries read a folder of them.
+
+    Parameters
+    ----------
+    path : Path
+    schema : pyarrow.Schema
+    column : str
+        The column whose values name the folders.
+    """
+
+    def __init__(self, path: Path, schema: "pa.Schema", column: str) -> None:
+        self._path = path
+        path.mkdir()
+        self._column = column
+        self._schema = schema.remove(schema.get_field_index(column))
+        self._files: dict[int, ParquetFile] = {}
+
+    def write(self, rows: "pa.RecordBatch") -> None:
+        """Write each row to the file of its cluster."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        position = rows.schema.get_field_index(self._column)
+        clusters = rows.column(position)
+        others = rows.remove_column(position)
+        for cluster in pc.unique(clusters.drop_null()).to_pylist():
+            is_here = pc.equal(clusters, pa.scalar(cluster, clusters.type))
+            self._file_of(cluster).write(others.filter(is_here))
+
+    def _file_of(self, cluster: int) -> ParquetFile:
+        if cluster not in self._files:
+            folder = self._path / f"{quote(self._column)}={cluster}"
+            folder.mkdir()
+            # All of them wait at the same time.
+            file = ParquetFile(
+                folder / "part-0.parquet", self._schema, GROUP_BYTES // 8
+            )
+            self._files[cluster] = file
+        return self._files[cluster]
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self._files.values():
+            file.close()
+
+
+class JoinedTableWriter(AtomicOutput):
+    """Writes a table with new columns; it appears when the ``with`` block ends.
+
+    Parameters
+    ----------
+    path : path
+        See `table_kind`.
+
+    Attributes
+    ----------
+    kind : {"text", "parquet", "folder"}
+    names : list of str
+        Of the new columns, when they are written.
+    n_rows : int
+        Rows of the table.
+    """
+
+    names: list[str]
+    n_rows = 0
+
+    def __init__(self, path: PathLike) -> None:
+        self.kind = table_kind(path)
+        super().__init__(path)
+        self._file: TableFile | None = None
+
+    def write_parts(
+        self,
+        name: str,
+        schema: "pa.Schema",
+        parts: Iterator[TablePart],
+        index: RowIndex,
+        new: NewColumns,
+    ) -> None:
+        """Write all rows of a table."""
+        import pyarrow as pa
+
+        self.names = free_names([*new.types], schema.names)
+        joined = schema
+        for column, data_type in zip(self.names, new.types.values(), strict=True):
+            joined = joined.append(pa.field(column, data_type))
+        self._file = self._open(joined, self.names[0])
+        found = RowsThatTookPart(index)
+        for part in parts:
+            n_rows = part.rows.num_rows
+            positions = found.positions(part.file, part.first, n_rows)
+            columns = [*part.rows.columns, *new.beside(positions, n_rows)]
+            self._file.write(pa.record_batch(columns, schema=joined))
+            self.n_rows += n_rows
+        found.check(name)
+
+    def _open(self, schema: "pa.Schema", column: str) -> TableFile:
+        if self.kind == "text":
+            return TextFile(self.path, schema)
+        if self.kind == "parquet":
+            return ParquetFile(self.path, schema)
+        return ParquetFolder(self.path, schema, column)
+
+    def write_text(
+        self,
+        files: Sequence["CSVFile"],
+        index: RowIndex,
+        new: NewColumns,
+        decimal: str,
+    ) -> None:
+        """Write CSV text with more cells in each row.
+
+        All other bytes are those of the files; the header is that of the first.
+        """
+        self.names = free_names([*new.types], files[0].names)
+        found = RowsThatTookPart(index)
+        with self.path.open("wb") as output:
+            for number, file in enumerate(files):
+                text = JoinedText(file, self.names, decimal, is_first=number == 0)
+                first = 0
+                for piece in file.pieces():
+                    n_rows = sum(record.n_cells > 0 for record in piece.records)
+                    positions = found.positions(number, first, n_rows)
+                    output.write(text.joined(piece, new.beside(positions, n_rows)))
+                    first += n_rows
+                self.n_rows += first
+                if number < len(files) - 1:
+                    output.write(text.missing_end)
+        found.check(self.name)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()

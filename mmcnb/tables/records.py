@@ -1,0 +1,191 @@
+"""Lines of CSV text as they are written, with cells added to the rows among them."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+
+if TYPE_CHECKING:
+    from mmcnb.tables.csv_file import CSVFile
+
+
+class Record(NamedTuple):
+    """A row of CSV text, or a line that is none.
+
+    Attributes
+    ----------
+    text : bytes
+        As it is written, with the end of its line; a cell in quotes may have several.
+    n_cells : int
+        Number of its cells; 0 if it is no row.
+    """
+
+    text: bytes
+    n_cells: int
+
+
+class TextPiece(NamedTuple):
+    """Some lines of CSV text.
+
+    Attributes
+    ----------
+    above : list of bytes
+        Lines above the rows: the header, and what stands above it.
+    records : list of Record
+        The rows, and other lines among them.
+    """
+
+    above: list[bytes]
+    records: list[Record]
+
+
+def split_records(
+    text: bytes, delimiter: str, is_single: bool, tidy_text: bytes | None = None
+) -> list[Record]:
+    """Return the rows and the other lines of some CSV text, as the parser divides it.
+
+    Parameters
+    ----------
+    text : bytes
+        Whole lines in UTF-8.
+    delimiter : str
+    is_single : bool
+        Whether there is a single column, of which a line of spaces is a missing value.
+    tidy_text : bytes or None, default=None
+        The text that is parsed if it is another one, with the same lines.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.records import split_records
+    >>> for record in split_records(b'a,"b\\n,c"\\n\\n1,2\\n', ",", False):
+    ...     print(record.n_cells, record.text)
+    2 b'a,"b\\n,c"\\n'
+    0 b'\\n'
+    2 b'1,2\\n'
+    """
+    parsed = text if tidy_text is None else tidy_text
+    if b'"' in text:
+        return _parsed_records(text, parsed, delimiter, is_single)
+    mark = delimiter.encode()
+    records = []
+    lines = text.splitlines(keepends=True)
+    for line, tidy in zip(lines, parsed.splitlines(keepends=True), strict=True):
+        cells = tidy.rstrip(b"\r\n")
+        n_cells = cells.count(mark) + 1
+        if n_cells == 1 and not (cells if is_single else cells.strip()):
+            n_cells = 0
+        records.append(Record(line, n_cells))
+    return records
+
+
+def _parsed_records(
+    text: bytes, parsed: bytes, delimiter: str, is_single: bool
+) -> list[Record]:
+    """Return the same of text with quotes, in which lines may end."""
+    lines = text.splitlines(keepends=True)
+    reader = csv.reader(io.StringIO(parsed.decode(), newline=""), delimiter=delimiter)
+    records = []
+    start = 0
+    for cells in reader:
+        is_row = bool(cells) and (len(cells) > 1 or is_single or cells[0].strip())
+        record = b"".join(lines[start : reader.line_num])
+        records.append(Record(record, len(cells) if is_row else 0))
+        start = reader.line_num
+    return records
+
+
+class JoinedText:
+    """The text of a CSV file with more cells in each row.
+
+    Parameters
+    ----------
+    file : CSVFile
+    names : sequence of str
+        Names of the new columns.
+    decimal : str
+        Decimal point of the numbers in them.
+    is_first : bool
+        Whether the lines above the rows are written.
+    """
+
+    def __init__(
+        self, file: "CSVFile", names: Sequence[str], decimal: str, is_first: bool
+    ) -> None:
+        self._file = file
+        self._names = names
+        self._mark = file.delimiter.encode()
+        self._decimal = decimal
+        self._is_first = is_first
+        self._width = 0
+        self._end = b"\n"
+        self._is_ended = True
+
+    def joined(self, piece: TextPiece, columns: list[pa.Array]) -> bytes:
+        """Return the next lines, with values of the new columns in the rows."""
+        rows = [record for record in piece.records if record.n_cells]
+        if not self._width:
+            self._width = max((record.n_cells for record in rows), default=0)
+        texts = []
+        if self._is_first:
+            texts += self._head(piece.above, rows)
+        cells = iter(self._cells(columns))
+        for record in piece.records:
+            text = record.text
+            if record.n_cells:
+                missing = self._mark * (self._width - record.n_cells)
+                text = _with_cells(text, missing + self._mark + next(cells))
+            texts.append(text)
+        if texts:
+            last = texts[-1]
+            self._is_ended = last.endswith((b"\n", b"\r"))
+            if self._is_ended:
+                self._end = last[len(last.rstrip(b"\r\n")) :]
+        return b"".join(texts)
+
+    @property
+    def missing_end(self) -> bytes:
+        """The end of the last line, if it has none."""
+        return b"" if self._is_ended else self._end
+
+    def _head(self, above: list[bytes], rows: list[Record]) -> list[bytes]:
+        """Return the lines above the rows, with the new names in the header."""
+        lines = list(above)
+        if not self._file.has_names:
+            return lines
+        header = len(lines) - 1
+        while header >= 0 and not lines[header].strip():
+            header -= 1
+        if header < 0:
+            return lines
+        missing = self._width - len(self._file.names)
+        names_rows = missing == 1 and not all(map(self._ends_empty, rows))
+        cells = self._mark.join(name.encode() for name in self._names)
+        if not names_rows:
+            cells = self._mark * missing + cells
+        lines[header] = _with_cells(lines[header], self._mark + cells)
+        return lines
+
+    def _ends_empty(self, record: Record) -> bool:
+        return record.text.rstrip(b"\r\n").endswith(self._mark)
+
+    def _cells(self, columns: list[pa.Array]) -> list[bytes]:
+        """Return the new cells of each row; null is an empty cell."""
+        buffer = io.BytesIO()
+        options = pa.csv.WriteOptions(
+            include_header=False, delimiter=self._file.delimiter
+        )
+        table = pa.table(columns, names=list(self._names))
+        pa.csv.write_csv(table, buffer, options)
+        text = buffer.getvalue()
+        if self._decimal == "," and self._file.delimiter != ",":
+            text = text.replace(b".", b",")
+        return text.splitlines()
+
+
+def _with_cells(line: bytes, cells: bytes) -> bytes:
+    """Return a line with more at its end."""
+    text = line.rstrip(b"\r\n")
+    return text + cells + line[len(text) :]

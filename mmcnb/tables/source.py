@@ -1,0 +1,117 @@
+"""A file or folder of a table with all of its columns, as they are written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mmcnb.tables.base import Types
+from mmcnb.tables.files import FileTable
+from mmcnb.tables.options import TableOptions
+
+TEXT = pa.large_string()
+# Numbers that are written plainly: a zero before others, as in codes, is none.
+WHOLE = r"^-?(0|[1-9]\d{0,17})$"
+NUMBER = r"^-?(0|[1-9]\d*)?(\.\d*)?([eE][-+]?\d+)?$"
+GAPS = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"], TEXT)
+
+
+class TablePart(NamedTuple):
+    """Some rows of a table with all of its columns.
+
+    Attributes
+    ----------
+    rows : pyarrow.RecordBatch
+    first, file : int
+        Number of the first row in its file, and of the file in its folder.
+    """
+
+    rows: pa.RecordBatch
+    first: int = 0
+    file: int = 0
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A file or folder of a table, and how it was read.
+
+    Parameters
+    ----------
+    path : str
+    options : TableOptions
+    """
+
+    path: str
+    options: TableOptions
+
+    def table(self) -> FileTable:
+        """Open the table again."""
+        return FileTable(Path(self.path), replace(self.options, encoding=None))
+
+
+class WholeTable:
+    """All columns of a table, in the types of its files.
+
+    A column of text whose cells are all numbers, written plainly, is one of numbers,
+    for which all rows are read once more. Codes such as 0123 stay text, and so do the
+    cells of all other columns, byte for byte.
+
+    Parameters
+    ----------
+    table : FileTable
+    """
+
+    def __init__(self, table: FileTable) -> None:
+        self._table = table
+        types: Types = dict(zip(table.keys, table.types, strict=True))
+        if table.is_text:
+            types = _plain_types(table)
+        self.schema = pa.schema(list(types.items()), table.metadata)
+
+    def parts(self) -> Iterator[TablePart]:
+        """Yield some rows at a time."""
+        wanted = dict(zip(self.schema.names, self.schema.types, strict=True))
+        if self._table.is_text:
+            wanted = dict.fromkeys(wanted, TEXT)
+        for part in self._table.parts(wanted):
+            columns = []
+            for field in self.schema:
+                columns.append(_as_type(part.columns[field.name], field.type))
+            rows = pa.record_batch(columns, schema=self.schema)
+            yield TablePart(rows, part.first, part.file)
+
+
+def _as_type(values: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Return values in their own type, or texts as numbers."""
+    if values.type == data_type:
+        return values
+    return pc.if_else(pc.is_in(values, GAPS), None, values).cast(data_type)
+
+
+def _plain_types(table: FileTable) -> Types:
+    """Return a type of numbers for columns that have nothing else, and text."""
+    types: dict[str, pa.DataType] = dict.fromkeys(table.keys, pa.int64())
+    has_values = dict.fromkeys(table.keys, False)
+    for part in table.parts(dict.fromkeys(table.keys, TEXT)):
+        for key, values in part.columns.items():
+            if types[key] == TEXT:
+                continue
+            cells = values.filter(pc.invert(pc.is_in(values, GAPS)))
+            has_values[key] |= len(cells) > 0
+            if types[key] == pa.int64() and not _all_match(cells, WHOLE):
+                types[key] = pa.float64()
+            if types[key] == pa.float64() and not _are_numbers(cells):
+                types[key] = TEXT
+    return {key: types[key] if has_values[key] else TEXT for key in types}
+
+
+def _all_match(cells: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py())
+
+
+def _are_numbers(cells: pa.Array) -> bool:
+    """Whether all cells are numbers; a point or a sign alone is none."""
+    return _all_match(cells, NUMBER) and _all_match(cells, r"\d")
