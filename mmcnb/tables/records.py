@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,9 @@ import pyarrow.csv
 
 if TYPE_CHECKING:
     from mmcnb.tables.csv_file import CSVFile
+
+
+QUOTED = re.compile(rb'"[^"]*"')
 
 
 class Record(NamedTuple):
@@ -67,13 +71,15 @@ def split_records(
     2 b'1,2\\n'
     """
     parsed = text if tidy_text is None else tidy_text
-    if b'"' in text:
-        return _parsed_records(text, parsed, delimiter, is_single)
     mark = delimiter.encode()
     records = []
     lines = text.splitlines(keepends=True)
     for line, tidy in zip(lines, parsed.splitlines(keepends=True), strict=True):
         cells = tidy.rstrip(b"\r\n")
+        if b'"' in cells:
+            if cells.count(b'"') % 2 == 1:  # a cell goes on in the next line
+                return _parsed_records(text, parsed, delimiter, is_single)
+            cells = QUOTED.sub(b"q", cells)
         n_cells = cells.count(mark) + 1
         if n_cells == 1 and not (cells if is_single else cells.strip()):
             n_cells = 0
@@ -84,7 +90,7 @@ def split_records(
 def _parsed_records(
     text: bytes, parsed: bytes, delimiter: str, is_single: bool
 ) -> list[Record]:
-    """Return the same of text with quotes, in which lines may end."""
+    """Return the same of text with lines that end in quotes."""
     lines = text.splitlines(keepends=True)
     reader = csv.reader(io.StringIO(parsed.decode(), newline=""), delimiter=delimiter)
     records = []

@@ -35,6 +35,7 @@ import scipy.sparse
 import mmcnb
 from mmcnb import cli
 from mmcnb.samples import open_samples
+from mmcnb.samples.row_index import RowIndex
 from mmcnb.stores import (
     LabelsWriter,
     _write,
@@ -179,7 +180,7 @@ def a_file(name: str, folder: Path, version: int) -> Path:
 
 def table(name: str, folder: Path, version: int) -> Path:
     """Labels as ``--labels`` writes them to a table."""
-    with TableWriter(folder / name, ROWS) as writer:
+    with TableWriter(folder / name, RowIndex(ROWS)) as writer:
         writer.append(
             {"label": (np.arange(ROWS) // (50 + version) % 3).astype(np.int32)}
         )
