@@ -175,7 +175,9 @@ def encoded_columns(table: BaseTable, encoding: Encoding) -> list[TableColumn]:
             f"{table.name} has {len(table.names)} columns, and the fit had {width}: "
             "give rows with the columns of the fit."
         )
-    columns = [_encoded_column(table, feature, encoding) for feature in encoding.features]
+    columns = []
+    for feature in encoding.features:
+        columns.append(_encoded_column(table, feature, encoding))
     features = {column.position for column in columns}
     for position in _index_of_fit(table, encoding, features):
         columns.append(_column(table, position, Role.ROW_NAMES))

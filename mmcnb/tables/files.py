@@ -54,7 +54,7 @@ class FileTable(BaseTable):
                 self._files.append(ColumnarFile(file, open_file))
         first = self._files[0]
         if len(self._files) == 1 and isinstance(first, ColumnarFile):
-            self.metadata = first.metadata
+            self.metadata = first.schema.metadata
         self.has_names = first.has_names
         self.index_columns = first.index_columns
         groups = [file.lengths for file in self._files if file.lengths is not None]
@@ -92,6 +92,18 @@ class FileTable(BaseTable):
             if (file.names, file.delimiter) != (first.names, first.delimiter):
                 return None
         return texts
+
+    def types_as_written(self) -> dict[str, pa.DataType]:
+        """Return the types that columns have in the files, however they are read."""
+        types: dict[str, list[pa.DataType]] = {}
+        for file in self._files:
+            written = file.types
+            if isinstance(file, ColumnarFile):
+                written = file.schema.types
+            for key, data_type in zip(file.keys, written, strict=True):
+                types.setdefault(key, []).append(data_type)
+        common = {key: self._common_type(key, types[key]) for key in types}
+        return common | self._types_of_folders()
 
     def _types_of_files(self) -> dict[str, pa.DataType]:
         first = self._files[0]

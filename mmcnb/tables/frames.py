@@ -19,8 +19,8 @@ from mmcnb.samples.frames import (
     notes_on_names,
 )
 from mmcnb.samples.matrix import block_dtype
-from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.samples.row_index import index_of_frame
+from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.columns import names_rows

@@ -8,15 +8,16 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import Types
 from mmcnb.tables.files import FileTable
+from mmcnb.tables.marks import OF_PANDAS
 from mmcnb.tables.options import TableOptions
 
-TEXT = pa.large_string()
 # Numbers that are written plainly: a zero before others, as in codes, is none.
 WHOLE = r"^-?(0|[1-9]\d{0,17})$"
 NUMBER = r"^-?(0|[1-9]\d*)?(\.\d*)?([eE][-+]?\d+)?$"
-GAPS = pa.array(["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"], TEXT)
+GAPS = pa.array(OF_PANDAS, TEXT)
 
 
 class TablePart(NamedTuple):
@@ -66,9 +67,10 @@ class WholeTable:
 
     def __init__(self, table: FileTable) -> None:
         self._table = table
-        types: Types = dict(zip(table.keys, table.types, strict=True))
         if table.is_text:
             types = _plain_types(table)
+        else:
+            types = table.types_as_written()
         self.schema = pa.schema(list(types.items()), table.metadata)
 
     def parts(self) -> Iterator[TablePart]:
