@@ -92,6 +92,15 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "metavar": "MARK",
         "help": "mark between cells of text (default: that of the first lines)",
     },
+    "skip_lines": {
+        "type": int,
+        "metavar": "N",
+        "help": "lines of text above the header to skip",
+    },
+    "encoding": {
+        "metavar": "NAME",
+        "help": "encoding of text, such as cp1252 (default: UTF-8, or as it looks)",
+    },
     "missing": {
         "choices": ["median", "mean", "drop", "refuse"],
         "help": "missing cells: the median of the column (default) or its mean, rows "

@@ -192,7 +192,7 @@ def _rows(arguments: Arguments) -> "Samples":
     """Open the rows, of a table by its options."""
     from mmcnb import open_samples
     from mmcnb.samples.text import table_format
-    from mmcnb.tables.options import TableOptions
+    from mmcnb.tables.options import named_options
 
     store = arguments.store
     options = {}
@@ -208,7 +208,7 @@ def _rows(arguments: Arguments) -> "Samples":
             f"--{option} is of CSV, Parquet and Arrow files, but {store} is none; "
             "leave it out."
         )
-    return open_samples(store, arguments.element, options=TableOptions(**options))
+    return open_samples(store, arguments.element, options=named_options(options))
 
 
 def lines(report: Report) -> Lines:

@@ -5,7 +5,15 @@ from typing import Any
 
 from mmcnb.errors import InputError
 
-TEXT_OPTIONS = ("header", "na_values", "thousands", "decimal", "delimiter")
+TEXT_OPTIONS = (
+    "header",
+    "na_values",
+    "thousands",
+    "decimal",
+    "delimiter",
+    "skip_lines",
+    "codec",
+)
 KINDS = ("number", "flag", "text", "date", "time", "left out")
 DECIMALS = (".", ",")
 MOST_FORMATS = 100

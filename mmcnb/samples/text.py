@@ -24,6 +24,7 @@ from mmcnb.samples.files import check_file, open_file
 from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
 from mmcnb.samples.paths import is_store_folder
+from mmcnb.samples.transcode import UTF8Reader
 
 # Bytes of text parsed at once: few beside the memory that a conversion needs anyway.
 PIECE_BYTES = 2**21
@@ -100,8 +101,51 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         yield file, text
 
 
+def first_bytes(path: Path) -> bytes:
+    """Return the first 64 KiB of a text."""
+    with _opened(path) as (_, text):
+        return text.read(2**16)
+
+
+def first_line_of_windows(path: Path) -> int:
+    """Return the number of the first line of a text that is not UTF-8.
+
+    Raises
+    ------
+    InputError
+        More of its other characters are UTF-8 than not, so that it is not text of
+        another encoding; or it is no text.
+    """
+    first_line = 0
+    n_utf8 = 0
+    n_others = 0
+    for line, piece in read_pieces(path, show_progress=False):
+        text = piece.decode("utf-8", "replace")
+        n_wrong = text.count("\ufffd")
+        # Characters of UTF-8 have two to four bytes, and the mark of wrong ones three.
+        n_utf8 += (len(text.encode()) - len(text) - 2 * n_wrong) // 2
+        n_others += n_wrong
+        if n_wrong and not first_line:
+            place = text.find("\ufffd")
+            first_line = line + text.count("\n", 0, place)
+        if n_wrong and b"\0" in piece:
+            raise InputError(
+                f"{path}, line {first_line}: this is neither text nor UTF-16: "
+                "save the table as a CSV file."
+            )
+    if n_utf8 > n_others:
+        raise InputError(
+            f"{path}, line {first_line}: this is not UTF-8 text, but other lines are: "
+            "correct it, or give another encoding (--encoding cp1252)."
+        )
+    return first_line
+
+
 def read_pieces(
-    path: Path, show_progress: bool | None = None, quoted: bool = False
+    path: Path,
+    show_progress: bool | None = None,
+    quoted: bool = False,
+    codec: str | None = None,
 ) -> Iterator[tuple[int, bytes]]:
     """Read a text file in pieces of whole lines.
 
@@ -113,6 +157,9 @@ def read_pieces(
         None shows a bar on a terminal.
     quoted : bool, default=False
         Cells in double quotes may contain line breaks, at which no piece ends.
+    codec : str or None, default=None
+        Python's name of the encoding; lines come as UTF-8 without a mark. None takes
+        bytes as they are.
 
     Yields
     ------
@@ -132,7 +179,8 @@ def read_pieces(
         _opened(path) as (file, text),
         progress(size, f"reading {path.name}", "B", show_progress) as bar,
     ):
-        while data := text.read(PIECE_BYTES):
+        source = text if codec is None else UTF8Reader(text, codec, str(path))
+        while data := source.read(PIECE_BYTES):
             bar.update(file.tell() - shown)
             shown = file.tell()
             rest += data

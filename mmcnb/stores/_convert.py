@@ -231,12 +231,10 @@ def _convert_table(
     write: Callable[[_Stream], None],
 ) -> dict[str, Any]:
     from mmcnb.tables.files import FileTable
-    from mmcnb.tables.options import TableOptions
+    from mmcnb.tables.options import named_options
     from mmcnb.tables.reader import TableReader
 
-    table_options = TableOptions(
-        **{name: value for name, value in options.items() if value is not None}
-    )
+    table_options = named_options(options)
     table = FileTable(path, table_options, progress)
     rows = TableReader(table, table_options, show_columns)
 

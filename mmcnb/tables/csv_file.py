@@ -1,45 +1,88 @@
-"""CSV and TSV files: header, delimiter, types of columns, and rows in parts."""
+"""CSV and TSV files: encoding, types of columns, and rows in parts."""
 
-import csv
-import io
 import re
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from mmcnb.errors import InputError
-from mmcnb.samples.frames import notes_on_names, unique_names
-from mmcnb.samples.text import plain_name, read_pieces
+from mmcnb.samples.text import first_bytes, first_line_of_windows, read_pieces
+from mmcnb.samples.transcode import UTF8, WINDOWS, marked_codec, unmarked_utf16
 from mmcnb.tables.arrow import TEXT
-from mmcnb.tables.base import Part, Types, is_numeral
+from mmcnb.tables.base import Part, Types
+from mmcnb.tables.csv_head import N_LINES, HeadReader
+from mmcnb.tables.csv_kinds import kind_of_cell
+from mmcnb.tables.csv_lines import Line, NotUTF8Error, decoded, split_lines, tidy
 from mmcnb.tables.decide import type_of_texts
 from mmcnb.tables.marks import marks_of_numbers
-from mmcnb.tables.numbers import body_pattern, compiled
 from mmcnb.tables.options import TableOptions
-from mmcnb.tables.records import TextPiece, split_records
+from mmcnb.tables.records import Record, TextPiece, split_records
 
-BOM = b"\xef\xbb\xbf"
+MOST_HEAD_BYTES = 2**21  # of the first lines, unless two rows are longer
+# How a text below the rows begins.
+REMARK = re.compile(
+    r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
+    r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
+)
 
 
-class Line(NamedTuple):
-    """The cells of a row, and the number of its last line in the file."""
+class _Piece(NamedTuple):
+    """Rows of some lines, and the numbers of lines that are not like the others.
 
-    number: int
-    cells: list[str]
+    Attributes
+    ----------
+    part : Part
+    short : list of int
+        Rows with fewer cells than names, which have gaps at their end.
+    remarks : list of Line
+        Comments, and texts alone such as "Source: ...", which are no rows.
+    """
+
+    part: Part
+    short: list[int]
+    remarks: list[Line]
+
+
+class _Rows(NamedTuple):
+    """Lines with as many cells as there are columns, and others.
+
+    Attributes
+    ----------
+    lines : list of Line
+    short : list of int
+        Numbers of lines that had fewer cells.
+    remarks : list of Line
+        Lines that are no rows.
+    ragged : list of str
+        A sentence about each line that cannot be a row.
+    """
+
+    lines: list[Line]
+    short: list[int]
+    remarks: list[Line]
+    ragged: list[str]
 
 
 class CSVFile:
     """Rows of a CSV or TSV file, parsed by pyarrow in pieces of whole lines.
 
-    The first line is a header if a cell of it is text, or if its cells count 0, 1, 2, …
-    as pandas names columns.
+    Parameters
+    ----------
+    path : Path
+    options : TableOptions
+    show_progress : bool or None
+    is_utf8 : bool, default=True
+        False if a line is known that is not UTF-8 text.
+
+    Raises
+    ------
+    InputError
+        There are no rows, or it is not clear what the first lines are.
     """
 
     lengths = None  # it is not read by groups
@@ -47,133 +90,93 @@ class CSVFile:
     index_columns: tuple[int, ...] = ()
 
     def __init__(
-        self, path: Path, options: TableOptions, show_progress: bool | None
+        self,
+        path: Path,
+        options: TableOptions,
+        show_progress: bool | None,
+        is_utf8: bool = True,
     ) -> None:
         self._path = path
         self._options = options
         self._show_progress = show_progress
         self._gaps = marks_of_numbers(options, "").to_pylist()
-        digits = body_pattern(options.decimal, options.thousands or "")
-        self._number = compiled(f"(?i)^[-+]?({digits}|inf(inity)?|nan)$")
-        self.keys: list[str] = []
-        self.notes: list[str] = []
-        head, first_line = self._read_head()
-        head_text = b"".join(head)
-        self._delimiter = self._find_delimiter(head_text)
-        lines = self._lines(first_line, self._tidy(head_text))
-        first_lines = list(islice(lines, 100))
-        if not first_lines:
-            raise InputError(f"{path} has no rows: give it at least one.")
-        top = list(map(str.strip, first_lines[0].cells))
-        self.has_names = self._is_header(top, first_lines[1:])
-        if self.has_names and len(first_lines) == 1:
-            raise InputError(f"{path} has a header and no rows: give it at least one.")
-        numbers = list(map(str, range(len(top))))
-        self.names = numbers
-        self._body_line = first_line
-        if self.has_names:
-            self.names = unique_names(top)
-            self.notes = notes_on_names(str(path), top)
-            self._body_line = first_lines[0].number + 1
+        self._notes: list[str] = []
+        self._notes_on_rows: list[str] = []
+        self._n_nul = 0
+        try:
+            self._open(is_utf8)
+        except NotUTF8Error:
+            self._open(is_utf8=False)
+
+    def _open(self, is_utf8: bool) -> None:
+        """Read the first lines."""
+        self._find_codec(is_utf8)
+        lines = self._read_head()
+        reader = HeadReader(self._path, self._options, self._gaps)
+        self._head = reader.read(lines, self._is_sure)
+        self._notes += self._head.notes
+        self.names = self._head.names
         self.keys = self.names
-        body = b"".join(head[self._body_line - first_line :])
-        texts = dict.fromkeys(self.keys, TEXT)
-        first_rows = self._part(self._body_line, body, texts)
+        self.has_names = self._head.has_names
+        first = self._head.first_row
+        text = b"".join(lines[first - 1 :])
+        rows = self._piece(first, text, dict.fromkeys(self.keys, TEXT)).part
         self.types = []
-        for key, name in zip(self.keys, self.names, strict=True):
-            column = first_rows.columns[key]
-            self.types.append(type_of_texts(column, options, name))
+        for name in self.names:
+            self.types.append(type_of_texts(rows.columns[name], self._options, name))
 
-    # The first lines
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about its encoding, its first lines, and rows read so far."""
+        notes = [*self._notes, *self._notes_on_rows]
+        if self._n_nul:
+            notes.append(f"{self._path}: {self._n_nul:,} NUL bytes were left out.")
+        return notes
 
-    def _read_head(self) -> tuple[list[bytes], int]:
-        """Return the first lines below ``#`` lines, and the number of the first.
+    def _find_codec(self, is_utf8: bool) -> None:
+        """Take the encoding that is given, or the one that the bytes show."""
+        head = first_bytes(self._path)
+        given = self._options.codec
+        marked = marked_codec(head)
+        self._mark = BOM_UTF8 if head.startswith(BOM_UTF8) else b""
+        if marked is not None and self._options.encoding is not None:
+            given = None  # the file of a fit had another encoding
+        unmarked = unmarked_utf16(head)
+        self._codec = given or marked or unmarked or UTF8
+        self._is_sure = bool(given or marked or unmarked) or not is_utf8
+        self._notes = []
+        if not self._is_sure or given or marked:
+            return
+        name = unmarked
+        reason = "every second byte is 0"
+        if unmarked is None:
+            self._codec = name = WINDOWS
+            reason = f"line {first_line_of_windows(self._path)} is not UTF-8"
+        self._notes = [
+            f"{self._path} was read as {name} text, because {reason}: give another "
+            "encoding (--encoding) if letters are wrong."
+        ]
 
-        They have two rows, if there are so many.
-        """
+    def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes]]:
+        """Yield whole lines as UTF-8 text, without NUL bytes."""
+        self._n_nul = 0
+        for line, piece in read_pieces(self._path, show_progress, True, self._codec):
+            n_nul = piece.count(0)
+            self._n_nul += n_nul
+            yield line, piece.replace(b"\0", b"") if n_nul else piece
+
+    def _read_head(self) -> list[bytes]:
+        """Return the first lines, 100 of which are not empty and no comments."""
         head = b""
         lines: list[bytes] = []
-        n_notes = 0
-        for _, piece in read_pieces(self._path, False, quoted=True):
-            head = (head + piece).removeprefix(BOM)
+        for _, piece in self._pieces(show_progress=False):
+            head += piece
             lines = head.splitlines(keepends=True)
-            n_notes = 0
-            while n_notes < len(lines) and lines[n_notes].startswith(b"#"):
-                n_notes += 1
-            if len(list(filter(bytes.strip, lines[n_notes:]))) > 1:
+            rows = [line for line in lines if line.strip() and line[:1] != b"#"]
+            n_rows = len(rows) - (self._options.skip_lines or 0)
+            if n_rows >= N_LINES or (n_rows > 1 and len(head) > MOST_HEAD_BYTES):
                 break
-        return lines[n_notes:], n_notes + 1
-
-    def _find_delimiter(self, head: bytes) -> str:
-        """Return the given mark, the usual one, or one that alone divides the lines."""
-        decimal = self._options.decimal
-        is_tsv = plain_name(self._path).endswith(".tsv")
-        usual = "\t" if is_tsv else ","
-        is_quoted = b'"' in head
-        delimiter = self._options.delimiter
-        if delimiter is None:
-            lines = _first_two_lines(head)
-            delimiter = usual
-            for mark in (usual, *",;\t| "):
-                widths = {len(row) for row in csv.reader(lines, delimiter=mark)}
-                is_even = mark == usual or len(widths) == 1
-                may_divide = mark != decimal or is_quoted
-                if may_divide and is_even and min(widths, default=0) > 1:
-                    delimiter = mark
-                    break
-        if delimiter == decimal and not is_quoted:
-            raise InputError(
-                f"{self._path}: {decimal!r} cannot divide both cells and decimals: "
-                "give another delimiter (--delimiter ';')."
-            )
-        return delimiter
-
-    def _is_header(self, top: list[str], rest: list[Line]) -> bool:
-        """Whether the first line names the columns."""
-        options = self._options
-        if options.header is not None:
-            return options.header == "yes"
-        roles = options.label_column, options.index_column
-        references = [*(options.columns or ()), *(options.drop or ()), *roles]
-        if any(map(_is_name, references)):
-            return True
-        numbers = list(map(str, range(len(top))))
-        if len(top) > 2 and top in (numbers, ["", *numbers[:-1]]):
-            return True
-        outside = [int(role) % len(top) for role in roles if role is not None]
-        inside = []
-        for position, cell in enumerate(top):
-            if position not in outside and cell not in self._gaps:
-                if not self._number.match(cell):
-                    return True
-                inside.append(position)
-        values = {self._number_of(top[position]) for position in inside}
-        rows = [line.cells for line in rest if len(line.cells) == len(top)]
-        is_doubtful = len(rows) > 2 and len(values) == len(inside) > 1
-        if is_doubtful and all(self._is_far(k, top, rows) for k in inside):
-            raise InputError(
-                f"{self._path}: the numbers of its first line are far from those "
-                "below: give --header yes if they name the columns, or --header no."
-            )
-        return False
-
-    def _number_of(self, cell: str) -> float:
-        """Return the number of a cell; NaN for other cells."""
-        if not self._number.match(cell.strip()):
-            return np.nan
-        digits = cell.replace(self._options.thousands or "", "")
-        return float(digits.replace(self._options.decimal, "."))
-
-    def _is_far(self, position: int, top: list[str], rows: list[list[str]]) -> bool:
-        """Whether a number of the first line is far outside the range of its column.
-
-        It is farther from the range than the range is wide.
-        """
-        first = self._number_of(top[position])
-        column = [self._number_of(cells[position]) for cells in rows]
-        low = np.nanmin([np.inf, *column])
-        high = np.nanmax([-np.inf, *column])
-        return bool(max(low - first, first - high) > high - low)
+        return lines
 
     # All lines
 
@@ -181,144 +184,178 @@ class CSVFile:
         """Yield columns, piece by piece.
 
         Two pieces are parsed ahead while the rows of another are written.
+
+        Raises
+        ------
+        NotUTF8Error
+            A line is not UTF-8 text: open the file again with ``is_utf8=False``.
         """
-        waiting: deque[Future[Part]] = deque()
-        pieces = read_pieces(self._path, self._show_progress, quoted=True)
+        counts = _Counts()
+        waiting: deque[Future[_Piece]] = deque()
         with ThreadPoolExecutor(2, "mmcnb-csv") as pool:
-            for line, piece in pieces:
-                text = piece.removeprefix(BOM) if line == 1 else piece
-                n_above = self._body_line - line
+            for line, text in self._pieces(self._show_progress):
+                n_above = self._head.first_row - line
+                rows = text
                 if n_above > 0:
-                    text = b"".join(text.splitlines(keepends=True)[n_above:])
-                first = max(line, self._body_line)
-                waiting.append(pool.submit(self._part, first, text, wanted))
+                    rows = b"".join(text.splitlines(keepends=True)[n_above:])
+                first = max(line, self._head.first_row)
+                waiting.append(pool.submit(self._piece, first, rows, wanted))
                 if len(waiting) > 2:
-                    yield waiting.popleft().result()
+                    yield counts.add(waiting.popleft().result())
             while waiting:
-                yield waiting.popleft().result()
+                yield counts.add(waiting.popleft().result())
+        self._notes_on_rows = counts.notes(self._path)
 
     @property
     def delimiter(self) -> str:
         """Mark between cells."""
-        return self._delimiter
+        return self._head.delimiter
 
     def pieces(self) -> Iterator[TextPiece]:
-        """Yield the text of the file as it is written, divided into rows."""
-        for line, piece in read_pieces(self._path, False, quoted=True):
+        """Yield the text of the file as it is written, divided into rows.
+
+        Text in another encoding is UTF-8 here.
+        """
+        delimiter = self._head.delimiter
+        for line, piece in self._pieces(show_progress=False):
             lines = piece.splitlines(keepends=True)
-            n_above = max(0, self._body_line - line)
+            n_above = max(0, self._head.first_row - line)
             body = b"".join(lines[n_above:])
-            records = split_records(
-                body, self._delimiter, len(self.keys) == 1, self._tidy(body)
+            is_single = len(self.keys) == 1
+            records = split_records(body, delimiter, is_single, tidy(body, delimiter))
+            if line == 1 and n_above:
+                lines[0] = self._mark + lines[0]
+            header = self._head.header_line - line
+            yield TextPiece(
+                above=lines[:n_above],
+                records=list(map(self._without_remark, records)),
+                header=header if 0 <= header < n_above else None,
             )
-            yield TextPiece(lines[:n_above], records)
 
-    def _tidy(self, text: bytes) -> bytes:
-        """Join runs of spaces, if spaces divide cells; those in quotes stay."""
-        if self._delimiter != " ":
-            return text
-        parts = text.split(b'"')
-        parts[::2] = [re.sub(rb"[ \t]+", b" ", part) for part in parts[::2]]
-        return re.sub(rb"(?m)^ | (?=\r?$)", b"", b'"'.join(parts))
+    def _without_remark(self, record: Record) -> Record:
+        """Return a record as it is, or as none if it is a text that is no row."""
+        if record.n_cells >= len(self.keys):
+            return record
+        text = tidy(record.text, self._head.delimiter).decode()
+        for line in split_lines(text, 1, self._head.delimiter, self._path):
+            if self._is_remark(line):
+                return record._replace(n_cells=0)
+        return record
 
-    def _part(self, line: int, text: bytes, types: Types) -> Part:
+    def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
         """Parse whole lines; all columns are texts if a cell is not of its type."""
-        text = self._tidy(text)
+        text = tidy(text, self._head.delimiter)
         if not text:
-            return Part({}, 0, str)
+            return _Piece(Part({}, 0, str), [], [])
         if b"0x" in text or b"0X" in text:
             # pyarrow would read whole numbers in hexadecimal.
-            return self._part_of_texts(line, text, types)
+            return self._piece_of_texts(line, text, types)
+        blank = [f"blank cell {k}" for k in range(self._head.n_blank)]
         # A thread of pyarrow that starts as the process ends aborts it.
         reading = pa.csv.ReadOptions(
-            column_names=self.keys, use_threads=False, block_size=len(text) + 1
+            column_names=[*self.keys, *blank],
+            use_threads=False,
+            block_size=len(text) + 1,
         )
         parsing = pa.csv.ParseOptions(
-            delimiter=self._delimiter, newlines_in_values=b'"' in text
+            delimiter=self._head.delimiter, newlines_in_values=b'"' in text
         )
         converting = pa.csv.ConvertOptions(
-            include_columns=list(types),
-            column_types=types,
+            include_columns=[*types, *blank],
+            column_types=dict.fromkeys(blank, pa.null()) | dict(types),
             null_values=[*self._gaps, *(f" {mark}" for mark in self._gaps)],
             decimal_point=self._options.decimal,
         )
         try:
             table = pa.csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
         except pa.ArrowInvalid:
-            return self._part_of_texts(line, text, types)
+            return self._piece_of_texts(line, text, types)
 
         def place(row: int) -> str:
-            return f"line {self._whole_lines(line, text)[row].number}"
+            return f"line {self._rows(line, text).lines[row].number}"
 
-        columns = {key: table[key].combine_chunks() for key in table.column_names}
-        return Part(columns, table.num_rows, place)
+        keys = [key for key in table.column_names if key not in blank]
+        columns = {key: table[key].combine_chunks() for key in keys}
+        return _Piece(Part(columns, table.num_rows, place), [], [])
 
-    def _part_of_texts(self, line: int, text: bytes, types: Types) -> Part:
-        whole = []
-        ragged = []
-        width = len(self.keys)
-        for row in self._lines(line, text):
-            if len(row.cells) == width:
-                whole.append(row)
-            else:
-                ragged.append(
-                    f"line {row.number}: {len(row.cells)} cells, but the first line "
-                    f"has {width}"
-                )
+    def _piece_of_texts(self, line: int, text: bytes, types: Types) -> _Piece:
+        rows = self._rows(line, text)
         columns = {}
         for k, key in enumerate(self.keys):
             if key in types:
-                columns[key] = pa.array([row.cells[k] for row in whole], TEXT)
-        return Part(
-            columns, len(whole), lambda row: f"line {whole[row].number}", ragged
+                columns[key] = pa.array([row.cells[k] for row in rows.lines], TEXT)
+        numbers = [row.number for row in rows.lines]
+        part = Part(
+            columns, len(numbers), lambda row: f"line {numbers[row]}", rows.ragged
         )
+        return _Piece(part, rows.short, rows.remarks)
 
-    def _whole_lines(self, line: int, text: bytes) -> list[Line]:
-        """Return the rows with as many cells as there are columns."""
-        lines = self._lines(line, text)
-        return [line for line in lines if len(line.cells) == len(self.keys)]
+    def _rows(self, first: int, text: bytes) -> _Rows:
+        """Return the rows of some lines, with as many cells as there are columns."""
+        width = len(self.keys)
+        decoded_text = decoded(text, first, self._path, self._is_sure)
+        rows = _Rows([], [], [], [])
+        for line in split_lines(
+            decoded_text, first, self._head.delimiter, self._path, width == 1
+        ):
+            cells = line.cells
+            n_cells = len(cells)
+            if n_cells > width and line.width <= width:
+                cells = cells[:width]
+            elif n_cells < width and self._is_remark(line):
+                rows.remarks.append(line)
+                continue
+            elif n_cells < width and self._head.delimiter != " ":
+                cells = [*cells, *[""] * (width - n_cells)]
+                rows.short.append(line.number)
+            elif n_cells != width:
+                rows.ragged.append(
+                    f"line {line.number}: {n_cells} cells, but the table has {width} "
+                    "columns"
+                )
+                continue
+            rows.lines.append(line._replace(cells=cells))
+        return rows
 
-    def _lines(self, first: int, text: bytes) -> Iterator[Line]:
-        """Yield the cells of each row, as the parser divides them."""
-        try:
-            decoded = text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            wrong = first + text.count(b"\n", 0, error.start)
-            hint = ""
-            if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                hint = " (it looks like UTF-16)"
-            raise InputError(
-                f"{self._path}, line {wrong}: this is not UTF-8 text{hint}: save the "
-                "file as UTF-8."
-            ) from error
-        rows = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
-        is_single = len(self.keys) == 1
-        try:
-            for cells in rows:
-                # A line of spaces is a missing value of a single column, and no row of
-                # several.
-                if cells and (len(cells) > 1 or is_single or cells[0].strip()):
-                    yield Line(first + rows.line_num - 1, cells)
-        except csv.Error as error:
-            wrong = first + rows.line_num - 1
-            raise InputError(
-                f"{self._path}, line {wrong}: {error}; correct it."
-            ) from error
-
-
-def _first_two_lines(head: bytes) -> list[str]:
-    """Return the first two lines that are not blank, with runs of spaces as one."""
-    lines = []
-    for line in io.StringIO(head.decode("utf-8", "replace"), newline=None):
-        if line.strip():
-            lines.append(re.sub(" +", " ", line.strip(" \n")))
-        if len(lines) == 2:
-            break
-    return lines
+    def _is_remark(self, line: Line) -> bool:
+        """Whether a line with too few cells is a comment or a text below the rows."""
+        cell = line.cells[0].strip()
+        if cell.startswith("#"):
+            return True
+        if line.width != 1 or kind_of_cell(cell, self._gaps) != "text":
+            return False
+        return self._head.kinds[0] != "text" or bool(REMARK.match(cell))
 
 
-def _is_name(reference: str | int | None) -> bool:
-    """Whether a reference to columns has a name, so that there must be a header."""
-    if not isinstance(reference, str):
-        return False
-    return not all(map(is_numeral, reference.split(",")))
+class _Counts:
+    """Lines of a file that are not like the others, as far as it is read."""
+
+    def __init__(self) -> None:
+        self._short: list[int] = []
+        self._remarks: list[Line] = []
+
+    def add(self, piece: _Piece) -> Part:
+        """Count the lines of the next piece, and return its part."""
+        self._short += piece.short
+        self._remarks += piece.remarks
+        return piece.part
+
+    def notes(self, path: Path) -> list[str]:
+        """Return sentences about these lines."""
+        notes = []
+        if self._short:
+            n_rows = f"{len(self._short):,} rows have"
+            if len(self._short) == 1:
+                n_rows = "one row has"
+            notes.append(
+                f"{path}: {n_rows} fewer cells than there are columns, so the last "
+                f"ones are missing values (first in line {self._short[0]})."
+            )
+        if self._remarks:
+            first = self._remarks[0]
+            text = repr(" ".join(first.cells).strip()[:60])
+            what = f"line {first.number} is no row and was skipped: {text}"
+            if len(self._remarks) > 1:
+                what += f", and {len(self._remarks) - 1:,} more lines like it"
+            notes.append(f"{path}: {what}.")
+        return notes

@@ -1,6 +1,7 @@
 """Files of tables, and folders of them, as one table."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,7 +14,9 @@ from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import BaseTable, Part, Types, is_numeral
 from mmcnb.tables.columnar_file import ColumnarFile, open_arrow, open_parquet
 from mmcnb.tables.csv_file import CSVFile
+from mmcnb.tables.csv_lines import NotUTF8Error
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.reader import TypeChangedError
 
 
 class FileTable(BaseTable):
@@ -46,12 +49,20 @@ class FileTable(BaseTable):
         if not self.is_text:
             _refuse_csv_options(path, options)
         open_file = open_parquet if form == "parquet" else open_arrow
+        self._open_csv = partial(CSVFile, options=options, show_progress=show_progress)
         self._files: list[CSVFile | ColumnarFile] = []
         for file in self.paths:
             if self.is_text:
-                self._files.append(CSVFile(file, options, show_progress))
+                self._files.append(self._open_csv(file))
             else:
                 self._files.append(ColumnarFile(file, open_file))
+        self._folders = [
+            _values_of_folders(file.relative_to(path)) for file in self.paths
+        ]
+        self._describe()
+
+    def _describe(self) -> None:
+        """Join the columns of all files."""
         first = self._files[0]
         if len(self._files) == 1 and isinstance(first, ColumnarFile):
             self.metadata = first.schema.metadata
@@ -64,12 +75,9 @@ class FileTable(BaseTable):
         self.file_lengths = [sum(file.lengths or ()) for file in self._files]
         self.cached_bytes = max(file.cached_bytes for file in self._files)
         self.notes = self._notes_of_files()
-        self._folders = [
-            _values_of_folders(file.relative_to(path)) for file in self.paths
-        ]
         types = self._types_of_files() | self._types_of_folders()
         if not types:
-            raise InputError(f"{path} has no columns: give it at least one.")
+            raise InputError(f"{self.name} has no columns: give it at least one.")
         self.keys = list(types)
         self.types = list(types.values())
         self.names = self.keys
@@ -162,20 +170,26 @@ class FileTable(BaseTable):
                     name = f"{path.relative_to(self.name).as_posix()}, "
                 types = {key: wanted[key] for key in wanted if key in file.keys}
                 first = 0
-                for part in file.parts(types, group):
-                    filled = _filled(part, name, values, wanted)
-                    yield filled._replace(first=first, file=number)
-                    first += part.n_rows
+                try:
+                    for part in file.parts(types, group):
+                        filled = _filled(part, name, values, wanted)
+                        yield filled._replace(first=first, file=number)
+                        first += part.n_rows
+                except NotUTF8Error as error:
+                    self._files[number] = self._open_csv(path, is_utf8=False)
+                    self._describe()
+                    raise TypeChangedError from error
             if group is not None:
                 group -= n_groups
         self.notes = self._notes_of_files()
 
 
 def _refuse_csv_options(path: Path, options: TableOptions) -> None:
-    for name in ("header", "delimiter"):
+    for name in ("header", "delimiter", "skip_lines", "codec"):
         if getattr(options, name) != getattr(TableOptions, name):
+            public_name = "encoding" if name == "codec" else name
             raise InputError(
-                f"{name} is of CSV files, but {path} is none: leave it out."
+                f"{public_name} is of CSV files, but {path} is none: leave it out."
             )
 
 

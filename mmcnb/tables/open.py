@@ -144,11 +144,13 @@ def read_table(  # noqa: PLR0913
     text: Any = None,
     label_column: str | int | None = None,
     index_column: str | int | None = None,
-    header: str | None = None,
+    header: str | int | None = None,
     na_values: Any = None,
     thousands: str | None = None,
     decimal: str = ".",
     delimiter: str | None = None,
+    skip_lines: int | None = None,
+    encoding: str | None = None,
     missing: str = "median",
     categories: str = "auto",
     dates: str = "epoch",
@@ -176,9 +178,10 @@ def read_table(  # noqa: PLR0913
         Columns of classes and of row names, which are no features;
         `mmcnb.stores.convert` keeps their values. None leaves out the index that pandas
         has recorded in a Parquet or Arrow file.
-    header : {None, "yes", "no"}, default=None
+    header : {None, "yes", "no"} or int, default=None
         Whether the first line of CSV text names the columns; None tells it from its
-        cells.
+        cells. As in pandas, a number is that of the line with the names, from 0, where
+        empty lines do not count.
     na_values : str, number, list, array or dict, default=None
         Marks of missing values beside the usual ones, such as NA, ?, - and None; ``""``
         is the empty cell alone. A dict has the marks of each column, by name.
@@ -191,6 +194,12 @@ def read_table(  # noqa: PLR0913
     delimiter : str, default=None
         Mark between cells of CSV text, a space for any number of them. None tells it
         from the first lines.
+    skip_lines : int, default=None
+        Lines of CSV text above the header or, without one, above the rows. None tells
+        titles from rows by their cells.
+    encoding : str, default=None
+        Python's name of the encoding of CSV text, such as "cp1252". None is UTF-8 or
+        UTF-16, or cp1252 if the bytes are no UTF-8.
     missing : {"median", "mean", "drop", "refuse"}, default="median"
         Treatment of missing cells: the median or mean of the column, for which all rows
         are read twice; rows left out; or an error. A missing text is a category of its
@@ -242,6 +251,8 @@ def read_table(  # noqa: PLR0913
         thousands=thousands,
         decimal=decimal,
         delimiter=delimiter,
+        skip_lines=skip_lines,
+        codec=encoding,
         missing=missing,
         categories=categories,
         dates=dates,

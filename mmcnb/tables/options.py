@@ -1,5 +1,6 @@
 """Options of tables: which columns are taken, and how their cells are read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,23 +8,23 @@ import numpy as np
 
 from mmcnb.errors import InputError, shown
 from mmcnb.samples.encoding import Encoding
+from mmcnb.samples.transcode import checked_codec
 
 CHOICES = {
     "missing": ("median", "mean", "drop", "refuse"),
-    "header": (None, "yes", "no"),
     "decimal": (".", ","),
     "dtype": (None, "float32", "float64"),
     "categories": ("auto", "one-hot", "refuse"),
     "dates": ("epoch", "day-first", "month-first", "drop", "refuse"),
 }
-HEADERS: dict[object, str] = {True: "yes", False: "no"}
 
 
 @dataclass(frozen=True)
 class TableOptions:
     """Options of a table; see `mmcnb.read_table`.
 
-    ``encoding`` has the columns of a fit, which these columns are to be.
+    ``encoding`` has the columns of a fit, which these columns are to be; the encoding
+    of text is ``codec``.
     """
 
     columns: Any = None
@@ -32,7 +33,7 @@ class TableOptions:
     text: Any = None
     label_column: str | int | None = None
     index_column: str | int | None = None
-    header: str | bool | None = None
+    header: str | int | None = None
     na_values: Any = None
     thousands: str | None = None
     decimal: str = "."
@@ -41,12 +42,17 @@ class TableOptions:
     categories: str = "auto"
     dates: str = "epoch"
     dtype: Any = None
+    skip_lines: int | None = None
+    codec: str | None = None
     encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown words; lists become tuples, so that options are a key."""
         fields = vars(self)  # attributes of a frozen class cannot be assigned
-        fields["header"] = HEADERS.get(self.header, self.header)
+        fields["header"] = _header(self.header)
+        fields["skip_lines"] = _skip_lines(self.skip_lines)
+        if self.codec is not None:
+            fields["codec"] = checked_codec(self.codec)
         if self.dtype is not None:
             fields["dtype"] = np.dtype(self.dtype).name
         for name in ("columns", "drop", "keep", "text"):
@@ -94,6 +100,39 @@ class TableOptions:
     def takes_all(self) -> bool:
         """Whether columns are asked for, by name or all of a kind."""
         return self.columns not in (None, ("auto",)) or self.categories == "one-hot"
+
+
+def named_options(options: Mapping[str, Any]) -> TableOptions:
+    """Return options by the names that users know; None is left out."""
+    fields = {name: value for name, value in options.items() if value is not None}
+    if "encoding" in fields:
+        fields["codec"] = fields.pop("encoding")
+    return TableOptions(**fields)
+
+
+def _header(header: object) -> str | int | None:
+    """Return "yes", "no", the number of the line with names if it is not 0, or None."""
+    if header is None or header in ("yes", "no"):
+        return header
+    if isinstance(header, bool | np.bool_):
+        return "yes" if header else "no"
+    if isinstance(header, int | np.integer) and header >= 0:
+        return int(header) or "yes"
+    raise InputError(
+        f"header={shown(header)} is unknown: give 'yes', 'no', or the number of the "
+        "line that names the columns, from 0."
+    )
+
+
+def _skip_lines(number: Any) -> int | None:
+    if number is None:
+        return None
+    is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if is_number and number >= 0:
+        return int(number) or None
+    raise InputError(
+        f"skip_lines={shown(number)} is not a number of lines: give 0 or more."
+    )
 
 
 def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:

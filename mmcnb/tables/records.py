@@ -40,10 +40,13 @@ class TextPiece(NamedTuple):
         Lines above the rows: the header, and what stands above it.
     records : list of Record
         The rows, and other lines among them.
+    header : int or None
+        Place of the line with names among those above; None if it has none.
     """
 
     above: list[bytes]
     records: list[Record]
+    header: int | None = None
 
 
 def split_records(
@@ -136,7 +139,7 @@ class JoinedText:
             self._width = max((record.n_cells for record in rows), default=0)
         texts = []
         if self._is_first:
-            texts += self._head(piece.above, rows)
+            texts += self._head(piece, rows)
         cells = iter(self._cells(columns))
         for record in piece.records:
             text = record.text
@@ -156,15 +159,11 @@ class JoinedText:
         """The end of the last line, if it has none."""
         return b"" if self._is_ended else self._end
 
-    def _head(self, above: list[bytes], rows: list[Record]) -> list[bytes]:
+    def _head(self, piece: TextPiece, rows: list[Record]) -> list[bytes]:
         """Return the lines above the rows, with the new names in the header."""
-        lines = list(above)
-        if not self._file.has_names:
-            return lines
-        header = len(lines) - 1
-        while header >= 0 and not lines[header].strip():
-            header -= 1
-        if header < 0:
+        lines = list(piece.above)
+        header = piece.header
+        if header is None:
             return lines
         missing = self._width - len(self._file.names)
         names_rows = missing == 1 and not all(map(self._ends_empty, rows))

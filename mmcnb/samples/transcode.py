@@ -1,0 +1,166 @@
+"""Text in any encoding as UTF-8, piece by piece, and which encoding a file has."""
+
+import codecs
+from contextlib import suppress
+from typing import IO
+
+from mmcnb.errors import InputError, shown
+
+UTF8 = "utf-8"
+# What most files are that are not UTF-8: text of Windows in Western Europe. As in
+# browsers, the five bytes without a character are control characters of Latin-1.
+WINDOWS = "cp1252"
+_CHARACTERS_OF_WINDOWS = "".join(
+    bytes([byte]).decode(WINDOWS, "ignore") or chr(byte) for byte in range(256)
+)
+# The mark of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, UTF8),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_MARK = "\ufeff"
+
+
+def marked_codec(head: bytes) -> str | None:
+    """Return the encoding that the mark at the start of a text says; None without one.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.transcode import marked_codec
+    >>> marked_codec("a,b".encode("utf-16")), marked_codec(b"a,b")
+    ('utf-16', None)
+    """
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            return codec
+    return None
+
+
+def unmarked_utf16(head: bytes) -> str | None:
+    """Return the byte order of UTF-16 without a mark; None if a text is not UTF-16.
+
+    Every second byte of its ASCII characters is 0.
+    """
+    n_half = len(head) // 2
+    n_even = head[::2].count(0)
+    n_odd = head[1::2].count(0)
+    if 2 * n_odd > n_half and 10 * n_even < n_odd:
+        return "utf-16-le"
+    if 2 * n_even > n_half and 10 * n_odd < n_even:
+        return "utf-16-be"
+    return None
+
+
+def checked_codec(name: object) -> str:
+    """Return Python's name of an encoding.
+
+    Raises
+    ------
+    InputError
+        Python does not know it, or it is none of text.
+    """
+    with suppress(LookupError, ValueError):
+        info = codecs.lookup(str(name))
+        if getattr(info, "_is_text_encoding", True):  # such as hex is not
+            return info.name
+    raise InputError(
+        f"encoding={shown(name)} is unknown: give a name of Python, such as 'utf-8' or "
+        "'cp1252'."
+    )
+
+
+class UTF8Reader:
+    """A text in any encoding, read as UTF-8 without a mark.
+
+    Lines that end with a carriage return alone end with a line feed.
+
+    Parameters
+    ----------
+    file : file
+        Opened for bytes.
+    codec : str
+        UTF-8 is passed on as it is, so that wrong bytes are found where it is parsed.
+    name : str
+        Of the file, for messages.
+
+    Examples
+    --------
+    >>> import io
+    >>> from mmcnb.samples.transcode import UTF8Reader
+    >>> UTF8Reader(io.BytesIO(b"caf\\xe9,1\\r2,3\\r"), "cp1252", "a.csv").read(100)
+    b'caf\\xc3\\xa9,1\\n2,3\\n'
+    """
+
+    def __init__(self, file: IO[bytes], codec: str, name: str) -> None:
+        self._file = file
+        self._codec = codec
+        self._name = name
+        self._decoder = None
+        if codec not in (UTF8, WINDOWS):
+            self._decoder = codecs.getincrementaldecoder(codec)()
+        self._n_lines = 0
+        self._is_start = True
+        self._has_cr_ends: bool | None = None
+        self._held = b""  # a carriage return that perhaps precedes a line feed
+
+    def read(self, size: int) -> bytes:
+        """Return about ``size`` bytes; none at the end."""
+        text = b""
+        is_end = False
+        while not text and not is_end:
+            data = self._file.read(size)
+            is_end = not data
+            text = self._with_line_feeds(self._as_utf8(data), is_end)
+        return text
+
+    def _as_utf8(self, data: bytes) -> bytes:
+        text = data
+        if self._codec == WINDOWS:
+            characters = _CHARACTERS_OF_WINDOWS
+            text = codecs.charmap_decode(data, "strict", characters)[0].encode()
+        elif self._decoder is not None:
+            text = self._decoded(data)
+        if self._is_start and text:
+            self._is_start = False
+            text = text.removeprefix(codecs.BOM_UTF8)
+        return text
+
+    def _decoded(self, data: bytes) -> bytes:
+        assert self._decoder is not None
+        try:
+            text = self._decoder.decode(data, final=not data).encode()
+        except UnicodeError as error:
+            line = ""
+            if isinstance(error, UnicodeDecodeError):
+                before = error.object[: error.start].decode(self._codec, "ignore")
+                line = f", line {self._n_lines + before.count(chr(10)) + 1}"
+            other = "latin-1" if self._codec != "latin-1" else UTF8
+            raise InputError(
+                f"{self._name}{line}: this is not {self._codec} text: give another "
+                f"encoding (--encoding {other})."
+            ) from error
+        self._n_lines += text.count(b"\n")
+        return text
+
+    def _with_line_feeds(self, text: bytes, is_end: bool) -> bytes:
+        """Replace carriage returns, if the first line ends with one alone."""
+        if self._has_cr_ends is False:
+            return text
+        text = self._held + text
+        self._held = b""
+        if self._has_cr_ends is None:
+            place = text.find(b"\r")
+            feed = text.find(b"\n")
+            if 0 <= feed and (place < 0 or feed <= place + 1):
+                self._has_cr_ends = False
+            elif place >= 0 and (place < len(text) - 1 or is_end):
+                self._has_cr_ends = True
+            elif place >= 0:
+                self._held = b"\r"
+                text = text[:-1]
+        if self._has_cr_ends:
+            return text.replace(b"\r", b"\n")
+        return text

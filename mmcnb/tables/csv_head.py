@@ -1,0 +1,487 @@
+"""What the first lines of CSV text say: titles, names of columns, units, and rows."""
+
+import csv
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from mmcnb.errors import InputError
+from mmcnb.samples.frames import notes_on_names, unique_names
+from mmcnb.samples.text import plain_name
+from mmcnb.tables.base import is_numeral
+from mmcnb.tables.csv_delimiter import (
+    delimiter_of_first_line,
+    find_delimiter,
+    last_half,
+    most_common_width,
+)
+from mmcnb.tables.csv_header import Verdict, is_header, is_line_of_units
+from mmcnb.tables.csv_kinds import kind_of_cell, kinds_of_columns
+from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
+from mmcnb.tables.options import TableOptions
+
+N_LINES = 100  # that are looked at
+MOST_TITLES = 60  # lines above the names
+MOST_UNITS = 3  # lines below the names that are no rows
+
+
+class Head(NamedTuple):
+    """What the first lines of a file say.
+
+    Attributes
+    ----------
+    delimiter : str
+    names : list of str
+        One a column, all different; their numbers if the file has no header.
+    has_names : bool
+    header_line : int
+        Number of the last line of the names; 0 if the file has no header.
+    first_row : int
+        Number of the line at which rows begin.
+    n_blank : int
+        Cells without a name or a value at the end of rows, as a comma leaves them.
+    kinds : list of (str or None)
+        What the cells of each column look like.
+    notes : list of str
+        Sentences about lines that are no rows.
+    """
+
+    delimiter: str
+    names: list[str]
+    has_names: bool
+    header_line: int
+    first_row: int
+    n_blank: int
+    kinds: list[str | None]
+    notes: list[str]
+
+
+class _Names(NamedTuple):
+    """Names of the columns, and cells without a name or a value at the end of rows."""
+
+    names: list[str]
+    n_blank: int
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The rows of a table, as far as its first lines show them.
+
+    Attributes
+    ----------
+    width : int
+        Cells of most rows.
+    n_columns : int
+        Cells up to the last one that has a value in one of these rows.
+    kinds : list of (str or None)
+        What the cells of each column look like.
+    gaps : collection of str
+        Marks of missing values.
+    """
+
+    width: int
+    n_columns: int
+    kinds: list[str | None]
+    gaps: Collection[str]
+
+    @property
+    def has_values(self) -> bool:
+        """Whether a column has numbers, dates or flags."""
+        return bool(set(self.kinds) - {None, "text"})
+
+    def is_row(self, cells: Sequence[str]) -> bool:
+        """Whether all values that are no texts are where the rows have such values."""
+        n_values = 0
+        for cell, kind in zip(cells, self.kinds, strict=False):
+            if kind in (None, "text"):
+                continue
+            found = kind_of_cell(cell, self.gaps)
+            if found == "gap":
+                continue
+            if found != kind and {found, kind} != {"number", "quantity"}:
+                return False
+            n_values += 1
+        return n_values > 0
+
+
+class HeadReader:
+    """The first lines of a file, as they are read.
+
+    Parameters
+    ----------
+    path : Path
+    options : TableOptions
+    gaps : collection of str
+        Marks of missing values.
+    """
+
+    def __init__(
+        self, path: Path, options: TableOptions, gaps: Collection[str]
+    ) -> None:
+        self._path = path
+        self._options = options
+        self._gaps = frozenset(gaps)
+
+    def read(self, lines: list[bytes], is_sure: bool) -> Head:
+        """Decide what the first lines of a file are.
+
+        Parameters
+        ----------
+        lines : list of bytes
+            From the first line of the file on.
+        is_sure : bool
+            Whether the file is surely UTF-8 text.
+
+        Raises
+        ------
+        InputError
+            There are no rows, or a line could be names or values; the message has
+            options that decide.
+        NotUTF8Error
+            A line is not UTF-8 text.
+        """
+        above = self._options.skip_lines or 0
+        if above and above >= len(lines):
+            raise InputError(
+                f"{self._path} has {len(lines)} lines: give fewer than that to skip "
+                "(--skip-lines)."
+            )
+        given = None
+        if above < len(lines):
+            given = delimiter_of_first_line(lines[above].decode("utf-8", "replace"))
+            above += given is not None
+        comment = b""
+        while above < len(lines) and lines[above].startswith(b"#"):
+            comment = lines[above]
+            above += 1
+        body = b"".join(lines[above:])
+        text = decoded(body, above + 1, self._path, is_sure)
+        delimiter = self._find_delimiter(text, given)
+        text = tidy(body, delimiter).decode()
+        table = list(
+            islice(split_lines(text, above + 1, delimiter, self._path), N_LINES)
+        )
+        if not table:
+            raise InputError(f"{self._path} has no rows: give it at least one.")
+        names = self._cells_of_comment(comment, delimiter)
+        return self._head(table, delimiter, names)
+
+    def _find_delimiter(self, text: str, given: str | None) -> str:
+        """Return the given mark, or one that divides the lines."""
+        decimal = self._options.decimal
+        usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
+        delimiter = self._options.delimiter or given
+        if delimiter is None:
+            lines = text.splitlines(keepends=True)
+            if usual == decimal and not any(usual in line for line in lines[:1]):
+                usual = ";"  # a single column of decimals
+            first_lines = "".join(islice(lines, N_LINES))
+            delimiter = find_delimiter(
+                first_lines, usual, self._gaps, decimal, self._path
+            )
+        if delimiter == decimal and '"' not in text:
+            raise InputError(
+                f"{self._path}: {decimal!r} cannot divide both cells and decimals: "
+                "give another delimiter (--delimiter ';')."
+            )
+        return delimiter
+
+    def _cells_of_comment(self, comment: bytes, delimiter: str) -> list[str]:
+        """Return the cells of the last line with # above the others."""
+        text = tidy(comment.lstrip(b"# \t"), delimiter).decode("utf-8", "replace")
+        cells = next(csv.reader([text.rstrip("\r\n")], delimiter=delimiter), [])
+        return list(map(str.strip, cells))
+
+    def _head(self, table: list[Line], delimiter: str, comment: list[str]) -> Head:
+        shape = self._shape(table)
+        start = self._start(table, shape)
+        top = table[start]
+        verdict = self._verdict(table[start:], shape)
+        if verdict is not Verdict.HEADER and self._are_names(comment, shape):
+            return Head(
+                delimiter=delimiter,
+                names=unique_names(comment),
+                has_names=True,
+                header_line=top.first - 1,
+                first_row=top.first,
+                n_blank=0,
+                kinds=shape.kinds,
+                notes=notes_on_names(str(self._path), comment),
+            )
+        if verdict is Verdict.DOUBTFUL:
+            raise InputError(self._doubt(top, start))
+        if verdict is Verdict.ROW:
+            if self._options.header is None and any(
+                line.width > 1 for line in table[:start]
+            ):
+                raise InputError(self._other_width(table[0], shape))
+            notes = self._notes_on_titles(table[:start])
+            names = _Names(list(map(str, range(shape.width))), 0, notes)
+            first_row = top.first
+        else:
+            if len(table) == start + 1:
+                raise InputError(
+                    f"{self._path} has a header and no rows: give it at least one."
+                )
+            names = self._names(table[start:], shape)
+            names.notes[:0] = self._notes_on_titles(table[:start])
+            first_row = self._first_row(table[start:], names)
+        return Head(
+            delimiter=delimiter,
+            names=names.names,
+            has_names=verdict is Verdict.HEADER,
+            header_line=top.number if verdict is Verdict.HEADER else 0,
+            first_row=first_row,
+            n_blank=names.n_blank,
+            kinds=shape.kinds,
+            notes=names.notes,
+        )
+
+    def _shape(self, table: list[Line]) -> _Shape:
+        """Find what the rows are like, by the last half of the first lines."""
+        width = most_common_width(table)
+        rows = [line for line in last_half(table) if len(line.cells) == width]
+        # A last line such as "Source: ..." is no row.
+        rows = [line for line in rows if line.width > 1] or rows
+        n_columns = max(1, *(line.width for line in rows))
+        cells = [line.cells for line in rows]
+        kinds = kinds_of_columns(cells, n_columns, self._gaps)
+        return _Shape(width, n_columns, kinds, self._gaps)
+
+    # Where the table begins
+
+    def _start(self, table: list[Line], shape: _Shape) -> int:
+        """Return the place of the line with names, or of the first row without one."""
+        options = self._options
+        if isinstance(options.header, int):
+            if options.header >= len(table):
+                raise InputError(
+                    f"{self._path}: header={options.header} is not among its first "
+                    f"{len(table)} lines: count from 0."
+                )
+            return options.header
+        if options.skip_lines is not None:
+            return 0
+        if options.header == "no":
+            return self._first_without_title(table, shape)
+        wanted = self._wanted_names()
+        for start, line in enumerate(table[:MOST_TITLES]):
+            if wanted and wanted <= set(map(str.strip, line.cells)):
+                return start
+        start = self._first_full_line(table, shape)
+        if start and self._is_short_header(table[start - 1 :], shape):
+            start -= 1
+        return start
+
+    def _first_without_title(self, table: list[Line], shape: _Shape) -> int:
+        """Return the place of the first line that is more than one text."""
+        for start, line in enumerate(table):
+            kind = kind_of_cell(line.cells[0], self._gaps)
+            if line.width != 1 or shape.n_columns == 1 or kind != "text":
+                return start
+        return 0
+
+    def _first_full_line(self, table: list[Line], shape: _Shape) -> int:
+        """Return the place of the first line as wide as rows, or of later names.
+
+        Names may follow an empty line or a title, if no row stands above them.
+        """
+        start = 0
+        for place in range(1, min(len(table), MOST_TITLES)):
+            above = table[place - 1]
+            line = table[place]
+            if table[start].width < shape.n_columns <= line.width:
+                start = place
+                continue
+            if shape.is_row(above.cells) or not shape.has_values:
+                if table[start].width >= shape.n_columns:
+                    break
+                continue
+            is_apart = line.first > above.number + 1 or above.width == 1
+            if is_apart and line.width >= shape.n_columns > 1:
+                rows = [row.cells for row in table[place + 1 :]]
+                if is_header(line.cells, rows, self._gaps) is Verdict.HEADER:
+                    start = place
+        if table[start].width < shape.n_columns:
+            return 0
+        return start
+
+    def _is_short_header(self, table: list[Line], shape: _Shape) -> bool:
+        """Whether a line has one name fewer than the next line, a row, has cells."""
+        top = table[0]
+        row = table[1]
+        if len(top.cells) != shape.n_columns - 1 or row.first > top.number + 1:
+            return False
+        kinds = {kind_of_cell(cell, self._gaps) for cell in top.cells}
+        rows = [line.cells for line in table[2:]]
+        verdict = is_header(row.cells, rows, self._gaps)
+        return kinds == {"text"} and verdict is not Verdict.HEADER
+
+    def _wanted_names(self) -> set[str]:
+        """Return names that a header must have, of a fit or of options."""
+        encoding = self._options.encoding
+        if encoding is not None:
+            names = [column.name for column in encoding.features]
+            return set(names) if encoding.has_names else set()
+        return set(self._names_in_options())
+
+    def _names_in_options(self) -> list[str]:
+        """Return the names by which options refer to columns."""
+        options = self._options
+        references = [options.label_column, options.index_column]
+        references += options.drop or ()
+        if options.names_columns:
+            references += options.columns
+        names = []
+        for reference in references:
+            if isinstance(reference, str):
+                cells = next(csv.reader([reference], skipinitialspace=True), [])
+                names += [cell.strip() for cell in cells if not is_numeral(cell)]
+        return names
+
+    # Names of columns
+
+    def _verdict(self, table: list[Line], shape: _Shape) -> Verdict:
+        """Decide whether the first of these lines names the columns."""
+        options = self._options
+        if options.header == "no":
+            return Verdict.ROW
+        top = table[0]
+        if options.header is not None or self._names_in_options():
+            return Verdict.HEADER
+        wanted = self._wanted_names()
+        if wanted and wanted <= set(map(str.strip, top.cells)):
+            return Verdict.HEADER
+        if len(top.cells) < shape.n_columns:
+            return Verdict.HEADER
+        rows = [line.cells for line in table[1:]]
+        cells = top.cells[: max(top.width, shape.n_columns)]
+        verdict = is_header(cells, rows, self._gaps)
+        if verdict is Verdict.DOUBTFUL and options.encoding is not None:
+            return Verdict.ROW
+        return verdict
+
+    def _are_names(self, comment: list[str], shape: _Shape) -> bool:
+        """Whether the cells of a comment can name the columns."""
+        if self._options.header is not None or len(comment) < 2:
+            return False
+        kinds = {kind_of_cell(cell, self._gaps) for cell in comment}
+        return kinds == {"text"} and len(comment) == shape.width
+
+    def _doubt(self, top: Line, start: int) -> str:
+        cells = ", ".join(map(repr, top.cells[:4]))
+        more = ", …" if len(top.cells) > 4 else ""
+        also = f" with --skip-lines {top.first - 1}" if start else ""
+        return (
+            f"{self._path}, line {top.number}: {cells}{more} could be names or values: "
+            "give --header yes if they name the columns, or --header no if they are "
+            f"values{also}."
+        )
+
+    def _names(self, table: list[Line], shape: _Shape) -> _Names:
+        """Return the names in the first of these lines."""
+        top = table[0]
+        n_columns = shape.n_columns
+        longest = max(len(line.cells) for line in table[1:])
+        if top.width > max(longest, shape.width) or len(top.cells) < n_columns - 1:
+            raise InputError(self._other_width(top, shape))
+        names = list(map(str.strip, top.cells))
+        notes = []
+        if len(top.cells) == n_columns - 1:
+            self._check_row_names(table, shape)
+            names = ["", *names]
+            notes.append(
+                f"{self._path}: the header in line {top.number} has one name fewer "
+                "than rows have cells, so the first column has the names of rows."
+            )
+        names = names[: max(top.width, n_columns)]
+        for position, name in enumerate(names):
+            if position and not name:
+                names[position] = f"Unnamed: {position}"
+        notes += notes_on_names(str(self._path), names)
+        n_blank = max(0, shape.width - len(names))
+        return _Names(unique_names(names), n_blank, notes)
+
+    def _other_width(self, top: Line, shape: _Shape) -> str:
+        return (
+            f"{self._path}, line {top.number}: this header has {len(top.cells)} names, "
+            f"but rows below it have {shape.n_columns} cells: correct it, or give "
+            f"--skip-lines {top.number} with --header no for columns without names."
+        )
+
+    def _check_row_names(self, table: list[Line], shape: _Shape) -> None:
+        """Refuse rows that are one cell longer than the header without names of rows.
+
+        Names of rows are different, and have no fractions.
+        """
+        top = table[0]
+        rows = [line for line in table[1:] if line.width >= shape.n_columns - 1]
+        first = [line.cells[0].strip() for line in rows]
+        if shape.n_columns == 2 and all(map(is_numeral, first)) and not _count(first):
+            example = ",".join(rows[0].cells)
+            raise InputError(
+                f"{self._path}, line {top.number}: this header has one name, but rows "
+                f"below it have two cells, such as {example!r}: give --decimal ',' if "
+                f"the comma is a decimal point, or --skip-lines {top.number} with "
+                "--header no for columns without names."
+            )
+        has_fractions = shape.kinds[0] == "number" and any(
+            "." in cell for cell in first
+        )
+        if len(set(first)) < len(first) or has_fractions:
+            raise InputError(self._other_width(top, shape))
+
+    # Lines that are no rows
+
+    def _first_row(self, table: list[Line], names: _Names) -> int:
+        """Return the number of the line after the header and lines of units."""
+        place = 1
+        while place <= MOST_UNITS and place < len(table) - 1:
+            line = table[place]
+            rows = [row.cells for row in table[place + 1 :]]
+            width = len(names.names)
+            if not is_line_of_units(line.cells, rows, width, self._gaps):
+                break
+            units = []
+            for name, cell in zip(names.names, line.cells, strict=False):
+                if cell.strip():
+                    units.append(f"{name} {cell.strip()!r}")
+            names.notes.append(
+                f"{self._path}: line {line.number} was read as a part of the header, "
+                f"not as a row: {_listed(units)}."
+            )
+            place += 1
+        return table[place - 1].number + 1
+
+    def _notes_on_titles(self, titles: list[Line]) -> list[str]:
+        """Return a sentence about lines above the table; none without any."""
+        if not titles:
+            return []
+        texts = []
+        for line in titles:
+            cells = filter(None, map(str.strip, line.cells))
+            texts.append(repr(", ".join(cells)[:60]))
+        lines = f"line {titles[0].number} was"
+        if len(titles) > 1:
+            lines = f"lines {titles[0].first} to {titles[-1].number} were"
+        return [
+            f"{self._path}: {lines} skipped, as no row or header is like them: "
+            f"{_listed(texts)}."
+        ]
+
+
+def _listed(texts: list[str], most: int = 5) -> str:
+    """Return the first texts between commas, and how many more there are."""
+    listed = ", ".join(texts[:most])
+    if len(texts) > most:
+        listed += f" and {len(texts) - most} more"
+    return listed
+
+
+def _count(texts: list[str]) -> bool:
+    """Whether texts are whole numbers that count the rows."""
+    numbers = list(map(int, texts))
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))

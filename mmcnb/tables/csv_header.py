@@ -1,0 +1,253 @@
+"""Whether a line names the columns, or is a row like those below it."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from mmcnb.tables.csv_kinds import (
+    kind_of_cell,
+    kinds_of_columns,
+    looks_like_unit,
+    number_of_cell,
+)
+
+FIRST_YEAR = 1500
+LAST_YEAR = 2200
+LONG_SERIES = 5  # numbers in equal steps that are names, and not by chance
+Cells = Sequence[str]
+
+
+class Verdict(Enum):
+    """What a line is."""
+
+    HEADER = "header"
+    ROW = "row"
+    DOUBTFUL = "doubtful"
+
+
+def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdict:
+    """Decide whether a line names the columns of the rows below it.
+
+    A text above numbers or dates is a name. A number above numbers is a value, unless
+    it could be a year or one of a series. A text that appears again below it is a value
+    as well.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.csv_header import is_header
+    >>> rows = [["oak", "2.5"], ["fir", "3"], ["oak", "1"]]
+    >>> is_header(["kind", "height"], rows, {""}).value
+    'header'
+    >>> is_header(["oak", "4.25"], rows, {""}).value
+    'row'
+    """
+    if not rows:
+        return _without_rows(top, gaps)
+    votes = _votes(top, rows, gaps)
+    if not votes.numbers:
+        return _without_numbers(votes)
+    if votes.n_values:
+        return Verdict.DOUBTFUL if votes.n_names else Verdict.ROW
+    if votes.n_names or votes.n_texts:
+        return _beside_texts(top, rows, votes)
+    return _of_numbers(top, rows, votes.numbers)
+
+
+class _Votes(NamedTuple):
+    """What the cells of a line say.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Positions of numbers above numbers.
+    n_values : int
+        Dates above dates, flags above flags, and quantities above quantities.
+    n_names : int
+        Texts above numbers, dates or flags; dates above numbers.
+    n_texts : int
+        Columns of texts.
+    n_again : int
+        Texts above the same text.
+    n_new : int
+        Texts above other texts that repeat.
+    """
+
+    numbers: list[int]
+    n_values: int
+    n_names: int
+    n_texts: int
+    n_again: int
+    n_new: int
+
+
+def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
+    numbers = []
+    counts: Counter[str] = Counter()
+    kinds = kinds_of_columns(rows, len(top), gaps)
+    for position, (cell, below) in enumerate(zip(top, kinds, strict=True)):
+        kind = kind_of_cell(cell, gaps)
+        if kind == "gap" or below is None:
+            continue
+        if below == "text":
+            texts = _texts(rows, position)
+            counts["texts"] += 1
+            counts["again"] += cell.strip() in texts
+            repeat = 2 * len(set(texts)) <= len(texts)
+            counts["new"] += repeat and cell.strip() not in texts
+        elif kind == "number" == below:
+            numbers.append(position)
+        elif kind == below:
+            counts["values"] += 1
+        elif kind == "text" or (kind == "date" and below == "number"):
+            counts["names"] += 1
+    return _Votes(
+        numbers=numbers,
+        n_values=counts["values"],
+        n_names=counts["names"],
+        n_texts=counts["texts"],
+        n_again=counts["again"],
+        n_new=counts["new"],
+    )
+
+
+def _texts(rows: Sequence[Cells], position: int) -> list[str]:
+    return [row[position].strip() for row in rows if position < len(row)]
+
+
+def _without_rows(top: Cells, gaps: Collection[str]) -> Verdict:
+    """Decide about the only line of a table."""
+    kinds = {kind_of_cell(cell, gaps) for cell in top}
+    return Verdict.HEADER if kinds <= {"text", "gap"} else Verdict.ROW
+
+
+def _without_numbers(votes: _Votes) -> Verdict:
+    """Decide about a line without a number above numbers."""
+    is_name = votes.n_names > 0 or (votes.n_new > 0 and not votes.n_values)
+    is_value = votes.n_values > 0 or (votes.n_again > 0 and not votes.n_names)
+    if is_name and is_value:
+        return Verdict.DOUBTFUL
+    # Texts alone are names unless one of them appears again.
+    return Verdict.ROW if is_value else Verdict.HEADER
+
+
+def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
+    """Decide about a line with numbers above numbers, beside other columns."""
+    numbers = votes.numbers
+    first = [number_of_cell(top[position]) for position in numbers]
+    are_series = _is_series(first) and not _are_series(rows, numbers)
+    are_far = _are_far(top, rows, numbers)
+    may_be_names = are_series or _are_years_above_others(top, rows, numbers)
+    if votes.n_names:
+        return Verdict.HEADER if may_be_names else Verdict.DOUBTFUL
+    if may_be_names and not votes.n_again:
+        is_long = are_series and len(numbers) >= LONG_SERIES
+        return Verdict.HEADER if are_far or is_long else Verdict.DOUBTFUL
+    if are_far and len(numbers) > 1:
+        return Verdict.DOUBTFUL
+    return Verdict.ROW
+
+
+def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdict:
+    """Decide about a line of numbers above numbers.
+
+    They are names if they count 0, 1, 2, … as pandas names columns.
+    """
+    names = list(map(str, range(len(top))))
+    cells = [cell.strip() for cell in top]
+    if len(top) > 2 and cells in (names, ["", *names[:-1]]):
+        return Verdict.HEADER
+    are_different = len({number_of_cell(top[position]) for position in numbers})
+    if are_different == len(numbers) > 1 and _are_far(top, rows, numbers):
+        return Verdict.DOUBTFUL
+    return Verdict.ROW
+
+
+def _are_years_above_others(
+    top: Cells, rows: Sequence[Cells], positions: list[int]
+) -> bool:
+    """Whether the numbers of a line are years, and most of those below are not."""
+    first = [number_of_cell(top[position]) for position in positions]
+    below = [_number(row, position) for row in rows for position in positions]
+    n_years = sum(map(_is_year, below))
+    return all(map(_is_year, first)) and 2 * n_years < len(below)
+
+
+def _is_year(value: float) -> bool:
+    return FIRST_YEAR <= value <= LAST_YEAR and value.is_integer()
+
+
+def _is_series(values: Sequence[float]) -> bool:
+    """Whether three numbers or more are in equal steps."""
+    if len(values) < 3:
+        return False
+    steps = np.diff(values)
+    return bool(steps[0]) and np.allclose(steps, steps[0], rtol=1e-6, atol=0)
+
+
+def _are_series(rows: Sequence[Cells], positions: list[int]) -> bool:
+    """Whether half of the rows are series as well."""
+    n_series = 0
+    for row in rows:
+        values = [_number(row, position) for position in positions]
+        n_series += _is_series(values)
+    return 2 * n_series >= len(rows)
+
+
+def _are_far(top: Cells, rows: Sequence[Cells], positions: list[int]) -> bool:
+    """Whether all these numbers are far outside the ranges of their columns.
+
+    They are farther from the range than the range is wide.
+    """
+    if len(rows) < 3:
+        return False
+    for position in positions:
+        first = number_of_cell(top[position])
+        column = [_number(row, position) for row in rows]
+        low = np.nanmin([np.inf, *column])
+        high = np.nanmax([-np.inf, *column])
+        if not max(low - first, first - high) > high - low:
+            return False
+    return True
+
+
+def _number(row: Cells, position: int) -> float:
+    return number_of_cell(row[position]) if position < len(row) else np.nan
+
+
+def is_line_of_units(
+    line: Cells, rows: Sequence[Cells], width: int, gaps: Collection[str]
+) -> bool:
+    """Whether a line below the header names the units of the columns below it.
+
+    No cell of it has a value where the rows have numbers or dates. Its texts are units;
+    or there are several, and none of them appears below.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.csv_header import is_line_of_units
+    >>> is_line_of_units(["kg", ""], [["1.5", "a"], ["2", "b"]], 2, {""})
+    True
+    """
+    if not rows:
+        return False
+    kinds = kinds_of_columns(rows, width, gaps)
+    texts = []
+    n_columns = 0
+    for position, (cell, below) in enumerate(zip(line, kinds, strict=False)):
+        if below in (None, "text"):
+            continue
+        n_columns += 1
+        kind = kind_of_cell(cell, gaps)
+        if kind == "text" or (kind != "number" and looks_like_unit(cell)):
+            texts.append((position, cell.strip()))
+        elif kind != "gap":
+            return False
+    if not texts:
+        return False
+    if all(looks_like_unit(text) for _, text in texts):
+        return True
+    are_new = all(text not in _texts(rows, position) for position, text in texts)
+    return len(texts) > 1 and 2 * len(texts) >= n_columns and are_new

@@ -1,0 +1,97 @@
+"""Lines of CSV text as cells."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mmcnb.errors import InputError
+
+
+class NotUTF8Error(Exception):
+    """A line is not UTF-8 text, which the encoding of the file is thought to be."""
+
+
+class Line(NamedTuple):
+    """The cells of a row, and the numbers of its first and its last line in the file.
+
+    They differ if a cell in quotes has several lines.
+    """
+
+    first: int
+    number: int
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        """Cells up to the last one with a value."""
+        width = len(self.cells)
+        while width and not self.cells[width - 1].strip():
+            width -= 1
+        return width
+
+
+def tidy(text: bytes, delimiter: str) -> bytes:
+    """Join runs of spaces, if spaces divide cells; those in quotes stay.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.csv_lines import tidy
+    >>> tidy(b' 1   "a  b" \\n', " ")
+    b'1 "a  b"\\n'
+    """
+    if delimiter != " ":
+        return text
+    parts = text.split(b'"')
+    parts[::2] = [re.sub(rb"[ \t]+", b" ", part) for part in parts[::2]]
+    return re.sub(rb"(?m)^ | (?=\r?$)", b"", b'"'.join(parts))
+
+
+def decoded(text: bytes, first: int, path: object, is_sure: bool) -> str:
+    """Return UTF-8 text, whose first line has the number ``first``.
+
+    Raises
+    ------
+    InputError
+        A line is not UTF-8 text, although this is surely the encoding of the file.
+    NotUTF8Error
+        The same, if another encoding is possible.
+    """
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if not is_sure:
+            raise NotUTF8Error from error
+        line = first + text.count(b"\n", 0, error.start)
+        raise InputError(
+            f"{path}, line {line}: this is not UTF-8 text: give another encoding "
+            "(--encoding cp1252)."
+        ) from error
+
+
+def split_lines(
+    text: str, first: int, delimiter: str, path: object, is_single: bool = False
+) -> Iterator[Line]:
+    """Yield the cells of each line that is not blank, as the parser divides them.
+
+    A line of spaces is a missing value of a single column, and no row of several.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.csv_lines import split_lines
+    >>> for line in split_lines('a,"b\\nc"\\n\\n1,2\\n', 1, ",", "rows.csv"):
+    ...     print(line.first, line.number, line.cells)
+    1 2 ['a', 'b\\nc']
+    4 4 ['1', '2']
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    n_before = 0
+    try:
+        for cells in rows:
+            if cells and (len(cells) > 1 or is_single or cells[0].strip()):
+                yield Line(first + n_before, first + rows.line_num - 1, cells)
+            n_before = rows.line_num
+    except csv.Error as error:
+        line = first + rows.line_num - 1
+        raise InputError(f"{path}, line {line}: {error}; correct it.") from error
