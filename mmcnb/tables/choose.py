@@ -114,6 +114,7 @@ def _feature(
     if is_doubtful and options.dates != "drop":
         column.role = Role.REFUSED if column.is_asked else Role.LEFT_OUT
         column.why = DOUBTFUL_DATES
+        column.can_be_kept = False
     return column
 
 
@@ -208,13 +209,15 @@ def _encoded_column(
             f"{table.name}: {table.label_of(position)} has values of type {data_type}, "
             f"and was a {feature.kind} in the fit: make it a {feature.kind} again."
         )
-    form = feature.form or _form_of_kind(feature.kind, dict(encoding.options))
+    options = dict(encoding.options)
+    form = feature.form or _form_of_kind(feature.kind, options)
     if table.is_text:
-        is_plain = form == CellForm(form.kind, decimal=form.decimal)
+        decimal = options.get("decimal") or "."
+        is_plain = form in (CellForm("number", decimal=decimal), CellForm("flag"))
         plain_type = TYPE_OF_PLAIN_CELLS.get(form.kind, TEXT)
         table.types[position] = plain_type if is_plain else TEXT
     column = _column(table, position, role_of(feature.kind, TableOptions()))
-    if is_text(column.type) or feature.kind == "text":
+    if table.is_text or is_text(column.type) or feature.kind == "text":
         column.form = form
     column.fill = feature.fill
     column.marks = feature.marks

@@ -341,11 +341,14 @@ def _decide_text(survey: Survey, options: TableOptions) -> Decision:
     """Return a decision for texts, with the reason if most cells look like numbers."""
     n_cells = survey.n_cells
     best = 0
+    n_measured = 0
     wrong: list[str] = []
+    units: list[str] = []
     for decimal, thousands in formats_to_try(options):
         good = _good_shapes(survey.numbers, decimal, thousands)
         bare = {shape for shape in good if not _unit_of(shape)}
         n_good = sum(map(survey.numbers.__getitem__, bare))
+        n_of_all_units = sum(map(survey.numbers.__getitem__, good))
         if n_good > best:
             best = n_good
             wrong = [
@@ -353,15 +356,18 @@ def _decide_text(survey: Survey, options: TableOptions) -> Decision:
                 for shape in survey.numbers
                 if shape not in bare
             ]
-    is_measured = survey.numbers.total - survey.n_others >= MOSTLY * n_cells
-    if best < MOSTLY * n_cells and (not is_measured or survey.numbers.are_too_many):
+        if n_of_all_units > n_measured:
+            n_measured = n_of_all_units
+            units = list(dict.fromkeys(map(_unit_of, good)))
+    if survey.numbers.are_too_many:
         return Decision(CellForm("text"))
-    decision = _with_wrong(CellForm("text"), survey, best, wrong)
-    if best < MOSTLY * n_cells:
-        units = list(dict.fromkeys(map(_unit_of, survey.numbers)))
+    if best >= MOSTLY * n_cells:
+        return _with_wrong(CellForm("text"), survey, best, wrong)
+    if n_measured >= MOSTLY * n_cells and len(units) > 1:
         listed = ", ".join(repr(unit) if unit else "none" for unit in units[:3])
-        return replace(decision, doubt=f"its numbers have several units ({listed})")
-    return decision
+        doubt = f"its numbers have several units ({listed})"
+        return Decision(CellForm("text"), doubt=doubt)
+    return Decision(CellForm("text"))
 
 
 def _with_wrong(

@@ -24,8 +24,8 @@ FAULTS = {
     ),
     "documents": (
         "its texts are documents",
-        "turn them into numbers first, such as by TfidfVectorizer of scikit-learn "
-        f"(TF-IDF) or an embedding model, or {_DROP}",
+        "turn them into numbers first, such as by TF-IDF with scikit-learn's "
+        f"TfidfVectorizer or by an embedding model, or {_DROP}",
     ),
     "other": (
         "{cell} is of type {type} and not a number",

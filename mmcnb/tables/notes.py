@@ -30,9 +30,9 @@ def notes_of_columns(
     """
     notes: list[str] = []
     if options.encoding is None:
-        notes += _left_out(table, columns)
-        for sentence in (_units, _commas, _wrong_cells, _doubts, _marks_as_texts):
-            notes += sentence(columns)
+        notes += [*_left_out(table, columns), *_units(table, columns)]
+        for sentences in (_commas, _wrong_cells, _doubts, _marks_as_texts):
+            notes += sentences(columns)
     else:
         notes += _wrong_cells(columns)
     filled = [
@@ -64,6 +64,14 @@ def _listed(texts: Sequence[str]) -> str:
     return listed
 
 
+def _choice(table: BaseTable, option: str, columns: Sequence[TableColumn]) -> str:
+    """Return an option with columns, for Python and for the command line."""
+    columns = columns[:MOST_NAMED]
+    names = [column.name for column in columns]
+    words = [f"--{option} {table.option(column.position)}" for column in columns]
+    return f"{option}={names} ({' '.join(words)})"
+
+
 def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
     """Yield a sentence about the columns that take no part, and how to keep them."""
     left_out = [column for column in columns if not column.is_feature and column.why]
@@ -72,12 +80,10 @@ def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]
     reasons = [f"{column.name!r} ({column.why})" for column in left_out]
     verb = "column takes" if len(left_out) == 1 else "columns take"
     sentence = f"{len(left_out)} {verb} no part: {_listed(reasons)}"
-    kept = [column for column in left_out if column.can_be_kept][:MOST_NAMED]
+    kept = [column for column in left_out if column.can_be_kept]
     if kept:
-        names = [column.name for column in kept]
-        options = [f"--keep {table.option(column.position)}" for column in kept]
         it = "them" if len(kept) > 1 else "it"
-        sentence += f"; keep={names} ({' '.join(options)}) takes {it}"
+        sentence += f"; {_choice(table, 'keep', kept)} takes {it}"
     yield sentence
     if any(column.why == DOUBTFUL_DATES for column in left_out):
         yield (
@@ -86,22 +92,23 @@ def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]
         )
 
 
-def _units(columns: Sequence[TableColumn]) -> Iterator[str]:
+def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
     """Yield a sentence about the units that were taken off numbers."""
+    with_units = []
     units = []
     for column in columns:
         form = column.form
-        if not column.is_feature or form is None or form.kind != "number":
+        if not column.is_feature or form is None or not form.factors:
             continue
-        if form.unit:
-            units.append(f"{column.name!r} ({form.unit})")
-        elif form.factors:
-            written = ", ".join(unit for unit, _ in form.factors if unit)
-            units.append(f"{column.name!r} (times {written})")
+        with_units.append(column)
+        unit = form.unit
+        if not unit:
+            unit = "times " + ", ".join(written for written, _ in form.factors)
+        units.append(f"{column.name!r} ({unit})")
     if units:
         yield (
-            f"numbers were read without their units: {_listed(units)}; text=[...] "
-            "(--text NAME) takes a column as text"
+            f"numbers were read without their units: {_listed(units)}; "
+            f"{_choice(table, 'text', with_units)} takes texts instead"
         )
 
 

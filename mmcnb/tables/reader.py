@@ -26,6 +26,7 @@ from mmcnb.tables.cells import parse_cells
 from mmcnb.tables.choose import check_features, choose_columns
 from mmcnb.tables.classes import ClassLabels
 from mmcnb.tables.columns import (
+    GAP,
     MOST_DISTINCT,
     NUMBERS_ROWS,
     Role,
@@ -50,6 +51,10 @@ from mmcnb.tables.survey import Survey
 
 MOST_CATEGORIES = 30  # of a text that is taken without being asked for
 LEAST_WRONG = 10  # rows of which all have another kind of cell
+DOCUMENTS = (
+    "its texts are documents, which TF-IDF (TfidfVectorizer of scikit-learn) or an "
+    "embedding turns into numbers"
+)
 KEPT_TEXT = Decision(CellForm("text"))
 Result = TypeVar("Result")
 
@@ -545,11 +550,14 @@ class TableReader:
         """Make categories of texts, unless they are too many."""
         n_texts = len(texts)
         column.categories = pa.array(sorted(texts), TEXT)
+        if not texts - {GAP}:
+            self._leave_out(column, "it is empty", "no value")
+            return
         most = min(MOST_CATEGORIES, max(10, self.n_read // 100))
         if n_texts <= most:
             return
         if are_documents(texts, self.n_read):
-            self._leave_out(column, "its texts are documents", "documents")
+            self._leave_out(column, DOCUMENTS, "documents")
             return
         why = f"{n_texts} texts in {self.n_read:,} rows"
         fault = None

@@ -1,0 +1,241 @@
+"""Numbers, dates and flags that are written as text, in a frame and in a CSV file."""
+
+import re
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mmcnb
+from mmcnb import ClusterWarning, InputError, open_samples
+
+
+def opened(tmp_path, form, cells, **others):
+    """Rows of a table with a column "x" of texts and a column of numbers."""
+    frame = pd.DataFrame({"x": cells, "y": np.arange(len(cells)) * 7 % 11, **others})
+    if form == "frame":
+        return open_samples(frame)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    return open_samples(tmp_path / "rows.csv")
+
+
+def first_column(samples):
+    return samples.block(0, samples.n_samples)[:, 0]
+
+
+in_both = pytest.mark.parametrize("form", ["frame", "CSV"])
+
+WRITTEN = {
+    "plain": (["12", " 7 ", "-3.5", "1e3"], [12, 7, -3.5, 1000]),
+    "commas between thousands": (["1,234", "12,345.5", "7"], [1234, 12345.5, 7]),
+    "points between thousands": (["1.234,50", "3,5", "-7,25"], [1234.5, 3.5, -7.25]),
+    "a decimal comma": (["12,5", "3,25", "4"], [12.5, 3.25, 4]),
+    "no-break spaces": (["1\u00a0234", "12\u202f345", "7"], [1234, 12345, 7]),
+    "spaces": (["1 234", "12 345", "7"], [1234, 12345, 7]),
+    "apostrophes": (["1'234", "12\u2019345", "7"], [1234, 12345, 7]),
+    "lakhs": (["4,25,000", "71,000", "12,34,567"], [425000, 71000, 1234567]),
+    "a minus sign": (["\u221212", "5", "\u22120.5"], [-12, 5, -0.5]),
+    "brackets": (["(12.50)", "3", "(1)"], [-12.5, 3, -1]),
+    "a minus behind": (["12.5-", "3", "4-"], [-12.5, 3, -4]),
+    "dollars": (["$1,250.00", "$85.00", "-$3.50"], [1250, 85, -3.5]),
+    "dollars in brackets": (["($1,250.00)", "$85.00"], [-1250, 85]),
+    "euros": (["75,40 €", "1.003,00 €"], [75.4, 1003]),
+    "a code of a currency": (["CHF 12", "CHF 1'250.50"], [12, 1250.5]),
+    "percent": (["97%", "15 %", "3.5%"], [97, 15, 3.5]),
+    "a unit": (["3.5 kg", "12 kg", "0.25kg"], [3.5, 12, 0.25]),
+    "rare cells without the unit": (["2 m"] * 39 + ["3"], [2] * 39 + [3]),
+    "units of one family": (["500 g", "3.5 kg", "2 kg"], [0.5, 3.5, 2]),
+    "minutes and hours": (["90 min", "1.5 h", "30 min"], [90, 90, 30]),
+    "one and more": (["1 room", "3 rooms"], [1, 3]),
+    "K and M": (["478.60K", "2M", "950"], [478600, 2e6, 950]),
+    "euros in millions": (["€1.2M", "€565K", "€0"], [1.2e6, 565000, 0]),
+    "words for millions": (["1.5 million", "2 bn"], [1.5e6, 2e9]),
+    "marks of gaps": (["5", "unknown", "9", "n.a.", "none", "7"], [5, 7, 9, 7, 7, 7]),
+    "errors of spreadsheets": (["5", "#DIV/0!", "9", "#N/A"], [5, 7, 9, 7]),
+    "days": (["02.01.1970", "13.1.1970 06:00"], [86400, 12 * 86400 + 21600]),
+    "days, months first": (["1/2/1970", "1/13/1970"], [86400, 12 * 86400]),
+    "names of months": (["2 Jan 1970", "13-Jan-70"], [86400, 12 * 86400]),
+    "days of ISO with a zone": (
+        ["1970-01-02T01:00:00+01:00", "1970-01-13"],
+        [86400, 12 * 86400],
+    ),
+    "times of day": (["0:01", "1:00", "11:59 PM"], [60, 3600, 86340]),
+    "laps": (["3:25.1", "59:59.5"], [205.1, 3599.5]),
+    "long and short laps": (["59:10", "1:02:33"], [3550, 3753]),
+    "durations of pandas": (["1 days 00:00:30", "0 days 12:00:00"], [86430, 43200]),
+    "durations in words": (["1h 30m", "2h 5m", "PT45M10S"], [5400, 7500, 2710]),
+    "truth": (["True", "false", "TRUE"], [1, 0, 1]),
+}
+
+
+@in_both
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_texts_become_numbers(tmp_path, kind, form):
+    cells, numbers = WRITTEN[kind]
+    samples = opened(tmp_path, form, cells)
+    assert samples.feature_names == ["x", "y"]
+    np.testing.assert_allclose(first_column(samples), numbers, rtol=1e-6)
+
+
+KEPT = {
+    "codes with leading zeros": (["01234", "10115"] * 9, "begin with 0"),
+    "open ends": (["1", "2", "3+"] * 9, r"9 of its 27 cells are not numbers \('3\+'\)"),
+    "several units": (["5 kg", "3 lb"] * 9, r"several units \('kg', 'lb'\)"),
+    "two currencies": (["$5", "€3"] * 9, r"several units \('\$', '€'\)"),
+    "ranges": (["10-20", "20-30"] * 9, None),
+    "quarters": (["Q1", "Q2"] * 9, None),
+    "versions": (["1.2.3", "1.10.0"] * 9, None),
+}
+
+
+@in_both
+@pytest.mark.parametrize("kind", KEPT)
+def test_other_texts_stay_categories(tmp_path, kind, form):
+    cells, why = KEPT[kind]
+    samples = opened(tmp_path, form, cells)
+    names = [f"x_{text}" for text in sorted(set(cells))]
+    assert samples.feature_names == [*names, "y"]
+    notes = " ".join(samples.notes)
+    if why is None:
+        assert notes == ""
+    else:
+        assert re.search(f"'x' is taken as text, because .*{why}", notes)
+
+
+@in_both
+def test_a_few_other_cells_are_gaps_and_are_shown(tmp_path, form):
+    cells = [str(k) for k in range(96)] + ["n.v.", "97"]
+    samples = opened(tmp_path, form, cells)
+    assert first_column(samples)[-2] == 48
+    assert "count as missing: 1 in 'x' ('n.v.')" in " ".join(samples.notes)
+
+
+@in_both
+def test_a_mark_in_many_cells_is_named_with_an_option_that_works(tmp_path, form):
+    cells = [str(k * k) for k in range(90)] + ["n.v."] * 10
+    samples = opened(tmp_path, form, cells)
+    assert samples.feature_names == ["y"]
+    sentence = samples.notes[0]
+    assert "10 of its 100 cells are not numbers ('n.v.')" in sentence
+    assert "na_values=['n.v.'] (--na-values n.v.)" in sentence
+    if form == "CSV":
+        samples = mmcnb.read_table(tmp_path / "rows.csv", na_values=["n.v."])
+        assert samples.feature_names == ["x", "y"]
+
+
+@in_both
+def test_commas_that_could_be_either_follow_the_other_columns(tmp_path, form):
+    cells = ["1,234", "2,500", "3,750"]
+    thousands = opened(tmp_path, form, cells)
+    assert first_column(thousands).tolist() == [1234, 2500, 3750]
+    assert "decimal=',' (--decimal ,) reads them otherwise" in thousands.notes[0]
+    decimals = opened(tmp_path, form, cells, z=["0,5", "2,25", "7,5"])
+    np.testing.assert_allclose(first_column(decimals), [1.234, 2.5, 3.75], rtol=1e-6)
+
+
+@in_both
+def test_dates_that_could_be_either_are_left_out_until_it_is_said(tmp_path, form):
+    cells = ["01/02/2024", "03/04/2024", "05/06/2023"]
+    samples = opened(tmp_path, form, cells)
+    assert samples.feature_names == ["y"]
+    assert "'x' (its dates may have the day or the month first)" in samples.notes[0]
+    assert "--dates day-first" in samples.notes[1]
+    if form == "CSV":
+        samples = mmcnb.read_table(tmp_path / "rows.csv", dates="day-first")
+        first = pd.Timestamp("2024-02-01").timestamp()
+        assert first_column(samples)[0] == first
+
+
+@in_both
+def test_columns_that_take_no_part_are_named_with_a_way_to_keep_them(tmp_path, form):
+    n = 60
+    rng = np.random.default_rng(0)
+    street = [f"{name} street" for name in rng.choice(list("abcdefghijklmnop"), n)]
+    frame = pd.DataFrame(
+        {"size": rng.normal(size=n) + 9 * (np.arange(n) % 2), "street": street}
+    )
+    source = frame
+    if form == "CSV":
+        source = tmp_path / "rows.csv"
+        frame.to_csv(source, index=False)
+    model = mmcnb.CPMMC(random_state=0)
+    with pytest.warns(ClusterWarning, match=r"1 column takes no part: 'street' \(14"):
+        model.fit(source)
+    why = {one["name"]: one["why"] for one in model.report_["columns"]}
+    assert why["street"] == "14 texts in 60 rows"
+    assert open_samples(source).feature_names == ["size"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(source, keep=["street"])
+    assert not any("no part" in warning for warning in model.report_["warnings"])
+    assert model.model_.encoding.feature_names[:2] == ["size", "street_a street"]
+
+
+def test_what_a_fit_has_decided_holds_for_other_rows(tmp_path):
+    rng = np.random.default_rng(1)
+    weights = np.r_[rng.normal(20, 1, 40), rng.normal(60, 1, 40)]
+    frame = pd.DataFrame(
+        {
+            "weight": [f"{weight:.2f} kg" for weight in weights],
+            "price": [f"{1000 * weight:,.2f}" for weight in weights],
+        }
+    )
+    with pytest.warns(ClusterWarning, match="without their units: 'weight'"):
+        model = mmcnb.CPMMC(random_state=0).fit(frame)
+    model.save(tmp_path / "model")
+    labels = model.labels_
+    model = mmcnb.load(tmp_path / "model")
+    batches = {
+        "one row": frame[:1],
+        "numbers": frame.assign(weight=weights, price=1000 * weights),
+        "other digits": frame.assign(weight=[f"{weight:.0f}" for weight in weights]),
+    }
+    for batch in batches.values():
+        assert np.array_equal(model.predict(batch), labels[: len(batch)])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert np.array_equal(model.predict(tmp_path / "rows.csv"), labels)
+    pounds = frame.assign(weight=["44 lb", *frame["weight"][1:]])
+    with pytest.warns(ClusterWarning, match=r"1 in 'weight' \('44 lb'\)"):
+        model.predict(pounds)
+
+
+MIXED = {
+    "floats and texts": [1.5, "2.5", "3", None],
+    "decimals": [Decimal("1.5"), Decimal("2.5"), 3.0, None],
+    "beyond 64 bits": [15 * 10**25, 25 * 10**25, 3 * 10**26, None],
+}
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_objects_of_several_types_become_numbers(kind):
+    values = MIXED[kind]
+    numbers = [float(value) for value in values[:3]]
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": [1.0, 2, 3, 5]})
+    column = first_column(open_samples(frame))
+    np.testing.assert_allclose(column, [*numbers, numbers[1]])
+
+
+def test_intervals_are_categories():
+    frame = pd.DataFrame({"x": pd.cut([1, 2, 9], [0, 5, 10]), "y": [1.0, 2, 4]})
+    names = open_samples(frame).feature_names
+    assert names == ["x_(0, 5]", "x_(5, 10]", "y"]
+
+
+def test_documents_are_named_with_a_way_to_make_numbers_of_them():
+    texts = [f"the ship of captain {k} left the harbour at dawn" for k in range(50)]
+    frame = pd.DataFrame({"text": texts})
+    for columns in (None, ["text"]):
+        with pytest.raises(InputError, match="TF-IDF"):
+            mmcnb.CPMMC().fit(frame, columns=columns)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_a_batch_without_texts_is_labelled(gap):
+    speed = np.r_[np.zeros(30), np.full(30, 9.0)] + np.arange(60) % 7 / 7
+    frame = pd.DataFrame({"speed": speed, "fuel": ["gas", "oil", "gas"] * 20})
+    model = mmcnb.CPMMC(random_state=0).fit(frame)
+    with pytest.warns(ClusterWarning, match="0 in all categories: 60 in 'fuel'"):
+        labels = model.predict(frame.assign(fuel=gap))
+    assert np.array_equal(labels, model.labels_)
