@@ -142,6 +142,7 @@ def decide_form(
     >>> form.kind, form.decimal, form.thousands, form.unit
     ('number', ',', '.', '€')
     """
+    survey.settle()
     decision = _decide(survey, options, has_decimal_commas)
     return replace(decision, n_cells=survey.n_cells, marks=tuple(survey.marks))
 
@@ -390,6 +391,7 @@ def type_of_texts(texts: pa.Array, options: TableOptions, column: str) -> pa.Dat
     """
     survey = Survey(marks_of_numbers(options, column))
     survey.add(without_gaps(texts, marks_of_texts(options, column)))
+    survey.settle()
     if survey.n_cells == 0:
         return TEXT if survey.marks else pa.null()
     form = decide_form(survey, options).form

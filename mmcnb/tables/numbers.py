@@ -21,9 +21,8 @@ BEFORE = (
     r"KRW|MXN|MYR|NGN|NOK|NZD|PHP|PKR|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|"
     r"VND|ZAR|Rs|Fr|kr|zł|Kč|Ft)\.?"
 )
-AFTER = (
-    r"[\p{L}%‰°\p{Sc}](?:[\p{L}\p{N}%‰°\p{Sc}/²³·^*. -]{0,18}[\p{L}\p{N}%‰°\p{Sc}²³.])?"
-)
+AFTER = r"[\p{L}%‰°\p{Sc}](?:[\p{L}\p{N}%‰°\p{Sc}/²³·^*. -]*[\p{L}\p{N}%‰°\p{Sc}²³.])?"
+MOST_LETTERS = 20  # of a unit; a repetition of {0,18} would take long to compile
 LOOSE_BODY = (
     rf"(?:\d[\d.,_{APOSTROPHES}{SPACES}]*\d[.,]?|\d[.,]?|[.,]\d+)(?:[eE][-+]?\d+)?"
 )
@@ -134,7 +133,8 @@ def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
     )
     is_signed = pc.match_substring_regex(signs, rf"[{MINUS}]")
     is_whole = pc.and_(pc.equal(is_open, is_closed), found.is_valid())
-    body = pc.if_else(is_whole, found.field("body"), None)
+    is_short = pc.less_equal(pc.utf8_length(found.field("after")), MOST_LETTERS)
+    body = pc.if_else(pc.and_(is_whole, is_short), found.field("body"), None)
     unit = pc.binary_join_element_wise(
         found.field("before"), found.field("after"), NOTHING
     )

@@ -4,6 +4,7 @@ Texts are counted by their shape, with 9 for each digit, so that few counts tell
 whole column is written. They do not depend on the parts in which rows come.
 """
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,7 @@ from mmcnb.tables.numbers import (
     parts_of_numbers,
 )
 
+MOST_WAITING = 20_000  # shapes that wait until regular expressions look at them
 MOST_SHAPES = 1000  # a column of more is no column of numbers or dates
 LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
 INFINITE = r"(?i)^[-+]?inf(?:inity)?$"
@@ -34,11 +36,7 @@ class Shapes(dict[str, int]):
 
     def __init__(self) -> None:
         self.first: dict[str, str] = {}
-
-    @property
-    def total(self) -> int:
-        """Number of cells of all shapes."""
-        return sum(self.values())
+        self.total = 0  # cells of all shapes, also of those that are not counted
 
     @property
     def are_too_many(self) -> bool:
@@ -47,13 +45,11 @@ class Shapes(dict[str, int]):
 
     def add(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
         """Add texts, each with its shape and the number of cells that have it."""
+        self.total += pc.sum(counts).as_py() or 0
         if self.are_too_many or not len(texts):
             return
         table = pa.table({"shape": shapes, "text": texts, "count": counts})
-        grouped = table.group_by("shape", use_threads=False).aggregate(
-            [("count", "sum"), ("text", "first")]
-        )
-        for row in grouped.to_pylist():
+        for row in _by_shape(table).to_pylist():
             shape = row["shape"]
             self[shape] = self.get(shape, 0) + row["count_sum"]
             self.first.setdefault(shape, row["text_first"])
@@ -85,6 +81,7 @@ class Survey:
     >>> from mmcnb.tables.survey import Survey
     >>> survey = Survey(pa.array(["none"], pa.large_string()))
     >>> survey.add(pa.array(["$1,250.00", "$7.50", "none"], pa.large_string()))
+    >>> survey.settle()
     >>> {shape.replace(chr(31), ""): count for shape, count in survey.numbers.items()}
     {'$9,999.99': 1, '$9.99': 1}
     >>> survey.marks, survey.n_cells
@@ -93,6 +90,7 @@ class Survey:
 
     def __init__(self, marks: pa.Array) -> None:
         self._marks_to_count = marks
+        self._waiting: list[pa.Table] = []
         self.numbers = Shapes()
         self.dates = Shapes()
         self.n_short_times = 0
@@ -134,12 +132,35 @@ class Survey:
             self.marks[mark["values"]] = (
                 self.marks.get(mark["values"], 0) + mark["counts"]
             )
-        left = _Left(values, counts).without(is_mark)
+        left = _Left(values, values, counts).without(is_mark)
+        is_code = pc.match_substring_regex(left.texts, r"^0\d+$")
+        self.n_zero_led += left.count(is_code)
+        is_like_date = pc.match_substring_regex(left.texts, r"^\d\d?[-/.]\d\d?[-/.]\d")
+        dates = left.of(is_like_date)
+        if len(dates.texts):
+            dates = dates.of(pc.match_substring_regex(dates.texts, DATE))
+            first, second = largest_fields(dates.texts)
+            self.largest_first = max(self.largest_first, first)
+            self.largest_second = max(self.largest_second, second)
+        self._waiting.append(left.by_shape())
+        if sum(map(len, self._waiting)) > MOST_WAITING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Find what the texts are that have been added.
+
+        Regular expressions are dear, and texts have few shapes.
+        """
+        if not self._waiting:
+            return
+        waiting = pa.concat_tables(self._waiting)
+        self._waiting = []
+        left = _Left.of_shapes(waiting)
         left = self._take_dates(left)
         left = self._take_times(left)
         left = self._take_numbers(left)
         for pattern, name in ((FLAG, "n_flags"), (INFINITE, "n_infinite")):
-            is_match = pc.match_substring_regex(left.texts, pattern)
+            is_match = pc.match_substring_regex(left.shapes, pattern)
             setattr(self, name, getattr(self, name) + left.count(is_match))
             left = left.without(is_match)
         self.n_others += pc.sum(left.counts).as_py() or 0
@@ -148,21 +169,20 @@ class Survey:
             self.others = list(dict.fromkeys(examples))[:3]
 
     def _take_dates(self, left: "_Left") -> "_Left":
-        is_date = pc.match_substring_regex(left.texts, DATE)
+        is_date = pc.match_substring_regex(left.shapes, DATE)
         dates = left.of(is_date)
         if len(dates.texts):
-            self.dates.add(shapes_of_dates(dates.texts), dates.texts, dates.counts)
-            first, second = largest_fields(dates.texts)
-            self.largest_first = max(self.largest_first, first)
-            self.largest_second = max(self.largest_second, second)
+            self.dates.add(shapes_of_dates(dates.shapes), dates.texts, dates.counts)
         return left.without(is_date)
 
     def _take_times(self, left: "_Left") -> "_Left":
-        is_clock = pc.match_substring_regex(left.texts, TIME)
-        is_spoken = pc.match_substring_regex(left.texts, TWO_UNITS)
+        is_clock = pc.match_substring_regex(left.shapes, TIME)
+        is_spoken = pc.match_substring_regex(left.shapes, TWO_UNITS)
         clock = left.of(is_clock)
-        is_short = pc.match_substring_regex(clock.texts, r"^-?\d+:\d\d(?: ?[AaPp].*)?$")
-        is_minute = pc.match_substring_regex(clock.texts, r"^-?\d+:\d\d[.,]\d+$")
+        is_short = pc.match_substring_regex(
+            clock.shapes, r"^-?\d+:\d\d(?: ?[AaPp].*)?$"
+        )
+        is_minute = pc.match_substring_regex(clock.shapes, r"^-?\d+:\d\d[.,]\d+$")
         self.n_short_times += clock.count(is_short)
         self.n_minute_times += clock.count(is_minute)
         self.n_long_times += clock.count(pc.invert(pc.or_(is_short, is_minute)))
@@ -170,7 +190,7 @@ class Survey:
         return left.without(pc.or_(is_clock, is_spoken))
 
     def _take_numbers(self, left: "_Left") -> "_Left":
-        parts = parts_of_numbers(left.texts, LOOSE_NUMBER)
+        parts = parts_of_numbers(left.shapes, LOOSE_NUMBER)
         is_number = parts.body.is_valid()
         numbers = left.of(is_number)
         if len(numbers.texts):
@@ -181,21 +201,40 @@ class Survey:
                 parts.unit.filter(is_number), BETWEEN, digits, NOTHING
             )
             self.numbers.add(shapes, numbers.texts, numbers.counts)
-            is_code = pc.match_substring_regex(numbers.texts, r"^0\d+$")
-            self.n_zero_led += numbers.count(is_code)
         return left.without(is_number)
 
 
 class _Left:
-    """Different texts that no kind has taken yet, and how many cells have each."""
+    """Different texts that no kind has taken yet, and how many cells have each.
 
-    def __init__(self, texts: pa.Array, counts: pa.Array) -> None:
+    A shape stands for all texts that have it; the text is the first of them.
+    """
+
+    def __init__(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
+        self.shapes = shapes
         self.texts = texts
         self.counts = counts
 
+    @classmethod
+    def of_shapes(cls, table: pa.Table) -> "_Left":
+        """Return the shapes of a table that has some of them several times."""
+        grouped = _by_shape(table).combine_chunks()
+        columns = (grouped["shape"], grouped["text_first"], grouped["count_sum"])
+        return cls(*(column.combine_chunks() for column in columns))
+
+    def by_shape(self) -> pa.Table:
+        """Return the shapes, the first text of each, and the counts of cells."""
+        shapes = shapes_of_texts(self.texts)
+        table = pa.table({"shape": shapes, "text": self.texts, "count": self.counts})
+        return _by_shape(table).rename_columns(
+            {"text_first": "text", "count_sum": "count"}
+        )
+
     def of(self, mask: pa.Array) -> "_Left":
         """Return the texts that a mask takes."""
-        return _Left(self.texts.filter(mask), self.counts.filter(mask))
+        return _Left(
+            self.shapes.filter(mask), self.texts.filter(mask), self.counts.filter(mask)
+        )
 
     def without(self, mask: pa.Array) -> "_Left":
         """Return the texts that a mask leaves."""
@@ -204,3 +243,37 @@ class _Left:
     def count(self, mask: pa.Array) -> int:
         """Return the number of cells that a mask takes."""
         return pc.sum(self.counts.filter(mask)).as_py() or 0
+
+
+def _by_shape(table: pa.Table) -> pa.Table:
+    """Return each shape once, with its first text and the sum of its counts."""
+    return table.group_by("shape", use_threads=False).aggregate(
+        [("text", "first"), ("count", "sum")]
+    )
+
+
+def shapes_of_texts(texts: pa.Array) -> pa.Array:
+    """Return texts with 9 for each digit but those that follow a letter, as in m2.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mmcnb.tables.survey import shapes_of_texts
+    >>> texts = pa.array(["$1,250.00", "34 m2", "2024-11-28"], pa.large_string())
+    >>> shapes_of_texts(texts).to_pylist()
+    ['$9,999.99', '99 m2', '9999-99-99']
+    """
+    texts = pa.concat_arrays([texts])  # from the first byte on
+    is_null, offsets, content = texts.buffers()
+    if content is None:
+        return texts
+    codes = np.frombuffer(content, np.uint8)
+    is_letter = (codes | 32) - ord("a") < 26  # numbers of bytes wrap around
+    follows_letter = np.zeros(codes.size + 1, bool)
+    follows_letter[1:] = is_letter | (codes == ord("^"))
+    starts = np.frombuffer(offsets, np.int64, len(texts))
+    follows_letter[starts] = False
+    is_digit = (codes - ord("0") < 10) & ~follows_letter[:-1]
+    shapes = np.where(is_digit, np.uint8(ord("9")), codes)
+    buffers = [is_null, offsets, pa.py_buffer(shapes)]
+    return pa.Array.from_buffers(TEXT, len(texts), buffers)
