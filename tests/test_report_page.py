@@ -241,6 +241,19 @@ HOSTILE = [
 ]
 
 
+def test_all_columns_left_out_are_on_the_page(tmp_path):
+    """The warning names ten of them."""
+    numbers = np.arange(60.0) % 2 * 9 + np.random.default_rng(0).normal(size=60)
+    frame = pd.DataFrame({"size": numbers})
+    for k in range(12):
+        frame[f"note {k}"] = [f"{k} and {row}" for row in range(60)]
+    with pytest.warns(mmcnb.ClusterWarning, match="and 2 more; keep="):
+        model = mmcnb.CPMMC(random_state=0).fit(frame)
+    model.write_report(frame, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "note 11 (60 texts in 60 rows)" in page
+
+
 def test_names_of_data_stay_text(tmp_path):
     X = planted()
     X = X.rename(columns=dict(zip(X, HOSTILE, strict=False)))

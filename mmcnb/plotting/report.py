@@ -78,10 +78,16 @@ def _verdict(report: dict[str, Any]) -> dict[str, Any]:
     """Return what the fit says of its clusters."""
     trust = report.get("trust")
     number = report.get("number")
+    left_out = [
+        f"{column['name']} ({column['why']})"
+        for column in report.get("columns") or ()
+        if column["treatment"] == "left out"
+    ]
     return {
         "Trust": trust and f"{trust.get('level')}: {trust.get('reason')}",
         "Number of clusters": number and number.get("reason"),
         "Columns": report.get("scaling"),
+        "Columns left out": ", ".join(left_out),
         "Warnings": " ".join(report.get("warnings", ())),
     }
 
