@@ -1,6 +1,8 @@
 """Which rows of their source some rows are: numbers in their file, or names."""
 
-from collections.abc import Hashable
+import json
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -181,6 +183,25 @@ def index_of_frame(index: Any) -> RowIndex | None:
         pd.RangeIndex(len(index))
     )
     return None if is_count else RowIndex(len(index), own=index)
+
+
+def range_of_pandas(
+    metadata: Mapping[bytes, bytes] | None, n_rows: int
+) -> "pd.Index | None":
+    """Return the index that the metadata of a file describe without a column.
+
+    None if there is none, if it counts from 0, or if it is of another number of rows.
+    """
+    import pandas as pd
+
+    with suppress(KeyError, ValueError, TypeError, AttributeError):
+        (field,) = json.loads((metadata or {})[b"pandas"])["index_columns"]
+        index = pd.RangeIndex(
+            field["start"], field["stop"], field["step"], name=field["name"]
+        )
+        if len(index) == n_rows and index_of_frame(index) is not None:
+            return index
+    return None
 
 
 class RowsTaken:

@@ -79,6 +79,8 @@ def values_to_store(index: RowIndex, start: int, stop: int) -> np.ndarray | None
     array = np.asarray(values)
     if array.dtype.kind in "iu":
         return array.astype(np.int64)
+    if array.dtype.kind == "M":
+        array = np.datetime_as_string(array, unit="auto")
     return np.array(list(map(str, array)), np.dtypes.StringDType())
 
 

@@ -73,6 +73,8 @@ class BaseTable:
         Rows of each group that can be read by itself; None if there are none.
     notes : sequence of str
         Sentences about what was decided or changed while the table was read.
+    metadata : mapping or None
+        Of the schema of a single file, if it has some.
     """
 
     name: str
@@ -86,6 +88,7 @@ class BaseTable:
     files: tuple[str, ...] = ()
     lengths: list[int] | None = None
     notes: Sequence[str] = ()
+    metadata: Mapping[bytes, bytes] | None = None
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Read columns, given by their keys, as these types; of one group, or all."""

@@ -159,6 +159,8 @@ class TableColumn:
         """Type of its cells: plain numbers, texts, dates or times."""
         if self.form is not None and self.form.kind == "text":
             return TEXT
+        if self.role is Role.ROW_NAMES and _is_date(self.type):
+            return self.type
         if not self.is_feature:
             return pa.int64() if types.is_integer(self.type) else TEXT
         if types.is_decimal(self.type) or types.is_null(self.type):
@@ -315,3 +317,10 @@ def float32_merges(values: pa.Array, is_first: bool) -> bool:
     rounded = pc.cast(distinct, pa.float32(), safe=False)
     n_merged = len(distinct) - len(pc.unique(rounded))
     return n_merged > len(distinct) / 100
+
+
+def _is_date(data_type: pa.DataType) -> bool:
+    """Whether NumPy has values of a type as dates; it knows no time zones."""
+    if types.is_timestamp(data_type):
+        return data_type.tz is None
+    return types.is_date(data_type)

@@ -28,14 +28,11 @@ class FileTable(BaseTable):
     ----------
     cached_bytes : int
         In memory at once, beyond a few megabytes.
-    metadata : dict or None
-        Of the schema, if there is a single file that has some.
     file_lengths : list of int
         Rows of each file, if these can be read by groups.
     """
 
     paths: list[Path]
-    metadata: dict[bytes, bytes] | None = None
 
     def __init__(
         self, path: Path, options: TableOptions, show_progress: bool | None = False

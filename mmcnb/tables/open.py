@@ -15,7 +15,7 @@ from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
 from mmcnb.samples.files import file_identity
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import CSRBlock, stack
-from mmcnb.samples.row_index import RowIndex, RowsTaken
+from mmcnb.samples.row_index import RowIndex, RowsTaken, range_of_pandas
 from mmcnb.samples.text import plain_name, table_format
 from mmcnb.tables.files import FileTable
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
@@ -115,6 +115,9 @@ def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
     assert isinstance(table, FileTable)
     name = reader.index_column
     names = None
+    own = None
+    if name is None and not table.files:
+        own = range_of_pandas(table.metadata, sum(lengths))
     if name is not None:
         names = GroupedRows(lengths, reader.names_of_group)
     return RowIndex(
@@ -123,6 +126,7 @@ def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
         lengths=tuple(table.file_lengths) if table.files else (),
         names=names,
         name=name,
+        own=own,
     )
 
 
@@ -281,6 +285,10 @@ def whole_table(reader: TableReader) -> Samples:
     samples.encoding = reader.encoding
     samples.notes = reader.notes
     samples.row_index = taken.index(reader.index_column)
+    own = range_of_pandas(reader.table.metadata, reader.n_read)
+    if own is not None and samples.row_index.is_numbered:
+        kept = samples.row_index.numbers_of(0, samples.n_samples)
+        samples.row_index = replace(samples.row_index, own=own[kept])
     return samples
 
 

@@ -419,7 +419,9 @@ class TableReader:
     def _row_names(
         self, column: TableColumn, cells: pa.Array, part: Part
     ) -> np.ndarray:
-        """Return numbers or texts that name the rows."""
+        """Return numbers, dates or texts that name the rows."""
+        if types.is_temporal(cells.type):
+            return cells.to_numpy(zero_copy_only=False)
         if not types.is_integer(cells.type):
             texts = cells.fill_null("").to_pylist()
             return np.array(texts, np.dtypes.StringDType())

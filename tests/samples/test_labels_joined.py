@@ -80,7 +80,7 @@ def test_classes_of_all_rows_are_taken_by_the_numbers_that_are_left(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "zarr"])
-@pytest.mark.parametrize("kind", ["well-{}", int])
+@pytest.mark.parametrize("kind", ["well-{}", "{:03}", int])
 def test_names_stand_in_place_of_numbers(form, kind, tmp_path):
     make = kind if kind is int else kind.format
     names = [make(number) for number in np.random.default_rng(1).permutation(90)]
@@ -104,12 +104,40 @@ def test_names_stand_in_place_of_numbers(form, kind, tmp_path):
         out = tmp_path / f"labels.{ending}"
         model.predict(rows, out=out)
         table = table_at(out)
+        if ending == "csv" and kind == "{:03}":
+            table["well"] = pd.read_csv(out, dtype={"well": str})["well"]
         assert table.columns[0] == "well"
         assert table["well"].tolist() == names
         write(
             pd.read_csv(out, dtype=str)[::-1] if ending == "csv" else table[::-1], out
         )
         np.testing.assert_array_equal(labels_of_rows(out, None, rows), model.labels_)
+
+
+@pytest.mark.parametrize("missing", ["median", "drop"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2024-05-01", periods=90, freq="7h", name="time"),
+        pd.RangeIndex(100, 190),
+        pd.RangeIndex(0, 180, 2, name="even"),
+    ],
+    ids=["times", "later", "every second"],
+)
+def test_an_index_of_pandas_in_parquet_is_that_of_the_labels(index, missing, tmp_path):
+    frame = with_gaps().set_index(index)
+    frame.to_parquet(tmp_path / "days.parquet", row_group_size=40)
+    rows = mmcnb.read_table(tmp_path / "days.parquet", missing=missing)
+    model = fitted(rows)
+    expected = frame if missing == "median" else frame.dropna()
+    pd.testing.assert_index_equal(model.row_index_, expected.index, exact=False)
+    model.predict(rows, out=tmp_path / "labels.parquet")
+    labels = pd.read_parquet(tmp_path / "labels.parquet")
+    assert labels.iloc[:, 0].tolist() == expected.index.tolist()
+    assert labels.columns[0] == (index.name or "index")
+    labels[::-1].to_parquet(tmp_path / "labels.parquet")
+    taken = labels_of_rows(tmp_path / "labels.parquet", None, rows)
+    np.testing.assert_array_equal(taken, model.labels_)
 
 
 def test_a_model_remembers_the_column_of_names(tmp_path):
