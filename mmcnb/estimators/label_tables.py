@@ -113,10 +113,17 @@ def _write(
     files = source.table()
     texts = files.text_files()
     if writer.kind == "text" and texts is not None:
-        writer.write_text(texts, index, new, source.options.decimal)
+        writer.write_text(texts, index, new, _decimal_of(samples, source))
         return
     whole = WholeTable(files)
     writer.write_parts(samples.name, whole.schema, whole.parts(), index, new)
+
+
+def _decimal_of(samples: Samples, source: TableSource) -> str:
+    """Return the decimal point of the numbers in a text."""
+    columns = () if samples.root.encoding is None else samples.root.encoding.features
+    points = {column.form.decimal for column in columns if column.form is not None}
+    return "," if "," in points else source.options.decimal
 
 
 def label_frame(estimator: "Estimator", X: Any, samples: Samples) -> Any:

@@ -54,6 +54,34 @@ def unmarked_utf16(head: bytes) -> str | None:
     return None
 
 
+def encoded(text: bytes, codec: str) -> bytes:
+    """Return UTF-8 text in another encoding; a character that it lacks is "?".
+
+    Examples
+    --------
+    >>> from mmcnb.samples.transcode import encoded
+    >>> encoded("café".encode(), "cp1252")
+    b'caf\\xe9'
+    """
+    if codec == UTF8:
+        return text
+    characters = text.decode()
+    if codec == WINDOWS:
+        table = codecs.charmap_build(_CHARACTERS_OF_WINDOWS)
+        return codecs.charmap_encode(characters, "replace", table)[0]
+    return characters.encode(codec, "replace")
+
+
+def mark_and_codec(head: bytes, codec: str) -> tuple[bytes, str]:
+    """Return the mark that a text begins with, and its encoding without a mark."""
+    for mark, name in _MARKS:
+        if head.startswith(mark) and name == codec:
+            is_little = mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF16_LE)
+            order = "" if name == UTF8 else "-le" if is_little else "-be"
+            return mark, name + order
+    return b"", codec
+
+
 def checked_codec(name: object) -> str:
     """Return Python's name of an encoding.
 

@@ -392,6 +392,7 @@ class JoinedTableWriter(AtomicOutput):
         """
         self.names = free_names([*new.types], files[0].names)
         found = RowsThatTookPart(index)
+        is_start = True
         with self.path.open("wb") as output:
             for number, file in enumerate(files):
                 text = JoinedText(file, self.names, decimal, is_first=number == 0)
@@ -399,11 +400,13 @@ class JoinedTableWriter(AtomicOutput):
                 for piece in file.pieces():
                     n_rows = sum(record.n_cells > 0 for record in piece.records)
                     positions = found.positions(number, first, n_rows)
-                    output.write(text.joined(piece, new.beside(positions, n_rows)))
+                    joined = text.joined(piece, new.beside(positions, n_rows))
+                    output.write(file.as_written(joined, is_start))
+                    is_start = False
                     first += n_rows
                 self.n_rows += first
                 if number < len(files) - 1:
-                    output.write(text.missing_end)
+                    output.write(file.as_written(text.missing_end, False))
         found.check(self.name)
 
     def _close(self) -> None:

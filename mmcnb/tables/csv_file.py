@@ -1,7 +1,6 @@
 """CSV and TSV files: encoding, types of columns, and rows in parts."""
 
 import re
-from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +11,14 @@ import pyarrow as pa
 import pyarrow.csv
 
 from mmcnb.samples.text import first_bytes, first_line_of_windows, read_pieces
-from mmcnb.samples.transcode import UTF8, WINDOWS, marked_codec, unmarked_utf16
+from mmcnb.samples.transcode import (
+    UTF8,
+    WINDOWS,
+    encoded,
+    mark_and_codec,
+    marked_codec,
+    unmarked_utf16,
+)
 from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import Part, Types
 from mmcnb.tables.csv_head import N_LINES, HeadReader
@@ -138,7 +144,6 @@ class CSVFile:
         head = first_bytes(self._path)
         given = self._options.codec
         marked = marked_codec(head)
-        self._mark = BOM_UTF8 if head.startswith(BOM_UTF8) else b""
         if marked is not None and self._options.encoding is not None:
             given = None  # the file of a fit had another encoding
         unmarked = unmarked_utf16(head)
@@ -211,10 +216,15 @@ class CSVFile:
         """Mark between cells."""
         return self._head.delimiter
 
+    @property
+    def width(self) -> int:
+        """Number of cells of a row, also those behind the last column."""
+        return len(self.keys) + self._head.n_blank
+
     def pieces(self) -> Iterator[TextPiece]:
         """Yield the text of the file as it is written, divided into rows.
 
-        Text in another encoding is UTF-8 here.
+        Text in another encoding is UTF-8 here; `as_written` returns it.
         """
         delimiter = self._head.delimiter
         for line, piece in self._pieces(show_progress=False):
@@ -222,15 +232,19 @@ class CSVFile:
             n_above = max(0, self._head.first_row - line)
             body = b"".join(lines[n_above:])
             is_single = len(self.keys) == 1
-            records = split_records(body, delimiter, is_single, tidy(body, delimiter))
-            if line == 1 and n_above:
-                lines[0] = self._mark + lines[0]
+            records = split_records(body, delimiter, is_single)
             header = self._head.header_line - line
             yield TextPiece(
                 above=lines[:n_above],
                 records=list(map(self._without_remark, records)),
                 header=header if 0 <= header < n_above else None,
             )
+
+    def as_written(self, text: bytes, is_start: bool) -> bytes:
+        """Return text in the encoding of the file, at its start with its mark."""
+        mark, codec = mark_and_codec(first_bytes(self._path), self._codec)
+        text = encoded(text, codec)
+        return mark + text if is_start else text
 
     def _without_remark(self, record: Record) -> Record:
         """Return a record as it is, or as none if it is a text that is no row."""

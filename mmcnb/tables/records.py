@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.csv
 
+from mmcnb.tables.csv_lines import tidy
+
 if TYPE_CHECKING:
     from mmcnb.tables.csv_file import CSVFile
 
@@ -49,9 +51,7 @@ class TextPiece(NamedTuple):
     header: int | None = None
 
 
-def split_records(
-    text: bytes, delimiter: str, is_single: bool, tidy_text: bytes | None = None
-) -> list[Record]:
+def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
     """Return the rows and the other lines of some CSV text, as the parser divides it.
 
     Parameters
@@ -61,8 +61,6 @@ def split_records(
     delimiter : str
     is_single : bool
         Whether there is a single column, of which a line of spaces is a missing value.
-    tidy_text : bytes or None, default=None
-        The text that is parsed if it is another one, with the same lines.
 
     Examples
     --------
@@ -73,12 +71,12 @@ def split_records(
     0 b'\\n'
     2 b'1,2\\n'
     """
-    parsed = text if tidy_text is None else tidy_text
+    parsed = tidy(text, delimiter)
     mark = delimiter.encode()
     records = []
     lines = text.splitlines(keepends=True)
-    for line, tidy in zip(lines, parsed.splitlines(keepends=True), strict=True):
-        cells = tidy.rstrip(b"\r\n")
+    for line, tidy_line in zip(lines, parsed.splitlines(keepends=True), strict=True):
+        cells = tidy_line.rstrip(b"\r\n")
         if b'"' in cells:
             if cells.count(b'"') % 2 == 1:  # a cell goes on in the next line
                 return _parsed_records(text, parsed, delimiter, is_single)
@@ -128,24 +126,21 @@ class JoinedText:
         self._mark = file.delimiter.encode()
         self._decimal = decimal
         self._is_first = is_first
-        self._width = 0
+        self._width = file.width
         self._end = b"\n"
         self._is_ended = True
 
     def joined(self, piece: TextPiece, columns: list[pa.Array]) -> bytes:
         """Return the next lines, with values of the new columns in the rows."""
-        rows = [record for record in piece.records if record.n_cells]
-        if not self._width:
-            self._width = max((record.n_cells for record in rows), default=0)
         texts = []
         if self._is_first:
-            texts += self._head(piece, rows)
+            texts += self._head(piece)
         cells = iter(self._cells(columns))
         for record in piece.records:
             text = record.text
             if record.n_cells:
-                missing = self._mark * (self._width - record.n_cells)
-                text = _with_cells(text, missing + self._mark + next(cells))
+                text = self._filled(record)
+                text = _with_cells(text, self._mark + next(cells))
             texts.append(text)
         if texts:
             last = texts[-1]
@@ -159,22 +154,30 @@ class JoinedText:
         """The end of the last line, if it has none."""
         return b"" if self._is_ended else self._end
 
-    def _head(self, piece: TextPiece, rows: list[Record]) -> list[bytes]:
+    def _head(self, piece: TextPiece) -> list[bytes]:
         """Return the lines above the rows, with the new names in the header."""
         lines = list(piece.above)
         header = piece.header
         if header is None:
             return lines
-        missing = self._width - len(self._file.names)
-        names_rows = missing == 1 and not all(map(self._ends_empty, rows))
+        line = Record(lines[header], self._cells_of_header(lines[header]))
+        # The names of the rows may have no name.
+        if line.n_cells != len(self._file.names) - 1:
+            line = line._replace(text=self._filled(line))
         cells = self._mark.join(name.encode() for name in self._names)
-        if not names_rows:
-            cells = self._mark * missing + cells
-        lines[header] = _with_cells(lines[header], self._mark + cells)
+        lines[header] = _with_cells(line.text, self._mark + cells)
         return lines
 
-    def _ends_empty(self, record: Record) -> bool:
-        return record.text.rstrip(b"\r\n").endswith(self._mark)
+    def _cells_of_header(self, text: bytes) -> int:
+        return split_records(text, self._file.delimiter, is_single=True)[0].n_cells
+
+    def _filled(self, record: Record) -> bytes:
+        """Return a row with as many cells as others; those beyond are empty."""
+        text = _with_cells(record.text, self._mark * (self._width - record.n_cells))
+        for _ in range(record.n_cells - self._width):
+            cells = text.rstrip(b"\r\n")
+            text = cells[: cells.rfind(self._mark)] + text[len(cells) :]
+        return text
 
     def _cells(self, columns: list[pa.Array]) -> list[bytes]:
         """Return the new cells of each row; null is an empty cell."""

@@ -117,7 +117,7 @@ def test_labels_are_the_same_from_every_form(tmp_path):
 def test_rows_are_sent_as_a_path(X, tmp_path, form):
     path = write(table_of(X), tmp_path, form)
     sent = pickle.dumps(open_samples(path))
-    assert len(sent) < 1000
+    assert len(sent) < 2000
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert np.array_equal(pool.submit(rows_of, open_samples(path)).result(), X)
     write(table_of(X[::-1]), tmp_path, form, 900)

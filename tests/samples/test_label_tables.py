@@ -132,10 +132,60 @@ def test_cells_of_text_are_copied_byte_for_byte(name, tmp_path):
     assert n_new == 60
 
 
-def test_a_decimal_comma_stays_one(tmp_path):
+ROWS = text_of("", "{k:05d},{heat}")
+FIRST_LINES = {
+    "title": ("Plants of May\n\nzip,heat\n", ROWS, 2),
+    "units": ("zip,heat\n,m\n", ROWS, 2),
+    "names of rows without a name": ("heat\n", text_of("", "r{k},{heat}"), 2),
+    "comma at all ends": ("zip,heat,\n", ROWS.replace("\n", ",\n"), 3),
+    "comma at the ends of rows": ("zip,heat\n", ROWS.replace("\n", ",\n"), 3),
+    "comma at some ends": ("zip,heat\n", ROWS.replace("5\n", "5,\n"), 2),
+    "short rows": ("zip,heat,note\n", ROWS.replace("\n", ",x\n", 30), 3),
+    "delimiter line": ("sep=,\nzip,heat\n", ROWS, 2),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_LINES)
+def test_new_cells_stand_below_their_names(name, tmp_path):
+    head, body, width = FIRST_LINES[name]
+    (tmp_path / "d.csv").write_text(head + body)
+    rows = mmcnb.read_table(tmp_path / "d.csv", columns="heat")
+    model = fitted(rows)
+    model.label_table(rows, tmp_path / "o.csv")
+    lines = (tmp_path / "o.csv").read_text().splitlines()
+    header = lines[next(k for k, line in enumerate(lines) if "cluster" in line)]
+    short = name == "names of rows without a name"
+    assert header.split(",")[width - short :] == NEW
+    cells = [line.split(",") for line in lines[-60:]]
+    assert {len(row) for row in cells} <= {width + 3, width + 4}
+    assert [row[-3] for row in cells] == list(map(str, model.labels_))
+    (tmp_path / "again.csv").write_text("\n".join(lines))
+    again = mmcnb.read_table(tmp_path / "again.csv", columns=["heat", "cluster"])
+    assert again.block(0, 60)[:, 1].tolist() == model.labels_.tolist()
+
+
+@pytest.mark.parametrize(
+    "codec", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"]
+)
+def test_text_keeps_its_encoding(codec, tmp_path):
+    text = text_of("Straße,heat", "Köln {k},{heat}", end="\r\n")
+    marked = text.encode(codec)
+    (tmp_path / "d.csv").write_bytes(marked)
+    rows = mmcnb.read_table(tmp_path / "d.csv", columns="heat")
+    fitted(rows).label_table(rows, tmp_path / "o.csv")
+    written = (tmp_path / "o.csv").read_bytes()
+    assert written[:8] == marked[:8]
+    lines = written.decode(codec).split("\r\n")
+    assert lines[0] == f"Straße,heat,{','.join(NEW)}"
+    for before, after in zip(text.split("\r\n"), lines, strict=True):
+        assert after.startswith(before)
+
+
+@pytest.mark.parametrize("options", [{}, {"decimal": ","}], ids=["found", "given"])
+def test_a_decimal_comma_stays_one(options, tmp_path):
     text = text_of("zip;heat", "{k:05d};{heat}").replace(".", ",")
     (tmp_path / "d.csv").write_text(text)
-    rows = mmcnb.read_table(tmp_path / "d.csv", columns="heat", decimal=",")
+    rows = mmcnb.read_table(tmp_path / "d.csv", columns="heat", **options)
     model = fitted(rows)
     model.label_table(rows, tmp_path / "o.csv")
     table = pd.read_csv(tmp_path / "o.csv", sep=";", decimal=",")
