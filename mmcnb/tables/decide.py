@@ -26,6 +26,8 @@ ONE_WRONG = 20  # from so many cells on one may be wrong, whatever its share
 LEAST_UNIT = 0.95  # share of the cells that must have the unit
 LEAST_CODES = 0.01  # share of cells with leading zeros, in a column of codes
 MOSTLY = 0.5  # share of numbers in a column of texts that is reported
+# Digits are those of a unit only after a letter, as in m2.
+SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
 WHOLE_SHAPE = re.compile("\x1f9+$")
 DOUBTFUL_DATES = "its dates may have the day or the month first"
 # Marks of decimals and thousands, the likely ones first.
@@ -238,9 +240,14 @@ def _body(decimal: str, thousands: str) -> re.Pattern[str]:
 
 
 def _good_shapes(shapes: Shapes, decimal: str, thousands: str) -> list[str]:
-    """Return the shapes whose digits are a number."""
+    """Return the shapes whose digits are a number, and whose unit has no other one."""
     body = _body(decimal, thousands)
-    return [shape for shape in shapes if body.fullmatch(shape.partition("\x1f")[2])]
+    good = []
+    for shape in shapes:
+        unit, _, digits = shape.partition("\x1f")
+        if body.fullmatch(digits) and not SECOND_NUMBER.search(unit):
+            good.append(shape)
+    return good
 
 
 def _unit_of(shape: str) -> str:

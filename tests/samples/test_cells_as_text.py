@@ -46,6 +46,7 @@ WRITTEN = {
     "percent": (["97%", "15 %", "3.5%"], [97, 15, 3.5]),
     "a unit": (["3.5 kg", "12 kg", "0.25kg"], [3.5, 12, 0.25]),
     "rare cells without the unit": (["2 m"] * 39 + ["3"], [2] * 39 + [3]),
+    "square metres": (["34 m2", "52.5 m2", "1 km2"], [34, 52.5, 1e6]),
     "units of one family": (["500 g", "3.5 kg", "2 kg"], [0.5, 3.5, 2]),
     "minutes and hours": (["90 min", "1.5 h", "30 min"], [90, 90, 30]),
     "one and more": (["1 room", "3 rooms"], [1, 3]),
@@ -85,6 +86,7 @@ KEPT = {
     "several units": (["5 kg", "3 lb"] * 9, r"several units \('kg', 'lb'\)"),
     "two currencies": (["$5", "€3"] * 9, r"several units \('\$', '€'\)"),
     "ranges": (["10-20", "20-30"] * 9, None),
+    "two numbers": (["3 and 7", "4 and 7"] * 9, None),
     "quarters": (["Q1", "Q2"] * 9, None),
     "versions": (["1.2.3", "1.10.0"] * 9, None),
 }
