@@ -1,6 +1,5 @@
 """CSV and TSV files: encoding, types of columns, and rows in parts."""
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,36 +21,21 @@ from mmcnb.samples.transcode import (
 from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import Part, Types
 from mmcnb.tables.csv_head import N_LINES, HeadReader
-from mmcnb.tables.csv_kinds import kind_of_cell
 from mmcnb.tables.csv_lines import Line, NotUTF8Error, decoded, split_lines, tidy
+from mmcnb.tables.csv_remarks import Odd, OddLines, Remarks
 from mmcnb.tables.decide import type_of_texts
 from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.records import Record, TextPiece, split_records
 
 MOST_HEAD_BYTES = 2**21  # of the first lines, unless two rows are longer
-# How a text below the rows begins.
-REMARK = re.compile(
-    r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
-    r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
-)
 
 
 class _Piece(NamedTuple):
-    """Rows of some lines, and the numbers of lines that are not like the others.
-
-    Attributes
-    ----------
-    part : Part
-    short : list of int
-        Rows with fewer cells than names, which have gaps at their end.
-    remarks : list of Line
-        Comments, and texts alone such as "Source: ...", which are no rows.
-    """
+    """Rows of some lines, and lines that are not like the others."""
 
     part: Part
-    short: list[int]
-    remarks: list[Line]
+    odd: Odd
 
 
 class _Rows(NamedTuple):
@@ -60,17 +44,14 @@ class _Rows(NamedTuple):
     Attributes
     ----------
     lines : list of Line
-    short : list of int
-        Numbers of lines that had fewer cells.
-    remarks : list of Line
-        Lines that are no rows.
+    odd : Odd
+        Rows that had fewer cells, and lines that are no rows.
     ragged : list of str
         A sentence about each line that cannot be a row.
     """
 
     lines: list[Line]
-    short: list[int]
-    remarks: list[Line]
+    odd: Odd
     ragged: list[str]
 
 
@@ -124,8 +105,9 @@ class CSVFile:
         self.names = self._head.names
         self.keys = self.names
         self.has_names = self._head.has_names
+        self._remarks = Remarks(self._path, self._head, self._gaps, self._is_sure)
         first = self._head.first_row
-        text = b"".join(lines[first - 1 :])
+        text = self._remarks.body(first, b"".join(lines[first - 1 :])).text
         rows = self._piece(first, text, dict.fromkeys(self.keys, TEXT)).part
         self.types = []
         for name in self.names:
@@ -162,19 +144,24 @@ class CSVFile:
             "encoding (--encoding) if letters are wrong."
         ]
 
-    def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes]]:
-        """Yield whole lines as UTF-8 text, without NUL bytes."""
+    def _pieces(self, show_progress: bool | None) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield whole lines as UTF-8 text without NUL bytes, and whether it ends."""
         self._n_nul = 0
+        held = None
         for line, piece in read_pieces(self._path, show_progress, True, self._codec):
+            if held is not None:
+                yield *held, False
             n_nul = piece.count(0)
             self._n_nul += n_nul
-            yield line, piece.replace(b"\0", b"") if n_nul else piece
+            held = line, piece.replace(b"\0", b"") if n_nul else piece
+        if held is not None:
+            yield *held, True
 
     def _read_head(self) -> list[bytes]:
         """Return the first lines, 100 of which are not empty and no comments."""
         head = b""
         lines: list[bytes] = []
-        for _, piece in self._pieces(show_progress=False):
+        for _, piece, _ in self._pieces(show_progress=False):
             head += piece
             lines = head.splitlines(keepends=True)
             rows = [line for line in lines if line.strip() and line[:1] != b"#"]
@@ -195,21 +182,26 @@ class CSVFile:
         NotUTF8Error
             A line is not UTF-8 text: open the file again with ``is_utf8=False``.
         """
-        counts = _Counts()
+        odd = OddLines()
         waiting: deque[Future[_Piece]] = deque()
         with ThreadPoolExecutor(2, "mmcnb-csv") as pool:
-            for line, text in self._pieces(self._show_progress):
+            for line, text, is_last in self._pieces(self._show_progress):
                 n_above = self._head.first_row - line
                 rows = text
                 if n_above > 0:
                     rows = b"".join(text.splitlines(keepends=True)[n_above:])
                 first = max(line, self._head.first_row)
-                waiting.append(pool.submit(self._piece, first, rows, wanted))
+                parse = self._last_piece if is_last else self._piece
+                waiting.append(pool.submit(parse, first, rows, wanted))
                 if len(waiting) > 2:
-                    yield counts.add(waiting.popleft().result())
-            while waiting:
-                yield counts.add(waiting.popleft().result())
-        self._notes_on_rows = counts.notes(self._path)
+                    piece = waiting.popleft().result()
+                    odd.add(piece.odd)
+                    yield piece.part
+            for future in waiting:
+                piece = future.result()
+                odd.add(piece.odd)
+                yield piece.part
+        self._notes_on_rows = odd.sentences(self._path)
 
     @property
     def delimiter(self) -> str:
@@ -227,16 +219,19 @@ class CSVFile:
         Text in another encoding is UTF-8 here; `as_written` returns it.
         """
         delimiter = self._head.delimiter
-        for line, piece in self._pieces(show_progress=False):
+        for line, piece, is_last in self._pieces(show_progress=False):
             lines = piece.splitlines(keepends=True)
             n_above = max(0, self._head.first_row - line)
             body = b"".join(lines[n_above:])
+            below = b""
+            if is_last:
+                body, below, _, _ = self._remarks.body(line + n_above, body)
             is_single = len(self.keys) == 1
             records = split_records(body, delimiter, is_single)
             header = self._head.header_line - line
             yield TextPiece(
                 above=lines[:n_above],
-                records=list(map(self._without_remark, records)),
+                records=[*map(self._without_remark, records), Record(below, 0)],
                 header=header if 0 <= header < n_above else None,
             )
 
@@ -252,15 +247,21 @@ class CSVFile:
             return record
         text = tidy(record.text, self._head.delimiter).decode()
         for line in split_lines(text, 1, self._head.delimiter, self._path):
-            if self._is_remark(line):
+            if self._remarks.is_remark(line):
                 return record._replace(n_cells=0)
         return record
+
+    def _last_piece(self, line: int, text: bytes, types: Types) -> _Piece:
+        body = self._remarks.body(line, text)
+        piece = self._piece(line, body.text, types)
+        remarks = [*piece.odd.remarks, *body.remarks]
+        return piece._replace(odd=Odd(piece.odd.short, remarks, body.total))
 
     def _piece(self, line: int, text: bytes, types: Types) -> _Piece:
         """Parse whole lines; all columns are texts if a cell is not of its type."""
         text = tidy(text, self._head.delimiter)
         if not text:
-            return _Piece(Part({}, 0, str), [], [])
+            return _Piece(Part({}, 0, str), Odd([], []))
         if b"0x" in text or b"0X" in text:
             # pyarrow would read whole numbers in hexadecimal.
             return self._piece_of_texts(line, text, types)
@@ -290,7 +291,7 @@ class CSVFile:
 
         keys = [key for key in table.column_names if key not in blank]
         columns = {key: table[key].combine_chunks() for key in keys}
-        return _Piece(Part(columns, table.num_rows, place), [], [])
+        return _Piece(Part(columns, table.num_rows, place), Odd([], []))
 
     def _piece_of_texts(self, line: int, text: bytes, types: Types) -> _Piece:
         rows = self._rows(line, text)
@@ -302,13 +303,13 @@ class CSVFile:
         part = Part(
             columns, len(numbers), lambda row: f"line {numbers[row]}", rows.ragged
         )
-        return _Piece(part, rows.short, rows.remarks)
+        return _Piece(part, rows.odd)
 
     def _rows(self, first: int, text: bytes) -> _Rows:
         """Return the rows of some lines, with as many cells as there are columns."""
         width = len(self.keys)
         decoded_text = decoded(text, first, self._path, self._is_sure)
-        rows = _Rows([], [], [], [])
+        rows = _Rows([], Odd([], []), [])
         for line in split_lines(
             decoded_text, first, self._head.delimiter, self._path, width == 1
         ):
@@ -316,12 +317,12 @@ class CSVFile:
             n_cells = len(cells)
             if n_cells > width and line.width <= width:
                 cells = cells[:width]
-            elif n_cells < width and self._is_remark(line):
-                rows.remarks.append(line)
+            elif n_cells < width and self._remarks.is_remark(line):
+                rows.odd.remarks.append(line)
                 continue
             elif n_cells < width and self._head.delimiter != " ":
                 cells = [*cells, *[""] * (width - n_cells)]
-                rows.short.append(line.number)
+                rows.odd.short.append(line.number)
             elif n_cells != width:
                 rows.ragged.append(
                     f"line {line.number}: {n_cells} cells, but the table has {width} "
@@ -330,46 +331,3 @@ class CSVFile:
                 continue
             rows.lines.append(line._replace(cells=cells))
         return rows
-
-    def _is_remark(self, line: Line) -> bool:
-        """Whether a line with too few cells is a comment or a text below the rows."""
-        cell = line.cells[0].strip()
-        if cell.startswith("#"):
-            return True
-        if line.width != 1 or kind_of_cell(cell, self._gaps) != "text":
-            return False
-        return self._head.kinds[0] != "text" or bool(REMARK.match(cell))
-
-
-class _Counts:
-    """Lines of a file that are not like the others, as far as it is read."""
-
-    def __init__(self) -> None:
-        self._short: list[int] = []
-        self._remarks: list[Line] = []
-
-    def add(self, piece: _Piece) -> Part:
-        """Count the lines of the next piece, and return its part."""
-        self._short += piece.short
-        self._remarks += piece.remarks
-        return piece.part
-
-    def notes(self, path: Path) -> list[str]:
-        """Return sentences about these lines."""
-        notes = []
-        if self._short:
-            n_rows = f"{len(self._short):,} rows have"
-            if len(self._short) == 1:
-                n_rows = "one row has"
-            notes.append(
-                f"{path}: {n_rows} fewer cells than there are columns, so the last "
-                f"ones are missing values (first in line {self._short[0]})."
-            )
-        if self._remarks:
-            first = self._remarks[0]
-            text = repr(" ".join(first.cells).strip()[:60])
-            what = f"line {first.number} is no row and was skipped: {text}"
-            if len(self._remarks) > 1:
-                what += f", and {len(self._remarks) - 1:,} more lines like it"
-            notes.append(f"{path}: {what}.")
-        return notes

@@ -1,6 +1,7 @@
 """What the first lines of CSV text say: titles, names of columns, units, and rows."""
 
 import csv
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +26,7 @@ from mmcnb.tables.options import TableOptions
 N_LINES = 100  # that are looked at
 MOST_TITLES = 60  # lines above the names
 MOST_UNITS = 3  # lines below the names that are no rows
+RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a line that is drawn
 
 
 class Head(NamedTuple):
@@ -287,27 +289,39 @@ class HeadReader:
     def _first_full_line(self, table: list[Line], shape: _Shape) -> int:
         """Return the place of the first line as wide as rows, or of later names.
 
-        Names may follow an empty line or a title, if no row stands above them.
+        Names may follow an empty line or a title, or lines that are wider than rows, if
+        no row stands above them.
         """
         start = 0
         for place in range(1, min(len(table), MOST_TITLES)):
             above = table[place - 1]
             line = table[place]
-            if table[start].width < shape.n_columns <= line.width:
+            is_full = table[start].width >= shape.n_columns
+            if is_full and (shape.is_row(above.cells) or not shape.has_values):
+                break
+            if line.width < shape.n_columns:
+                continue
+            if not is_full or (
+                self._is_apart(table[start:], place - start, shape)
+                and self._names_rows(table[place:])
+            ):
                 start = place
-                continue
-            if shape.is_row(above.cells) or not shape.has_values:
-                if table[start].width >= shape.n_columns:
-                    break
-                continue
-            is_apart = line.first > above.number + 1 or above.width == 1
-            if is_apart and line.width >= shape.n_columns > 1:
-                rows = [row.cells for row in table[place + 1 :]]
-                if is_header(line.cells, rows, self._gaps) is Verdict.HEADER:
-                    start = place
         if table[start].width < shape.n_columns:
             return 0
         return start
+
+    def _is_apart(self, table: list[Line], place: int, shape: _Shape) -> bool:
+        """Whether the lines above one are others than those of the table."""
+        line = table[place]
+        above = table[place - 1]
+        if line.first > above.number + 1 or above.width > shape.width >= line.width:
+            return True
+        return above.width < shape.n_columns and not self._names_rows(table)
+
+    def _names_rows(self, table: list[Line]) -> bool:
+        """Whether the first of these lines surely names the columns of the others."""
+        rows = [line.cells for line in table[1:]]
+        return is_header(table[0].cells, rows, self._gaps) is Verdict.HEADER
 
     def _is_short_header(self, table: list[Line], shape: _Shape) -> bool:
         """Whether a line has one name fewer than the next line, a row, has cells."""
@@ -316,9 +330,7 @@ class HeadReader:
         if len(top.cells) != shape.n_columns - 1 or row.first > top.number + 1:
             return False
         kinds = {kind_of_cell(cell, self._gaps) for cell in top.cells}
-        rows = [line.cells for line in table[2:]]
-        verdict = is_header(row.cells, rows, self._gaps)
-        return kinds == {"text"} and verdict is not Verdict.HEADER
+        return kinds == {"text"} and not self._names_rows(table[1:])
 
     def _wanted_names(self) -> set[str]:
         """Return names that a header must have, of a fit or of options."""
@@ -443,6 +455,9 @@ class HeadReader:
             line = table[place]
             rows = [row.cells for row in table[place + 1 :]]
             width = len(names.names)
+            if RULE.fullmatch("".join(line.cells)):
+                place += 1
+                continue
             if not is_line_of_units(line.cells, rows, width, self._gaps):
                 break
             units = []
@@ -462,8 +477,9 @@ class HeadReader:
             return []
         texts = []
         for line in titles:
-            cells = filter(None, map(str.strip, line.cells))
-            texts.append(repr(", ".join(cells)[:60]))
+            cells = list(filter(None, map(str.strip, line.cells)))
+            if cells:
+                texts.append(repr(", ".join(cells)[:60]))
         lines = f"line {titles[0].number} was"
         if len(titles) > 1:
             lines = f"lines {titles[0].first} to {titles[-1].number} were"

@@ -15,6 +15,10 @@ WITH_TEXTS = "".join(
 )
 
 
+def _piped(rows):
+    return "".join(f"|{line.replace(',', '|')}|\n" for line in rows.splitlines())
+
+
 class Read:
     """A function that reads text as a table."""
 
@@ -140,6 +144,7 @@ TITLES = {
     "a title with commas": "Station 7,\n\n",
     "keys and values": "Serial,123\nSite,North\n\n",
     "a section": "[Header]\nSerial,123\n[Data]\n",
+    "a wider line": "Logger,CR,1000,x12\n",
     "comments": "# Station 7\n# height, 120 m\n",
 }
 
@@ -247,6 +252,8 @@ NAMED_ROWS = "".join(
         ("heat,rain\n" + ROWS.replace("\n", "\n# a comment\n", 1), "a comment"),
         ("heat,rain\n" + ROWS + "Source: the station\n", "Source: the station"),
         ("heat,rain\n" + ROWS + "\nend of file\n", "end of file"),
+        ("heat,rain\n" + ROWS + ",\nSource: the station,\n", "Source: the station"),
+        ("|heat|rain|\n|---|---|\n" + _piped(ROWS), None),
         ("heat,rain\r\n" + ROWS.replace("\n", "\r\n"), None),
         ("heat,rain\r" + ROWS.replace("\n", "\r"), None),
         ('"heat","rain"\n' + ROWS, None),
@@ -261,6 +268,34 @@ def test_forms_of_one_table(read, text, note):
     assert len(notes) == (note is not None)
     if note is not None:
         assert note in notes[0]
+
+
+def test_a_last_row_with_a_sum_is_named(read):
+    text = "kind,heat\n" + "oak,2.5\nfir,3\n" * 9 + "Total,49.5\n"
+    (note,) = read(text, missing="drop").notes[:1]
+    assert "line 20 begins with 'Total' and was read as a row" in note
+
+
+def test_a_title_above_one_column(read):
+    samples = read("Station 7\n\nheat\n" + "1.5\n2.5\n" * 9)
+    assert samples.feature_names == ["heat"]
+    assert samples.n_samples == 18
+
+
+def test_four_lines_of_a_logger(read):
+    top = '"TOA5","CR1000","12345","CPU:a.CR1","77"\n"TIMESTAMP","BattV","AirT"\n'
+    units = '"TS","Volts","Deg C"\n"","Avg","Avg"\n'
+    rows = "".join(
+        f'"2024-01-{i + 1:02} 00:10:00",12.{i},{i % 7}.5\n' for i in range(28)
+    )
+    samples = read(top + units + rows)
+    assert samples.n_samples == 28
+    assert [column.name for column in samples.encoding.columns] == [
+        "TIMESTAMP",
+        "BattV",
+        "AirT",
+    ]
+    assert "AirT 'Deg C'" in samples.notes[1]
 
 
 def test_frames_of_r_and_of_numbers_with_commas(read):

@@ -1,0 +1,169 @@
+"""Lines of CSV text that are no rows, and rows that are not like the others."""
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+from mmcnb.tables.csv_head import Head
+from mmcnb.tables.csv_kinds import kind_of_cell
+from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
+
+# How a text below the rows begins.
+REMARK = re.compile(
+    r"(?i)(sources?|notes?|quellen?|data|total|generated|exported|created|printed|"
+    r"page|end|\(?c\)|©|\*|--)\b|\d+ rows"
+)
+# How the sum of the rows is called.
+TOTAL = re.compile(r"(?i)(grand |sub)?totals?\b|sum(me)?\b|gesamt|mean\b|average\b")
+MOST_REMARKS = 20  # lines below the rows
+BLANKS = b' ,;|\t\r\n"'
+
+
+class Body(NamedTuple):
+    """The last lines of a file without texts below the rows.
+
+    Attributes
+    ----------
+    text : bytes
+    below : bytes
+        The text below the rows.
+    remarks : list of Line
+        The lines below the rows that are not blank.
+    total : Line or None
+        The last row, if it seems to sum up the others.
+    """
+
+    text: bytes
+    below: bytes
+    remarks: list[Line]
+    total: Line | None
+
+
+class Remarks:
+    """Tells the lines of a file that are no rows.
+
+    Parameters
+    ----------
+    path : Path
+    head : Head
+        What the first lines say.
+    gaps : collection of str
+        Marks of missing values.
+    is_sure : bool
+        Whether the file is surely UTF-8 text.
+    """
+
+    def __init__(
+        self, path: Path, head: Head, gaps: Collection[str], is_sure: bool
+    ) -> None:
+        self._path = path
+        self._head = head
+        self._gaps = gaps
+        self._is_sure = is_sure
+
+    def is_remark(self, line: Line) -> bool:
+        """Whether a line with too few cells is a comment or a text below the rows."""
+        cell = line.cells[0].strip()
+        return cell.startswith("#") or self.is_text_alone(line)
+
+    def is_text_alone(self, line: Line) -> bool:
+        """Whether a line has one text in several columns, and no name of a row."""
+        cell = line.cells[0].strip()
+        is_alone = line.width == 1 < len(self._head.names)
+        if not is_alone or kind_of_cell(cell, self._gaps) != "text":
+            return False
+        return self._head.kinds[0] != "text" or bool(REMARK.match(cell))
+
+    def body(self, first: int, text: bytes) -> Body:
+        """Divide the last lines of a file from texts below the rows."""
+        lines = text.splitlines(keepends=True)
+        remarks: list[Line] = []
+        total = None
+        n_rows = len(lines)
+        for place in range(len(lines) - 1, max(-1, len(lines) - MOST_REMARKS), -1):
+            if lines[place].count(b'"') % 2:  # a cell goes on in another line
+                break
+            cells = tidy(lines[place], self._head.delimiter)
+            row = decoded(cells, first + place, self._path, self._is_sure)
+            line = next(
+                split_lines(row, first + place, self._head.delimiter, self._path), None
+            )
+            if line is None or not line.width:
+                continue
+            if not self.is_text_alone(line):
+                total = line if TOTAL.match(line.cells[0].strip()) else None
+                break
+            remarks.insert(0, line)
+            n_rows = place
+        while remarks and n_rows and not lines[n_rows - 1].strip(BLANKS):
+            n_rows -= 1
+        above = b"".join(lines[:n_rows])
+        return Body(above, text[len(above) :], remarks, total)
+
+
+class Odd(NamedTuple):
+    """Lines of a piece that are not like the others.
+
+    Attributes
+    ----------
+    short : list of int
+        Numbers of rows with fewer cells than names, which have gaps at their end.
+    remarks : list of Line
+        Comments, and texts alone such as "Source: ...", which are no rows.
+    total : Line or None
+        The last row of the file, if it seems to sum up the others.
+    """
+
+    short: list[int]
+    remarks: list[Line]
+    total: Line | None = None
+
+
+class OddLines:
+    """Lines of a file that are not like the others, as far as it is read."""
+
+    def __init__(self) -> None:
+        self._n_short = 0
+        self._n_remarks = 0
+        self._first_short = 0
+        self._first_remark: Line | None = None
+        self._total: Line | None = None
+
+    def add(self, odd: Odd) -> None:
+        """Count the lines of the next piece."""
+        if odd.short and not self._n_short:
+            self._first_short = odd.short[0]
+        if odd.remarks and not self._n_remarks:
+            self._first_remark = odd.remarks[0]
+        self._n_short += len(odd.short)
+        self._n_remarks += len(odd.remarks)
+        self._total = odd.total
+
+    def sentences(self, path: Path) -> list[str]:
+        """Return a sentence about each kind of these lines."""
+        sentences = []
+        if self._n_short:
+            rows = f"{self._n_short:,} rows have"
+            if self._n_short == 1:
+                rows = "one row has"
+            sentences.append(
+                f"{path}: {rows} fewer cells than there are columns, so the last ones "
+                f"are missing values (first in line {self._first_short})."
+            )
+        if self._first_remark is not None:
+            text = " ".join(self._first_remark.cells).strip()[:60]
+            more = ""
+            if self._n_remarks > 1:
+                more = f", and {self._n_remarks - 1:,} more such lines"
+            sentences.append(
+                f"{path}: line {self._first_remark.number} is no row and was skipped: "
+                f"{text!r}{more}."
+            )
+        if self._total is not None:
+            sentences.append(
+                f"{path}: line {self._total.number} begins with "
+                f"{self._total.cells[0].strip()!r} and was read as a row: remove it if "
+                "it sums up the others."
+            )
+        return sentences
