@@ -115,7 +115,7 @@ def _write(
     if writer.kind == "text" and texts is not None:
         writer.write_text(texts, index, new, _decimal_of(samples, source))
         return
-    whole = WholeTable(files)
+    whole = WholeTable(files, _decimal_of(samples, source))
     writer.write_parts(samples.name, whole.schema, whole.parts(), index, new)
 
 
@@ -132,7 +132,10 @@ def label_frame(estimator: "Estimator", X: Any, samples: Samples) -> Any:
 
     passes, names = estimator._column_passes(samples)
     frame = _frame_of(X)
-    whole = None if frame is not None else WholeTable(_source_of(samples).table())
+    whole = None
+    if frame is None:
+        source = _source_of(samples)
+        whole = WholeTable(source.table(), _decimal_of(samples, source))
     with estimator._engine_of(passes[-1][1]) as engine:
         new = new_columns(engine, passes, names)
         if whole is not None:

@@ -1,5 +1,6 @@
 """A file or folder of a table with all of its columns, as they are written."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from mmcnb.tables.options import TableOptions
 
 # Numbers that are written plainly: a zero before others, as in codes, is none.
 WHOLE = r"^-?(0|[1-9]\d{0,17})$"
-NUMBER = r"^-?(0|[1-9]\d*)?(\.\d*)?([eE][-+]?\d+)?$"
+NUMBER = r"^-?(0|[1-9]\d*)?({point}\d*)?([eE][-+]?\d+)?$"
 GAPS = pa.array(OF_PANDAS, TEXT)
 
 
@@ -63,12 +64,15 @@ class WholeTable:
     Parameters
     ----------
     table : FileTable
+    decimal : str
+        Decimal point of numbers in text.
     """
 
-    def __init__(self, table: FileTable) -> None:
+    def __init__(self, table: FileTable, decimal: str) -> None:
         self._table = table
+        self._decimal = decimal
         if table.is_text:
-            types = _plain_types(table)
+            types = _plain_types(table, decimal)
         else:
             types = table.types_as_written()
         self.schema = pa.schema(list(types.items()), table.metadata)
@@ -81,22 +85,27 @@ class WholeTable:
         for part in self._table.parts(wanted):
             columns = []
             for field in self.schema:
-                columns.append(_as_type(part.columns[field.name], field.type))
+                values = part.columns[field.name]
+                columns.append(_as_type(values, field.type, self._decimal))
             rows = pa.record_batch(columns, schema=self.schema)
             yield TablePart(rows, part.first, part.file)
 
 
-def _as_type(values: pa.Array, data_type: pa.DataType) -> pa.Array:
+def _as_type(values: pa.Array, data_type: pa.DataType, decimal: str) -> pa.Array:
     """Return values in their own type, or texts as numbers."""
     if values.type == data_type:
         return values
-    return pc.if_else(pc.is_in(values, GAPS), None, values).cast(data_type)
+    texts = pc.if_else(pc.is_in(values, GAPS), None, values)
+    if decimal != ".":
+        texts = pc.replace_substring(texts, decimal, ".")
+    return texts.cast(data_type)
 
 
-def _plain_types(table: FileTable) -> Types:
+def _plain_types(table: FileTable, decimal: str) -> Types:
     """Return a type of numbers for columns that have nothing else, and text."""
     types: dict[str, pa.DataType] = dict.fromkeys(table.keys, pa.int64())
     has_values = dict.fromkeys(table.keys, False)
+    number = NUMBER.format(point=re.escape(decimal))
     for part in table.parts(dict.fromkeys(table.keys, TEXT)):
         for key, values in part.columns.items():
             if types[key] == TEXT:
@@ -105,15 +114,11 @@ def _plain_types(table: FileTable) -> Types:
             has_values[key] |= len(cells) > 0
             if types[key] == pa.int64() and not _all_match(cells, WHOLE):
                 types[key] = pa.float64()
-            if types[key] == pa.float64() and not _are_numbers(cells):
+            is_number = _all_match(cells, number) and _all_match(cells, r"\d")
+            if types[key] == pa.float64() and not is_number:
                 types[key] = TEXT
     return {key: types[key] if has_values[key] else TEXT for key in types}
 
 
 def _all_match(cells: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py())
-
-
-def _are_numbers(cells: pa.Array) -> bool:
-    """Whether all cells are numbers; a point or a sign alone is none."""
-    return _all_match(cells, NUMBER) and _all_match(cells, r"\d")

@@ -190,6 +190,9 @@ def test_a_decimal_comma_stays_one(options, tmp_path):
     model.label_table(rows, tmp_path / "o.csv")
     table = pd.read_csv(tmp_path / "o.csv", sep=";", decimal=",")
     np.testing.assert_allclose(table[NEW], cells_of(model, rows)[NEW], rtol=1e-6)
+    typed = model.label_table(rows)
+    assert typed["heat"].tolist() == table["heat"].tolist()
+    assert typed["zip"][3] == "00003"
 
 
 def test_a_packed_file_is_unpacked(tmp_path):
