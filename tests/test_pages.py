@@ -4,6 +4,7 @@ import ast
 import csv
 import importlib
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -66,6 +67,11 @@ def write(path, X):
         store.append(X)
 
 
+def write_orders():
+    """Write orders.csv, as the pages say."""
+    runpy.run_path(str(ROOT / "docs" / "orders.py"), run_name="__main__")
+
+
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
     """What a page takes for granted: rows in memory and in stores, a table, cells and a fit."""
@@ -76,6 +82,7 @@ def reader(tmp_path, monkeypatch):
     for name in ("rows.zarr", "digits.zarr", "new.zarr"):
         write(name, X)
     np.save("rows.npy", X)
+    write_orders()
     sparse = sp.csr_array(X)
     wide = sp.csr_array(X)
     wide.indices, wide.indptr = (
@@ -183,9 +190,13 @@ def test_the_commands_of_the_readme_make_labels_of_a_csv(tmp_path, monkeypatch, 
         np.eye(4)[:3] * 9, 100, axis=0
     )
     pd.DataFrame(X, columns=list("abcd")).to_csv("rows.csv", index=False)
+    write_orders()
     for words in commands("README"):
         if words[0] != "demo":
             assert main(words) == 0, capsys.readouterr().err
+    head, head_with_clusters, _ = blocks("README", "text")
+    assert Path("orders.csv").read_text("cp1252").startswith(head)
+    assert head_with_clusters in Path("with-clusters.csv").read_text("cp1252")
     labels = mmcnb.load("rows.model").predict("rows.csv")
     assert adjusted_rand_score(np.arange(300) // 100, labels) == 1
     assert "Cluster 2 (33 %): " in Path("page.html").read_text(encoding="utf-8")
@@ -204,7 +215,7 @@ def test_the_first_steps_print_what_their_page_says(tmp_path, monkeypatch, capsy
 
 
 def test_the_sentences_of_the_readme_are_those_of_the_wines():
-    (quoted,) = blocks("README", "text")
+    *_, quoted = blocks("README", "text")
     wines = load_wine(as_frame=True).data
     told = str(
         mmcnb.MaximumMarginClustering(3, random_state=0).fit(wines).explain(wines)
