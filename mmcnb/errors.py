@@ -34,6 +34,22 @@ class EqualRowsError(InputError):
         )
 
 
+class OptionError(InputError):
+    """Input that an option mends, which Python and the command line give differently.
+
+    Parameters
+    ----------
+    message : str
+        The sentence with the option as Python takes it.
+    command : str, default=""
+        The sentence that the command line prints.
+    """
+
+    def __init__(self, message: str, command: str = "") -> None:
+        super().__init__(message)
+        self.command = command or message
+
+
 class DamagedStoreError(InputError):
     """A store whose bytes are not the bytes that were written."""
 

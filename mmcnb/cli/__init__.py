@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import mmcnb
 from mmcnb._progress import lines_elsewhere
 from mmcnb.cli._signals import StopSignals
-from mmcnb.errors import is_interrupt, one_line, plain
+from mmcnb.errors import OptionError, is_interrupt, one_line, plain
 
 # What each verb does, in the words of ``--help``.
 VERBS = {
@@ -200,6 +200,8 @@ def _reason(error: BaseException) -> str:
     """Say why input could not be used, and what to do."""
     if isinstance(error, MemoryError):
         return f"memory ran out ({one_line(error)}); give a smaller --memory-limit."
+    if isinstance(error, OptionError):
+        return error.command
     if not isinstance(error, OSError):
         return str(error)
     from mmcnb.stores.atomic import DISK_FULL

@@ -14,8 +14,8 @@ def as_frame(source: Any) -> Any:
     """Return a frame of pandas, or the Arrow table of another frame; else None."""
     if type(source).__name__ == "LazyFrame":
         raise InputError(
-            f"{FRAME} is lazy; "
-            "give the path of its sink_parquet(path), or collect() it."
+            f"{FRAME} is lazy; give X.collect(), or the path that "
+            "X.sink_parquet(path) wrote."
         )
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
         return None
@@ -45,7 +45,7 @@ def column_names(frame: Any) -> list[str] | None:
         rule = (
             "Feature names are only supported if all input features have string names"
         )
-        remedy = "rename it, or rename all columns, such as by X.columns.astype(str)"
+        remedy = "rename it, or rename all columns, such as by X.rename(columns=str)"
         raise InputError(f"{rule}, but {FRAME} has a column {other!r}: {remedy}.")
     if not columns or not all(text):
         return None

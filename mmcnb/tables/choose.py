@@ -13,6 +13,7 @@ from mmcnb.tables.columns import Role, TableColumn, role_of
 from mmcnb.tables.dates import CLOCK_FORMAT
 from mmcnb.tables.decide import DOUBTFUL_DATES, Decision
 from mmcnb.tables.marks import numeric_marks
+from mmcnb.tables.notes import option_with
 from mmcnb.tables.options import TableOptions
 
 UNNAMED = ("", "Unnamed: 0")  # the first column, of names of rows
@@ -145,15 +146,21 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
     InputError
         The message says why they are left out, if no option says so.
     """
+    if not columns:
+        raise InputError(f"{table.name} has no columns: give it at least one.")
     reasons = []
     for column in columns:
         if column.is_feature:
             return
         if column.why:
             reasons.append(f"; {table.label_of(column.position)}: {column.why}")
-    remedy = "leave out fewer (drop, columns)"
+    remedy = "leave out fewer (--drop, --columns)"
     if reasons:
-        remedy = "name those to take (columns)"
+        remedy = "give a table with others"
+    kept = [column for column in columns if column.why and column.can_be_kept]
+    if kept:
+        them = "them" if len(kept) > 1 else "it"
+        remedy = f"{option_with(table, 'keep', kept)} takes {them}"
     raise InputError(
         f"{table.name}: no column is left as a feature: {remedy}"
         f"{''.join(reasons[:10])}."

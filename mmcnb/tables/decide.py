@@ -85,8 +85,8 @@ class Decision:
         if len(self.wrong) == 1 and self.wrong[0].isprintable():
             mark = self.wrong[0]
             remedy = (
-                f"; na_values=[{mark!r}] (--na-values {shlex.quote(mark)}) takes "
-                "them for missing"
+                f"; na_values=[{mark!r}] of mmcnb.read_table (--na-values "
+                f"{shlex.quote(mark)}) takes them for missing"
             )
         return f"{why} ({examples}){remedy}"
 

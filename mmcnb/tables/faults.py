@@ -1,6 +1,5 @@
 """Columns and cells that cannot be taken: one sentence each, with a remedy."""
 
-import re
 from collections.abc import Hashable
 
 from mmcnb.errors import InputError
@@ -60,9 +59,6 @@ FAULTS = {
     ),
 }
 """The fault of a column or cell that cannot be taken, and the remedy."""
-
-# Options of the command line in a remedy.
-OPTIONS = re.compile(r" with --\w.*?(?=[,;] | \(|$)| --\S+ \S+$| \(.*\)")
 
 
 class Faults(dict[Hashable, tuple[str, str, int]]):

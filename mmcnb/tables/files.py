@@ -44,7 +44,7 @@ class FileTable(BaseTable):
         if path.is_dir():
             self.files = tuple(file.relative_to(path).as_posix() for file in self.paths)
         if not self.is_text:
-            _refuse_csv_options(path, options)
+            refuse_csv_options(path, options)
         open_file = open_parquet if form == "parquet" else open_arrow
         self._open_csv = partial(CSVFile, options=options, show_progress=show_progress)
         self._files: list[CSVFile | ColumnarFile] = []
@@ -181,12 +181,13 @@ class FileTable(BaseTable):
         self.notes = self._notes_of_files()
 
 
-def _refuse_csv_options(path: Path, options: TableOptions) -> None:
-    for name in ("header", "delimiter", "skip_lines", "codec"):
-        if getattr(options, name) != getattr(TableOptions, name):
-            public_name = "encoding" if name == "codec" else name
+def refuse_csv_options(name: object, options: TableOptions) -> None:
+    """Raise InputError if an option is of CSV files, which this is not."""
+    for option in ("header", "delimiter", "skip_lines", "codec"):
+        if getattr(options, option) != getattr(TableOptions, option):
+            public_name = "encoding" if option == "codec" else option
             raise InputError(
-                f"{public_name} is of CSV files, but {path} is none: leave it out."
+                f"{public_name} is of CSV files, but {name} is none: leave it out."
             )
 
 

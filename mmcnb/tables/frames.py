@@ -1,6 +1,6 @@
 """Data frames as rows of numbers with names of columns, by way of Arrow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mmcnb.errors import worded
+from mmcnb.errors import InputError, worded
 from mmcnb.samples.base import BLOCK_ROWS, Samples, in_memory
 from mmcnb.samples.encoding import EncodedColumn, Encoding
 from mmcnb.samples.frames import (
@@ -29,6 +29,13 @@ from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import whole_table
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
 from mmcnb.tables.reader import TableReader
+from mmcnb.tables.remedies import options_of_frames
+
+
+def is_frame(source: object) -> bool:
+    """Return whether `open_frame` takes an object, or knows what to do with it."""
+    is_lazy = type(source).__name__ == "LazyFrame"
+    return is_lazy or as_frame(source) is not None
 
 
 def open_frame(source: object, options: TableOptions | None = None) -> Samples:
@@ -57,7 +64,8 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
     if options is not None and options.encoding is not None:
         # Each row of a frame has a label, though the fit has left out rows of a file.
         options = replace(options, missing="median")
-    samples = _open_columns(frame, options)
+    with options_of_frames():
+        samples = _open_columns(frame, options)
     if hasattr(frame, "iloc"):  # of pandas
         samples.row_index = index_of_frame(frame.index)
     return samples
@@ -84,18 +92,31 @@ def _open_columns(frame: Any, options: TableOptions | None) -> Samples:
             if options is not None and options.encoding is not None:
                 samples.encoding = options.encoding
             return samples
-    table = FrameTable(list(_arrays(frame)), names)
+    refusals: dict[int, InputError] = {}
+    columns = list(_arrays(frame, refusals))
+    table = FrameTable(columns, names, refusals)
     table.notes = notes
     return whole_table(TableReader(table, options or TableOptions()))
 
 
-def _arrays(frame: Any) -> Iterator[pa.Array]:
-    """Yield the columns one by one, as Arrow has them."""
+def _arrays(
+    frame: Any, refusals: dict[int, InputError] | None = None
+) -> Iterator[pa.Array]:
+    """Yield the columns one by one, as Arrow has them.
+
+    Errors of columns that Arrow cannot have go to ``refusals``, by their positions,
+    because such a column may be one that is left out.
+    """
     for k, name in enumerate(column_labels(frame)):
         if isinstance(frame, pa.Table):
             column = frame.column(k).combine_chunks()
         else:
-            column = _array_of_series(name, frame.iloc[:, k])
+            try:
+                column = _array_of_series(name, frame.iloc[:, k])
+            except InputError as error:
+                column = pa.array([b""] * len(frame), pa.binary())
+                if refusals is not None:
+                    refusals[k] = error
         yield _with_texts(column) if pa.types.is_dictionary(column.type) else column
 
 
@@ -162,15 +183,24 @@ class FrameTable(BaseTable):
     name = FRAME
     is_text = False
 
-    def __init__(self, columns: list[pa.Array], names: list[str] | None) -> None:
+    def __init__(
+        self,
+        columns: list[pa.Array],
+        names: list[str] | None,
+        refusals: Mapping[int, InputError],
+    ) -> None:
         self.has_names = names is not None
         self.names = names or list(map(str, range(len(columns))))
         self.keys = self.names
         self.types = [column.type for column in columns]
         self._rows = pa.record_batch(columns, self.keys)
+        self._refusals = {self.keys[k]: error for k, error in refusals.items()}
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, some rows at a time."""
+        for key, error in self._refusals.items():
+            if key in wanted:
+                raise error
         return parts_of(self._rows, wanted)
 
 

@@ -64,12 +64,13 @@ def _listed(texts: Sequence[str]) -> str:
     return listed
 
 
-def _choice(table: BaseTable, option: str, columns: Sequence[TableColumn]) -> str:
+def option_with(table: BaseTable, option: str, columns: Sequence[TableColumn]) -> str:
     """Return an option with columns, for Python and for the command line."""
     columns = columns[:MOST_NAMED]
     names = [column.name for column in columns]
     words = [f"--{option} {table.option(column.position)}" for column in columns]
-    return f"{option}={names} ({' '.join(words)})"
+    of_table = "" if option == "keep" else " of mmcnb.read_table"
+    return f"{option}={names}{of_table} ({' '.join(words)})"
 
 
 def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
@@ -83,12 +84,12 @@ def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]
     kept = [column for column in left_out if column.can_be_kept]
     if kept:
         it = "them" if len(kept) > 1 else "it"
-        sentence += f"; {_choice(table, 'keep', kept)} takes {it}"
+        sentence += f"; {option_with(table, 'keep', kept)} takes {it}"
     yield sentence
     if any(column.why == DOUBTFUL_DATES for column in left_out):
         yield (
-            "dates='day-first' or dates='month-first' (--dates day-first or --dates "
-            "month-first) says what comes first in these dates"
+            "dates='day-first' or dates='month-first' of mmcnb.read_table (--dates "
+            "day-first or --dates month-first) says what comes first in these dates"
         )
 
 
@@ -108,7 +109,7 @@ def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
     if units:
         yield (
             f"numbers were read without their units: {_listed(units)}; "
-            f"{_choice(table, 'text', with_units)} takes texts instead"
+            f"{option_with(table, 'text', with_units)} takes texts instead"
         )
 
 
@@ -127,8 +128,12 @@ def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
     if with_commas:
         yield f"numbers were read with a decimal comma: {_listed(with_commas)}"
     for comma, meaning, other in (
-        (".", "commas between thousands", "decimal=',' (--decimal ,)"),
-        (",", "a decimal comma", "thousands=',' (--thousands ,)"),
+        (
+            ".",
+            "commas between thousands",
+            "decimal=',' of mmcnb.read_table (--decimal ,)",
+        ),
+        (",", "a decimal comma", "thousands=',' of mmcnb.read_table (--thousands ,)"),
     ):
         names = [
             repr(column.name)
@@ -178,6 +183,6 @@ def _marks_as_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
             option = " ".join(shlex.quote(mark) for mark in decision.marks[:1])
             yield (
                 f"{marks} is a category of {column.name!r}; "
-                f"na_values={[*decision.marks]} (--na-values {option}) takes it for "
-                "missing"
+                f"na_values={[*decision.marks]} of mmcnb.read_table (--na-values "
+                f"{option}) takes it for missing"
             )

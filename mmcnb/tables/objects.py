@@ -1,6 +1,7 @@
 """Python objects of any types as one Arrow array: numbers, texts, dates or lists."""
 
 import datetime
+import shlex
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -119,5 +120,6 @@ def _refusal(name: object, row: int, value: Any, table: str) -> str:
     kind = type(value).__name__
     return (
         f"{table}, row {row}, column {name!r}: {shown(value)} is of type {kind}, which "
-        "is neither a number, a text nor a date: write one of these, or drop it."
+        "is neither a number, a text nor a date: write one of these, or leave the "
+        f"column out with --drop {shlex.quote(str(name))}."
     )

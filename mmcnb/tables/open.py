@@ -2,24 +2,23 @@
 
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.errors import ClusterWarning, InputError, OptionError
 from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
 from mmcnb.samples.files import file_identity
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import CSRBlock, stack
 from mmcnb.samples.row_index import RowIndex, RowsTaken, range_of_pandas
 from mmcnb.samples.text import plain_name, table_format
-from mmcnb.tables.files import FileTable
-from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
+from mmcnb.tables.files import FileTable, refuse_csv_options
+from mmcnb.tables.options import TableOptions
 from mmcnb.tables.reader import TableReader
+from mmcnb.tables.remedies import options_of_files
 from mmcnb.tables.source import TableSource
 
 # Bytes of files that are read whole; compressed ones may have a quarter of it.
@@ -51,7 +50,7 @@ class TableSamples(ChunkedSamples):
         self.row_index = _index_of_files(reader, lengths)
 
     def _read_group(self, number: int) -> np.ndarray:
-        with _names_commands(self.name, self._options):
+        with options_of_files():
             block = self._reader.group(number)
         if self._options.encoding is not None:
             for note in self._reader.notes:
@@ -88,7 +87,7 @@ def open_table(
             f"{path} is no table: give a .csv, .tsv, .parquet, .arrow or .feather "
             "file, or a folder of these."
         )
-    with _names_commands(path, options):
+    with options_of_files():
         table = FileTable(path, options)
         is_large = _unpacked_bytes(table.paths) > MOST_WHOLE_BYTES
         if is_large and table.lengths is not None and options.encoding is not None:
@@ -140,7 +139,7 @@ def _unpacked_bytes(paths: list[Path]) -> int:
 
 
 def read_table(  # noqa: PLR0913
-    path: str | os.PathLike[str],
+    path: Any,
     columns: Any = None,
     drop: Any = None,
     *,
@@ -164,10 +163,11 @@ def read_table(  # noqa: PLR0913
 
     Parameters
     ----------
-    path : path
+    path : path or data frame
         CSV text (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather; or a folder
         of such files, whose columns are joined by name. A folder named ``year=2024``
-        adds a column ``year``.
+        adds a column ``year``. Or a frame of pandas, polars or Arrow, to give the
+        options of its columns.
     columns : {None, "all"} or list of str or int, default=None
         Columns to take as features, in this order, by name or by number from 0. One
         text may contain several names between commas. None leaves out texts of many
@@ -262,7 +262,17 @@ def read_table(  # noqa: PLR0913
         dates=dates,
         dtype=dtype,
     )
-    return open_table(path, options)
+    if isinstance(path, str | os.PathLike):
+        return open_table(path, options)
+    from mmcnb.tables.frames import is_frame, open_frame
+
+    if not is_frame(path):
+        raise InputError(
+            f"path is a {type(path).__name__}: give the path of a table, or a data "
+            "frame."
+        )
+    refuse_csv_options("a data frame", options)
+    return open_frame(path, options)
 
 
 def whole_table(reader: TableReader) -> Samples:
@@ -310,8 +320,10 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, object]:
     reader = TableReader(FileTable(Path(path), options), options)
     faults = None
     try:
-        with _names_commands(path, options):
+        with options_of_files():
             reader.with_final_types(lambda: None)
+    except OptionError as error:
+        faults = error.command
     except InputError as error:
         faults = str(error)
     return {
@@ -320,21 +332,3 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, object]:
         "faults": faults,
         "n_samples": reader.n_read,
     }
-
-
-@contextmanager
-def _names_commands(
-    path: str | os.PathLike[str], options: TableOptions
-) -> Iterator[None]:
-    """Say which commands take the options of a message, if the caller takes none."""
-    try:
-        yield
-    except InputError as error:
-        sentence = str(error).removesuffix(".")
-        has_default_options = options in (TableOptions(), NUMBERS_ALONE)
-        if "--" not in sentence or "`mmcnb" in sentence or not has_default_options:
-            raise
-        raise InputError(
-            f"{sentence}; `mmcnb convert {path} OUT.zarr` and `mmcnb.read_table` take "
-            "these options."
-        ) from error

@@ -10,6 +10,7 @@ from mmcnb.errors import InputError, shown
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.transcode import checked_codec
 
+LISTS = ("columns", "drop", "keep", "text")
 CHOICES = {
     "missing": ("median", "mean", "drop", "refuse"),
     "decimal": (".", ","),
@@ -55,7 +56,7 @@ class TableOptions:
             fields["codec"] = checked_codec(self.codec)
         if self.dtype is not None:
             fields["dtype"] = np.dtype(self.dtype).name
-        for name in ("columns", "drop", "keep", "text"):
+        for name in LISTS:
             fields[name] = _as_tuple(name, fields[name])
         if self.na_values is not None:
             fields["na_values"] = _as_marks(self.na_values)

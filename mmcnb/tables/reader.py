@@ -6,7 +6,6 @@ a cell shows that a column has another type than its first rows did, the reader 
 anew with that type.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -36,7 +35,7 @@ from mmcnb.tables.columns import (
     names_rows,
 )
 from mmcnb.tables.decide import Decision, decide_forms
-from mmcnb.tables.faults import FAULTS, OPTIONS, Faults
+from mmcnb.tables.faults import FAULTS, Faults
 from mmcnb.tables.look_ahead import Categories, Medians
 from mmcnb.tables.marks import (
     marks_of_numbers,
@@ -620,15 +619,11 @@ class TableReader:
         if "cell" in details and kind != "gap":
             details["cell"] = repr(details["cell"])[:60]
         details["type"] = self.dtype if kind == "large" else column.type
-        details["drop"] = ""
-        if self.table.paths:
-            details["drop"] = f" with --drop {self.table.option(column.position)}"
+        details["drop"] = f" with --drop {self.table.option(column.position)}"
         fault, remedy = FAULTS[kind]
         remedy = remedy.format(**details)
         if self._options.encoding is not None:
             remedy = "correct it, or leave its row out"
-        elif not self.table.paths:  # options are of files
-            remedy = re.sub(OPTIONS, "", remedy)
         sentence = f"{self.table.name}, {place}: {fault.format(**details)}"
         self.faults.add((kind, column.position), sentence, remedy, count)
 

@@ -121,7 +121,7 @@ def test_a_mark_in_many_cells_is_named_with_an_option_that_works(tmp_path, form)
     assert samples.feature_names == ["y"]
     sentence = samples.notes[0]
     assert "10 of its 100 cells are not numbers ('n.v.')" in sentence
-    assert "na_values=['n.v.'] (--na-values n.v.)" in sentence
+    assert "na_values=['n.v.'] of mmcnb.read_table (--na-values n.v.)" in sentence
     if form == "CSV":
         samples = mmcnb.read_table(tmp_path / "rows.csv", na_values=["n.v."])
         assert samples.feature_names == ["x", "y"]
@@ -132,7 +132,10 @@ def test_commas_that_could_be_either_follow_the_other_columns(tmp_path, form):
     cells = ["1,234", "2,500", "3,750"]
     thousands = opened(tmp_path, form, cells)
     assert first_column(thousands).tolist() == [1234, 2500, 3750]
-    assert "decimal=',' (--decimal ,) reads them otherwise" in thousands.notes[0]
+    assert (
+        "decimal=',' of mmcnb.read_table (--decimal ,) reads them otherwise"
+        in thousands.notes[0]
+    )
     decimals = opened(tmp_path, form, cells, z=["0,5", "2,25", "7,5"])
     np.testing.assert_allclose(first_column(decimals), [1.234, 2.5, 3.75], rtol=1e-6)
 

@@ -131,11 +131,11 @@ def test_rows_are_sent_as_a_path(X, tmp_path, form):
     [
         (
             {"a": [1.5] * 5, "b": ["x"] * 5},
-            r"column 1 \('b'\): 'x' is not a number.*`mmcnb convert .*rows.*`",
+            r"column 1 \('b'\): 'x' is not a number.*mmcnb.read_table takes categories='one-hot' or drop=\['b'\]",
         ),
         (
             {"a": [1.5] * 4 + [None], "b": [1] * 5},
-            r"(row 4|line 6), column 0 \('a'\): the cell has no value.*--missing.*mmcnb conv",
+            r"(row 4|line 6), column 0 \('a'\): the cell has no value.*--missing.*mmcnb.read_table takes missing='drop' or missing='median'",
         ),
         ({"a": [1.5] * 4 + [np.inf]}, r"infini"),
     ],

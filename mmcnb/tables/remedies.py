@@ -1,0 +1,104 @@
+"""Options in messages, in the words of the command line and of Python."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+
+from mmcnb.errors import InputError, OptionError
+from mmcnb.tables.options import LISTS, TableOptions
+
+_NAMES = [field.name for field in fields(TableOptions)] + ["encoding"]
+_OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
+# An option with its value, which ends before a mark of the sentence.
+_WITH_VALUE = re.compile(rf"{_OPTION} ('[^']*'|[^\s;]+?)(?=[),;.]*(?:\s|$))")
+# What stands in Python already, and for the command line in brackets.
+_BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|'[^']*').*?) \(--[^()]*\)")
+_ALONE = re.compile(_OPTION)
+
+
+def options_in_python(sentence: str) -> str:
+    """Return the options of a sentence as arguments, with the words between them.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.remedies import options_in_python
+    >>> options_in_python("correct it, or give --skip-lines 1 with --header no")
+    "skip_lines=1 with header='no'"
+    >>> options_in_python("give --decimal ',', or leave it out with --drop pay.")
+    "decimal=',' or drop=['pay']"
+    """
+    sentence = _BOTH.sub("", sentence)
+    text = ""
+    end = 0
+    for option in _WITH_VALUE.finditer(sentence):
+        argument = _argument(option)
+        if text and sentence[end : option.start()] == " with ":
+            text += f" with {argument}"
+        elif text and argument not in text:
+            text += f" or {argument}"
+        elif not text:
+            text = argument
+        end = option.end()
+    return text
+
+
+def in_python(sentence: str) -> str:
+    """Return a sentence with arguments of Python in place of options.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.remedies import in_python
+    >>> in_python("give --decimal ',', or leave it out (--drop)")
+    "give decimal=',', or leave it out (drop)"
+    """
+    sentence = _BOTH.sub(r"\1", sentence)
+    sentence = _WITH_VALUE.sub(_argument, sentence)
+    return _ALONE.sub(lambda option: _name(option[1]), sentence)
+
+
+def _name(option: str) -> str:
+    return option.replace("-", "_")
+
+
+def _argument(option: re.Match[str]) -> str:
+    """Return an option as an argument of `mmcnb.read_table`."""
+    name = _name(option[1])
+    (value,) = shlex.split(option[2])
+    if name in (*LISTS, "na_values"):
+        return f"{name}={[value]}"
+    if name == "skip_lines":
+        return f"{name}={value}"
+    return f"{name}={value!r}"
+
+
+@contextmanager
+def options_of_files() -> Iterator[None]:
+    """Add to messages how Python gives the options that they name."""
+    try:
+        yield
+    except InputError as error:
+        arguments = options_in_python(str(error))
+        if not arguments or "mmcnb.read_table" in str(error):
+            raise
+        sentence = str(error).removesuffix(".")
+        raise OptionError(
+            f"{sentence}; in Python, mmcnb.read_table takes {arguments}.",
+            command=str(error),
+        ) from error
+
+
+@contextmanager
+def options_of_frames() -> Iterator[None]:
+    """Say the options of messages in Python, as the command line takes no frames."""
+    try:
+        yield
+    except InputError as error:
+        if _ALONE.search(str(error)) is None:
+            raise
+        sentence = in_python(str(error))
+        if "=" in sentence:
+            sentence = sentence.removesuffix(".")
+            sentence += "; mmcnb.read_table(X, ...) takes these options."
+        raise InputError(sentence) from error
