@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.base import BLOCK_ROWS, Samples, in_memory
@@ -18,7 +17,7 @@ from mmcnb.samples.frames import (
     column_names,
     notes_on_names,
 )
-from mmcnb.samples.matrix import block_dtype
+from mmcnb.samples.matrix import all_finite, block_dtype
 from mmcnb.samples.row_index import index_of_frame
 from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
@@ -84,11 +83,11 @@ def _open_columns(frame: Any, options: TableOptions | None) -> Samples:
             samples.notes = notes
             return samples
     if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
-        rows = _plain_rows(frame)
-        if rows is not None:
-            samples = in_memory(rows, FRAME, names)
+        plain = _plain_rows(frame)
+        if plain is not None:
+            samples = in_memory(plain.block, FRAME, names)
             samples.notes = notes
-            samples.encoding = _encoding_of_numbers(rows, names)
+            samples.encoding = _encoding_of_numbers(plain, names)
             if options is not None and options.encoding is not None:
                 samples.encoding = options.encoding
             return samples
@@ -134,47 +133,58 @@ def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool
     return encoding is not None and encoding.is_ordered and encoding.names == names
 
 
-def _encoding_of_numbers(rows: np.ndarray, names: list[str] | None) -> Encoding:
+class PlainRows(NamedTuple):
+    """The rows of a frame of plain numbers, and the kind of each column."""
+
+    block: np.ndarray
+    kinds: list[str]
+
+
+def _encoding_of_numbers(rows: PlainRows, names: list[str] | None) -> Encoding:
     """Return the encoding of plain numbers, with medians for the gaps of other rows."""
-    n_columns = rows.shape[1]
+    n_columns = len(rows.kinds)
     medians = Medians(n_columns)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        medians.add(rows[start : start + BLOCK_ROWS], start)
-    kind = "flag" if rows.dtype == bool else "number"
+    for start in range(0, len(rows.block), BLOCK_ROWS):
+        medians.add(rows.block[start : start + BLOCK_ROWS], start)
     columns = []
     for k, name in enumerate(names or map(str, range(n_columns))):
-        columns.append(EncodedColumn(name, kind, fill=medians.fill(k, "median")))
+        fill = medians.fill(k, "median")
+        columns.append(EncodedColumn(name, rows.kinds[k], fill=fill))
     return Encoding(tuple(columns), (), names is not None, is_ordered=True)
 
 
-def _plain_rows(frame: Any) -> np.ndarray | None:
+def _plain_rows(frame: Any) -> PlainRows | None:
     """Return the rows of a frame of plain numbers; None if it needs a reader.
 
     It needs one if a column has gaps or other values, or only names the rows.
     """
+    kinds = []
     for name, column in zip(column_labels(frame), _arrays(frame), strict=True):
         if not _is_plain(column):
             return None
         if names_rows(str(name), np.asarray(column) * 1):
             return None
+        kinds.append(kind_of(column.type))
     pandas_types = set(getattr(frame, "dtypes", ()))
     if len(pandas_types) == 1 and isinstance(pandas_types.pop(), np.dtype):
         rows = frame.to_numpy(copy=False)
         if rows.flags.c_contiguous:
-            return rows
+            return PlainRows(rows, kinds)
     values = list(map(np.asarray, _arrays(frame)))
     dtypes = [column.dtype for column in values]
-    return np.stack(values, axis=1, dtype=block_dtype(*dtypes))
+    block = np.stack(values, axis=1, dtype=block_dtype(*dtypes))
+    return PlainRows(block, kinds)
 
 
 def _is_plain(column: pa.Array) -> bool:
-    """Whether a column has numbers or flags alone, without gaps."""
+    """Whether a column has finite numbers or flags alone."""
     if kind_of(column.type) not in ("number", "flag"):
         return False
-    if pa.types.is_decimal(column.type):
+    if pa.types.is_decimal(column.type) or column.null_count:
         return False
-    is_gap = pc.is_null(column, nan_is_null=True)
-    return not pc.any(is_gap).as_py()
+    if pa.types.is_floating(column.type):
+        return all_finite(np.asarray(column))
+    return True
 
 
 class FrameTable(BaseTable):

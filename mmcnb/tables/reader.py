@@ -203,7 +203,7 @@ class TableReader:
         return {
             "header": self.table.has_names,
             "columns": self._listing(),
-            "notes": list(self.table.notes),
+            "notes": self.notes,
             "rows_dropped": self.n_dropped,
             "cells_filled": self.n_filled,
         }
@@ -281,6 +281,8 @@ class TableReader:
 
     def check_first_rows(self) -> None:
         """Refuse columns that cannot be taken, by the first cells that show why."""
+        if self._needs_look_ahead():
+            return  # all rows have been looked at, and their counts are kept
         next(self._pass(), None)
         self.faults.check()
 
