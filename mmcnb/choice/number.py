@@ -228,10 +228,39 @@ def choose_number(
     if number.n_clusters < least:  # a tree of smaller pieces has so many
         structure = find_structure(graph, least, each)
         number = replace(requested_number(structure, least), reason=number.reason)
-    least_weight = request.least_weight(n_samples, graph)
-    labels = without_small(graph, number.labels, least_weight)
-    number = replace(number, n_clusters=int(labels.max()) + 1, labels=labels)
+    number = _of_least_size(graph, number, request, n_samples)
     return NumberedStructure(number, structure)
+
+
+def _of_least_size(
+    graph: NodeGraph, number: ChosenNumber, request: Request, n_samples: float
+) -> ChosenNumber:
+    """Merge clusters below ``min_cluster_size`` into others, and say so."""
+    least = request.least_weight(n_samples, graph)
+    labels = without_small(graph, number.labels, least)
+    n_found = number.n_clusters
+    n_clusters = int(labels.max()) + 1
+    if n_clusters == n_found:
+        return replace(number, labels=labels)
+    asked = f"min_cluster_size={request.min_cluster_size:g}"
+    sizes = np.bincount(number.labels, graph.sizes) / graph.sizes.sum() * n_samples
+    if n_clusters > 1:
+        reason = (
+            f"{n_clusters} clusters: {n_found} were found, and those smaller than "
+            f"{asked} were joined to others."
+        )
+    elif sizes.max() < least / graph.sizes.sum() * n_samples:
+        reason = (
+            f"one cluster: {asked} is larger than each of the {n_found} clusters that "
+            f"were found, of which the largest has about {sizes.max():,.0f} rows, so "
+            "they were joined; give a smaller one."
+        )
+    else:
+        reason = (
+            f"one cluster: {n_found} were found, and {asked} is larger than all but "
+            "one of them, so they were joined; give a smaller one."
+        )
+    return replace(number, n_clusters=n_clusters, labels=labels, reason=reason)
 
 
 def best_number(

@@ -60,7 +60,7 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     },
     "drop": {
         "action": "append",
-        "metavar": "MARK",
+        "metavar": "NAME",
         "help": "columns to leave out, given as those of --columns",
     },
     "keep": {

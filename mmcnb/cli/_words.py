@@ -42,6 +42,15 @@ def table(rows: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name.replace('_', ' '):<{width}}  {text}"
 
 
+def checkpoint_in_words(folder: str, resumed: int) -> str:
+    """Word how many passes were taken from a checkpoint, or that it records none."""
+    from mmcnb.engine.checkpoint import recorded_passes
+
+    if recorded_passes(folder) == 0:
+        return f"{folder}; no pass is recorded, as rows in memory are read in no time"
+    return f"{folder}; {resumed} passes were taken from it"
+
+
 def words(value: object) -> str:
     """Word one value for people.
 

@@ -9,7 +9,9 @@ from mmcnb.cli._options import (
     add_model,
     add_options,
     add_store,
+    add_table,
 )
+from mmcnb.cli._rows import open_rows
 
 
 def add_arguments(parser: Parser) -> None:
@@ -22,6 +24,7 @@ def add_arguments(parser: Parser) -> None:
         help="labels of the rows that fit or predict wrote "
         "(default: the model labels the rows)",
     )
+    add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask")
 
 
@@ -30,9 +33,7 @@ def run(arguments: Arguments) -> Report:
     from mmcnb import load
 
     estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
-    explanation = estimator.explain(
-        arguments.store, arguments.labels, element=arguments.element
-    )
+    explanation = estimator.explain(open_rows(arguments, estimator), arguments.labels)
     return explanation.to_dict()
 
 

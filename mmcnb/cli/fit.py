@@ -3,15 +3,12 @@
 import logging
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mmcnb._compiling import times
 from mmcnb._config import format_bytes
 from mmcnb._machine import peak_memory
 from mmcnb.cli._methods import DEFAULT, add_method, make_estimator
 from mmcnb.cli._options import (
-    OF_TABLES,
     Arguments,
     Lines,
     Parser,
@@ -27,11 +24,9 @@ from mmcnb.cli._outputs import (
     check_paths,
     whole_outputs,
 )
-from mmcnb.cli._words import listed, words
+from mmcnb.cli._rows import open_rows
+from mmcnb.cli._words import checkpoint_in_words, listed, words
 from mmcnb.errors import InputError
-
-if TYPE_CHECKING:
-    from mmcnb.samples import Samples
 
 OF_ALL = (
     "n_clusters",
@@ -139,10 +134,11 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
 
     _silence_fit()
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
-    samples = _rows(arguments)
+    samples = open_rows(arguments)
     earlier = None
     if arguments.like:
-        earlier = read_like(load(arguments.like), arguments.store, arguments.element)
+        like = load(arguments.like)
+        earlier = read_like(like, open_rows(arguments, like))
     if not samples.checksummed:
         warnings.warn(unchecked(samples), stacklevel=1)
     resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
@@ -186,29 +182,6 @@ def _silence_fit() -> None:
 
     for category in (ClusterWarning, ConvergenceWarning, EfficiencyWarning):
         warnings.simplefilter("ignore", category)
-
-
-def _rows(arguments: Arguments) -> "Samples":
-    """Open the rows, of a table by its options."""
-    from mmcnb import open_samples
-    from mmcnb.samples.text import table_format
-    from mmcnb.tables.options import named_options
-
-    store = arguments.store
-    options = {}
-    for name in OF_TABLES:
-        value = getattr(arguments, name, None)
-        if value is not None:
-            options[name] = value
-    if not options:
-        return open_samples(store, arguments.element)
-    if table_format(Path(store)) is None:
-        option = next(iter(options)).replace("_", "-")
-        raise InputError(
-            f"--{option} is of CSV, Parquet and Arrow files, but {store} is none; "
-            "leave it out."
-        )
-    return open_samples(store, arguments.element, options=named_options(options))
 
 
 def lines(report: Report) -> Lines:
@@ -265,7 +238,7 @@ def _resources(report: Report) -> Iterator[tuple[str, str]]:
     yield "peak memory", format_bytes(report["peak_memory_bytes"])
     folder = report["checkpoint"]
     if folder:
-        yield "checkpoint", f"{folder}; {report['resumed']} passes were taken from it"
+        yield "checkpoint", checkpoint_in_words(folder, report["resumed"])
 
 
 def _partitions(report: Report) -> Iterator[tuple[str, str]]:

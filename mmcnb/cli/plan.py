@@ -1,7 +1,18 @@
 """State the reads, memory and files of a fit, before any work."""
 
+from typing import Any
+
 from mmcnb.cli._methods import add_method, make_estimator
-from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options, add_store
+from mmcnb.cli._options import (
+    Arguments,
+    Lines,
+    Parser,
+    Report,
+    add_options,
+    add_store,
+    add_table,
+)
+from mmcnb.cli._rows import open_rows, options_of_tables
 from mmcnb.errors import InputError
 
 
@@ -15,6 +26,7 @@ def add_arguments(parser: Parser) -> None:
         "--features", type=int, help="plan for this many features instead of a store's"
     )
     add_method(parser)
+    add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs")
 
 
@@ -23,16 +35,19 @@ def run(arguments: Arguments) -> Report:
     from mmcnb._constraints import Interval
     from mmcnb.engine.plan import RowShape
 
-    rows = arguments.store
+    rows: Any = arguments.store
     n_given = 2 - [arguments.rows, arguments.features].count(None)
     if n_given != (2 if rows is None else 0):
         raise InputError("plan takes either STORE or both --rows and --features.")
     if rows is None:
+        options_of_tables(arguments)  # refuses all
         size = Interval(1, integer=True)
         size.check("rows", arguments.rows)
         size.check("features", arguments.features)
         rows = RowShape(arguments.rows, arguments.features)
-    plan = make_estimator(arguments).plan(rows, element=arguments.element)
+    else:
+        rows = open_rows(arguments)
+    plan = make_estimator(arguments).plan(rows)
     report = {"method": arguments.method} | plan.to_dict()
     return report | {"lines": plan.lines()}
 

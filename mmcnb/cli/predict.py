@@ -10,9 +10,11 @@ from mmcnb.cli._options import (
     add_model,
     add_options,
     add_store,
+    add_table,
     attributes,
 )
 from mmcnb.cli._outputs import whole_outputs
+from mmcnb.cli._rows import open_rows
 from mmcnb.cli._words import table
 from mmcnb.errors import InputError
 
@@ -24,13 +26,13 @@ def add_arguments(parser: Parser) -> None:
     add_model(parser)
     add_store(parser)
     add_options(parser, "labels", "table")
+    add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask", "overwrite")
 
 
 def run(arguments: Arguments) -> Report:
     """Label every row."""
-    from mmcnb import load, open_samples
-    from mmcnb.tables.options import options_of_fit
+    from mmcnb import load
 
     if arguments.labels is None and arguments.table is None:
         raise InputError(
@@ -45,9 +47,7 @@ def run(arguments: Arguments) -> Report:
     with outputs as paths:
         estimator = load(arguments.model).set_params(**runtime_of(arguments), verbose=1)
         started = time.perf_counter()
-        samples = open_samples(
-            arguments.store, arguments.element, options=options_of_fit(estimator)
-        )
+        samples = open_rows(arguments, estimator)
         if paths.labels is not None:
             estimator.predict(samples, out=paths.labels)
         if paths.table is not None:

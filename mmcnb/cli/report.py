@@ -4,6 +4,7 @@ from mmcnb.cli import explain
 from mmcnb.cli._methods import runtime_of
 from mmcnb.cli._options import Arguments, Lines, Parser, Report, add_options
 from mmcnb.cli._outputs import whole_outputs
+from mmcnb.cli._rows import open_rows
 
 
 def add_arguments(parser: Parser) -> None:
@@ -29,9 +30,9 @@ def run(arguments: Arguments) -> Report:
     # Settings of the process, because the page shows the parameters of the estimator,
     # which should be those of the fit.
     with outputs as paths, config(**runtime_of(arguments)):
-        load(arguments.model).write_report(
-            arguments.store, paths.output, arguments.labels, element=arguments.element
-        )
+        estimator = load(arguments.model)
+        samples = open_rows(arguments, estimator)
+        estimator.write_report(samples, paths.output, arguments.labels)
     return {"page": arguments.out}
 
 

@@ -8,8 +8,10 @@ from mmcnb.cli._options import (
     Parser,
     Report,
     add_store,
+    add_table,
     attributes,
 )
+from mmcnb.cli._rows import open_rows
 from mmcnb.errors import InputError
 from mmcnb.samples import Samples
 
@@ -42,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--label-column",
+        dest="class_column",
         metavar="NAME",
         help="column of the classes, of FILE or otherwise of LABELS",
     )
@@ -58,6 +61,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="SEED",
         help="seed of J (default: 0)",
     )
+    add_table(parser, without="label_column")
 
 
 def run(arguments: Arguments) -> Report:
@@ -80,16 +84,14 @@ def run(arguments: Arguments) -> Report:
 
 def _rows(arguments: Arguments) -> tuple[Samples, Samples]:
     """Open the rows, and scale their columns as the model does, if there is one."""
-    from mmcnb import load, open_samples
+    from mmcnb import load
     from mmcnb.estimators.base import read_input
 
     if not arguments.model:
-        samples = open_samples(arguments.store, arguments.element)
+        samples = open_rows(arguments)
         return samples, samples
     estimator = load(arguments.model)
-    samples = read_input(
-        estimator, arguments.store, reset=False, element=arguments.element
-    )
+    samples = read_input(estimator, open_rows(arguments, estimator), reset=False)
     return samples, estimator.model_.scaled(samples)
 
 
@@ -98,9 +100,9 @@ def _classes(arguments: Arguments, samples: Samples) -> np.ndarray | None:
     from mmcnb.stores.labels import stored_classes
     from mmcnb.stores.matched_labels import labels_of_rows
 
-    if arguments.classes or arguments.label_column:
+    if arguments.classes or arguments.class_column:
         source = arguments.classes or arguments.labels
-        return labels_of_rows(source, arguments.label_column, samples)
+        return labels_of_rows(source, arguments.class_column, samples)
     return stored_classes(samples)
 
 

@@ -9,9 +9,11 @@ from mmcnb.cli._options import (
     add_model,
     add_options,
     add_store,
+    add_table,
 )
 from mmcnb.cli._outputs import whole_outputs
-from mmcnb.cli._words import table
+from mmcnb.cli._rows import open_rows
+from mmcnb.cli._words import checkpoint_in_words, table
 from mmcnb.errors import InputError
 
 
@@ -25,12 +27,14 @@ def add_arguments(parser: Parser) -> None:
         metavar="MODEL2",
         help="path of the new model (default: it replaces MODEL)",
     )
+    add_table(parser, without="label_column")
     add_options(parser, "memory-limit", "jobs", "dask", "checkpoint", "overwrite")
 
 
 def run(arguments: Arguments) -> Report:
     """Update the model, then write it, and the labels of the new rows."""
     from mmcnb import load
+    from mmcnb.engine.checkpoint import recorded_passes
 
     old = arguments.model
     new = arguments.out or old
@@ -43,6 +47,7 @@ def run(arguments: Arguments) -> Report:
         arguments.table,
         replaced=old,
     )
+    resumed = recorded_passes(arguments.checkpoint) if arguments.checkpoint else 0
     with outputs as paths:
         estimator = load(old)
         if not hasattr(estimator, "update"):
@@ -53,14 +58,16 @@ def run(arguments: Arguments) -> Report:
         estimator.set_params(
             **runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1
         )
-        estimator.update(store, element=arguments.element)
+        samples = open_rows(arguments, estimator)
+        estimator.update(samples)
         if paths.labels is not None:
-            estimator.predict(store, paths.labels, element=arguments.element)
+            estimator.predict(samples, paths.labels)
         if paths.table is not None:
-            estimator.label_table(store, paths.table, element=arguments.element)
+            estimator.label_table(samples, paths.table)
         estimator.save(paths.output)
     report = {"store": store, "model": new, "labels": arguments.labels}
     report["table"] = arguments.table
+    report |= {"checkpoint": arguments.checkpoint, "resumed": resumed}
     for name in ("sizes", "noise", "changes"):
         report[name] = estimator.report_.get(name)
     return report
@@ -68,7 +75,10 @@ def run(arguments: Arguments) -> Report:
 
 def lines(report: Report) -> Lines:
     """Word what became of each number."""
-    entries = report | {"changes": None}
+    entries = report | {"changes": None, "resumed": None}
+    folder = report["checkpoint"]
+    if folder:
+        entries["checkpoint"] = checkpoint_in_words(folder, report["resumed"])
     for change in report["changes"]:
         outcome = dict(change)
         entries[f"cluster {outcome.pop('number')}"] = outcome

@@ -132,6 +132,8 @@ class Estimator(Attributes, BaseEstimator):
     # What a model file must have, beside `fitted_names`.
     needed_in_report: ClassVar[frozenset[str]] = frozenset()
     needs_ridge: ClassVar[bool] = False
+    # Parameters that count rows or landmarks of which each cluster needs one.
+    sizes_of_search: ClassVar[tuple[str, ...]] = ("sample_size",)
     # The parameter that ends a fit before it has converged, and the warning about it.
     limit: ClassVar[str] = "max_rounds"
     unsettled: ClassVar[str] = "the fit did not converge within"
@@ -726,7 +728,30 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
 
     # -- the fit -----------------------------------------------------------------------
 
+    @property
+    def _least_clusters(self) -> int:
+        """The fewest clusters that are asked for."""
+        return int(getattr(self, "n_clusters", 1))
+
+    def _check_sizes(self, n_samples: int) -> None:
+        """Refuse more clusters than rows, or than the parameters allow."""
+        least = self._least_clusters
+        if least > n_samples:
+            raise InputError(
+                f"n_clusters={least} is more than the {n_samples:,} rows; "
+                "give fewer clusters."
+            )
+        for name in self.sizes_of_search:
+            size = getattr(self, name, None)
+            if size is not None and size < least:
+                what = "landmarks" if name == "n_landmarks" else "rows"
+                raise InputError(
+                    f"{name}={size} is smaller than n_clusters={least}; "
+                    f"give more {what}."
+                )
+
     def _plan(self, rows: RowShape) -> FitPlan:
+        self._check_sizes(rows.n_samples)
         return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
 
     @with_callbacks

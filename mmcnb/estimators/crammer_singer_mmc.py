@@ -129,6 +129,7 @@ class CrammerSingerMMC(KernelFunction, StreamedClusterer):
     max_rounds: int = ROUNDS
 
     constraints: ClassVar = {"min_share": OPTIONAL_SHARE}
+    sizes_of_search = ("sample_size", "n_landmarks")
 
     def _needs(self, rows: RowShape) -> FitNeeds:
         return replace(needs_of_search(rows, self._settings()), remedy=SMALLER_SAMPLE)

@@ -190,6 +190,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         ),
         "n_nodes": Interval(2, integer=True),
     }
+    sizes_of_search = ("n_nodes",)
     fitted_names = ("objective", "n_clusters", "candidate", "kernel", "report")
     needed_in_report = frozenset({"layers", "sizes"})
 
@@ -652,6 +653,22 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             raise InputError(
                 f"metric='precomputed' is at odds with kernel={self.kernel!r} and "
                 f"scale={self.scale!r}; give 'graph' and None."
+            )
+
+    @property
+    def _least_clusters(self) -> int:
+        return self._request.least
+
+    def _check_sizes(self, n_samples: int) -> None:
+        super()._check_sizes(n_samples)
+        size = self.min_cluster_size or 0
+        least = self._least_clusters
+        most = 1 if size < 1 else n_samples
+        if least * size > most:
+            clusters = "one cluster" if least == 1 else f"{least} clusters"
+            raise InputError(
+                f"min_cluster_size={size!r} is too large for {clusters} of "
+                f"{n_samples:,} rows; give at most {most / least:.6g}."
             )
 
     @property

@@ -157,6 +157,7 @@ class UnsupervisedRLS(RowTransformerMixin, KernelFunction, StreamedClusterer):
         "min_share": OPTIONAL_SHARE,
         "n_landmarks": Interval(2, integer=True),
     }
+    sizes_of_search = ("sample_size", "n_landmarks")
     limit = "max_passes"
     needs_ridge = True
     fitted_names = ("objective", "gamma", "alpha", "converged", "report")

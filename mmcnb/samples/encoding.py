@@ -1,6 +1,7 @@
 """The columns of a table as numbers, so that other rows become the same ones."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mmcnb.errors import InputError
@@ -14,6 +15,7 @@ TEXT_OPTIONS = (
     "skip_lines",
     "codec",
 )
+OF_NUMBERS = ("decimal", "thousands")
 KINDS = ("number", "flag", "text", "date", "time", "left out")
 DECIMALS = (".", ",")
 MOST_FORMATS = 100
@@ -105,6 +107,18 @@ class EncodedColumn:
     form: CellForm | None = None
     marks: tuple[float, ...] = ()
 
+    def written_otherwise(self, given: Mapping[str, Any]) -> "EncodedColumn":
+        """Return the column with other marks of decimals and thousands."""
+        form = self.form
+        if form is None or form.kind != "number":
+            return self
+        decimal = given.get("decimal", form.decimal)
+        thousands = given.get("thousands", form.thousands)
+        if thousands == decimal:
+            thousands = ""
+        form = replace(form, decimal=decimal, thousands=thousands)
+        return replace(self, form=form)
+
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns that it becomes, such as ``colour_red``."""
@@ -167,6 +181,16 @@ class Encoding:
         if not any(column.kind == "text" for column in self.columns):
             return None
         return [column.name for column in self.features for _ in column.feature_names]
+
+    def written_otherwise(self, given: Mapping[str, Any]) -> "Encoding":
+        """Return the encoding of rows whose numbers are written in another way."""
+        options = dict(self.options)
+        fields = {name: given[name] for name in OF_NUMBERS if name in given}
+        options |= fields
+        if "decimal" in fields and options.get("thousands") == options["decimal"]:
+            options["thousands"] = None
+        columns = tuple(column.written_otherwise(fields) for column in self.columns)
+        return replace(self, columns=columns, options=tuple(options.items()))
 
     def to_dict(self) -> dict[str, Any]:
         """The encoding as a JSON object."""

@@ -538,7 +538,8 @@ def check_places(n_places: int, n_clusters: int, size: str = "sample_size") -> N
         raise InputError(
             f"the sample has {n_places} rows that differ, "
             f"fewer than n_clusters={n_clusters}; "
-            f"give fewer clusters, or a larger {size}."
+            f"give n_clusters={n_places} or fewer, or a larger {size} if more rows "
+            "of the data differ."
         )
 
 

@@ -175,7 +175,10 @@ class HeadReader:
         """Return the given mark, or one that divides the lines."""
         decimal = self._options.decimal
         usual = "\t" if plain_name(self._path).endswith(".tsv") else ","
-        delimiter = self._options.delimiter or given
+        delimiter = self._options.delimiter
+        if self._options.encoding is not None and (delimiter or "") not in text:
+            delimiter = None  # other rows may have another delimiter than the fit
+        delimiter = delimiter or given
         if delimiter is None:
             lines = text.splitlines(keepends=True)
             if usual == decimal and not any(usual in line for line in lines[:1]):

@@ -182,9 +182,16 @@ class FileTable(BaseTable):
 
 
 def refuse_csv_options(name: object, options: TableOptions) -> None:
-    """Raise InputError if an option is of CSV files, which this is not."""
+    """Raise InputError if an option is of CSV files, which this is not.
+
+    Options that only say how a fit has read its table are ignored.
+    """
+    of_fit = {}
+    if options.encoding is not None:
+        of_fit = dict(options.encoding.options)
     for option in ("header", "delimiter", "skip_lines", "codec"):
-        if getattr(options, option) != getattr(TableOptions, option):
+        usual = getattr(TableOptions, option)
+        if getattr(options, option) not in (usual, of_fit.get(option)):
             public_name = "encoding" if option == "codec" else option
             raise InputError(
                 f"{public_name} is of CSV files, but {name} is none: leave it out."

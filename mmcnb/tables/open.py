@@ -302,8 +302,10 @@ def whole_table(reader: TableReader) -> Samples:
     return samples
 
 
-def describe_table(path: str | os.PathLike[str]) -> dict[str, object]:
-    """Read a table with all options at their defaults, and list its columns.
+def describe_table(
+    path: str | os.PathLike[str], options: TableOptions | None = None
+) -> dict[str, object]:
+    """Read a table as `open_table` does, and list its columns.
 
     Returns
     -------
@@ -316,7 +318,7 @@ def describe_table(path: str | os.PathLike[str]) -> dict[str, object]:
     InputError
         The file cannot be read.
     """
-    options = TableOptions()
+    options = options or TableOptions()
     reader = TableReader(FileTable(Path(path), options), options)
     faults = None
     try:

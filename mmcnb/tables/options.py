@@ -105,10 +105,14 @@ class TableOptions:
 
 def named_options(options: Mapping[str, Any]) -> TableOptions:
     """Return options by the names that users know; None is left out."""
+    return TableOptions(**_fields(options))
+
+
+def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in options.items() if value is not None}
     if "encoding" in fields:
         fields["codec"] = fields.pop("encoding")
-    return TableOptions(**fields)
+    return fields
 
 
 def _header(header: object) -> str | int | None:
@@ -176,10 +180,19 @@ NUMBERS_ALONE = TableOptions(
 """Options of rows for a model of plain numbers."""
 
 
-def options_of_fit(estimator: object) -> TableOptions | None:
-    """Return options that read other rows as the table of a fit; None without one."""
+def options_of_fit(
+    estimator: object, given: Mapping[str, Any] | None = None
+) -> TableOptions | None:
+    """Return options that read other rows as the table of a fit; None without one.
+
+    ``given`` has options by the names that users know. They take the place of those of
+    the fit, as other rows may be written otherwise.
+    """
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
     if encoding is None:
         return None
     missing = "drop" if encoding.drops_gaps else TableOptions.missing
-    return TableOptions(**dict(encoding.options), missing=missing, encoding=encoding)
+    fields = _fields(given or {})
+    encoding = encoding.written_otherwise(fields)
+    fields = dict(encoding.options) | fields
+    return TableOptions(**fields, missing=missing, encoding=encoding)

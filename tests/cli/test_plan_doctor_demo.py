@@ -58,6 +58,50 @@ def test_the_plan_of_a_store_and_of_its_size_is_that_of_the_estimator(
         assert by_store[name] == by_size[name] == plan[name], name
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            "--method kernel-kmeans --set sample_size=4",
+            "sample_size=4 is smaller than n_clusters=8; give more rows",
+        ),
+        (
+            "--method unsupervised-rls --n-clusters 3 --set n_landmarks=2",
+            "n_landmarks=2 is smaller than n_clusters=3; give more landmarks",
+        ),
+        (
+            "--n-clusters 20 --n-nodes 19",
+            "n_nodes=19 is smaller than n_clusters=20; give more rows",
+        ),
+        (
+            "--method crammer-singer-mmc --n-clusters 151",
+            "n_clusters=151 is more than the 150 rows; give fewer clusters",
+        ),
+        (
+            "--min-cluster-size 151",
+            "min_cluster_size=151 is too large for one cluster of 150 rows; "
+            "give at most 150",
+        ),
+        (
+            "--n-clusters 3,5 --min-cluster-size 51",
+            "min_cluster_size=51 is too large for 3 clusters of 150 rows; "
+            "give at most 50",
+        ),
+        (
+            "--n-clusters 3,5 --min-cluster-size 0.4",
+            "min_cluster_size=0.4 is too large for 3 clusters of 150 rows; "
+            "give at most 0.333333",
+        ),
+    ],
+)
+def test_a_plan_refuses_what_its_fit_would_refuse(
+    options, sentence, folder, refusal_of
+):
+    assert sentence in refusal_of(f"plan blobs.zarr {options}")
+    assert sentence in refusal_of(f"plan --rows 150 --features 3 {options}")
+    assert sentence in refusal_of(f"fit blobs.zarr --model m {options}")
+
+
 def test_the_plan_is_worded(folder, printed):
     text = printed(
         "plan --rows 1000000 --features 20 --memory-limit 8GiB --n-clusters 40"

@@ -65,6 +65,17 @@ def test_an_update_that_is_stopped_goes_on_from_its_checkpoint(
     assert "kept is of another fit: the model differ" in refusal_of(update)
 
 
+@pytest.mark.parametrize("rows", ["new.csv", "new.zarr"])
+def test_an_update_says_what_its_checkpoint_has_recorded(rows, folder, printed):
+    """Rows in memory are read again in less time than a record takes."""
+    printed("convert new.csv new.zarr")
+    text = printed(f"update customers.model {rows} --checkpoint kept --out m2")
+    is_recorded = any((folder / "kept" / "passes").iterdir())
+    assert is_recorded == (rows == "new.zarr")
+    assert ("no pass is recorded" in text) != is_recorded
+    assert ("0 passes were taken from it" in text) == is_recorded
+
+
 @pytest.mark.parametrize("more", [[], ["--layers"]])
 def test_a_fit_like_a_model_has_its_numbers(more, folder, printed):
     expected = mmcnb.load("customers.model").predict("customers.csv")[::-1]

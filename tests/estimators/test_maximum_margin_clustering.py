@@ -238,6 +238,38 @@ def test_clusters_have_the_fewest_rows_asked_for_as_a_count_or_a_share(
     assert fit(320).n_clusters_ == 1
 
 
+def test_clusters_that_a_least_size_has_joined_are_said(with_a_small_group):
+    X = with_a_small_group[0]
+    model = front_door(scale=None, min_cluster_size=40).fit(X)
+    assert model.report_["number"]["reason"].startswith(
+        "3 clusters: 4 were found, and those smaller than min_cluster_size=40 were"
+    )
+    with pytest.warns(mmcnb.ClusterWarning, match="so they were joined") as warned:
+        model = front_door(scale=None, min_cluster_size=200).fit(X)
+    (sentence,) = [str(one.message) for one in warned]
+    assert "min_cluster_size=200 is larger than each of the 4 clusters" in sentence
+    assert "the largest has about 100 rows" in sentence
+    assert model.report_["trust"]["level"] == "low"
+    # as large as the largest cluster, which the others join
+    found = front_door(scale=None, min_cluster_size=95).fit(X)
+    assert found.n_clusters_ == 1 or "joined" in found.report_["number"]["reason"]
+
+
+def test_more_clusters_than_different_rows_are_refused_with_a_number_that_works():
+    X = np.repeat(np.eye(5), 30, axis=0)
+    for method in (
+        mmcnb.MaximumMarginClustering,
+        mmcnb.CrammerSingerMMC,
+        mmcnb.UnsupervisedRLS,
+        mmcnb.KernelKMeans,
+    ):
+        with pytest.raises(
+            InputError, match=r"5 rows that differ, .* give n_clusters=5 or fewer"
+        ):
+            method(8, random_state=0).fit(X)
+        assert np.unique(method(5, random_state=0).fit(X).labels_).size == 5
+
+
 def test_the_fewest_rows_are_counted_by_their_weights(with_a_small_group):
     model = front_door(scale=None, min_cluster_size=0.15)
     for weight, n_clusters in ((1.0, 3), (10.0, 4)):

@@ -1,0 +1,79 @@
+"""Rows of the argument STORE, as the options of the command and a model read them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mmcnb.cli._options import OF_TABLES, Arguments
+from mmcnb.errors import InputError
+
+if TYPE_CHECKING:
+    from mmcnb.samples import Samples
+
+# Options that say how cells of a file are read; a fit decides the others.
+OF_CELLS = (
+    "header",
+    "na_values",
+    "thousands",
+    "decimal",
+    "delimiter",
+    "skip_lines",
+    "encoding",
+)
+
+
+def options_of_tables(arguments: Arguments) -> dict[str, Any]:
+    """Return the options of tables that a command has been given.
+
+    Raises
+    ------
+    InputError
+        There are some, and the rows are in no table.
+    """
+    from mmcnb.samples.text import table_format
+
+    given = {}
+    for name in OF_TABLES:
+        value = getattr(arguments, name, None)
+        if value is not None:
+            given[name] = value
+    store = arguments.store
+    if given and (store is None or table_format(Path(store)) is None):
+        option = _option(next(iter(given)))
+        place = "no file is given"
+        if store is not None:
+            place = f"{store} is none"
+        raise InputError(
+            f"{option} is of CSV, Parquet and Arrow files, but {place}; leave it out."
+        )
+    return given
+
+
+def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
+    """Open the rows, of a table by the options given and by those of a model.
+
+    An option that is given takes the place of the model's.
+
+    Raises
+    ------
+    InputError
+        The rows cannot be read, or an option is one that the fit has decided.
+    """
+    from mmcnb import open_samples
+    from mmcnb.tables.options import named_options, options_of_fit
+
+    given = options_of_tables(arguments)
+    has_table = options_of_fit(estimator) is not None
+    decided = [name for name in given if name not in OF_CELLS]
+    if has_table and decided:
+        raise InputError(
+            f"{_option(decided[0])} was decided when the model was fitted; "
+            "leave it out."
+        )
+    options = options_of_fit(estimator, given)
+    if options is None and given:
+        options = named_options(given)
+    return open_samples(arguments.store, arguments.element, options=options)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
