@@ -398,7 +398,7 @@ class JoinedTableWriter(AtomicOutput):
                 text = JoinedText(file, self.names, decimal, is_first=number == 0)
                 first = 0
                 for piece in file.pieces():
-                    n_rows = sum(record.n_cells > 0 for record in piece.records)
+                    n_rows = piece.n_rows
                     positions = found.positions(number, first, n_rows)
                     joined = text.joined(piece, new.beside(positions, n_rows))
                     output.write(file.as_written(joined, is_start))

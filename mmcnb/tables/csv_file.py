@@ -26,7 +26,7 @@ from mmcnb.tables.csv_remarks import Odd, OddLines, Remarks
 from mmcnb.tables.decide import type_of_texts
 from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.options import TableOptions
-from mmcnb.tables.records import Record, TextPiece, split_records
+from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 
 MOST_HEAD_BYTES = 2**21  # of the first lines, unless two rows are longer
 
@@ -226,13 +226,18 @@ class CSVFile:
             below = b""
             if is_last:
                 body, below, _, _ = self._remarks.body(line + n_above, body)
-            is_single = len(self.keys) == 1
-            records = split_records(body, delimiter, is_single)
+            records = []
+            plain = plain_lines(body, delimiter, self.width)
+            if plain is None:
+                for record in split_records(body, delimiter, len(self.keys) == 1):
+                    records.append(self._without_remark(record))
             header = self._head.header_line - line
             yield TextPiece(
                 above=lines[:n_above],
-                records=[*map(self._without_remark, records), Record(below, 0)],
+                records=records,
                 header=header if 0 <= header < n_above else None,
+                plain=plain,
+                below=below,
             )
 
     def as_written(self, text: bytes, is_start: bool) -> bytes:

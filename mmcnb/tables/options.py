@@ -68,12 +68,7 @@ class TableOptions:
                 raise InputError(
                     f"{name}={shown(fields[name])} is unknown: give {words}."
                 )
-        delimiter = self.delimiter
-        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise InputError(
-                f"delimiter={delimiter!r} is no single character between cells: "
-                "give one."
-            )
+        _check_delimiter(self.delimiter)
         if self.thousands not in {None, ",", ".", "'", " ", "_"} - {self.decimal}:
             raise InputError(
                 f"thousands={shown(self.thousands)} cannot stand between thousands "
@@ -138,6 +133,20 @@ def _skip_lines(number: Any) -> int | None:
     raise InputError(
         f"skip_lines={shown(number)} is not a number of lines: give 0 or more."
     )
+
+
+def _check_delimiter(delimiter: str | None) -> None:
+    if delimiter is None:
+        return
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(
+            f"delimiter={delimiter!r} is no single character between cells: give one."
+        )
+    if not delimiter.isascii():
+        raise InputError(
+            f"delimiter={delimiter!r} is no character of ASCII: write the file with "
+            "another, such as ';'."
+        )
 
 
 def _as_tuple(name: str, values: Any) -> tuple[Any, ...] | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
@@ -44,11 +45,67 @@ class TextPiece(NamedTuple):
         The rows, and other lines among them.
     header : int or None
         Place of the line with names among those above; None if it has none.
+    plain : PlainLines or None
+        The rows instead of the records, if all lines are rows of one kind.
+    below : bytes
+        Text below the rows.
     """
 
     above: list[bytes]
     records: list[Record]
     header: int | None = None
+    plain: "PlainLines | None" = None
+    below: bytes = b""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        if self.plain is not None:
+            return len(self.plain.lines)
+        return sum(record.n_cells > 0 for record in self.records)
+
+
+class PlainLines(NamedTuple):
+    """Rows without quotes, all with as many cells as there are columns.
+
+    Attributes
+    ----------
+    lines : list of bytes
+        Without the ends of the lines.
+    end : bytes
+        The end of each line.
+    """
+
+    lines: list[bytes]
+    end: bytes
+
+
+def plain_lines(text: bytes, delimiter: str, width: int) -> PlainLines | None:
+    """Return the rows of some lines; None if they are not all plain.
+
+    Examples
+    --------
+    >>> from mmcnb.tables.records import plain_lines
+    >>> plain_lines(b"1,2\\n3,4\\n", ",", 2)
+    PlainLines(lines=[b'1,2', b'3,4'], end=b'\\n')
+    >>> plain_lines(b"1,2\\n3\\n", ",", 2) is None
+    True
+    """
+    is_plain = b'"' not in text and text.endswith(b"\n")
+    is_plain &= delimiter != " "
+    if not is_plain or width < 2:
+        return None
+    characters = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
+    marks = np.flatnonzero(characters == ord(delimiter))
+    per_line = np.diff(np.searchsorted(marks, ends), prepend=0)
+    n_returns = text.count(b"\r")
+    if (per_line != width - 1).any() or n_returns not in (0, len(ends)):
+        return None
+    end = b"\r\n" if n_returns else b"\n"
+    if n_returns != text.count(b"\r\n"):
+        return None
+    return PlainLines(text[: -len(end)].split(end), end)
 
 
 def split_records(text: bytes, delimiter: str, is_single: bool) -> list[Record]:
@@ -135,19 +192,27 @@ class JoinedText:
         texts = []
         if self._is_first:
             texts += self._head(piece)
-        cells = iter(self._cells(columns))
+        cells = self._cells(columns)
+        if piece.plain is not None:
+            lines = zip(piece.plain.lines, cells, strict=True)
+            joined = [line + self._mark + more for line, more in lines]
+            texts += [piece.plain.end.join(joined), piece.plain.end]
+        remaining = iter(cells)
         for record in piece.records:
             text = record.text
             if record.n_cells:
-                text = self._filled(record)
-                text = _with_cells(text, self._mark + next(cells))
+                if record.n_cells != self._width:
+                    text = self._filled(record)
+                text = _with_cells(text, self._mark + next(remaining))
             texts.append(text)
-        if texts:
-            last = texts[-1]
-            self._is_ended = last.endswith((b"\n", b"\r"))
+        texts.append(piece.below)
+        text = b"".join(texts)
+        if text:
+            rest = text.rstrip(b"\r\n")
+            self._is_ended = text != rest
             if self._is_ended:
-                self._end = last[len(last.rstrip(b"\r\n")) :]
-        return b"".join(texts)
+                self._end = b"\r\n" if text.endswith(b"\r\n") else text[-1:]
+        return text
 
     @property
     def missing_end(self) -> bytes:

@@ -101,6 +101,7 @@ TEXTS = {
     "one column": text_of("heat", "{heat}"),
     "semicolons": text_of("zip;heat", "{k:05d};{heat}"),
     "tabs": text_of("zip\theat", "{k:05d}\t{heat}"),
+    "mixed ends": text_of("zip,heat", "{k:05d},{heat}").replace("5\n", "5\r\n"),
 }
 
 
@@ -113,7 +114,8 @@ def test_cells_of_text_are_copied_byte_for_byte(name, tmp_path):
     model = fitted(rows)
     model.label_table(rows, tmp_path / "o.csv")
     lines = text.splitlines(keepends=True)
-    mark = {"spaces": b" ", "semicolons": b";", "tabs": b"\t"}.get(name, b",")
+    marks = {"spaces": " ", "semicolons": ";", "tabs": "\t"}
+    mark = marks.get(name, ",").encode()
     cells = iter(model.predict(rows).tolist())
     n_new = 0
     for before, after in zip(

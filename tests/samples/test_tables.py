@@ -480,6 +480,7 @@ FAULTS = [
     ),
     ("a,b\n1,2\n", {"label_column": "a", "index_column": 0}, "cannot be both", []),
     ("a,b\n1,2\n", {"delimiter": ";;"}, "delimiter=';;' is no single character", []),
+    ("a¦b\n1¦2\n", {"delimiter": "¦"}, "delimiter='¦' is no character of ASCII", []),
     (
         "a,b\n1,2\n",
         {"columns": 3.5},
