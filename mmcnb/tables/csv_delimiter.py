@@ -2,15 +2,17 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
 from mmcnb.errors import InputError
-from mmcnb.tables.csv_kinds import kind_of_cell, kinds_of_columns
+from mmcnb.tables.csv_kinds import kind_of_cell, kinds_of_columns, looks_like_unit
 from mmcnb.tables.csv_lines import Line, split_lines, tidy
 
 MARKS = (",", ";", "\t", "|")
+GROUPED = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 _EVEN = 0.9  # the least share of lines with as many cells as most have
 
 
@@ -39,6 +41,8 @@ def find_delimiter(
 
     Spaces divide lines only if no other mark does, and if a column has numbers.
     """
+    if _has_whole_numbers(text):
+        return next(mark for mark in MARKS if mark not in text)
     best = _Division(is_even=False, values=0.0, even=0.0)
     delimiter = usual
     for mark in (usual, *MARKS):
@@ -56,6 +60,17 @@ def find_delimiter(
     return delimiter
 
 
+def _has_whole_numbers(text: str) -> bool:
+    """Whether lines are numbers as a whole, with commas between thousands.
+
+    If all of them have equally many commas, these may as well divide cells.
+    """
+    lines = list(filter(str.strip, text.splitlines()))
+    rows = lines[len(lines) // 2 :]
+    n_commas = {row.count(",") for row in rows}
+    return len(n_commas) > 1 and all(map(GROUPED.fullmatch, rows))
+
+
 def _divide(
     text: str, mark: str, gaps: Collection[str], path: object
 ) -> _Division | None:
@@ -70,7 +85,7 @@ def _divide(
         return None
     even_rows = [cells for cells in rows if len(cells) == width]
     kinds = kinds_of_columns(even_rows, width, gaps)
-    if mark == " " and ("number" not in kinds or kinds == ["date", "date"]):
+    if mark == " " and _is_one_column(even_rows, kinds):
         return None
     cells = [cell for row in even_rows for cell in row]
     n_values = 0
@@ -82,6 +97,17 @@ def _divide(
         values=n_values / len(cells),
         even=n_even / len(lines),
     )
+
+
+def _is_one_column(rows: list[list[str]], kinds: list[str | None]) -> bool:
+    """Whether rows that spaces divide are rather texts or quantities of one column."""
+    if "number" not in kinds:
+        return True
+    if len(kinds) > 2:
+        return False
+    texts = {cells[kinds.index("text")] for cells in rows if "text" in kinds}
+    is_always_one = len(texts) == 1 and len(rows) > 1
+    return is_always_one or (bool(texts) and all(map(looks_like_unit, texts)))
 
 
 def last_half(lines: list[Line]) -> list[Line]:

@@ -80,6 +80,8 @@ class _Shape:
         Cells up to the last one that has a value in one of these rows.
     kinds : list of (str or None)
         What the cells of each column look like.
+    texts : list of set of str
+        The texts of each column.
     gaps : collection of str
         Marks of missing values.
     """
@@ -87,6 +89,7 @@ class _Shape:
     width: int
     n_columns: int
     kinds: list[str | None]
+    texts: list[set[str]]
     gaps: Collection[str]
 
     @property
@@ -95,18 +98,26 @@ class _Shape:
         return bool(set(self.kinds) - {None, "text"})
 
     def is_row(self, cells: Sequence[str]) -> bool:
-        """Whether all values that are no texts are where the rows have such values."""
+        """Whether cells have values of the kinds that rows have, or the same texts."""
         n_values = 0
-        for cell, kind in zip(cells, self.kinds, strict=False):
-            if kind in (None, "text"):
-                continue
+        for cell, kind, texts in zip(cells, self.kinds, self.texts, strict=False):
             found = kind_of_cell(cell, self.gaps)
-            if found == "gap":
+            if found == "gap" or kind is None:
+                continue
+            if kind == "text":
+                n_values += cell.strip() in texts
                 continue
             if found != kind and {found, kind} != {"number", "quantity"}:
                 return False
             n_values += 1
         return n_values > 0
+
+    def is_full(self, line: Line) -> bool:
+        """Whether a line has a cell in the last column, or is a row without one."""
+        if self.n_columns == 1 and line.cells == [""]:
+            return True
+        is_row = len(line.cells) == self.width and self.is_row(line.cells)
+        return line.width >= self.n_columns or is_row
 
 
 class HeadReader:
@@ -163,13 +174,16 @@ class HeadReader:
         text = decoded(body, above + 1, self._path, is_sure)
         delimiter = self._find_delimiter(text, given)
         text = tidy(body, delimiter).decode()
-        table = list(
-            islice(split_lines(text, above + 1, delimiter, self._path), N_LINES)
-        )
+        lines_of_cells = split_lines(text, above + 1, delimiter, self._path, True)
+        table = list(islice(filter(self._is_line, lines_of_cells), N_LINES))
         if not table:
             raise InputError(f"{self._path} has no rows: give it at least one.")
         names = self._cells_of_comment(comment, delimiter)
         return self._head(table, delimiter, names)
+
+    def _is_line(self, line: Line) -> bool:
+        """Whether a line has more than spaces; a missing value may be in quotes."""
+        return bool(line.width) or line.cells == [""] or len(line.cells) > 1
 
     def _find_delimiter(self, text: str, given: str | None) -> str:
         """Return the given mark, or one that divides the lines."""
@@ -248,13 +262,17 @@ class HeadReader:
     def _shape(self, table: list[Line]) -> _Shape:
         """Find what the rows are like, by the last half of the first lines."""
         width = most_common_width(table)
-        rows = [line for line in last_half(table) if len(line.cells) == width]
+        even = [line for line in last_half(table) if len(line.cells) == width]
         # A last line such as "Source: ..." is no row.
-        rows = [line for line in rows if line.width > 1] or rows
+        rows = [line for line in even if line.width > 1] or even
         n_columns = max(1, *(line.width for line in rows))
         cells = [line.cells for line in rows]
         kinds = kinds_of_columns(cells, n_columns, self._gaps)
-        return _Shape(width, n_columns, kinds, self._gaps)
+        texts = [
+            {line.cells[position].strip() for line in even}
+            for position in range(n_columns)
+        ]
+        return _Shape(width, n_columns, kinds, texts, self._gaps)
 
     # Where the table begins
 
@@ -299,19 +317,17 @@ class HeadReader:
         for place in range(1, min(len(table), MOST_TITLES)):
             above = table[place - 1]
             line = table[place]
-            is_full = table[start].width >= shape.n_columns
+            is_full = shape.is_full(table[start])
             if is_full and (shape.is_row(above.cells) or not shape.has_values):
                 break
-            if line.width < shape.n_columns:
+            if not shape.is_full(line):
                 continue
             if not is_full or (
                 self._is_apart(table[start:], place - start, shape)
                 and self._names_rows(table[place:])
             ):
                 start = place
-        if table[start].width < shape.n_columns:
-            return 0
-        return start
+        return start if shape.is_full(table[start]) else 0
 
     def _is_apart(self, table: list[Line], place: int, shape: _Shape) -> bool:
         """Whether the lines above one are others than those of the table."""

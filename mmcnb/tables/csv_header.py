@@ -1,5 +1,6 @@
 """Whether a line names the columns, or is a row like those below it."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from enum import Enum
@@ -46,6 +47,10 @@ def is_header(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> Verdi
     """
     if not rows:
         return _without_rows(top, gaps)
+    if not top[0].strip() and _count_from_0(_texts(rows, 0)):
+        return Verdict.HEADER  # pandas writes names of rows this way
+    if not any(map(str.strip, top)):
+        return Verdict.ROW
     votes = _votes(top, rows, gaps)
     if not votes.numbers:
         return _without_numbers(votes)
@@ -64,13 +69,14 @@ class _Votes(NamedTuple):
     numbers : list of int
         Positions of numbers above numbers.
     n_values : int
-        Dates above dates, flags above flags, and quantities above quantities.
+        Dates above dates, flags above flags, and numbers or quantities above
+        quantities.
     n_names : int
         Texts above numbers, dates or flags; dates above numbers.
     n_texts : int
         Columns of texts.
     n_again : int
-        Texts above the same text.
+        Texts above the same text, or above such as differ in numbers alone.
     n_new : int
         Texts above other texts that repeat.
     """
@@ -94,13 +100,13 @@ def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
         if below == "text":
             texts = _texts(rows, position)
             counts["texts"] += 1
-            counts["again"] += cell.strip() in texts
+            counts["again"] += cell.strip() in texts or _is_numbered(cell, texts)
             repeat = 2 * len(set(texts)) <= len(texts)
             counts["new"] += repeat and cell.strip() not in texts
         elif kind == "number" == below:
             numbers.append(position)
-        elif kind == below:
-            counts["values"] += 1
+        elif kind == below or (kind == "number" and below == "quantity"):
+            counts["values"] += kind != "number" or not _is_year(number_of_cell(cell))
         elif kind == "text" or (kind == "date" and below == "number"):
             counts["names"] += 1
     return _Votes(
@@ -117,10 +123,22 @@ def _texts(rows: Sequence[Cells], position: int) -> list[str]:
     return [row[position].strip() for row in rows if position < len(row)]
 
 
+def _is_numbered(cell: str, texts: list[str]) -> bool:
+    """Whether texts differ in their numbers alone, and a cell is one of them."""
+    pattern = re.sub(r"\d+", "0", cell.strip())
+    others = {re.sub(r"\d+", "0", text) for text in texts}
+    return "0" in pattern and len(texts) > 2 and others - {""} == {pattern}
+
+
+def _count_from_0(texts: list[str]) -> bool:
+    return len(texts) > 1 and texts == list(map(str, range(len(texts))))
+
+
 def _without_rows(top: Cells, gaps: Collection[str]) -> Verdict:
     """Decide about the only line of a table."""
     kinds = {kind_of_cell(cell, gaps) for cell in top}
-    return Verdict.HEADER if kinds <= {"text", "gap"} else Verdict.ROW
+    is_name = "text" in kinds and kinds <= {"text", "gap"}
+    return Verdict.HEADER if is_name else Verdict.ROW
 
 
 def _without_numbers(votes: _Votes) -> Verdict:
@@ -141,7 +159,9 @@ def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
     are_far = _are_far(top, rows, numbers)
     may_be_names = are_series or _are_years_above_others(top, rows, numbers)
     if votes.n_names:
-        return Verdict.HEADER if may_be_names else Verdict.DOUBTFUL
+        # A row with so many cells of another kind is less likely than such names.
+        are_names = votes.n_names > 1 and votes.n_names >= 2 * len(numbers)
+        return Verdict.HEADER if may_be_names or are_names else Verdict.DOUBTFUL
     if may_be_names and not votes.n_again:
         is_long = are_series and len(numbers) >= LONG_SERIES
         return Verdict.HEADER if are_far or is_long else Verdict.DOUBTFUL
@@ -159,8 +179,10 @@ def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdic
     cells = [cell.strip() for cell in top]
     if len(top) > 2 and cells in (names, ["", *names[:-1]]):
         return Verdict.HEADER
-    are_different = len({number_of_cell(top[position]) for position in numbers})
-    if are_different == len(numbers) > 1 and _are_far(top, rows, numbers):
+    if len({number_of_cell(top[position]) for position in numbers}) < len(numbers):
+        return Verdict.ROW
+    may_be_names = len(numbers) > 1 or _are_years_above_others(top, rows, numbers)
+    if may_be_names and _are_far(top, rows, numbers):
         return Verdict.DOUBTFUL
     return Verdict.ROW
 

@@ -54,14 +54,31 @@ def values(samples):
         "".join(f"{'abc'[i % 3]},{1980 + i % 30}\n" for i in range(40)),
         "".join(f"{'abc'[i % 3]},{i},{i + 1},{i + 2}\n" for i in range(40)),
         "".join(f"{i % 7 + 1} kg;{i % 9},5\n" for i in range(40)),
+        "".join(f"key {i}\n" for i in range(40)),
+        '""\n' + "4\n7\n9\n" * 13,
+        "yes;\n" * 2 + "no;1.5\nyes;2.5\n" * 19,
+        "".join(f"{i % 9},{i * 37 % 900:03}.25\n{i * 5 % 99}.5\n" for i in range(20)),
     ],
-    ids=["text", "days", "flags", "names", "texts", "years", "series", "quantities"],
+    ids=[
+        "text",
+        "days",
+        "flags",
+        "names",
+        "texts",
+        "years",
+        "series",
+        "quantities",
+        "keys",
+        "an empty cell",
+        "gaps",
+        "thousands",
+    ],
 )
 def test_the_first_row_stays_without_a_header(read, text):
     samples = read(text, columns="all")
     assert samples.n_samples == 40
     assert samples.feature_names is None
-    assert not samples.notes
+    assert not any("skipped" in note for note in samples.notes)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +86,8 @@ def test_the_first_row_stays_without_a_header(read, text):
     [
         ("kind,height\n" + "oak,2.5\nfir,3\n" * 9, ["kind_fir", "kind_oak", "height"]),
         ("1990,x\n3,4\n5,6\n", ["1990", "x"]),
+        ("a,b,3\n" + "1,2,3\n4,5,6\n" * 5, ["a", "b", "3"]),
+        (";2019\n0;4.5\n1;5\n2;4\n3;7\n", ["2019"]),
         (
             "land,2019,2020,2021\n"
             + "".join(f"{'abc'[i % 3]},{i % 9}.5,{i % 4},3\n" for i in range(9)),
