@@ -9,8 +9,8 @@ from mmcnb.errors import InputError
 if TYPE_CHECKING:
     from mmcnb.samples import Samples
 
-# Options that say how cells of a file are read; a fit decides the others.
-OF_CELLS = (
+# Options that say how a file is read; a fit decides the others.
+OF_FILES = (
     "header",
     "na_values",
     "thousands",
@@ -18,6 +18,7 @@ OF_CELLS = (
     "delimiter",
     "skip_lines",
     "encoding",
+    "index_column",
 )
 
 
@@ -63,7 +64,7 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
 
     given = options_of_tables(arguments)
     has_table = options_of_fit(estimator) is not None
-    decided = [name for name in given if name not in OF_CELLS]
+    decided = [name for name in given if name not in OF_FILES]
     if has_table and decided:
         raise InputError(
             f"{_option(decided[0])} was decided when the model was fitted; "

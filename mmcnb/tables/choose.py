@@ -42,7 +42,7 @@ def choose_columns(
         A column is not there, is named twice, has no name, or no feature is left.
     """
     if options.encoding is not None:
-        return encoded_columns(table, options.encoding)
+        return encoded_columns(table, options.encoding, options.index_column)
     labels = table.resolve(options.label_column, "--label-column")
     names = table.resolve(options.index_column, "--index-column")
     chosen: list[int] = []
@@ -167,8 +167,12 @@ def check_features(table: BaseTable, columns: Sequence[TableColumn]) -> None:
     )
 
 
-def encoded_columns(table: BaseTable, encoding: Encoding) -> list[TableColumn]:
+def encoded_columns(
+    table: BaseTable, encoding: Encoding, index_column: str | int | None = None
+) -> list[TableColumn]:
     """Return the columns of a fit in another table, which has the same kinds there.
+
+    The column of row names is the given one, or that of the fit.
 
     Raises
     ------
@@ -187,7 +191,15 @@ def encoded_columns(table: BaseTable, encoding: Encoding) -> list[TableColumn]:
     for feature in encoding.features:
         columns.append(_encoded_column(table, feature, encoding))
     features = {column.position for column in columns}
-    for position in _index_of_fit(table, encoding, features):
+    index = table.resolve(index_column, "--index-column")
+    if index_column is None:
+        index = _index_of_fit(table, encoding, features)
+    for position in index:
+        if position in features:
+            raise InputError(
+                f"{table.name}: {table.label_of(position)} is a feature of the fit, so "
+                "it cannot name rows; leave --index-column out."
+            )
         columns.append(_column(table, position, Role.ROW_NAMES))
     return columns
 

@@ -125,3 +125,26 @@ def test_a_table_that_is_there_is_replaced_if_asked_for(messy, printed, refusal_
     printed(f"{FIT} --table out.csv")
     assert "exists already" in refusal_of(f"{FIT} --table out.csv")
     printed(f"{FIT} --table out.csv --overwrite")
+
+
+def test_other_verbs_match_these_labels_with_their_rows(messy, printed, report_of):
+    printed(f"{FIT} --labels l.csv --table t.csv --model m")
+    options = "--missing drop --columns age,spent"
+    expected = report_of(f"score messy.csv l.csv {options}")
+    assert expected["n_samples"] == len(messy) - 2
+    pd.read_csv("l.csv")[::-1].to_csv("l.csv", index=False)
+    for labels in ("l.csv", "t.csv"):
+        report = report_of(f"score messy.csv {labels} {options}")
+        assert (report["sizes"], report["J"]) == (expected["sizes"], expected["J"])
+    explained = report_of("explain m messy.csv")
+    assert report_of("explain m messy.csv --labels l.csv") == explained
+    printed("report m messy.csv --labels l.csv --out page.html")
+
+
+def test_predict_takes_the_names_of_rows(messy, printed, refusal_of):
+    printed(f"{FIT} --model m")
+    printed("predict m messy.csv --index-column code --labels l.csv")
+    labels = pd.read_csv("l.csv", dtype={"code": str})
+    assert labels["code"].tolist() == messy["code"].drop([2, 9]).tolist()
+    refused = refusal_of("predict m messy.csv --index-column age --labels k.csv")
+    assert "('age') is a feature of the fit, so it cannot name rows" in refused
