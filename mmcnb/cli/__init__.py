@@ -147,6 +147,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
     """Read the arguments into a namespace, or exit with the options that exist."""
     _, unknown = build_parser().parse_known_args(argv, arguments)
+    for name, value in vars(arguments).items():
+        # A shell does not expand ~ in --option=~/path.
+        if isinstance(value, str) and value.startswith("~/"):
+            setattr(arguments, name, os.path.expanduser(value))  # noqa: PTH111
     if unknown:
         parser = arguments.parser
         options = [

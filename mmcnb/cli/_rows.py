@@ -30,7 +30,7 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
     InputError
         There are some, and the rows are in no table.
     """
-    from mmcnb.samples.text import table_format
+    from mmcnb.samples.formats import table_format
 
     given = {}
     for name in OF_TABLES:

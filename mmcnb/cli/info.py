@@ -17,7 +17,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Arguments) -> Report:
     """Describe the store or the table."""
-    from mmcnb.samples.text import table_format
+    from mmcnb.samples.formats import table_format
     from mmcnb.stores import describe_store
 
     store = arguments.store

@@ -21,6 +21,7 @@ from mmcnb.graph.vote_file import restore_vote, vote_arrays
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
 from mmcnb.samples.encoding import Encoding
+from mmcnb.samples.paths import expanded
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
 from mmcnb.stores.atomic import name_of, writing
 
@@ -277,6 +278,7 @@ def read_model(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return header and arrays of a model file."""
+    path = expanded(path)
     if not Path(path).exists():
         raise InputError(
             f"there is no model at {path}; write one with `mmcnb fit --model {path}`."

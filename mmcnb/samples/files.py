@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mmcnb.errors import InputError, worded
-from mmcnb.samples.paths import PathLike
+from mmcnb.samples.paths import PathLike, expanded
 
 DOCUMENT_BYTES = 64 * 2**20  # of a document that describes a store or a fit
 
@@ -28,7 +28,7 @@ def check_file(path: PathLike) -> os.stat_result:
         There is nothing at the path, or it is a folder, a pipe, a socket or a device.
     """
     try:
-        found = Path(path).stat()
+        found = Path(expanded(path)).stat()
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: check the path.") from error
     except OSError as error:
@@ -61,7 +61,7 @@ def open_file(path: PathLike) -> BufferedReader:
     """
     check_file(path)
     with worded(f"{path} cannot be read", "check its permissions", OSError):
-        return Path(path).open("rb")
+        return Path(expanded(path)).open("rb")
 
 
 def read_document(path: PathLike) -> bytes:

@@ -14,9 +14,9 @@ from mmcnb.errors import InputError
 from mmcnb.samples._dask import open_dask
 from mmcnb.samples._hdf5 import open_hdf5, open_hdf5_node
 from mmcnb.samples.base import Samples, in_memory
+from mmcnb.samples.formats import FOREIGN, OF_TABLES, file_format, refusal, table_format
 from mmcnb.samples.npy import open_memmap, open_npy
-from mmcnb.samples.paths import PathLike, checked_path, is_store_folder
-from mmcnb.samples.text import table_format
+from mmcnb.samples.paths import PathLike, checked_path, expanded, is_store_folder
 from mmcnb.samples.zarr import open_zarr
 
 
@@ -105,20 +105,19 @@ OBJECTS = (
 """Readers of objects; the first that recognises an object opens it."""
 
 
-def _is_file(endings: tuple[str, ...], path: Path) -> bool:
-    """Return whether a path has one of these endings and is no folder.
-
-    A Zarr store is a folder, and may have any ending.
-    """
-    return path.suffix.lower() in endings and not path.is_dir()
+def _refuse(path: PathLike) -> Samples:
+    raise refusal(Path(path))
 
 
-FILES = (
-    Reader(partial(_is_file, (".npy",)), open_npy),
-    Reader(partial(_is_file, (".h5", ".hdf5", ".h5ad")), open_hdf5, "element"),
-    Reader(table_format, _open_table, "options"),
-)
-"""Readers of paths; the first that recognises a path opens it."""
+TABLE = Reader(table_format, _open_table, "options")
+REFUSED = Reader(lambda path: False, _refuse)
+FILES = {
+    "npy": Reader(lambda path: True, open_npy),
+    "hdf5": Reader(lambda path: True, open_hdf5, "element"),
+    **dict.fromkeys(OF_TABLES, TABLE),
+    **dict.fromkeys([*FOREIGN, "packed"], REFUSED),
+}
+"""Readers of paths, by the format of the file."""
 
 ZARR = Reader(lambda path: True, open_zarr, "element")
 """Reader of stores, of addresses, and of paths that no other recognises."""
@@ -131,7 +130,8 @@ def _reader(source: object) -> Reader | None:
     path = checked_path(source, "X")
     if "://" in str(source) or is_store_folder(path):
         return ZARR
-    return next((reader for reader in FILES if reader.recognises(path)), ZARR)
+    form = table_format(path) if path.is_dir() else file_format(path)
+    return FILES.get(form or "", ZARR)
 
 
 def open_samples(
@@ -179,6 +179,8 @@ def open_samples(
     if isinstance(source, Samples):
         return source
     reader = _reader(source)
+    if isinstance(source, str | os.PathLike):
+        source = expanded(source)
     if reader is None:
         raise InputError(
             f"X is a {type(source).__name__}, which cannot be read: "

@@ -17,6 +17,21 @@ PathLike = str | os.PathLike[str]
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray")
 
 
+def expanded(path: PathLike) -> str:
+    """Return a path with ``~/`` replaced by the home folder, as shells do.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.paths import expanded
+    >>> expanded("rows.csv"), expanded("~/rows.csv").startswith("~")
+    ('rows.csv', False)
+    """
+    text = os.fspath(path)
+    if text.startswith(("~/", f"~{os.sep}")):
+        return os.path.expanduser(text)  # noqa: PTH111
+    return text
+
+
 def checked_path(path: object, what: str = "the path") -> Path:
     """Return a path that the system accepts, whether or not it exists.
 
@@ -39,7 +54,7 @@ def checked_path(path: object, what: str = "the path") -> Path:
         raise InputError(
             f"{what} is {shown(path)}, which is no path: give a text or a pathlib.Path."
         )
-    text = os.fspath(path)
+    text = expanded(path)
     if not text:
         raise InputError(f"{what} is empty: name a file or a folder.")
     try:
@@ -69,7 +84,7 @@ def output_path(path: PathLike) -> Path:
     >>> output_path("file:///tmp/rows.zarr").as_posix()
     '/tmp/rows.zarr'
     """
-    text = os.fspath(path).removeprefix("file://")
+    text = expanded(path).removeprefix("file://")
     scheme, separator, rest = text.partition("://")
     if separator and len(scheme) > 1:  # one letter is a drive of Windows
         name = rest.rstrip("/").rpartition("/")[2] or "rows.zarr"

@@ -20,10 +20,9 @@ import numpy as np
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
 from mmcnb.errors import InputError, worded
-from mmcnb.samples.files import check_file, open_file
+from mmcnb.samples.files import open_file
 from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
-from mmcnb.samples.paths import is_store_folder
 from mmcnb.samples.transcode import UTF8Reader
 
 # Bytes of text parsed at once: few beside the memory that a conversion needs anyway.
@@ -47,6 +46,13 @@ _OPENERS: dict[str, Any] = {
     ".xz": lzma.open,
     ".zst": _open_zstd,
 }
+# First bytes of a compressed file, by its usual ending.
+_PACKED = {
+    ".gz": re.compile(rb"\x1f\x8b"),
+    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    ".xz": re.compile(rb"\xfd7zXZ\0"),
+    ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
+}
 
 
 def plain_name(path: Path) -> str:
@@ -54,47 +60,45 @@ def plain_name(path: Path) -> str:
     return path.stem.lower() if path.suffix.lower() in _OPENERS else path.name.lower()
 
 
-TABLES = {
-    "parquet": (".parquet", ".parq", ".pq"),
-    "csv": (".csv", ".tsv"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-}
+def compression(path: Path) -> str | None:
+    """Return the usual ending of a compressed file; None if it is plain.
+
+    The first bytes decide: some programs unpack a file and keep its name.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mmcnb.samples.text import compression
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.csv.gz")
+    ...     _ = path.write_text("a,b\\n1,2\\n")
+    ...     compression(path) is None
+    True
+    """
+    with open_file(path) as file:
+        head = file.read(512)
+    for ending, first_bytes in _PACKED.items():
+        if first_bytes.match(head):
+            return ending
+    ending = path.suffix.lower()
+    # Damaged, unless it is text.
+    is_text = b"\n" in head and b"\0" not in head and not _is_binary(head)
+    return ending if ending in _OPENERS and not is_text else None
 
 
-def table_format(path: Path) -> str | None:
-    """Return the format of a file or folder of `TABLES`; None if it is no table."""
-    if path.is_dir() and not is_store_folder(path):
-        return next((form for form in TABLES if next(_below(path, form), None)), None)
-    name = plain_name(path) if path.is_file() else ""
-    form = next(
-        (form for form, endings in TABLES.items() if name.endswith(endings)), None
-    )
-    return form if form == "csv" or path.name.lower() == name else None
-
-
-def table_files(path: Path) -> list[Path]:
-    """The file, or those below a folder; names that begin with . or _ are no tables."""
-    return [path] if path.is_file() else sorted(_below(path, table_format(path) or ""))
-
-
-def _below(folder: Path, form: str) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        is_hidden = any(
-            part.startswith((".", "_")) for part in file.relative_to(folder).parts
-        )
-        if (
-            not is_hidden
-            and plain_name(file).endswith(TABLES[form])
-            and not file.is_dir()
-        ):
-            check_file(file)
-            yield file
+def _is_binary(head: bytes) -> bool:
+    """Whether bytes are no UTF-8 text, but for a character that is cut at the end."""
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.start < len(head) - 3
+    return False
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """A file, and its text as bytes; one sentence if it cannot be read."""
-    opener = _OPENERS.get(path.suffix.lower(), nullcontext)
+def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file and its unpacked bytes; one sentence if it cannot be read."""
+    opener = _OPENERS.get(compression(path) or "", nullcontext)
     known = EOFError, zlib.error, lzma.LZMAError, OSError
     damage = worded(f"{path} cannot be read", "get the file again", *known)
     with damage, open_file(path) as file, opener(file) as text:
@@ -103,7 +107,7 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 def first_bytes(path: Path) -> bytes:
     """Return the first 64 KiB of a text."""
-    with _opened(path) as (_, text):
+    with open_text(path) as (_, text):
         return text.read(2**16)
 
 
@@ -176,7 +180,7 @@ def read_pieces(
     rest = b""
     shown = 0
     with (
-        _opened(path) as (file, text),
+        open_text(path) as (file, text),
         progress(size, f"reading {path.name}", "B", show_progress) as bar,
     ):
         source = text if codec is None else UTF8Reader(text, codec, str(path))
@@ -212,7 +216,7 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
 
 def looks_like_libsvm(path: Path) -> bool:
     """Return whether the first line that is no comment could be LIBSVM text."""
-    with _opened(path) as (_, text):
+    with open_text(path) as (_, text):
         lines = text.read(2**16).splitlines()
     line = next((line for line in lines if line.split(b"#")[0].strip()), b"")
     return bool(_LINE.match(line)) and b"," not in line

@@ -20,6 +20,7 @@ from mmcnb.samples._remote import RemoteStore, open_address
 from mmcnb.samples.base import Samples, copy_command
 from mmcnb.samples.elements import Element, open_element
 from mmcnb.samples.files import check_file
+from mmcnb.samples.formats import is_unknown, refusal
 from mmcnb.samples.inventory import Inventory, attributes_of, find_inventory
 from mmcnb.samples.paths import checked_path, is_store_folder, join
 from mmcnb.samples.stored import EdgeChunks, StoredArray
@@ -154,6 +155,8 @@ def _checked(path: Path) -> Path:
         check_file(path)
         if path.suffix == ".zip" and zipfile.is_zipfile(path):
             return path
+        if is_unknown(path):
+            raise refusal(path)
         raise InputError(
             f"{path} is a file and no Zarr store: "
             f"make one by `mmcnb convert {path} OUT.zarr`."

@@ -14,12 +14,13 @@ from mmcnb._machine import resident_memory
 from mmcnb._progress import progress as progress_bar
 from mmcnb.errors import InputError, MemoryLimitError, shown
 from mmcnb.samples.base import Samples
+from mmcnb.samples.formats import file_format, is_unknown, refusal, table_format
 from mmcnb.samples.matrix import as_matrix, block_dtype, n_rows_of, to_dense
 from mmcnb.samples.npy import Blocks, Rows, read_npz, step_rows
 from mmcnb.samples.open import open_samples
-from mmcnb.samples.paths import PathLike, checked_path, is_store_folder
+from mmcnb.samples.paths import PathLike, checked_path, expanded, is_store_folder
 from mmcnb.samples.row_index import KeptNames, RowIndex
-from mmcnb.samples.text import looks_like_libsvm, plain_name, read_libsvm, table_format
+from mmcnb.samples.text import read_libsvm
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput
 from mmcnb.stores.labels import (
@@ -140,6 +141,9 @@ def convert(  # noqa: PLR0913
         )
     if n_features is not None and n_features < 1:
         raise InputError(f"n_features={n_features} is too small: give at least 1.")
+    if isinstance(source, str | os.PathLike):
+        checked_path(source, "the source")
+        source = expanded(source)
     # This raises InputError if the store exists.
     _check_apart(source, AtomicOutput(out, overwrite).target)
     form = _format(source)
@@ -285,28 +289,22 @@ def _format(source: object) -> str:
     """Return the format of a source: store, libsvm, table or numpy."""
     if not isinstance(source, str | os.PathLike) or "://" in os.fspath(source):
         return "store"
-    path = Path(source)
-    name = plain_name(path)
+    path = checked_path(source, "the source")
     if table_format(path) is not None:
         return "table"
-    if not path.is_file() or name.endswith((".zip", ".h5", ".hdf5", ".h5ad", ".npy")):
+    form = file_format(path)
+    if not path.is_file() or form in ("npy", "hdf5", "matrix", "zarr"):
         return "store"
-    if path.suffix.lower() == ".npz":
+    if form == "npz":
         return "numpy"
-    if name.endswith((".libsvm", ".svm", ".svmlight")):
-        return "libsvm"
     if is_store_folder(path.parent):
         raise InputError(
             f"{path} is a part of a Zarr store: "
             f"give the path of the store, {path.parent}."
         )
-    if looks_like_libsvm(path):
-        return "libsvm"
-    raise InputError(
-        f"{path} is of no known format: "
-        "name it .csv, .tsv or .libsvm (plain, .gz, .bz2, .xz, .zst), "
-        ".parquet, .arrow, .feather, .npy or .npz, or give a Zarr store."
-    )
+    if is_unknown(path):
+        raise refusal(path)
+    return "libsvm"
 
 
 def _written_dtype(

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from mmcnb.errors import InputError
-from mmcnb.samples.text import table_files, table_format
+from mmcnb.samples.formats import table_files, table_format
 from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import BaseTable, Part, Types, is_numeral
 from mmcnb.tables.columnar_file import ColumnarFile, open_arrow, open_parquet

@@ -10,11 +10,13 @@ import numpy as np
 
 from mmcnb.errors import ClusterWarning, InputError, OptionError
 from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
-from mmcnb.samples.files import file_identity
+from mmcnb.samples.files import check_file, file_identity
+from mmcnb.samples.formats import is_unknown, refusal, table_format
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import CSRBlock, stack
+from mmcnb.samples.paths import checked_path
 from mmcnb.samples.row_index import RowIndex, RowsTaken, range_of_pandas
-from mmcnb.samples.text import plain_name, table_format
+from mmcnb.samples.text import compression
 from mmcnb.tables.files import FileTable, refuse_csv_options
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.reader import TableReader
@@ -80,13 +82,9 @@ def open_table(
         A column is not numbers, a cell is missing, or the file cannot be read or is too
         large.
     """
-    path = Path(path)
+    path = checked_path(path)
     options = options or TableOptions()
-    if table_format(path) is None:
-        raise InputError(
-            f"{path} is no table: give a .csv, .tsv, .parquet, .arrow or .feather "
-            "file, or a folder of these."
-        )
+    check_is_table(path)
     with options_of_files():
         table = FileTable(path, options)
         is_large = _unpacked_bytes(table.paths) > MOST_WHOLE_BYTES
@@ -129,12 +127,32 @@ def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
     )
 
 
+def check_is_table(path: Path) -> None:
+    """Refuse a path that is no table.
+
+    Raises
+    ------
+    InputError
+        There is nothing at the path, or it is something else.
+    """
+    if table_format(path) is not None:
+        return
+    if not path.is_dir():
+        check_file(path)
+        if is_unknown(path):
+            raise refusal(path)
+    raise InputError(
+        f"{path} is no table: give a .csv, .tsv, .jsonl, .xlsx, .parquet, .arrow or "
+        ".feather file, or a folder of these."
+    )
+
+
 def _unpacked_bytes(paths: list[Path]) -> int:
     """Return the size of files; four times the size if a file is compressed."""
     total = 0
     for path in paths:
-        is_packed = plain_name(path) != path.name.lower()
-        total += path.stat().st_size * (4 if is_packed else 1)
+        factor = 1 if compression(path) is None else 4
+        total += factor * path.stat().st_size
     return total
 
 
@@ -318,8 +336,10 @@ def describe_table(
     InputError
         The file cannot be read.
     """
+    path = checked_path(path)
+    check_is_table(path)
     options = options or TableOptions()
-    reader = TableReader(FileTable(Path(path), options), options)
+    reader = TableReader(FileTable(path, options), options)
     faults = None
     try:
         with options_of_files():

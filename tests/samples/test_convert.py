@@ -307,7 +307,7 @@ def test_foreign_stores_and_arrays_in_memory_get_checksums(
             r"label_column is of CSV.*a\.svm is none: leave it out",
         ),
         ("a.svm", "# nothing\n", {}, r"0 sample\(s\)"),
-        ("a.txt", "hello world\n", {}, r"no known format.*\.csv"),
+        ("a.abc", "hello world\n", {}, r"no known format.*\.csv"),
         ("a.csv", None, {}, "does not exist"),
     ],
 )

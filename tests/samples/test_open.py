@@ -254,9 +254,9 @@ def refuse(source, match, element=None):
 def test_paths_that_lead_to_no_rows(X, tmp_path):
     refuse(tmp_path / "none.zarr", "none.zarr does not exist")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder/notes.txt").write_text("hello")
+    (tmp_path / "folder/notes.md").write_text("hello")
     refuse(tmp_path / "folder", "is a folder that contains no Zarr array or group")
-    refuse(tmp_path / "folder/notes.txt", "mmcnb convert")
+    refuse(tmp_path / "folder/notes.md", "no known format: name it")
     zarr.create_array(tmp_path / "a.zarr", data=X)
     refuse(tmp_path / "a.zarr", "has no element 'X'", element="X")
     (tmp_path / "a.zarr/zarr.json").write_text('{"shape": [')

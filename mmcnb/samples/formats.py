@@ -1,0 +1,363 @@
+"""The format of a file, by its first bytes or its name, and that of a folder."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mmcnb.errors import InputError
+from mmcnb.samples.files import check_file
+from mmcnb.samples.paths import is_store_folder
+from mmcnb.samples.text import compression, looks_like_libsvm, open_text, plain_name
+
+HEAD_BYTES = 4096
+BOM = b"\xef\xbb\xbf"
+JSON = re.compile(rb'(\xef\xbb\xbf)?\s*[\[{]\s*(["\[{\]}]|[-\d])')
+
+ENDINGS = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "csv": (".csv", ".tsv"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "excel": (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
+    "json lines": (".jsonl", ".ndjson"),
+    "orc": (".orc",),
+    "stata": (".dta",),
+    "sas": (".sas7bdat", ".xpt"),
+    "arff": (".arff",),
+    "json": (".json",),
+    "text": (".txt", ".dat", ".data", ".tab"),
+    "libsvm": (".libsvm", ".svm", ".svmlight"),
+    "matrix": (".mtx",),
+    "hdf5": (".h5", ".hdf5", ".h5ad", ".h5mu", ".loom"),
+    "npy": (".npy",),
+    "npz": (".npz",),
+    "spss": (".sav", ".zsav", ".por"),
+    "r": (".rds", ".rda", ".rdata"),
+    "pickle": (".pkl", ".pickle", ".joblib"),
+    "html": (".html", ".htm"),
+    "xml": (".xml",),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "duckdb": (".duckdb",),
+    "matlab": (".mat",),
+    "avro": (".avro",),
+    "pdf": (".pdf",),
+    "document": (".docx", ".doc", ".odt", ".rtf"),
+    "numbers": (".numbers",),
+}
+"""Endings of each format."""
+
+OF_TABLES = (
+    "parquet",
+    "csv",
+    "arrow",
+    "excel",
+    "json lines",
+    "orc",
+    "stata",
+    "sas",
+    "arff",
+    "json",
+)
+"""Formats of tables."""
+
+# In a folder they often stand beside the tables.
+WEAK = ("json", "text")
+OF_TEXT = ("csv", "text", "json", "json lines", "arff", "libsvm", "matrix", "html")
+"""Formats of text, which may be compressed."""
+
+SIGNATURES = (
+    (b"PAR1", 0, "parquet"),
+    (b"ARROW1", 0, "arrow"),
+    (b"\x89HDF\r\n\x1a\n", 0, "hdf5"),
+    (b"\x89HDF\r\n\x1a\n", 512, "hdf5"),  # MATLAB 7.3
+    (b"\x93NUMPY", 0, "npy"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0, "excel"),
+    (b"SQLite format 3\0", 0, "sqlite"),
+    (b"DUCK", 8, "duckdb"),
+    (b"ORC", 0, "orc"),
+    (b"%%MatrixMarket", 0, "matrix"),
+    (b"<stata_dta>", 0, "stata"),
+    (b"$FL2", 0, "spss"),
+    (b"$FL3", 0, "spss"),
+    (b"RDX", 0, "r"),
+    (b"X\n\0\0\0", 0, "r"),
+    (b"\xc2\xea\x81\x60\xb3\x14\x11\xcf", 12, "sas"),
+    (b"HEADER RECORD*******LIB", 0, "sas"),
+    (b"MATLAB 5.0 MAT-file", 0, "matlab"),
+    (b"Obj\x01", 0, "avro"),
+    (b"%PDF-", 0, "pdf"),
+    (b"{\\rtf", 0, "document"),
+    (b"7z\xbc\xaf\x27\x1c", 0, "archive"),
+    (b"Rar!\x1a\x07", 0, "archive"),
+    (b"ustar", 257, "archive"),
+)
+"""Bytes that tell a format, where they stand, and the format."""
+
+MARKUP = (
+    (re.compile(rb"\s*<(!doctype html|html|head|table|meta)\b", re.IGNORECASE), "html"),
+    (re.compile(rb"\s*<\?xml\b"), "xml"),
+)
+
+
+class Foreign(NamedTuple):
+    """A format that is not read: what a file is, and a way to read it."""
+
+    name: str
+    remedy: str
+
+
+FOREIGN = {
+    "sqlite": Foreign(
+        "an SQLite database",
+        "give the frame pandas.read_sql_query('SELECT * FROM table', "
+        "sqlite3.connect(path)), or write the table as CSV",
+    ),
+    "duckdb": Foreign(
+        "a DuckDB database",
+        "give the relation duckdb.connect(path).table('name'), or write the table as "
+        "Parquet",
+    ),
+    "html": Foreign(
+        "a page of HTML",
+        "save the table as CSV, or give the frame pandas.read_html(path)[0]",
+    ),
+    "xml": Foreign(
+        "an XML document",
+        "save the table as .xlsx or CSV in the program that opens it, or give the "
+        "frame pandas.read_xml(path)",
+    ),
+    "spss": Foreign(
+        "a file of SPSS",
+        "give the frame pandas.read_spss(path), which needs pyreadstat, or save it as "
+        "CSV",
+    ),
+    "r": Foreign(
+        "a file of R",
+        "write it as Parquet with arrow::write_parquet, or as CSV with write.csv",
+    ),
+    "pickle": Foreign(
+        "a pickle, which can run any code when it is read",
+        "if you trust it, give the frame or array pandas.read_pickle(path)",
+    ),
+    "matlab": Foreign(
+        "a file of MATLAB", "give an array of scipy.io.loadmat(path), by its name"
+    ),
+    "avro": Foreign("an Avro file", "give the frame polars.read_avro(path)"),
+    "pdf": Foreign("a PDF document", "write its table as CSV"),
+    "document": Foreign("a text document", "save its table as .xlsx or CSV"),
+    "numbers": Foreign("a document of Numbers", "export it as .xlsx or CSV"),
+    "archive": Foreign("an archive", "unpack it, and give one of its files"),
+}
+"""Formats that are recognised and not read."""
+
+
+def file_format(path: Path) -> str | None:
+    """Return the format of a file; None if there is none, or it is not known.
+
+    The first bytes decide, because files are renamed; the name decides if they say
+    nothing.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    str or None
+        A key of `ENDINGS` or `FOREIGN`, "zarr" for a zipped store, or "packed" for a
+        compressed file of a format that is not text.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mmcnb.samples.formats import file_format
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.csv")
+    ...     _ = path.write_bytes(b"PAR1 and more")
+    ...     file_format(path)
+    'parquet'
+    """
+    if not path.is_file():
+        return None
+    named = _format_of_name(plain_name(path))
+    try:
+        with open_text(path) as (_, text):
+            head = text.read(HEAD_BYTES)
+    except InputError:  # the reader of the format says what is wrong
+        return named
+    form = _format_of_bytes(path, head) or _format_of_text(path, head, named)
+    if form not in (None, "r", *OF_TEXT) and compression(path):
+        return "packed"
+    return form
+
+
+def _format_of_name(name: str) -> str | None:
+    for form, endings in ENDINGS.items():
+        if name.endswith(endings):
+            return form
+    return None
+
+
+def _format_of_bytes(path: Path, head: bytes) -> str | None:
+    """Return the format that the first bytes of a file tell; None if they are text."""
+    for first_bytes, start, form in SIGNATURES:
+        if head[start:].startswith(first_bytes):
+            return form
+    if head.startswith(b"PK\x03\x04"):
+        return _format_of_zip(path)
+    for pattern, form in MARKUP:
+        if pattern.match(head.removeprefix(BOM)):
+            return form
+    return None
+
+
+def _format_of_zip(path: Path) -> str:
+    """Return the format of a file that is a zip archive."""
+    if not zipfile.is_zipfile(path):
+        return "archive"
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if any(name.startswith("xl/") for name in names):
+        return "excel"
+    if "content.xml" in names:
+        return "excel" if path.suffix.lower() != ".odt" else "document"
+    if any(name.startswith("word/") for name in names):
+        return "document"
+    if any(name.startswith("Index/") for name in names):
+        return "numbers"
+    files = [name for name in names if not name.endswith("/")]
+    if files and all(name.endswith(".npy") for name in files):
+        return "npz"
+    marks = ("zarr.json", ".zgroup", ".zarray")
+    if any(name.rpartition("/")[2] in marks for name in names):
+        return "zarr"
+    return "archive"
+
+
+def _format_of_text(path: Path, head: bytes, named: str | None) -> str | None:
+    """Return the format of a file whose first bytes are of no other format."""
+    is_text = b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if named == "csv":
+        return "csv"
+    if named == "excel" and is_text:  # many programs name their CSV text so
+        return "csv"
+    if named in ("json", "json lines", "text") and JSON.match(head):
+        return _format_of_json(head, named)
+    if named == "text":
+        return "libsvm" if looks_like_libsvm(path) else "csv"
+    return named
+
+
+def _format_of_json(head: bytes, named: str) -> str:
+    """Return "json lines" if the first lines are objects, and "json" otherwise."""
+    lines = [line.strip() for line in head.removeprefix(BOM).splitlines()]
+    lines = [line for line in lines if line]
+    is_object = lines[0].startswith(b"{") and lines[0].endswith(b"}")
+    has_more = len(lines) > 1 and lines[1].startswith(b"{")
+    is_named = named == "json lines" and lines[0].startswith(b"{")
+    return "json lines" if is_named or (is_object and has_more) else "json"
+
+
+def table_format(path: Path) -> str | None:
+    """Return the format of a table, a file or a folder; None if it is no table.
+
+    Raises
+    ------
+    InputError
+        The folder has tables of several formats.
+    """
+    form = file_format(path)
+    if path.is_dir() and not is_store_folder(path):
+        form = _format_of_folder(path)
+    return form if form in OF_TABLES else None
+
+
+def table_files(path: Path) -> list[Path]:
+    """Return the file, or those of its format below a folder.
+
+    Names that begin with . or _ are no tables.
+    """
+    if path.is_file():
+        return [path]
+    form = table_format(path)
+    files = [file for file, other in _files_below(path) if other == form]
+    for file in files:
+        check_file(file)
+    return sorted(files)
+
+
+def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield files below a folder with their formats, by their names.
+
+    Text is a table if there is no other table.
+    """
+    files: list[tuple[Path, str]] = []
+    for file in folder.rglob("*"):
+        parts = file.relative_to(folder).parts
+        is_hidden = any(part.startswith((".", "_")) for part in parts)
+        form = _format_of_name(plain_name(file))
+        if form is not None and not is_hidden and not file.is_dir():
+            files.append((file, form))
+    has_tables = any(form in OF_TABLES and form not in WEAK for _, form in files)
+    for file, form in files:
+        if form not in WEAK:
+            yield file, form
+        elif not has_tables:
+            yield file, "csv" if form == "text" else form
+
+
+def _format_of_folder(folder: Path) -> str | None:
+    """Return the format of the tables below a folder; "matrix" if there is a matrix.
+
+    Raises
+    ------
+    InputError
+        They are of several formats.
+    """
+    first: dict[str, Path] = {}
+    for file, form in _files_below(folder):
+        if form in OF_TABLES or form == "matrix":
+            first[form] = min(file, first.get(form, file))
+    if "matrix" in first:
+        return "matrix"
+    if len(first) > 1:
+        names = [str(file.relative_to(folder)) for file in first.values()]
+        raise InputError(
+            f"{folder} has tables of several formats, such as {' and '.join(names)}: "
+            "give one of the files, or a folder with files of one format."
+        )
+    return next(iter(first), None)
+
+
+def matrix_files(path: Path) -> list[Path]:
+    """Return a file of a matrix, or those below a folder."""
+    if path.is_file():
+        return [path]
+    return sorted(file for file, form in _files_below(path) if form == "matrix")
+
+
+def is_unknown(path: Path) -> bool:
+    """Whether a file is of a format that is not known, or known and not read."""
+    form = file_format(path)
+    if form is None:
+        return not looks_like_libsvm(path)
+    return form == "packed" or form in FOREIGN
+
+
+def refusal(path: Path) -> InputError:
+    """Return the error about a path that has no reader: what it is, and what to do."""
+    form = file_format(path)
+    if form == "packed":
+        ending = compression(path)
+        return InputError(
+            f"{path} is compressed ({ending}), and only text is read so: unpack it."
+        )
+    if form in FOREIGN:
+        foreign = FOREIGN[form]
+        return InputError(f"{path} is {foreign.name}: {foreign.remedy}.")
+    return InputError(
+        f"{path} is of no known format: name it .csv, .tsv, .jsonl or .libsvm (plain, "
+        ".gz, .bz2, .xz, .zst), .parquet, .arrow, .feather, .xlsx, .npy or .npz, or "
+        "give a Zarr store."
+    )
