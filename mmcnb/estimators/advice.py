@@ -16,8 +16,13 @@ from scipy.sparse import issparse
 from mmcnb.engine.session import FitSession
 from mmcnb.errors import ClusterWarning
 from mmcnb.features.bandwidth import candidate_gammas
+from mmcnb.samples import Samples
 from mmcnb.samples.matrix import moments
 from mmcnb.samples.zarr import chunk_advice
+
+# Fewer rows are symmetric by chance, and have too few neighbours for a graph.
+LEAST_DISTANCES = 11
+MOST_LOOKED_AT = 200  # rows
 
 if TYPE_CHECKING:
     from mmcnb.estimators.base import Estimator
@@ -42,7 +47,7 @@ def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warnin
     from sklearn.exceptions import EfficiencyWarning
 
     sample = session.sample
-    sentences: list[str] = []
+    sentences: list[str] = list(distance_advice(session.samples))
     if estimator.scale is None:
         sentences += count_advice(sample)
         if not sentences:
@@ -55,6 +60,35 @@ def advice(estimator: "Estimator", session: FitSession) -> dict[str, type[Warnin
     if slow:
         categories[slow] = EfficiencyWarning
     return categories
+
+
+def distance_advice(samples: Samples) -> Iterator[str]:
+    """Warn if rows look like the distances between rows, which are taken otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.estimators.advice import distance_advice
+    >>> from mmcnb.samples import open_samples
+    >>> places = np.arange(11.0) ** 2
+    >>> next(distance_advice(open_samples(abs(places - places[:, None]))))[:38]
+    'X is symmetric with zeros on its diago'
+    """
+    n = samples.n_samples
+    if samples.is_sparse or samples.n_features != n or n < LEAST_DISTANCES:
+        return
+    n_looked_at = min(n, MOST_LOOKED_AT)
+    corner = np.asarray(samples.block(0, n_looked_at))[:, :n_looked_at]
+    is_positive = np.count_nonzero(corner > 0) > 0.9 * (corner.size - n_looked_at)
+    is_distance = not corner.diagonal().any() and corner.min() >= 0 and is_positive
+    if is_distance and np.allclose(corner, corner.T, rtol=1e-5, atol=0):
+        count = min(25, n - 1)
+        yield (
+            f"{samples.name} is symmetric with zeros on its diagonal, as the distances "
+            "between rows are; cluster by distances with mmcnb.MaximumMarginClustering("
+            'metric="precomputed").fit(sklearn.neighbors.kneighbors_graph('
+            f'X, {count}, mode="distance", metric="precomputed")).'
+        )
 
 
 def spread_advice(sample: Any, feature_names: list[str] | None = None) -> Iterator[str]:

@@ -974,6 +974,8 @@ def read_input(
         )
     if encoding is not None and _is_table_of(samples, encoding):
         return samples
+    if not reset and estimator.metric == "precomputed":
+        _check_distances(samples, estimator.n_features_in_)
     if names is None:
         n_features = samples.n_features
         names = samples.feature_names
@@ -989,6 +991,18 @@ def chosen_columns(columns: object, keep: object) -> TableOptions | None:
     if columns is None and keep is None:
         return None
     return TableOptions(columns=columns, keep=keep)
+
+
+def _check_distances(samples: Samples, n_fitted: int) -> None:
+    """Refuse rows that are not distances to the rows of the fit."""
+    if samples.n_features != n_fitted:
+        raise InputError(
+            f"{samples.name} has {samples.n_features} columns, but a model with "
+            f"metric='precomputed' wants the distances of each row to the {n_fitted:,} "
+            "rows of the fit, of which those to the nearest suffice; give sklearn."
+            "neighbors.NearestNeighbors(n_neighbors=10).fit(rows_of_the_fit)."
+            "kneighbors_graph(X, mode='distance')."
+        )
 
 
 def _is_table_of(samples: Samples, encoding: Encoding) -> bool:

@@ -99,6 +99,13 @@ def given_graph(distances: csr_array, weights: np.ndarray | None = None) -> Node
     (60, 10)
     """
     p = distances.shape[0]
+    if not hasattr(distances, "indptr") and distances.shape[1] == p > 10:
+        count = min(25, p - 1)
+        raise InputError(
+            f"X of shape {distances.shape} is dense, and a graph has the distances to "
+            "the nearest rows alone; give sklearn.neighbors.kneighbors_graph("
+            f"X, {count}, mode='distance', metric='precomputed')."
+        )
     if not hasattr(distances, "indptr") or distances.shape[1] != p:
         raise InputError(
             f"X of shape {distances.shape} is no sparse matrix of rows by rows; "

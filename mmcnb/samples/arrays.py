@@ -14,7 +14,7 @@ from mmcnb.errors import InputError, worded
 from mmcnb.samples.matrix import block_dtype, check_dtype, check_shape
 
 
-def plain_array(source: Any, name: str) -> np.ndarray:
+def plain_array(source: Any, name: str, are_rows: bool = False) -> np.ndarray:
     """Return a plain array; an array that would lose its meaning is refused.
 
     Parameters
@@ -23,6 +23,8 @@ def plain_array(source: Any, name: str) -> np.ndarray:
         Objects that are all numbers become float64.
     name : str
         For messages.
+    are_rows : bool, default=False
+        Whether these are rows to cluster, which may be documents.
 
     Returns
     -------
@@ -41,6 +43,8 @@ def plain_array(source: Any, name: str) -> np.ndarray:
     if isinstance(source, np.ma.MaskedArray):
         _check_mask(source, name)
     array = _joined(source, name)
+    if are_rows:
+        _refuse_texts(array, name)
     if array.dtype.kind != "O":
         check_dtype(array.dtype, name)
         return array
@@ -141,6 +145,30 @@ def _check_rows(rows: Sequence[Any], name: str) -> None:
     if other is not None:
         unlike = f"rows of different lengths, row {other} unlike row 0"
         raise InputError(f"{name} has {unlike}: give rows x features (2-D).")
+
+
+def _refuse_texts(array: np.ndarray, name: str) -> None:
+    """Refuse an array of nothing but texts, such as documents, with what suits them."""
+    is_text = array.dtype.kind in "UST"
+    if array.dtype.kind == "O" and array.size:
+        is_text = all(isinstance(value, str) for value in array.flat)
+    if not is_text:
+        return
+    try:
+        array.astype(np.float64)
+        remedy = "convert them by numpy.asarray(X, dtype=float)"
+    except (ValueError, TypeError):
+        remedy = "give pandas.DataFrame(X), in which texts become categories"
+        if array.ndim < 2 or array.shape[1] == 1:
+            texts = "X" if array.ndim < 2 else "numpy.ravel(X)"
+            remedy = (
+                "give numbers for documents, such as TF-IDF by sklearn.feature_"
+                f"extraction.text.TfidfVectorizer().fit_transform({texts}), or the "
+                "embeddings of a language model"
+            )
+    raise NoNumberError(
+        f"{name} contains text (dtype {array.dtype}), which is not supported: {remedy}."
+    )
 
 
 def _refuse_objects(

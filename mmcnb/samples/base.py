@@ -328,7 +328,7 @@ class ArraySamples(Samples):
 
     def __init__(self, array: Any, name: str) -> None:
         is_plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
-        self._array = array if is_plain else plain_array(array, name)
+        self._array = array if is_plain else plain_array(array, name, True)
         self._describe(name, self._array.shape, self._array.dtype)
 
     def block(self, start: int, stop: int) -> np.ndarray:

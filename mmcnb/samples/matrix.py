@@ -126,7 +126,7 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
     )
 
 
-_TEXT = ("text", "convert them to real numbers, such as by X.astype(float)")
+_TEXT = ("text", "convert them to real numbers")
 _REFUSED_KINDS = {
     "U": _TEXT,
     "S": _TEXT,

@@ -4,10 +4,12 @@ import warnings
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 from sklearn.pipeline import make_pipeline
 
@@ -115,6 +117,61 @@ def test_weights_count_and_rows_of_no_weight_are_refused(graph, fitted):
         on_graph().fit(graph, sample_weight=np.r_[0.0, np.ones(N - 1)])
 
 
+@pytest.mark.parametrize("n", [12, 300])
+@pytest.mark.parametrize("form", ["array", "float32", "frame", "npy"])
+def test_dense_distances_as_rows_are_told_how_they_are_clustered(
+    rings, n, form, tmp_path
+):
+    X: object = pairwise_distances(rings[0][:n])
+    if form == "float32":
+        X = X.astype(np.float32)
+    elif form == "frame":
+        X = pd.DataFrame(X)
+    np.save(tmp_path / "X.npy", X)
+    rows = tmp_path / "X.npy" if form == "npy" else X
+    with pytest.warns(mmcnb.ClusterWarning, match="zeros on its diagonal") as warned:
+        front_door().fit(rows)
+    sentence = str(warned[-1].message)
+    call = sentence.partition("by distances with ")[2].removesuffix(".")
+    model = eval(call, {"mmcnb": mmcnb, "sklearn": sklearn, "X": X})
+    assert model.metric == "precomputed"
+    assert model.labels_.size == n
+
+
+def test_rows_that_are_no_distances_are_not_taken_for_some():
+    random = np.random.default_rng(0)
+    square = random.normal(size=(40, 40))
+    adjacent = np.triu(random.random((40, 40)) < 0.1, 1)
+    for rows in (
+        square,
+        abs(square),
+        np.eye(40),
+        adjacent + adjacent.T,
+        square.T @ square,
+    ):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            front_door().fit(rows.astype(float))
+        assert not any("diagonal" in str(one.message) for one in warned)
+
+
+def test_dense_distances_and_new_rows_of_other_kinds_are_told_what_is_wanted(
+    rings, fitted
+):
+    X, _ = rings
+    with pytest.raises(InputError, match="is dense") as refusal:
+        on_graph().fit(pairwise_distances(X))
+    call = str(refusal.value).partition("; give ")[2].removesuffix(".")
+    distances = eval(call, {"sklearn": sklearn, "X": pairwise_distances(X)})
+    assert on_graph(3).fit(distances).n_clusters_ == 3
+    for rows in (X, pairwise_distances(X)[:, :5]):
+        with pytest.raises(InputError, match="to the 600 rows of the fit") as refusal:
+            fitted.predict(rows)
+    call = str(refusal.value).partition("; give ")[2].removesuffix(".")
+    new = eval(call, {"sklearn": sklearn, "X": X[:9], "rows_of_the_fit": X})
+    np.testing.assert_array_equal(fitted.predict(new), fitted.labels_[:9])
+
+
 def test_it_is_pairwise_for_scikit_learn():
     assert clone(on_graph()).__sklearn_tags__().input_tags.pairwise
     assert not front_door().__sklearn_tags__().input_tags.pairwise
@@ -141,7 +198,7 @@ def test_the_remedies_work(rings, graph):
     assert on_graph(2, kernel="graph", scale=None).fit(graph).n_clusters_ == 2
     distances = np.linalg.norm(rings[0][:, None] - rings[0], axis=2)
     with pytest.raises(
-        InputError, match="is no sparse matrix of rows by rows; give a sparse matrix as"
+        InputError, match="is dense, and a graph has the distances to the nearest"
     ):
         on_graph().fit(distances)
 

@@ -113,7 +113,7 @@ def test_a_vote_is_of_the_distances_to_nodes_and_survives_its_file():
     [
         (
             lambda D: D.toarray(),
-            "X of shape (50, 50) is no sparse matrix of rows by rows",
+            "X of shape (50, 50) is dense, and a graph has the distances to",
         ),
         (lambda D: D[:40], "X of shape (40, 50) is no"),
         (

@@ -14,11 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+import sklearn.feature_extraction.text
 
+import mmcnb
 from mmcnb import open_samples
 from mmcnb.errors import DamagedStoreError
 from mmcnb.stores import convert, open_class_labels
-from tests.samples.common import assert_same, one_sentence
+from tests.samples.common import assert_same, one_sentence, rows_of
 
 NAMES = ["height", "weight", "age", "größe", "no. 5", "x", "y"]
 
@@ -230,7 +232,7 @@ REFUSED = {
     "dates": (np.array([["2020-01-01"]], dtype="M8[D]"), "contains dates"),
     "digits": (
         np.array([["1", "2"], ["2", "3"]]),
-        "contains text .* such as by X.astype",
+        r"contains text .* numpy\.asarray\(X, dtype=float\)",
     ),
     "complex": (np.eye(2) * 1j, "X contains complex"),
     "a huge whole number": (objects(10**400), "above the largest float64"),
@@ -425,3 +427,42 @@ def test_a_frame_in_a_file_has_one_type_for_all_columns_and_no_texts(tmp_path):
     assert in_file.dtype == np.float64
     with one_sentence(r"column 'kind' of .*cells\.h5ad/obsm/texts.*convert or drop it"):
         open_samples(tmp_path / "cells.h5ad", "obsm/texts")
+
+
+SUBJECTS = ["the ship left the harbour", "the judge heard the witness"]
+DOCUMENTS = [f"{SUBJECTS[i % 2]} on day {i}" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        DOCUMENTS,
+        np.array(DOCUMENTS),
+        np.array(DOCUMENTS, object),
+        np.array(DOCUMENTS, object)[:, None],
+        [[text] for text in DOCUMENTS],
+        pd.Series(DOCUMENTS),
+        pd.Series(DOCUMENTS, dtype="string"),
+    ],
+)
+def test_documents_are_told_a_call_that_makes_them_numbers(X):
+    with one_sentence("contains text .* TF-IDF .* embeddings") as refusal:
+        mmcnb.MaximumMarginClustering(2).fit(X)
+    call = str(refusal.value).partition("TF-IDF by ")[2].partition(", or")[0]
+    names = {"sklearn": sklearn, "numpy": np, "X": X}
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(eval(call, names))
+    assert model.labels_[:4].tolist() == [0, 1, 0, 1]
+
+
+def test_texts_of_numbers_and_of_categories_are_told_what_suits_them():
+    with one_sentence("convert them by") as refusal:
+        open_samples([["1", "2"], ["3", "4.5"]])
+    call = str(refusal.value).partition("convert them by ")[2].removesuffix(".")
+    rows = eval(call, {"numpy": np, "X": [["1", "2"], ["3", "4.5"]]})
+    assert rows_of(rows).tolist() == [[1, 2], [3, 4.5]]
+    X = np.array([["red", "small"], ["blue", "large"]] * 20)
+    with one_sentence("in which texts become categories") as refusal:
+        open_samples(X)
+    call = str(refusal.value).partition(": give ")[2].partition(", in")[0]
+    frame = eval(call, {"pandas": pd, "X": X})
+    assert mmcnb.MaximumMarginClustering(2).fit(frame).n_features_in_ == 2
