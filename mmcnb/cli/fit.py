@@ -135,6 +135,10 @@ def _fit(arguments: Arguments, paths: Outputs) -> Report:
     _silence_fit()
     estimator = make_estimator(arguments, checkpoint=arguments.checkpoint, verbose=1)
     samples = open_rows(arguments)
+    if paths.table is not None:
+        from mmcnb.estimators.label_tables import check_label_table
+
+        check_label_table(samples, paths.table)
     earlier = None
     if arguments.like:
         like = load(arguments.like)

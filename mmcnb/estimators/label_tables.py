@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from mmcnb.stores.joined_table import (
     NewColumns,
     RowsThatTookPart,
     free_names,
+    schema_of_text,
     table_kind,
 )
 from mmcnb.stores.row_index import row_index_of
@@ -59,6 +61,23 @@ def new_columns(engine: Engine, passes: ColumnPasses, names: list[str]) -> NewCo
             yield columns
 
     return NewColumns({name: types[name] for name in names}, groups())
+
+
+def check_label_table(samples: Samples, out: str | os.PathLike[str]) -> None:
+    """Refuse a table that cannot be written, before rows are read for it.
+
+    Raises
+    ------
+    InputError
+        The samples are of no file, the path has another ending, or a column cannot be
+        written there.
+    """
+    kind = table_kind(out)
+    files = _source_of(samples).table()
+    if kind == "text" and not files.is_text:
+        import pyarrow as pa
+
+        schema_of_text(pa.schema(files.types_as_written()), Path(out).name)
 
 
 def write_label_table(
@@ -195,6 +214,7 @@ def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
     if is_text and index is not None:
         labels = [str(name) for name in column_labels(frame)]
         frame = frame.reset_index(names=free_names(index.keys, labels))
+    frame = _with_texts(frame, is_text)
     with worded(
         "the data frame cannot be written",
         "make each column one type, such as by X.astype(str)",
@@ -203,6 +223,35 @@ def _arrow_table(frame: Any, is_text: bool) -> "pa.Table":
         ValueError,
     ):
         return pa.Table.from_pandas(frame)
+
+
+def _with_texts(frame: Any, is_text: bool) -> Any:
+    """Return a frame of pandas with texts for values that Arrow cannot write."""
+    written = frame.copy(deep=False)
+    for position in range(frame.shape[1]):
+        values = frame.iloc[:, position]
+        if hasattr(values, "sparse"):
+            written.isetitem(position, values.sparse.to_dense())
+        elif not _is_writable(values, is_text):
+            texts = values.astype(object).map(str, na_action="ignore")
+            written.isetitem(position, texts)
+    return written
+
+
+def _is_writable(values: Any, is_text: bool) -> bool:
+    """Whether the values of a column have a type in Parquet, or in CSV text."""
+    import pyarrow as pa
+
+    try:
+        data_type = pa.array(values, from_pandas=True).type
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    is_category = pa.types.is_dictionary(data_type)
+    if is_category:
+        data_type = data_type.value_type
+    if isinstance(data_type, pa.BaseExtensionType):  # intervals and periods of pandas
+        return not (is_category or is_text)
+    return not (is_text and pa.types.is_duration(data_type))
 
 
 def _parts_of_frame(table: "pa.Table") -> Iterator[TablePart]:

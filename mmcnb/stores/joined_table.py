@@ -1,8 +1,10 @@
 """A table with the clusters of its rows beside its own columns, as CSV or Parquet."""
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -192,7 +194,7 @@ class TextFile(TableFile):
     def __init__(self, path: Path, schema: "pa.Schema") -> None:
         from pyarrow import csv
 
-        self._schema = _schema_of_text(schema, path.name)
+        self._schema = schema_of_text(schema, path.name)
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
         self._writer = csv.CSVWriter(str(path), self._schema, write_options=options)
@@ -211,7 +213,7 @@ class TextFile(TableFile):
         self._writer.close()
 
 
-def _schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
+def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
     """Return the types that CSV text can have.
 
     Raises
@@ -227,6 +229,8 @@ def _schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
         data_type = field.type
         if types.is_dictionary(data_type):
             data_type = data_type.value_type
+        if isinstance(data_type, pa.BaseExtensionType):
+            data_type = data_type.storage_type
         if types.is_nested(data_type):
             raise InputError(
                 f"{name}: the column {field.name!r} is of type {field.type}, which CSV "
@@ -322,6 +326,24 @@ class ParquetFolder(TableFile):
             file.close()
 
 
+def _metadata_of_texts(
+    metadata: Mapping[bytes, bytes] | None,
+) -> Mapping[bytes, bytes] | None:
+    """Return metadata of a table of pandas whose names of columns are all texts.
+
+    It would make numbers of the new names if those of the table were numbers.
+    """
+    if metadata is None or b"pandas" not in metadata:
+        return metadata
+    with suppress(ValueError, KeyError, TypeError):
+        of_pandas = json.loads(metadata[b"pandas"])
+        if len(of_pandas["column_indexes"]) == 1:
+            names = of_pandas["column_indexes"][0]
+            names |= {"pandas_type": "unicode", "numpy_type": "object"}
+        return {**metadata, b"pandas": json.dumps(of_pandas).encode()}
+    return metadata
+
+
 class JoinedTableWriter(AtomicOutput):
     """Writes a table with new columns; it appears when the ``with`` block ends.
 
@@ -362,6 +384,7 @@ class JoinedTableWriter(AtomicOutput):
         joined = schema
         for column, data_type in zip(self.names, new.types.values(), strict=True):
             joined = joined.append(pa.field(column, data_type))
+        joined = joined.with_metadata(_metadata_of_texts(schema.metadata))
         self._file = self._open(joined, self.names[0])
         found = RowsThatTookPart(index)
         for part in parts:

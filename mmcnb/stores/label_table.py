@@ -142,6 +142,10 @@ def as_arrow(values: Any) -> "pa.Array":
     array = np.asarray(values)
     if array.dtype.kind in "iufbM":
         return pa.array(array)
+    if array.dtype.kind == "m":
+        import pandas as pd
+
+        array = pd.to_timedelta(array)
     return pa.array(list(map(str, array)), pa.string())
 
 

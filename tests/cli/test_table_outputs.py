@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mmcnb import CPMMC
 from mmcnb.cli import main
 
 NEW = ["cluster", "probability", "outlier_score"]
@@ -119,6 +120,18 @@ def test_what_cannot_be_written_is_refused(command, sentence, messy, refusal_of)
     assert not [
         path for path in ("o.csv", "o.xls") if __import__("os").path.exists(path)
     ]
+
+
+def test_a_table_that_cannot_be_written_is_refused_before_the_fit(
+    messy, refusal_of, monkeypatch
+):
+    messy.assign(tags=[["a"]] * len(messy)).to_parquet("lists.parquet")
+    fits = []
+    monkeypatch.setattr(CPMMC, "fit_model", lambda *_, **__: fits.append("fit"))
+    options = "--columns age,spent --method cpmmc --table o.csv"
+    assert "o.csv: the column 'tags' is" in refusal_of(f"fit lists.parquet {options}")
+    assert "is no table" in refusal_of("fit blobs.zarr --method cpmmc --table o.csv")
+    assert not fits
 
 
 def test_a_table_that_is_there_is_replaced_if_asked_for(messy, printed, refusal_of):

@@ -364,6 +364,35 @@ def test_frames_get_the_columns_and_keep_the_rest(tmp_path):
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "o.parquet"), table)
 
 
+@pytest.mark.parametrize("out", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (pd.cut(np.arange(120), 2), "(-0.119, 59.5]"),
+        (pd.period_range("2024-01", periods=120, freq="D"), "2024-01-01"),
+        ([1, "a", None] * 40, "1"),
+        (pd.to_timedelta(range(120), "h"), "0 days"),
+    ],
+    ids=["intervals", "periods", "mixed", "durations"],
+)
+def test_values_of_any_type_are_written(values, text, out, tmp_path):
+    frame = days().drop(columns="code").assign(other=values)
+    path = tmp_path / f"o.{out}"
+    model = mmcnb.MaximumMarginClustering(3, random_state=0)
+    model.fit(frame, columns=["heat", "wind"]).label_table(frame, path)
+    table = pd.read_csv(path) if out == "csv" else pd.read_parquet(path)
+    assert str(table["other"][0]).startswith(text)
+    assert table["cluster"].tolist() == model.labels_.tolist()
+
+
+def test_columns_named_by_numbers_become_texts(tmp_path):
+    frame = days().drop(columns="code").set_axis([0, 1], axis=1)
+    model = fitted(frame)
+    model.label_table(frame, tmp_path / "o.parquet")
+    table = pd.read_parquet(tmp_path / "o.parquet")
+    assert table.columns.tolist() == ["0", "1", *NEW]
+
+
 def test_a_frame_of_polars_gives_one():
     polars = pytest.importorskip("polars")
     frame = polars.from_pandas(days()).drop("code")
