@@ -13,7 +13,7 @@ from mmcnb.tables.csv_lines import Line, split_lines, tidy
 
 MARKS = (",", ";", "\t", "|")
 GROUPED = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
-_EVEN = 0.9  # the least share of lines with as many cells as most have
+_ODD = 0.1  # the largest share of lines with another number of cells
 
 
 class _Division(NamedTuple):
@@ -66,7 +66,7 @@ def _has_whole_numbers(text: str) -> bool:
     If all of them have equally many commas, these may as well divide cells.
     """
     lines = list(filter(str.strip, text.splitlines()))
-    rows = lines[len(lines) // 2 :]
+    rows = lines[1:]
     n_commas = {row.count(",") for row in rows}
     return len(n_commas) > 1 and all(map(GROUPED.fullmatch, rows))
 
@@ -84,6 +84,7 @@ def _divide(
     if width < 2:
         return None
     even_rows = [cells for cells in rows if len(cells) == width]
+    n_odd = len(rows) - len(even_rows)
     kinds = kinds_of_columns(even_rows, width, gaps)
     if mark == " " and _is_one_column(even_rows, kinds):
         return None
@@ -93,7 +94,7 @@ def _divide(
         n_values += kind_of_cell(cell, gaps) in ("number", "date", "flag")
     n_even = sum(len(line.cells) == width for line in lines)
     return _Division(
-        is_even=len(even_rows) >= _EVEN * len(rows),
+        is_even=n_odd <= _ODD * len(rows) or (n_odd == 1 and len(rows) > 3),
         values=n_values / len(cells),
         even=n_even / len(lines),
     )

@@ -17,6 +17,7 @@ from mmcnb.tables.csv_kinds import (
 
 FIRST_YEAR = 1500
 LAST_YEAR = 2200
+MANY_TEXTS = 10
 LONG_SERIES = 5  # numbers in equal steps that are names, and not by chance
 Cells = Sequence[str]
 
@@ -78,7 +79,10 @@ class _Votes(NamedTuple):
     n_again : int
         Texts above the same text, or above such as differ in numbers alone.
     n_new : int
-        Texts above other texts that repeat.
+        Cells above other texts that repeat.
+    n_unlike : int
+        The same where there are many texts, and cells above texts that differ in
+        numbers alone.
     """
 
     numbers: list[int]
@@ -87,6 +91,7 @@ class _Votes(NamedTuple):
     n_texts: int
     n_again: int
     n_new: int
+    n_unlike: int
 
 
 def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
@@ -98,11 +103,7 @@ def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
         if kind == "gap" or below is None:
             continue
         if below == "text":
-            texts = _texts(rows, position)
-            counts["texts"] += 1
-            counts["again"] += cell.strip() in texts or _is_numbered(cell, texts)
-            repeat = 2 * len(set(texts)) <= len(texts)
-            counts["new"] += repeat and cell.strip() not in texts
+            counts.update(_votes_of_text(cell.strip(), _texts(rows, position)))
         elif kind == "number" == below:
             numbers.append(position)
         elif kind == below or (kind == "number" and below == "quantity"):
@@ -116,18 +117,22 @@ def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
         n_texts=counts["texts"],
         n_again=counts["again"],
         n_new=counts["new"],
+        n_unlike=counts["unlike"],
     )
+
+
+def _votes_of_text(cell: str, texts: list[str]) -> dict[str, int]:
+    """Return what a cell says above texts."""
+    patterns = {re.sub(r"\d+", "0", text) for text in texts} - {""}
+    are_numbered = len(texts) > 2 and len(patterns) == 1 and "0" in min(patterns)
+    is_again = cell in texts or (are_numbered and re.sub(r"\d+", "0", cell) in patterns)
+    is_new = 2 * len(set(texts)) <= len(texts) and not is_again
+    is_unlike = (is_new and len(texts) >= MANY_TEXTS) or (are_numbered and not is_again)
+    return {"texts": 1, "again": is_again, "new": is_new, "unlike": is_unlike}
 
 
 def _texts(rows: Sequence[Cells], position: int) -> list[str]:
     return [row[position].strip() for row in rows if position < len(row)]
-
-
-def _is_numbered(cell: str, texts: list[str]) -> bool:
-    """Whether texts differ in their numbers alone, and a cell is one of them."""
-    pattern = re.sub(r"\d+", "0", cell.strip())
-    others = {re.sub(r"\d+", "0", text) for text in texts}
-    return "0" in pattern and len(texts) > 2 and others - {""} == {pattern}
 
 
 def _count_from_0(texts: list[str]) -> bool:
@@ -165,7 +170,8 @@ def _beside_texts(top: Cells, rows: Sequence[Cells], votes: _Votes) -> Verdict:
     if may_be_names and not votes.n_again:
         is_long = are_series and len(numbers) >= LONG_SERIES
         return Verdict.HEADER if are_far or is_long else Verdict.DOUBTFUL
-    if are_far and len(numbers) > 1:
+    is_unlike = votes.n_unlike > 0 and not votes.n_again
+    if is_unlike or (are_far and len(numbers) > 1):
         return Verdict.DOUBTFUL
     return Verdict.ROW
 

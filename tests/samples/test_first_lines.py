@@ -110,6 +110,7 @@ def test_a_line_of_names_is_a_header(read, text, names):
     [
         "2019,2020,2021\n" + "3,4,5\n6,7,8\n" * 9,
         "12,x,5\n" + "1,2,3\n4,5,6\n" * 9,
+        "kind,1\n" + "oak,2.5\nfir,3.5\n" * 9,
         "anna,1,2,3\n" + "bob,7,1,4\neve,2,9,3\n" * 9,
         "red,oak\n" + "red,fir\nblue,elm\nblue,fir\n" * 9,
     ],
