@@ -12,6 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -122,7 +123,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with StopSignals(for_good=argv is None) as signals:
             _parse(argv, arguments)
-            with lines_elsewhere(), warnings.catch_warnings():
+            memory_limit = getattr(arguments, "memory_limit", None)
+            limited: AbstractContextManager[object] = nullcontext()
+            if memory_limit is not None:  # also while rows are opened
+                limited = mmcnb.config(memory_limit=memory_limit)
+            with limited, lines_elsewhere(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 report = arguments.run(arguments)
             signals.done()

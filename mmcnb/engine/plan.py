@@ -45,6 +45,8 @@ class RowShape:
     chunk_bytes, edge_bytes : float, default=0.0
         Decoded bytes of one storage chunk, and of chunks that stay in memory as a task
         needs parts of them.
+    held_bytes : float, default=0.0
+        Bytes of rows that have been read from a table and stay in memory.
     """
 
     n_samples: int
@@ -55,6 +57,7 @@ class RowShape:
     is_sparse: bool = False
     chunk_bytes: float = 0.0
     edge_bytes: float = 0.0
+    held_bytes: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.row_bytes:
@@ -80,10 +83,11 @@ class RowShape:
             n_features=samples.n_features,
             dtype=samples.dtype.name,
             row_bytes=samples.row_bytes,
-            is_reopenable=samples.is_reopenable,
+            is_reopenable=samples.is_reopenable or samples.makes_blocks,
             is_sparse=samples.is_sparse,
             chunk_bytes=min(samples.chunk_rows, samples.n_samples) * samples.row_bytes,
             edge_bytes=samples.edge_bytes if cuts_chunks else 0,
+            held_bytes=samples.held_bytes,
         )
 
 
@@ -182,6 +186,7 @@ class FitPlan:
         columns = int(self._feature_bytes)
         return {
             "libraries": LIBRARIES + compiler_bytes(self.compile_seconds),
+            "rows": int(self.rows.held_bytes),
             "in_flight": int(self._in_flight),
             "sample": int(needs.sample_bytes),
             "work": int(needs.work_bytes),
@@ -202,12 +207,15 @@ class FitPlan:
         sweeps = (
             sizes["larger"] + sizes["in_flight"] + sizes["row_state"] + sizes["cache"]
         )
-        return sizes["libraries"] + sizes["sample"] + max(sizes["work"], sweeps)
+        always = sizes["libraries"] + sizes["rows"] + sizes["sample"]
+        return always + max(sizes["work"], sweeps)
 
     @property
     def capacity(self) -> int:
         """Bytes that the limit leaves to a process that only sweeps."""
-        return self.memory_limit - self.sizes["libraries"] - self.sizes["in_flight"]
+        sizes = self.sizes
+        always = sizes["libraries"] + sizes["rows"]
+        return self.memory_limit - always - sizes["in_flight"]
 
     @property
     def _feature_bytes(self) -> float:
@@ -316,6 +324,7 @@ class FitPlan:
         needs = self.needs
         purposes = {
             "libraries": "libraries",
+            "rows": "rows of the table",
             "in_flight": "blocks in flight",
             "sample": "sample",
             "row_state": "labels",

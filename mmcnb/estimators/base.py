@@ -960,7 +960,9 @@ def read_input(
         options = options_of_fit(estimator)
     elif not reset:
         options = NUMBERS_ALONE
-    samples = open_samples(X, element, options=options)
+    samples = open_samples(
+        X, element, options=options, memory_limit=estimator.memory_limit
+    )
     table = samples.encoding
     if chosen is not None and table is None:
         name = "columns" if chosen.columns is not None else "keep"

@@ -67,6 +67,10 @@ class Samples(ABC):
         Which rows of a table they are; None if the rows are of no table.
     table_source : TableSource or None
         The file or folder of the table, to be read again; None in memory.
+    held_bytes : float
+        Bytes of memory that rows of a table take until they are closed.
+    makes_blocks : bool
+        Whether ``block`` makes new arrays of rows that are in this process.
     sources : list of str or None
         For each column the column of a table that it comes from, or its own name; None
         without names.
@@ -85,6 +89,8 @@ class Samples(ABC):
     path: str | None = None
     element: str | None = None
     is_reopenable: bool = False
+    held_bytes: float = 0
+    makes_blocks: bool = False
     encoding: Encoding | None = None
     notes: Sequence[str] = ()
     row_index: RowIndex | None = None

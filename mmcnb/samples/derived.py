@@ -1,10 +1,7 @@
 """Rows computed from other rows: scaled columns, and a cache of computed rows."""
 
-import errno
 import math
-import os
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mmcnb.errors import InputError, worded
+from mmcnb.errors import InputError
 from mmcnb.samples import matrix
 from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.open import open_samples
 from mmcnb.samples.paths import PathLike
+from mmcnb.samples.scratch import ScratchRows
 
 
 class DerivedSamples(Samples):
@@ -167,12 +165,11 @@ class CachedSamples(DerivedSamples):
             int, Any
         ] = {}  # groups of dense rows by number, blocks of sparse ones
         self._allocating = Lock()
-        # Mapped pages would count as resident memory; the file has no name, so it
-        # cannot be left behind.
-        self._file: Any = None
+        self._scratch: ScratchRows | None = None
         if folder is not None:
-            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
-            weakref.finalize(self, self._file.close)
+            self._scratch = ScratchRows(
+                "kernel columns", folder, self.n_features, self.dtype
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.base, self.folder, self.capacity)
@@ -211,8 +208,8 @@ class CachedSamples(DerivedSamples):
                     return matrix.slice_rows(rows, start - first, stop - first)
         if not self.has_cached(start, stop):
             return self.base.block(start, stop)
-        if self._file is not None:
-            return self._read(start, stop)
+        if self._scratch is not None:
+            return self._scratch.read(start, stop)
         size = BLOCK_ROWS if self.is_sparse else GROUP_ROWS
         parts = []
         for first in range(start // size * size, stop, size):
@@ -236,7 +233,7 @@ class CachedSamples(DerivedSamples):
                 is None
             ):
                 return
-        elif self._file is None:
+        elif self._scratch is None:
             group = start // GROUP_ROWS * GROUP_ROWS
             shape = min(GROUP_ROWS, self.n_samples - group), self.n_features
             n_bytes = math.prod(shape) * self.dtype.itemsize
@@ -247,40 +244,8 @@ class CachedSamples(DerivedSamples):
                 return
             cached[start - group : start - group + rows.shape[0]] = rows
         else:
-            self._write(start, np.ascontiguousarray(rows))
+            self._scratch.write(start, np.ascontiguousarray(rows))
         self._there[start // BLOCK_ROWS] = True
-
-    def _write(self, start: int, rows: np.ndarray) -> None:
-        fault = (
-            f"the scratch file of kernel columns in {self.folder} could not be written"
-        )
-        with worded(
-            fault,
-            "free disk space, set TMPDIR to a larger disk, or raise memory_limit",
-            OSError,
-        ):
-            if (
-                os.pwrite(self._file.fileno(), rows.data, self._position(start))
-                < rows.nbytes
-            ):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def _read(self, start: int, stop: int) -> np.ndarray:
-        rows = np.empty((stop - start, self.n_features), self.dtype)
-        view = rows.reshape(-1).data.cast("B")
-        position = self._position(start)
-        # at most 2 GiB at once
-        while read := os.preadv(self._file.fileno(), [view], position):
-            view = view[read:]
-            position = position + read
-        if len(view):
-            raise InputError(
-                "the scratch file ended early; free disk space and run again."
-            )
-        return rows
-
-    def _position(self, row: int) -> int:
-        return row * self.n_features * self.dtype.itemsize
 
 
 def cache_features(features: Samples, store: str) -> Samples:

@@ -74,16 +74,16 @@ def _is_frame(source: object) -> bool:
     return as_frame(source) is not None
 
 
-def _open_frame(source: Any, options: Any) -> Samples:
+def _open_frame(source: Any, options: Any, memory_limit: Any) -> Samples:
     from mmcnb.tables.frames import open_frame
 
-    return open_frame(source, options)
+    return open_frame(source, options, memory_limit)
 
 
-def _open_table(path: PathLike, options: Any) -> Samples:
+def _open_table(path: PathLike, options: Any, memory_limit: Any) -> Samples:
     from mmcnb.tables.open import open_table
 
-    return open_table(path, options)
+    return open_table(path, options, memory_limit)
 
 
 FRAME = Reader(_is_frame, _open_frame, "options")
@@ -135,7 +135,11 @@ def _reader(source: object) -> Reader | None:
 
 
 def open_samples(
-    source: Any, element: str | None = None, *, options: Any = None
+    source: Any,
+    element: str | None = None,
+    *,
+    options: Any = None,
+    memory_limit: str | int | None = None,
 ) -> Samples:
     """Open rows for reading, block by block.
 
@@ -147,7 +151,7 @@ def open_samples(
         exports Arrow; an AnnData object, in memory or backed; a Dask array or frame; an
         xarray DataArray; a dataset or group of h5py; the path of a ``.npy``, ``.h5``,
         ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder of
-        files), Arrow IPC or Feather, or CSV of at most 256 MiB; a Zarr array or group,
+        files), Arrow IPC or Feather, or CSV; a Zarr array or group,
         opened, as a path or as an address such as ``"https://host/rows.zarr"`` (which
         needs ``mmcnb[remote]``): a 2-D array, a CSR group or a data frame in AnnData's
         encoding, or a group with such an element, as of AnnData.
@@ -156,6 +160,9 @@ def open_samples(
         ``"layers/counts"``, ``"obsm/X_pca"`` or ``"raw/X"``; None is ``"X"``.
     options : TableOptions or None, default=None
         How columns of a frame or a table become numbers; see `mmcnb.read_table`.
+    memory_limit : str, int or None, default=None
+        Resident memory of the process while a table is read; None is the setting of
+        `mmcnb.config`, or half of what is free.
 
     Returns
     -------
@@ -194,7 +201,9 @@ def open_samples(
         if isinstance(source, str | os.PathLike):
             name = os.fspath(source)
         raise InputError(f"{name} has no element {element!r}: leave element out.")
-    return reader.open(source, options) if reader.takes else reader.open(source)
+    if reader.takes == "options":
+        return reader.open(source, options, memory_limit)
+    return reader.open(source)
 
 
 def is_file_of_rows(source: object) -> bool:

@@ -34,7 +34,8 @@ class Part(NamedTuple):
 
 def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
     """Yield some rows of a batch at a time; its first row has the number ``first``."""
-    step = step_rows(8 * len(wanted))
+    row_bytes = max(8 * len(wanted), batch.nbytes / max(1, batch.num_rows))
+    step = step_rows(row_bytes)
     for start in range(0, batch.num_rows, step):
         rows = batch.slice(start, step)
         columns = {key: rows.column(key).cast(wanted[key]) for key in wanted}

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,13 +13,14 @@ import pyarrow.parquet
 from mmcnb.errors import worded
 from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.npy import step_rows
-from mmcnb.tables.arrow import TEXT
+from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import Part, Types, parts_of
 
 # Read at once of each column of a Parquet file, as whole column chunks take far more.
 BUFFER_BYTES = 2**18
 CATEGORIES = pa.dictionary(pa.int32(), TEXT)
 PAGE_BYTES = 2**20  # about, of a page of a Parquet file
+TEXT_BYTES = 32  # of a text, at least
 
 
 class OpenedFile(NamedTuple):
@@ -109,6 +110,8 @@ def open_parquet(path: Path) -> OpenedFile:
         positions: list[int], step: int, group: int | None
     ) -> Iterator[pa.RecordBatch]:
         groups = None if group is None else [group]
+        row_bytes = sum(row_bytes_of[schema.names[position]] for position in positions)
+        step = min(step, step_rows(row_bytes))
         # If several columns have a name, all of them are read, one after another.
         names = list(dict.fromkeys(schema.names[position] for position in positions))
         read = chain.from_iterable(map(positions_of.__getitem__, names))
@@ -120,16 +123,36 @@ def open_parquet(path: Path) -> OpenedFile:
                 yield batch.select([place[position] for position in positions])
 
     groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
+    row_bytes_of = _row_bytes(metadata, schema)
     cached = 0
     for group in groups[:1]:
         for chunk in map(group.column, range(group.num_columns)):
-            cached += min(BUFFER_BYTES + PAGE_BYTES, chunk.total_uncompressed_size)
+            # A page, its dictionary, and bytes that are not decoded yet.
+            most = BUFFER_BYTES + 2 * PAGE_BYTES
+            cached += min(most, 2 * chunk.total_uncompressed_size)
     return OpenedFile(
         schema=schema,
         lengths=[group.num_rows for group in groups],
         cached_bytes=cached,
         batches=batches,
     )
+
+
+def _row_bytes(metadata: Any, schema: pa.Schema) -> dict[str, float]:
+    """Return the decoded bytes of a row by column, as far as a Parquet file says."""
+    sizes = dict.fromkeys(schema.names, 0.0)
+    n_rows = max(1, metadata.num_rows)
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for chunk in map(group.column, range(group.num_columns)):
+            name = chunk.path_in_schema.partition(".")[0]
+            if name in sizes:  # a name with a point in it is not found
+                sizes[name] += chunk.total_uncompressed_size / n_rows
+    for field in schema:
+        # Values in a dictionary are longer than their numbers.
+        is_number = kind_of(field.type) in ("number", "flag", "date", "time")
+        sizes[field.name] = max(sizes[field.name], 8 if is_number else TEXT_BYTES)
+    return sizes
 
 
 def open_arrow(path: Path) -> OpenedFile:

@@ -23,9 +23,10 @@ from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.columns import names_rows
+from mmcnb.tables.held import release_memory
 from mmcnb.tables.look_ahead import Medians
 from mmcnb.tables.objects import array_of_objects
-from mmcnb.tables.open import whole_table
+from mmcnb.tables.open import held_table
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_frames
@@ -37,7 +38,11 @@ def is_frame(source: object) -> bool:
     return is_lazy or as_frame(source) is not None
 
 
-def open_frame(source: object, options: TableOptions | None = None) -> Samples:
+def open_frame(
+    source: object,
+    options: TableOptions | None = None,
+    memory_limit: str | int | None = None,
+) -> Samples:
     """Open the rows of a data frame.
 
     Parameters
@@ -47,6 +52,8 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
     options : TableOptions or None, default=None
         None takes a frame of numbers without gaps as it is, and others as tables are
         taken.
+    memory_limit : str, int or None, default=None
+        Of the process, for rows that have to be copied.
 
     Returns
     -------
@@ -64,13 +71,15 @@ def open_frame(source: object, options: TableOptions | None = None) -> Samples:
         # Each row of a frame has a label, though the fit has left out rows of a file.
         options = replace(options, missing="median")
     with options_of_frames():
-        samples = _open_columns(frame, options)
+        samples = _open_columns(frame, options, memory_limit)
     if hasattr(frame, "iloc"):  # of pandas
         samples.row_index = index_of_frame(frame.index)
     return samples
 
 
-def _open_columns(frame: Any, options: TableOptions | None) -> Samples:
+def _open_columns(
+    frame: Any, options: TableOptions | None, memory_limit: str | int | None
+) -> Samples:
     names = column_names(frame)
     columns = column_labels(frame)
     notes = []
@@ -95,7 +104,10 @@ def _open_columns(frame: Any, options: TableOptions | None) -> Samples:
     columns = list(_arrays(frame, refusals))
     table = FrameTable(columns, names, refusals)
     table.notes = notes
-    return whole_table(TableReader(table, options or TableOptions()))
+    reader = TableReader(table, options or TableOptions())
+    samples = reader.with_final_types(lambda: held_table(reader, memory_limit))
+    release_memory()
+    return samples
 
 
 def _arrays(

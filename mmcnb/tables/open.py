@@ -1,4 +1,4 @@
-"""Open a table as samples: whole, or by groups of rows as they are needed."""
+"""Open a table as samples: held, or by groups of rows as they are needed."""
 
 import os
 import warnings
@@ -9,22 +9,18 @@ from typing import Any
 import numpy as np
 
 from mmcnb.errors import ClusterWarning, InputError, OptionError
-from mmcnb.samples.base import ChunkedSamples, Samples, in_memory
+from mmcnb.samples.base import ChunkedSamples, Samples
 from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.formats import is_unknown, refusal, table_format
 from mmcnb.samples.groups import GroupedRows
-from mmcnb.samples.matrix import CSRBlock, stack
 from mmcnb.samples.paths import checked_path
 from mmcnb.samples.row_index import RowIndex, RowsTaken, range_of_pandas
-from mmcnb.samples.text import compression
 from mmcnb.tables.files import FileTable, refuse_csv_options
+from mmcnb.tables.held import HeldRows, check_reading, groups_fit, release_memory
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files
 from mmcnb.tables.source import TableSource
-
-# Bytes of files that are read whole; compressed ones may have a quarter of it.
-MOST_WHOLE_BYTES = 256 * 2**20
 
 
 class TableSamples(ChunkedSamples):
@@ -47,7 +43,7 @@ class TableSamples(ChunkedSamples):
             self.notes = reader.notes
         self.path = str(path.absolute())
         # With the encoding, no process looks ahead again.
-        self.opening = (open_table, self.path, replace(options, encoding=encoding))
+        self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
         self.row_index = _index_of_files(reader, lengths)
 
@@ -72,9 +68,14 @@ class TableSamples(ChunkedSamples):
 
 
 def open_table(
-    path: str | os.PathLike[str], options: TableOptions | None = None
+    path: str | os.PathLike[str],
+    options: TableOptions | None = None,
+    memory_limit: str | int | None = None,
 ) -> Samples:
-    """Open the rows of a table; row groups are read as they are needed, and text whole.
+    """Open the rows of a table.
+
+    Row groups are read as they are needed if they are small beside the memory limit.
+    Other rows are read once and held, in memory or in a scratch file.
 
     Raises
     ------
@@ -87,22 +88,28 @@ def open_table(
     check_is_table(path)
     with options_of_files():
         table = FileTable(path, options)
-        is_large = _unpacked_bytes(table.paths) > MOST_WHOLE_BYTES
-        if is_large and table.lengths is not None and options.encoding is not None:
-            options = replace(options, missing="refuse")  # rather than all of them
-        is_whole = table.lengths is None or options.missing == "drop"
-        if is_whole and is_large:
-            raise InputError(
-                f"{path} is too large to be read whole: make a store with "
-                f"`mmcnb convert {path} OUT.zarr`."
-            )
+        check_reading(table, memory_limit)
         reader = TableReader(table, options)
-        if is_whole:
-            samples = whole_table(reader)
-        else:
-            reader.with_final_types(reader.check_first_rows)
-            samples = TableSamples(path, reader, options)
+
+        def read() -> Samples:
+            if options.missing != "drop" and table.lengths is not None:
+                reader.check_first_rows()
+                row_bytes = len(reader.encoding.feature_names) * reader.dtype.itemsize
+                if groups_fit(table.lengths, row_bytes, memory_limit):
+                    return TableSamples(path, reader, options)
+            return held_table(reader, memory_limit)
+
+        samples = reader.with_final_types(read)
+    release_memory()
     samples.table_source = TableSource(str(path.absolute()), options)
+    return samples
+
+
+def _open_groups(path: str, options: TableOptions) -> TableSamples:
+    """Open a table in another process, as it was opened in the first."""
+    reader = TableReader(FileTable(Path(path), options), options)
+    samples = TableSamples(Path(path), reader, options)
+    samples.table_source = TableSource(path, options)
     return samples
 
 
@@ -147,15 +154,6 @@ def check_is_table(path: Path) -> None:
     )
 
 
-def _unpacked_bytes(paths: list[Path]) -> int:
-    """Return the size of files; four times the size if a file is compressed."""
-    total = 0
-    for path in paths:
-        factor = 1 if compression(path) is None else 4
-        total += factor * path.stat().st_size
-    return total
-
-
 def read_table(  # noqa: PLR0913
     path: Any,
     columns: Any = None,
@@ -176,6 +174,7 @@ def read_table(  # noqa: PLR0913
     categories: str = "auto",
     dates: str = "epoch",
     dtype: Any = None,
+    memory_limit: str | int | None = None,
 ) -> Samples:
     """Read a table as rows of numbers.
 
@@ -237,12 +236,17 @@ def read_table(  # noqa: PLR0913
     dtype : {None, "float32", "float64"}, default=None
         None is float32 for CSV text, or float64 if float32 would merge its numbers, and
         for others as the columns are.
+    memory_limit : str, int or None, default=None
+        Resident memory of the process, such as ``"512MiB"``; None is the setting of
+        `mmcnb.config`, or half of what is free.
 
     Returns
     -------
     Samples
-        Parquet and Arrow are read as rows are needed; text, Arrow streams and rows with
-        ``missing="drop"`` are in memory.
+        Parquet and Arrow are read as rows are needed. Text, Arrow streams, rows with
+        ``missing="drop"`` and files of large row groups are read once, and are in
+        memory, or in a scratch file if they take more than about a quarter of the
+        memory limit.
 
     Raises
     ------
@@ -281,7 +285,7 @@ def read_table(  # noqa: PLR0913
         dtype=dtype,
     )
     if isinstance(path, str | os.PathLike):
-        return open_table(path, options)
+        return open_table(path, options, memory_limit)
     from mmcnb.tables.frames import is_frame, open_frame
 
     if not is_frame(path):
@@ -290,32 +294,28 @@ def read_table(  # noqa: PLR0913
             "frame."
         )
     refuse_csv_options("a data frame", options)
-    return open_frame(path, options)
+    return open_frame(path, options, memory_limit)
 
 
-def whole_table(reader: TableReader) -> Samples:
-    """Read all rows of a table into memory."""
-
-    def read_blocks() -> tuple[list[np.ndarray | CSRBlock], RowsTaken]:
-        taken = RowsTaken(reader.table.files)
-        blocks = []
-        for rows in reader.blocks():
-            assert rows.numbers is not None
-            taken.add(rows.file, rows.numbers, rows.names)
-            blocks.append(rows.block)
-        return blocks, taken
-
-    blocks, taken = reader.with_final_types(read_blocks)
-    if not blocks:
-        raise InputError(f"{reader.table.name} has no rows: give it at least one.")
-    samples = in_memory(stack(blocks), reader.table.name)
+def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Samples:
+    """Read all rows of a table, whose columns are decided, and hold them."""
+    taken = RowsTaken(reader.table.files)
+    held = HeldRows(reader.table.name, reader.n_categories, memory_limit)
+    for rows in reader.narrow_blocks():
+        assert isinstance(rows.block, np.ndarray)
+        assert rows.numbers is not None
+        taken.add(rows.file, rows.numbers, rows.names)
+        held.append(rows.block)
+    samples = held.samples()
     samples.feature_names = reader.feature_names
     samples.encoding = reader.encoding
     samples.notes = reader.notes
     samples.row_index = taken.index(reader.index_column)
     own = range_of_pandas(reader.table.metadata, reader.n_read)
     if own is not None and samples.row_index.is_numbered:
-        kept = samples.row_index.numbers_of(0, samples.n_samples)
+        kept: Any = slice(samples.n_samples)  # which takes no memory
+        if samples.row_index.numbers is not None:
+            kept = samples.row_index.numbers_of(0, samples.n_samples)
         samples.row_index = replace(samples.row_index, own=own[kept])
     return samples
 

@@ -18,7 +18,7 @@ from pyarrow import types
 from mmcnb.errors import InputError
 from mmcnb.samples.encoding import TEXT_OPTIONS, CellForm, Encoding
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
-from mmcnb.samples.npy import Rows
+from mmcnb.samples.npy import Rows, step_rows
 from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of
 from mmcnb.tables.base import BaseTable, Part
 from mmcnb.tables.cells import parse_cells
@@ -45,6 +45,7 @@ from mmcnb.tables.marks import (
 )
 from mmcnb.tables.notes import notes_of_columns
 from mmcnb.tables.numbers import WHOLE
+from mmcnb.tables.one_hot import n_columns_of, widen
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.survey import Survey
 
@@ -227,6 +228,19 @@ class TableReader:
         TypeChangedError
             A column has another type; `with_final_types` reads all rows again.
         """
+        for rows in self.narrow_blocks():
+            yield from self._widened(rows)
+
+    def narrow_blocks(self) -> Iterator[Rows]:
+        """Yield some rows at a time, as `blocks`, with categories as their numbers.
+
+        Raises
+        ------
+        InputError
+            Columns or cells cannot be taken; the message names all of them.
+        TypeChangedError
+            A column has another type; `with_final_types` reads all rows again.
+        """
         for part, values in self._pass():
             rows = self._rows(part, values)
             self.n_dropped += part.n_rows - len(rows.block)
@@ -249,15 +263,19 @@ class TableReader:
     def group(self, number: int) -> Any:
         """Return a group of rows that is read by itself."""
         parts = self.table.parts(self._wanted, number)
-        blocks = [self._rows(part, self._values(part)).block for part in parts]
+        blocks: list[Any] = []
+        for part in parts:
+            blocks.append(self._rows(part, self._values(part)).block)
+        n_rows = sum(map(len, blocks))
         self.faults.check()
         assert self.table.lengths is not None
-        if sum(map(len, blocks)) != self.table.lengths[number]:
+        if n_rows != self.table.lengths[number]:
             raise InputError(
                 f"{self.table.name} has other rows than when it was opened; run this "
                 "again once nothing writes there."
             )
-        return blocks[0] if len(blocks) == 1 else stack(blocks)
+        narrow = blocks[0] if len(blocks) == 1 else stack(blocks)
+        return widen(narrow, self.n_categories)
 
     @property
     def index_column(self) -> str | None:
@@ -415,7 +433,10 @@ class TableReader:
                     self._fault("class", column, part, [wrong], values=cells)
             elif column.role is Role.ROW_NAMES:
                 names = self._row_names(column, cells, part)
-        return Rows(self._widened(block), labels, names, part.first + rows, part.file)
+        for k, column in enumerate(self.features):
+            if column.categories is not None:
+                column.unknown += int(np.isnan(block[:, k]).sum())
+        return Rows(block, labels, names, part.first + rows, part.file)
 
     def _row_names(
         self, column: TableColumn, cells: pa.Array, part: Part
@@ -450,19 +471,28 @@ class TableReader:
             if self._options.encoding is not None:  # others were looked at ahead
                 column.gaps += len(rows)
 
-    def _widened(self, block: np.ndarray) -> np.ndarray:
-        """Return columns of 0 and 1 in place of the numbers of categories."""
-        if all(column.categories is None for column in self.features):
-            return block
-        parts = []
-        for k, column in enumerate(self.features):
-            numbers = block[:, k : k + 1]
-            if column.categories is not None:
-                # All are 0 for a text that no row of the fit had.
-                column.unknown += int(np.isnan(numbers).sum())
-                numbers = numbers == np.arange(len(column.categories))
-            parts.append(numbers)
-        return np.concatenate(parts, axis=1, dtype=self.dtype)
+    @property
+    def n_categories(self) -> list[int | None]:
+        """Categories of each feature; None if it has numbers."""
+        return [
+            None if column.categories is None else len(column.categories)
+            for column in self.features
+        ]
+
+    def _widened(self, rows: Rows) -> Iterator[Rows]:
+        """Yield rows with columns of 0 and 1 for categories, some rows at a time."""
+        n_categories = self.n_categories
+        assert isinstance(rows.block, np.ndarray)
+        step = step_rows(n_columns_of(n_categories) * self.dtype.itemsize)
+        for start in range(0, len(rows.block), step):
+            part = slice(start, start + step)
+            yield Rows(
+                block=widen(rows.block[part], n_categories),
+                y=None if rows.y is None else rows.y[part],
+                names=None if rows.names is None else rows.names[part],
+                numbers=None if rows.numbers is None else rows.numbers[part],
+                file=rows.file,
+            )
 
     # --- what columns are, before the first row is written ---
 

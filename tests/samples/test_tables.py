@@ -1,7 +1,6 @@
 """Tables in files: numbers, names and kinds of their columns, and the sentence if they cannot be taken."""
 
 import json
-import os
 
 import numpy as np
 import pandas as pd
@@ -607,18 +606,6 @@ def test_an_arrow_file_whose_buffers_are_too_short_is_refused(tmp_path):
     with one_sentence(r"rows\.arrow cannot be read .*too small"):
         convert(path, tmp_path / "a.zarr")
     assert not (tmp_path / "a.zarr").exists()
-
-
-def test_a_text_that_is_too_large_to_be_read_whole_is_refused(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("a\n" + "1\n" * 2**21)
-    os.truncate(path, 2**28 + 1)
-    with one_sentence(
-        r"too large to be read whole: .*`mmcnb convert .*a\.csv OUT\.zarr`"
-    ):
-        open_samples(path)
-    os.truncate(path, 6)
-    assert rows_of(path).tolist() == [[1], [1]]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,202 @@
+"""Rows of a table that are read once, and held in memory or in a scratch file.
+
+Categories are held as their numbers, and become columns of 0 and 1 as rows are read.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mmcnb._config import LIBRARIES, format_bytes, resolve_memory_limit
+from mmcnb._machine import resident_memory, return_freed_memory
+from mmcnb.errors import InputError, MemoryLimitError
+from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
+from mmcnb.samples.matrix import stack
+from mmcnb.samples.npy import PIECE_BYTES
+from mmcnb.samples.scratch import ScratchRows
+from mmcnb.samples.stored import SlicedRows
+from mmcnb.tables.files import FileTable
+from mmcnb.tables.one_hot import has_categories, n_columns_of, widen
+
+LEAST_HELD_BYTES = 2**24
+READING_BYTES = 64 * 2**20  # of pieces of a file, and of columns made of them
+GROUPS_AT_ONCE = 6  # that a thread and the tasks around it have in memory
+
+
+def spare_bytes(memory_limit: str | int | None) -> float:
+    """Return what a memory limit leaves beside the libraries."""
+    return max(0, resolve_memory_limit(memory_limit) - LIBRARIES)
+
+
+def groups_fit(
+    lengths: Sequence[int], row_bytes: float, memory_limit: str | int | None
+) -> bool:
+    """Whether groups of rows can be read as they are needed, within a memory limit."""
+    group_bytes = max(lengths, default=0) * row_bytes
+    return GROUPS_AT_ONCE * group_bytes <= spare_bytes(memory_limit) / 2
+
+
+def check_reading(table: FileTable, memory_limit: str | int | None) -> None:
+    """Refuse a memory limit that reading some rows of a table would exceed.
+
+    Raises
+    ------
+    MemoryLimitError
+        The message names the least limit that works.
+    """
+    limit = resolve_memory_limit(memory_limit)
+    before = min(resident_memory() or LIBRARIES, LIBRARIES)  # not the caller's arrays
+    least = before + READING_BYTES + table.cached_bytes
+    if limit < least:
+        raise MemoryLimitError(
+            f"memory_limit={format_bytes(limit)} is too small to read {table.name} "
+            f"with; the least that works is {format_bytes(least, up=True)}."
+        )
+
+
+class HeldRows:
+    """Takes rows block by block; more than may be in memory go to a scratch file.
+
+    Parameters
+    ----------
+    name : str
+        Of the table, for messages.
+    n_categories : sequence of int or None
+        Categories of each column; None if it has numbers.
+    memory_limit : str, int or None
+        Of the process. A quarter of what it leaves beside the libraries is for rows.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_categories: Sequence[int | None],
+        memory_limit: str | int | None,
+    ) -> None:
+        self._name = name
+        self._n_categories = tuple(n_categories)
+        self._most_bytes = max(LEAST_HELD_BYTES, spare_bytes(memory_limit) / 4)
+        self._blocks: list[np.ndarray] = []
+        self._n_bytes = 0
+        self._scratch: ScratchRows | None = None
+
+    def append(self, block: np.ndarray) -> None:
+        """Add the next rows."""
+        if not len(block):
+            return
+        self._n_bytes += block.nbytes
+        if self._scratch is None and self._n_bytes > self._most_bytes:
+            self._scratch = ScratchRows(
+                f"the rows of {self._name}",
+                tempfile.gettempdir(),
+                block.shape[1],
+                block.dtype,
+            )
+            for earlier in self._blocks:
+                self._write(earlier)
+            self._blocks = []
+        if self._scratch is None:
+            self._blocks.append(block)
+        else:
+            self._write(block)
+
+    def _write(self, block: np.ndarray) -> None:
+        assert self._scratch is not None
+        self._scratch.write(self._scratch.n_rows, np.ascontiguousarray(block))
+
+    def samples(self) -> Samples:
+        """Return all rows as samples.
+
+        Raises
+        ------
+        InputError
+            There are none.
+        """
+        if self._scratch is not None:
+            return HeldSamples(self._name, self._scratch, self._n_categories)
+        if not self._blocks:
+            raise InputError(f"{self._name} has no rows: give it at least one.")
+        rows = stack(self._blocks)
+        n_columns = n_columns_of(self._n_categories)
+        wide_bytes = len(rows) * n_columns * rows.dtype.itemsize
+        if wide_bytes > max(rows.nbytes, self._most_bytes):
+            return HeldSamples(self._name, rows, self._n_categories)
+        samples = in_memory(_widened(rows, self._n_categories), self._name)
+        samples.held_bytes = wide_bytes
+        return samples
+
+
+def _widened(rows: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
+    """Return columns of 0 and 1 for categories, made some rows at a time."""
+    if not has_categories(n_categories):
+        return rows
+    wide = np.empty((len(rows), n_columns_of(n_categories)), rows.dtype)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        wide[part] = widen(rows[part], n_categories)
+    return wide
+
+
+class HeldSamples(ChunkedSamples):
+    """Rows of a table, in memory or in a scratch file, with categories as numbers."""
+
+    checksummed = True
+    makes_blocks = True
+
+    def __init__(
+        self,
+        name: str,
+        rows: np.ndarray | ScratchRows,
+        n_categories: tuple[int | None, ...],
+    ) -> None:
+        self._describe(name, (rows.shape[0], n_columns_of(n_categories)), rows.dtype)
+        self._held = rows
+        self._n_categories = n_categories
+        if isinstance(rows, np.ndarray):
+            self.held_bytes = rows.nbytes
+        # Pieces of a few pages, of which none lies in two blocks.
+        n_rows = max(1, PIECE_BYTES // (rows.shape[1] * rows.dtype.itemsize))
+        length = min(1 << n_rows.bit_length() - 1, BLOCK_ROWS)
+        array: Any = rows
+        if isinstance(rows, np.ndarray):
+            array = _InMemory(rows)
+        self._set_rows(SlicedRows("", array, length), length)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not isinstance(self._held, np.ndarray):
+            raise InputError(
+                f"{self.name} is in a scratch file and cannot be sent to another "
+                "process: make a store with `mmcnb convert`, and open that."
+            )
+        state = {
+            name: getattr(self, name) for name in ("feature_names", "encoding", "notes")
+        }
+        return HeldSamples, (self.name, self._held, self._n_categories), state
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        return widen(self._rows.read(start, stop), self._n_categories)
+
+    def _gather(self, rows: np.ndarray) -> np.ndarray:
+        return widen(self._rows.gather(rows), self._n_categories)
+
+
+class _InMemory:
+    """An array as `SlicedRows` reads it."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self._rows = rows
+        self.shape = rows.shape
+        self.dtype = rows.dtype
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return the rows ``start <= row < stop``."""
+        return self._rows[start:stop]
+
+
+def release_memory() -> None:
+    """Return what reading has freed, and Arrow and the C library keep."""
+    pa.default_memory_pool().release_unused()
+    return_freed_memory()

@@ -1,0 +1,51 @@
+"""Categories as columns of 0 and 1."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
+    """Return columns of 0 and 1 in place of the numbers of categories.
+
+    Parameters
+    ----------
+    block : ndarray of shape (n_rows, n_columns)
+        A category is its number, or NaN if it is none of those of its column.
+    n_categories : sequence of int or None
+        Categories of each column; None if the column has numbers, which stay.
+
+    Returns
+    -------
+    ndarray
+        The block itself if no column has categories.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.tables.one_hot import widen
+    >>> widen(np.array([[0.5, 1.0], [1.5, np.nan]]), [None, 2]).tolist()
+    [[0.5, 0.0, 1.0], [1.5, 0.0, 0.0]]
+    """
+    if not has_categories(n_categories):
+        return block
+    wide = np.zeros((len(block), n_columns_of(n_categories)), block.dtype)
+    first = 0
+    for numbers, n_values in zip(block.T, n_categories, strict=True):
+        if n_values is None:
+            wide[:, first] = numbers
+        else:
+            rows = np.flatnonzero(~np.isnan(numbers))
+            wide[rows, first + numbers[rows].astype(np.intp)] = 1
+        first += n_columns_of([n_values])
+    return wide
+
+
+def has_categories(n_categories: Sequence[int | None]) -> bool:
+    """Whether `widen` changes anything."""
+    return any(n_values is not None for n_values in n_categories)
+
+
+def n_columns_of(n_categories: Sequence[int | None]) -> int:
+    """Return the number of columns that `widen` makes."""
+    return sum(1 if n_values is None else n_values for n_values in n_categories)
