@@ -110,7 +110,7 @@ def _check_outputs(arguments: Arguments) -> None:
     if wanted == [None, None, None]:
         raise InputError(
             "nothing would be written; give --labels OUT.csv, or --model FILE, or "
-            "--table OUT.csv."
+            "for a table, --table OUT.csv."
         )
     for option in ("layers", "like"):
         if getattr(arguments, option) and arguments.method != DEFAULT:

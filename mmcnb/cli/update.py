@@ -1,6 +1,6 @@
 """Take the rows of a store into an existing model; clusters keep their numbers."""
 
-from mmcnb.cli._methods import runtime_of
+from mmcnb.cli._methods import METHODS, runtime_of
 from mmcnb.cli._options import (
     Arguments,
     Lines,
@@ -51,9 +51,11 @@ def run(arguments: Arguments) -> Report:
     with outputs as paths:
         estimator = load(old)
         if not hasattr(estimator, "update"):
+            kind = type(estimator).__name__
+            method = next(method for method, name in METHODS.items() if name == kind)
             raise InputError(
-                f"{old} has a {type(estimator).__name__}, which takes no new rows; "
-                "fit all rows."
+                f"{old} has a {kind}, which takes no new rows; fit all rows with "
+                f"`mmcnb fit STORE --method {method} --model {old} --overwrite`."
             )
         estimator.set_params(
             **runtime_of(arguments), checkpoint=arguments.checkpoint, verbose=1

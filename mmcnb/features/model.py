@@ -281,7 +281,8 @@ def read_model(
     path = expanded(path)
     if not Path(path).exists():
         raise InputError(
-            f"there is no model at {path}; write one with `mmcnb fit --model {path}`."
+            f"there is no model at {path}; write one with `mmcnb fit STORE --model "
+            f"{path}`."
         )
     try:
         header, arrays = read_archive(path)

@@ -552,8 +552,8 @@ def check_clusters(
     """
     if n_clusters > n_samples:
         raise InputError(
-            f"n_clusters={n_clusters} is more than the {n_samples} rows; "
-            "give fewer clusters."
+            f"n_clusters={n_clusters} is more than the {n_samples:g} rows; "
+            f"give n_clusters={int(n_samples)} or fewer."
         )
     if n_clusters > sample.shape[0]:
         raise InputError(

@@ -51,16 +51,17 @@ def choose_columns(
     dropped = table.resolve(options.drop, "--drop")
     if not names:
         names = _written_index(table, {*chosen, *dropped}, labels)
-    if len(labels) > 1 or len(names) > 1:
-        raise InputError(
-            f"{table.name}: --label-column and --index-column name one column each: "
-            "give one."
-        )
+    for option, positions in (("--label-column", labels), ("--index-column", names)):
+        if len(positions) > 1:
+            raise InputError(
+                f"{table.name}: {option} has {len(positions)} columns: give one, such "
+                f"as {option} {table.option(positions[0])}."
+            )
     _check_uses(table, [*labels, *names, *chosen], dropped)
     if labels and labels == names:
         raise InputError(
             f"{table.name}: {table.label_of(labels[0])} cannot be both classes and "
-            "row names."
+            "row names: leave out --label-column or --index-column."
         )
     hidden = {*dropped, *labels, *names, *table.index_columns}
     candidates = chosen if options.names_columns else range(len(table.names))
@@ -124,7 +125,7 @@ def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
         if position in dropped:
             raise InputError(
                 f"{table.name}: {table.label_of(position)} is both used and dropped: "
-                "choose one."
+                "leave out --drop, or the option that takes it."
             )
 
 

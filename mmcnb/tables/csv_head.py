@@ -159,8 +159,8 @@ class HeadReader:
         above = self._options.skip_lines or 0
         if above and above >= len(lines):
             raise InputError(
-                f"{self._path} has {len(lines)} lines: give fewer than that to skip "
-                "(--skip-lines)."
+                f"{self._path} has {len(lines)} lines: skip fewer than that, such as "
+                "with --skip-lines 0."
             )
         given = None
         if above < len(lines):

@@ -251,7 +251,7 @@ class TableReader:
         if self.n_dropped and self.n_dropped == self.n_read:
             raise InputError(
                 f"{self.table.name}: all {self.n_read} rows have a missing cell: leave "
-                "out the columns that are empty (--drop), or give --missing median."
+                "out columns with many, by --drop, or give --missing median."
             )
 
     def _refuse_wrong_columns(self) -> None:

@@ -149,7 +149,9 @@ def test_a_number_of_a_line_as_header_counts_as_in_pandas(read):
 
 def test_references_by_number_need_no_header(read):
     text = "1,2,a\n3,4,b\n5,6,a\n" * 5
-    with one_sentence("--label-column and --index-column name one column each"):
+    with one_sentence(
+        "--label-column has 2 columns: give one, such as --label-column 0"
+    ):
         read(text, label_column="0,1")
     assert read(text, label_column="2").n_samples == 15
     assert read(text, columns="all", header=None).n_samples == 15
@@ -205,7 +207,9 @@ def test_lines_are_skipped_as_told(read):
     text = "1,2\n3,4\nheat,rain\n" + ROWS
     assert values(read(text, skip_lines=2)) == NUMBERS
     assert values(read("9,9\n" * 3 + ROWS, skip_lines=3, header="no")) == NUMBERS
-    with one_sentence("has 43 lines: give fewer than that to skip"):
+    with one_sentence(
+        "has 43 lines: skip fewer than that, such as with --skip-lines 0"
+    ):
         read(text, skip_lines=50)
     for number in (-1, "2", 1.5, True):
         with one_sentence("skip_lines=.* is not a number of lines: give 0 or more"):
