@@ -261,14 +261,14 @@ def _convert_table(
         write(stream)
 
     def row_index(lengths: list[int]) -> dict[str, Any]:
-        name = rows.index_column
+        has_names = rows.index_column is not None
         return attribute(
             RowIndex(
                 sum(lengths),
                 files=table.files,
                 lengths=tuple(lengths) if table.files else (),
-                names=None if name is None else KeptNames(np.empty(0)),
-                name=name,
+                names=KeptNames(np.empty(0)) if has_names else None,
+                name=rows.index_name,
             )
         )
 

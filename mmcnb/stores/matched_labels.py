@@ -83,7 +83,9 @@ def _keys_of(columns: list[str], index: RowIndex) -> list[str]:
     keys = index.keys
     if index.is_plain and FILE in columns:  # numbers in files count otherwise
         return []
-    if all(key in columns for key in keys):
+    # Names that another column has are called "index".
+    is_named = not {"cluster", "margin"} & set(keys)
+    if is_named and all(key in columns for key in keys):
         return keys
     if len(keys) == 1 and keys != [ROW] and INDEX in columns:
         return [INDEX]

@@ -10,7 +10,7 @@ from mmcnb.errors import RESTORE, DamagedStoreError
 from mmcnb.samples.base import Samples
 from mmcnb.samples.elements import observation_names, plain_text
 from mmcnb.samples.inventory import attributes_of
-from mmcnb.samples.row_index import FILE, ROW, RowIndex
+from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
 from mmcnb.samples.stored import SlicedRows
 from mmcnb.samples.zarr import describe, stored_array
 from mmcnb.stores.labels import array_beside
@@ -106,7 +106,7 @@ def _stored_index(array: zarr.Array, n_samples: int) -> RowIndex:
         lengths=tuple(length for _, length in files),
         numbers=values if is_numbers else None,
         names=None if is_numbers else values,
-        name=None if is_numbers else name,
+        name=None if name in (ROW, INDEX) else name,
     )
 
 

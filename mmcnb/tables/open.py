@@ -117,19 +117,18 @@ def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
     """Return which rows those of files are, all of which are taken."""
     table = reader.table
     assert isinstance(table, FileTable)
-    name = reader.index_column
     names = None
     own = None
-    if name is None and not table.files:
-        own = range_of_pandas(table.metadata, sum(lengths))
-    if name is not None:
+    if reader.index_column is not None:
         names = GroupedRows(lengths, reader.names_of_group)
+    elif not table.files:
+        own = range_of_pandas(table.metadata, sum(lengths))
     return RowIndex(
         n_samples=sum(lengths),
         files=table.files,
         lengths=tuple(table.file_lengths) if table.files else (),
         names=names,
-        name=name,
+        name=reader.index_name,
         own=own,
     )
 
@@ -310,7 +309,7 @@ def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Sa
     samples.feature_names = reader.feature_names
     samples.encoding = reader.encoding
     samples.notes = reader.notes
-    samples.row_index = taken.index(reader.index_column)
+    samples.row_index = taken.index(reader.index_name)
     own = range_of_pandas(reader.table.metadata, reader.n_read)
     if own is not None and samples.row_index.is_numbered:
         kept: Any = slice(samples.n_samples)  # which takes no memory

@@ -22,7 +22,7 @@ from mmcnb.samples.npy import Rows, step_rows
 from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of
 from mmcnb.tables.base import BaseTable, Part
 from mmcnb.tables.cells import parse_cells
-from mmcnb.tables.choose import check_features, choose_columns
+from mmcnb.tables.choose import UNNAMED, check_features, choose_columns
 from mmcnb.tables.classes import ClassLabels
 from mmcnb.tables.columns import (
     GAP,
@@ -284,6 +284,14 @@ class TableReader:
             if column.role is Role.ROW_NAMES:
                 return column.name
         return None
+
+    @property
+    def index_name(self) -> str | None:
+        """Name of the row names, as pandas reads it; None if they have none."""
+        name = self.index_column
+        if name is None or not self.table.has_names or name in UNNAMED:
+            return None
+        return None if name.startswith("__index_level_") else name
 
     def names_of_group(self, number: int) -> np.ndarray:
         """Return the row names of a group."""

@@ -201,6 +201,40 @@ def test_frames_keep_their_own_index(tmp_path):
     np.testing.assert_array_equal(labels, model.labels_)
 
 
+@pytest.mark.parametrize("name", ["cluster", "row", "margin", None])
+def test_names_that_other_columns_have_are_called_index(name, tmp_path):
+    names = pd.Index([f"w{k}" for k in range(90)], name=name)
+    frame = days().set_index(names)
+    model = fitted(frame)
+    model.predict(frame, out=tmp_path / "labels.csv")
+    labels = pd.read_csv(tmp_path / "labels.csv")
+    assert labels["index"].tolist() == names.tolist()
+    labels[::-1].to_csv(tmp_path / "labels.csv", index=False)
+    taken = labels_of_rows(tmp_path / "labels.csv", None, open_samples(frame))
+    np.testing.assert_array_equal(taken, model.labels_)
+
+
+@pytest.mark.parametrize("form", ["csv", "headless", "parquet", "zarr"])
+def test_names_without_a_name_are_called_index(form, tmp_path):
+    frame = days().set_index(pd.Index([f"w{k}" for k in range(90)]))
+    path = tmp_path / "days.csv"
+    options = {}
+    if form == "parquet":
+        path = tmp_path / "days.parquet"
+    write(frame, path, index=True)
+    if form == "headless":
+        frame.to_csv(path, header=False)
+        options = {"index_column": 0}
+    if form == "zarr":
+        convert(path, tmp_path / "days.zarr")
+        path = tmp_path / "days.zarr"
+    rows = open_samples(path) if form == "zarr" else mmcnb.read_table(path, **options)
+    model = fitted(rows)
+    pd.testing.assert_index_equal(model.row_index_, frame.index)
+    model.predict(rows, out=tmp_path / "labels.csv")
+    assert pd.read_csv(tmp_path / "labels.csv").columns[0] == "index"
+
+
 def test_an_array_has_numbers_that_take_no_memory():
     model = fitted(days().to_numpy())
     assert isinstance(model.row_index_, pd.RangeIndex)
