@@ -1,7 +1,7 @@
 """Which rows of their source some rows are: numbers in their file, or names."""
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -35,6 +35,30 @@ class KeptNames:
 
 
 @dataclass(frozen=True)
+class ChosenNames:
+    """Names of some rows of a source that has names for all of its rows.
+
+    Parameters
+    ----------
+    names : Names
+        Of all rows.
+    numbers : ndarray of int64 of shape (n_rows,)
+        The rows, in order.
+    """
+
+    names: Names
+    numbers: np.ndarray
+
+    def read(self, start: int, stop: int) -> Any:
+        """Return the names of the rows ``start <= row < stop`` of these."""
+        rows = self.numbers[start:stop]
+        if not len(rows):
+            return self.names.read(0, 0)
+        first = int(rows[0])
+        return self.names.read(first, int(rows[-1]) + 1)[rows - first]
+
+
+@dataclass(frozen=True)
 class RowIndex:
     """Which rows of their source some rows are.
 
@@ -55,6 +79,8 @@ class RowIndex:
         Name of the names, such as that of their column; None if they have none.
     own : pandas.Index or None
         The index of a data frame.
+    levels : tuple of (hashable, Names)
+        Several names a row in place of one, of an index of pandas with such levels.
     """
 
     n_samples: int
@@ -64,6 +90,7 @@ class RowIndex:
     names: Names | None = None
     name: Hashable = None
     own: "pd.Index | None" = None
+    levels: tuple[tuple[Hashable, Names], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields; what is read from a file goes with them."""
@@ -72,25 +99,30 @@ class RowIndex:
             if state[field] is not None:
                 values = _plain_values(state[field].read(0, self.n_samples))
                 state[field] = KeptNames(values)
-        return state
+        levels = []
+        for name, names in self.levels:
+            values = _plain_values(names.read(0, self.n_samples))
+            levels.append((name, KeptNames(values)))
+        return state | {"levels": tuple(levels)}
 
     @property
     def is_plain(self) -> bool:
         """Whether rows have only their numbers among the rows that are here."""
-        is_whole = self.numbers is None and not self.files
-        return is_whole and self.names is None and self.own is None
+        return self.is_numbered and self.numbers is None and not self.files
 
     @property
     def is_numbered(self) -> bool:
         """Whether rows have numbers and no names."""
-        return self.names is None and self.own is None
+        return self.names is None and self.own is None and not self.levels
 
     @property
     def keys(self) -> list[str]:
         """Names of `columns`."""
         if self.own is not None:
-            return _level_names(self.own)
+            return _level_names(self.own.names)
         files = [FILE] if self.files else []
+        if self.levels:
+            return [*files, *_level_names([name for name, _ in self.levels])]
         if self.names is None:
             return [*files, ROW]
         return [*files, _name_of_names(self.name)]
@@ -103,7 +135,9 @@ class RowIndex:
         if self.files:
             files = np.array(self.files, object)
             values.append(files[self.files_of(start, stop)])
-        if self.names is None:
+        if self.levels:
+            values += [names.read(start, stop) for _, names in self.levels]
+        elif self.names is None:
             values.append(self.numbers_of(start, stop))
         else:
             values.append(self.names.read(start, stop))
@@ -144,7 +178,10 @@ class RowIndex:
         values = [_plain_values(column) for column in columns.values()]
         if len(values) == 1:
             return pd.Index(values[0], name=None if self.names is None else self.name)
-        return pd.MultiIndex.from_arrays(values, names=list(columns))
+        names: list[Hashable] = list(columns)
+        if self.levels:
+            names[-len(self.levels) :] = [name for name, _ in self.levels]
+        return pd.MultiIndex.from_arrays(values, names=names)
 
 
 def _plain_values(values: Any) -> Any:
@@ -160,12 +197,12 @@ def _name_of_names(name: Hashable) -> str:
     return str(name)
 
 
-def _level_names(index: "pd.Index") -> list[str]:
-    """Return a name for each level of an index of pandas."""
-    if index.nlevels == 1:
-        return [_name_of_names(index.name)]
+def _level_names(levels: Sequence[Hashable]) -> list[str]:
+    """Return a name for the column of each level of an index of pandas."""
+    if len(levels) == 1:
+        return [_name_of_names(levels[0])]
     names: list[str] = []
-    for number, name in enumerate(index.names):
+    for number, name in enumerate(levels):
         is_taken = name is None or str(name) in ("", FILE, ROW, *names)
         names.append(f"level_{number}" if is_taken else str(name))
     return names

@@ -14,9 +14,10 @@ from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.formats import is_unknown, refusal, table_format
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.paths import checked_path
-from mmcnb.samples.row_index import RowIndex, RowsTaken, range_of_pandas
+from mmcnb.samples.row_index import RowsTaken
 from mmcnb.tables.files import FileTable, refuse_csv_options
 from mmcnb.tables.held import HeldRows, check_reading, groups_fit, release_memory
+from mmcnb.tables.index_columns import index_of_files, index_of_held
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files
@@ -45,7 +46,7 @@ class TableSamples(ChunkedSamples):
         # With the encoding, no process looks ahead again.
         self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
         self._set_rows(GroupedRows(lengths, self._read_group), max(lengths))
-        self.row_index = _index_of_files(reader, lengths)
+        self.row_index = index_of_files(reader, lengths)
 
     def _read_group(self, number: int) -> np.ndarray:
         with options_of_files():
@@ -111,26 +112,6 @@ def _open_groups(path: str, options: TableOptions) -> TableSamples:
     samples = TableSamples(Path(path), reader, options)
     samples.table_source = TableSource(path, options)
     return samples
-
-
-def _index_of_files(reader: TableReader, lengths: list[int]) -> RowIndex:
-    """Return which rows those of files are, all of which are taken."""
-    table = reader.table
-    assert isinstance(table, FileTable)
-    names = None
-    own = None
-    if reader.index_column is not None:
-        names = GroupedRows(lengths, reader.names_of_group)
-    elif not table.files:
-        own = range_of_pandas(table.metadata, sum(lengths))
-    return RowIndex(
-        n_samples=sum(lengths),
-        files=table.files,
-        lengths=tuple(table.file_lengths) if table.files else (),
-        names=names,
-        name=reader.index_name,
-        own=own,
-    )
 
 
 def check_is_table(path: Path) -> None:
@@ -309,13 +290,7 @@ def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Sa
     samples.feature_names = reader.feature_names
     samples.encoding = reader.encoding
     samples.notes = reader.notes
-    samples.row_index = taken.index(reader.index_name)
-    own = range_of_pandas(reader.table.metadata, reader.n_read)
-    if own is not None and samples.row_index.is_numbered:
-        kept: Any = slice(samples.n_samples)  # which takes no memory
-        if samples.row_index.numbers is not None:
-            kept = samples.row_index.numbers_of(0, samples.n_samples)
-        samples.row_index = replace(samples.row_index, own=own[kept])
+    samples.row_index = index_of_held(reader, taken)
     return samples
 
 

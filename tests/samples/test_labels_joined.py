@@ -121,8 +121,12 @@ def test_names_stand_in_place_of_numbers(form, kind, tmp_path):
         pd.date_range("2024-05-01", periods=90, freq="7h", name="time"),
         pd.RangeIndex(100, 190),
         pd.RangeIndex(0, 180, 2, name="even"),
+        pd.MultiIndex.from_product([["x", "y"], range(45)], names=["site", None]),
+        pd.MultiIndex.from_product(
+            [[5, 7], pd.date_range("2024", periods=45)], names=["site", "day"]
+        ),
     ],
-    ids=["times", "later", "every second"],
+    ids=["times", "later", "every second", "levels", "days of sites"],
 )
 def test_an_index_of_pandas_in_parquet_is_that_of_the_labels(index, missing, tmp_path):
     frame = with_gaps().set_index(index)
@@ -133,8 +137,10 @@ def test_an_index_of_pandas_in_parquet_is_that_of_the_labels(index, missing, tmp
     pd.testing.assert_index_equal(model.row_index_, expected.index, exact=False)
     model.predict(rows, out=tmp_path / "labels.parquet")
     labels = pd.read_parquet(tmp_path / "labels.parquet")
-    assert labels.iloc[:, 0].tolist() == expected.index.tolist()
-    assert labels.columns[0] == (index.name or "index")
+    rows_of_labels = labels.set_index(labels.columns[: index.nlevels].tolist()).index
+    assert rows_of_labels.tolist() == expected.index.tolist()
+    assert labels.columns[0] == (index.names[0] or "index")
+    assert pickle.loads(pickle.dumps(model)).row_index_.equals(model.row_index_)
     labels[::-1].to_parquet(tmp_path / "labels.parquet")
     taken = labels_of_rows(tmp_path / "labels.parquet", None, rows)
     np.testing.assert_array_equal(taken, model.labels_)
