@@ -739,7 +739,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         if least > n_samples:
             raise InputError(
                 f"n_clusters={least} is more than the {n_samples:,} rows; "
-                "give fewer clusters."
+                f"give n_clusters={n_samples} or fewer."
             )
         for name in self.sizes_of_search:
             size = getattr(self, name, None)
@@ -1040,7 +1040,9 @@ def _check_columns(
     except ValueError as error:
         sentence = str(error).replace("X has", f"{name} has", 1)
         if sentence.endswith("\n"):
-            remedy = "Give the columns by estimator.feature_names_in_."
+            remedy = "Give rows with the columns of the fit."
+            if names is not None and set(names) == set(estimator.feature_names_in_):
+                remedy = "Give X[estimator.feature_names_in_]."
         else:
             sentence = " ".join(sentence.split()).removesuffix(".")
             remedy = "; give rows with the columns of the fit."

@@ -652,7 +652,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
         ):
             raise InputError(
                 f"metric='precomputed' is at odds with kernel={self.kernel!r} and "
-                f"scale={self.scale!r}; give 'graph' and None."
+                f"scale={self.scale!r}; give kernel='graph' and scale=None."
             )
 
     @property

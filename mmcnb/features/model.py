@@ -281,8 +281,8 @@ def read_model(
     path = expanded(path)
     if not Path(path).exists():
         raise InputError(
-            f"there is no model at {path}; write one with `mmcnb fit STORE --model "
-            f"{path}`."
+            f"there is no model at {path}; write one with model.save({str(path)!r}) "
+            f"or `mmcnb fit STORE --model {path}`."
         )
     try:
         header, arrays = read_archive(path)

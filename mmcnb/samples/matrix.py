@@ -127,13 +127,17 @@ def check_dtype(dtype: np.dtype, name: str) -> None:
 
 
 _TEXT = ("text", "convert them to real numbers")
+_DAYS = "({}) / numpy.timedelta64(1, 'D')"
 _REFUSED_KINDS = {
     "U": _TEXT,
     "S": _TEXT,
     "T": _TEXT,
     "c": ("complex numbers", "convert them to real numbers, such as by X.real"),
-    "M": ("dates", "convert them to numbers, such as the days since the first one"),
-    "m": ("durations", "convert them to numbers, such as seconds"),
+    "M": (
+        "dates",
+        f"convert them to numbers, such as by {_DAYS.format('X - X.min()')}",
+    ),
+    "m": ("durations", f"convert them to numbers, such as by {_DAYS.format('X')}"),
     "V": ("records", "give the fields as the columns of one array of numbers"),
 }
 """What types contain that are not numbers, and the remedy, by the kind of NumPy."""
@@ -142,10 +146,13 @@ _REFUSED_KINDS = {
 def check_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     """Raise InputError unless a shape is that of a table that is not empty."""
     if len(shape) != 2:
+        call = "X.reshape(-1, 1) or X.reshape(1, -1)"
+        if len(shape) > 2:
+            call = "X.reshape(len(X), -1)"
         raise InputError(
             f"{name} is a {len(shape)}-D array of shape {shape}, "
             "but rows x features (2-D) are needed. Reshape your data to one row a "
-            "sample, such as by X.reshape(-1, 1) or X.reshape(1, -1)."
+            f"sample, such as by {call}."
         )
     n_rows, n_columns = shape
     # The words before the colon are those of scikit-learn.
@@ -198,9 +205,12 @@ def check_finite(
     columns = None if names is None else names()
     if columns is not None:
         place = f"{place} ({columns[column]!r})"
+    remedy = "fill in or drop such rows before clustering"
+    if name == "X" and not isinstance(block, CSRBlock):
+        remedy += ", such as by X[numpy.isfinite(X).all(axis=1)]"
     raise InputError(
-        f"Input X contains {kind} at {place} of {name}: fill in or drop such rows "
-        "before clustering (inf and NaN are not accepted)."
+        f"Input X contains {kind} at {place} of {name}: {remedy} (inf and NaN are not "
+        "accepted)."
     )
 
 

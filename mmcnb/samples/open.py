@@ -188,6 +188,11 @@ def open_samples(
     reader = _reader(source)
     if isinstance(source, str | os.PathLike):
         source = expanded(source)
+    is_column = hasattr(source, "to_frame") and getattr(source, "ndim", 1) == 1
+    if is_column and not _is_of("dask", source):
+        raise InputError(
+            "X is one column of a frame: give a frame, such as by X.to_frame()."
+        )
     if reader is None:
         raise InputError(
             f"X is a {type(source).__name__}, which cannot be read: "

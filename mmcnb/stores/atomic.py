@@ -20,7 +20,7 @@ from typing import IO, Self
 
 from filelock import BaseFileLock, FileLock
 
-from mmcnb.errors import InputError, one_line
+from mmcnb.errors import InputError, OptionError, one_line
 from mmcnb.samples.paths import PathLike, is_store_folder, output_path
 from mmcnb.stores.leftovers import LOCK, NEW, OLD, PART, clear, inspect, unlock
 
@@ -150,9 +150,11 @@ class AtomicOutput:
             )
 
     def _exists(self) -> InputError:
-        return InputError(
-            f"{self.name} exists already: choose another path, "
-            "or replace it with --overwrite."
+        start = f"{self.name} exists already: choose another path, or"
+        return OptionError(
+            f"{start} remove it first; mmcnb.stores.convert replaces it with "
+            "overwrite=True.",
+            command=f"{start} replace it with --overwrite.",
         )
 
     def __enter__(self) -> Self:

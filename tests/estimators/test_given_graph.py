@@ -189,7 +189,7 @@ def test_it_is_pairwise_for_scikit_learn():
 def test_what_needs_columns_is_refused(graph, parameters):
     with pytest.raises(
         InputError,
-        match=r"metric='precomputed' is at odds with kernel=.*give 'graph' and None",
+        match=r"metric='precomputed' is at odds with kernel=.*give kernel='graph' and scale=None",
     ):
         on_graph(2, **parameters).fit(graph)
 
