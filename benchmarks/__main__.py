@@ -45,6 +45,7 @@ STUDIES = (
     "scale",
     "startup",
     "tables",
+    "table-memory",
     "widths",
     "selection",
     "choice",
