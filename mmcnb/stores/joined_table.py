@@ -248,32 +248,33 @@ def schema_of_text(schema: "pa.Schema", name: str) -> "pa.Schema":
 class ParquetFile(TableFile):
     """One file of Parquet, in groups of rows of bounded size."""
 
-    def __init__(
-        self, path: Path, schema: "pa.Schema", n_bytes: int = GROUP_BYTES
-    ) -> None:
+    def __init__(self, path: Path, schema: "pa.Schema") -> None:
         from pyarrow import parquet
 
         self._writer = parquet.ParquetWriter(str(path), schema)
-        self._n_bytes = n_bytes
         self._waiting: list[pa.RecordBatch] = []
+        self.waiting_bytes = 0
 
     def write(self, rows: "pa.RecordBatch") -> None:
         """Write some rows, together with those before."""
         self._waiting.append(rows)
-        if sum(batch.nbytes for batch in self._waiting) >= self._n_bytes:
-            self._flush()
+        self.waiting_bytes += rows.nbytes
+        if self.waiting_bytes >= GROUP_BYTES:
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that wait as a group."""
         import pyarrow as pa
 
         if self._waiting:
             table = pa.Table.from_batches(self._waiting)
             self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._waiting = []
+        self.waiting_bytes = 0
 
     def close(self) -> None:
         """Write the rest."""
-        self._flush()
+        self.flush()
         self._writer.close()
 
 
@@ -308,15 +309,15 @@ class ParquetFolder(TableFile):
         for cluster in pc.unique(clusters.drop_null()).to_pylist():
             is_here = pc.equal(clusters, pa.scalar(cluster, clusters.type))
             self._file_of(cluster).write(others.filter(is_here))
+        files = self._files.values()
+        if sum(file.waiting_bytes for file in files) >= GROUP_BYTES:
+            max(files, key=lambda file: file.waiting_bytes).flush()
 
     def _file_of(self, cluster: int) -> ParquetFile:
         if cluster not in self._files:
             folder = self._path / f"{quote(self._column)}={cluster}"
             folder.mkdir()
-            # All of them wait at the same time.
-            file = ParquetFile(
-                folder / "part-0.parquet", self._schema, GROUP_BYTES // 8
-            )
+            file = ParquetFile(folder / "part-0.parquet", self._schema)
             self._files[cluster] = file
         return self._files[cluster]
 
