@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from mmcnb.samples.text import first_bytes, first_line_of_windows, read_pieces
@@ -28,6 +29,9 @@ from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 
+# Numbers that are nothing else; codes begin with 0, and days may have eight digits.
+PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
+PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
 MOST_HEAD_BYTES = 2**21  # of the first lines, unless two rows are longer
 
 
@@ -111,7 +115,21 @@ class CSVFile:
         rows = self._piece(first, text, dict.fromkeys(self.keys, TEXT)).part
         self.types = []
         for name in self.names:
-            self.types.append(type_of_texts(rows.columns[name], self._options, name))
+            self.types.append(self._type_of(name, rows.columns[name]))
+
+    def _type_of(self, name: str, texts: pa.Array) -> pa.DataType:
+        """Return the type of a column by its first cells."""
+        options = self._options
+        is_usual = options.decimal == "." and not (
+            options.thousands or options.na_values
+        )
+        # A survey of the cells would take minutes for tens of thousands of columns.
+        if is_usual and pc.all(pc.match_substring_regex(texts, PLAIN)).as_py():
+            if pc.all(pc.match_substring_regex(texts, PLAIN_WHOLE)).as_py():
+                is_empty = pc.all(pc.equal(texts, "")).as_py()
+                return pa.null() if is_empty else pa.int64()
+            return pa.float64()
+        return type_of_texts(texts, options, name)
 
     @property
     def notes(self) -> list[str]:

@@ -24,6 +24,8 @@ from mmcnb.tables.csv_lines import Line, decoded, split_lines, tidy
 from mmcnb.tables.options import TableOptions
 
 N_LINES = 100  # that are looked at
+FEWEST_LINES = 12  # of a table with many columns
+MOST_BYTES = 2**18  # of the lines that are looked at, if these are more
 MOST_TITLES = 60  # lines above the names
 MOST_UNITS = 3  # lines below the names that are no rows
 RULE = re.compile(r"[-=+:| ]*(--|==)[-=+:| ]*")  # a line that is drawn
@@ -170,7 +172,7 @@ class HeadReader:
         while above < len(lines) and lines[above].startswith(b"#"):
             comment = lines[above]
             above += 1
-        body = b"".join(lines[above:])
+        body = b"".join(_first_lines(lines[above:]))
         text = decoded(body, above + 1, self._path, is_sure)
         delimiter = self._find_delimiter(text, given)
         text = tidy(body, delimiter).decode()
@@ -506,6 +508,16 @@ class HeadReader:
             f"{self._path}: {lines} skipped, as no row or header is like them: "
             f"{_listed(texts)}."
         ]
+
+
+def _first_lines(lines: list[bytes]) -> list[bytes]:
+    """Return the lines that are looked at, fewer of them if they are long."""
+    n_bytes = 0
+    for place, line in enumerate(lines):
+        n_bytes += len(line)
+        if n_bytes > MOST_BYTES and place >= FEWEST_LINES:
+            return lines[:place]
+    return lines
 
 
 def _listed(texts: list[str], most: int = 5) -> str:

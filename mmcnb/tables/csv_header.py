@@ -197,10 +197,11 @@ def _are_years_above_others(
     top: Cells, rows: Sequence[Cells], positions: list[int]
 ) -> bool:
     """Whether the numbers of a line are years, and most of those below are not."""
-    first = [number_of_cell(top[position]) for position in positions]
+    if not all(_is_year(number_of_cell(top[position])) for position in positions):
+        return False
     below = [_number(row, position) for row in rows for position in positions]
     n_years = sum(map(_is_year, below))
-    return all(map(_is_year, first)) and 2 * n_years < len(below)
+    return 2 * n_years < len(below)
 
 
 def _is_year(value: float) -> bool:
