@@ -106,6 +106,7 @@ class TableReader:
         self._are_decided = False
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
+        self._begin_count()  # of groups, which another process reads without a pass
 
     def with_final_types(self, read: Callable[[], Result]) -> Result:
         """Call a function that reads rows, once the columns are decided.
@@ -314,13 +315,7 @@ class TableReader:
 
     def _pass(self) -> Iterator[tuple[Part, list[pa.Array]]]:
         """Yield all parts with the values of their columns, and note faults."""
-        self.faults = Faults()
-        self.classes = ClassLabels()
-        self.n_read = 0
-        self.n_dropped = 0
-        self.n_filled = 0
-        for column in self._used:
-            column.begin_count()
+        self._begin_count()
         for part in self.table.parts(self._wanted):
             for line in part.ragged:
                 place = f"{self.table.name}, {line}"
@@ -335,6 +330,15 @@ class TableReader:
             if self._show and self.n_read >= 100_000:
                 self._show(self._listing())
                 self._show = None
+
+    def _begin_count(self) -> None:
+        self.faults = Faults()
+        self.classes = ClassLabels()
+        self.n_read = 0
+        self.n_dropped = 0
+        self.n_filled = 0
+        for column in self._used:
+            column.begin_count()
 
     # --- values of cells ---
 
