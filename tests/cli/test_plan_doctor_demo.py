@@ -75,7 +75,7 @@ def test_the_plan_of_a_store_and_of_its_size_is_that_of_the_estimator(
         ),
         (
             "--method crammer-singer-mmc --n-clusters 151",
-            "n_clusters=151 is more than the 150 rows; give fewer clusters",
+            "n_clusters=151 is more than the 150 rows; give n_clusters=150 or fewer",
         ),
         (
             "--min-cluster-size 151",

@@ -331,7 +331,10 @@ ODD = [
         "row 0, column 1",
     ),
     (UnsupervisedRLS(landmarks="k-means"), "landmarks is a str: give an array"),
-    (UnsupervisedRLS(101), "n_clusters=101 is more than the 100 rows; give fewer"),
+    (
+        UnsupervisedRLS(101),
+        "n_clusters=101 is more than the 100 rows; give n_clusters=100 or fewer",
+    ),
     (
         UnsupervisedRLS(51),
         "the sample has 50 rows that differ, fewer than n_clusters=51",

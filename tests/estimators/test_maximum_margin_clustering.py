@@ -539,7 +539,7 @@ def test_rows_of_the_caller_are_left_as_they_are(dtype, settings):
         ),
         (
             {"n_clusters": (61, 70)},
-            r"n_clusters=61 is more than the 60 rows; give fewer",
+            r"n_clusters=61 is more than the 60 rows; give n_clusters=60 or fewer",
         ),
         (
             {"n_clusters": (9, 20), "n_nodes": 5},

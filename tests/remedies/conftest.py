@@ -4,8 +4,10 @@ import io
 import shutil
 from contextlib import chdir, redirect_stdout
 
+import numpy as np
 import pandas as pd
 import pytest
+import zarr
 
 from mmcnb.cli import main
 from mmcnb.datasets import write_synthetic
@@ -42,7 +44,30 @@ def inputs(tmp_path_factory):
         begun = "fit customers.csv --method cpmmc --checkpoint begun --model m"
         assert main(begun.split()) == 0
         (folder / "m").unlink()
+        write_plain(folder / "plain.zarr")
+        damage(folder)
     return folder
+
+
+def write_plain(path):
+    """Write a store without checksums."""
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    zarr.save_array(path, rows, zarr_format=2)
+
+
+def damage(folder):
+    """Make stores without a chunk, with a changed byte or without metadata, and a model."""
+    for name in ("hole", "flip", "meta"):
+        shutil.copytree(folder / "blobs.zarr", folder / f"{name}.zarr")
+    (chunk,) = folder.glob("hole.zarr/X/c/0/0")
+    chunk.unlink()
+    (chunk,) = folder.glob("flip.zarr/X/c/0/0")
+    content = bytearray(chunk.read_bytes())
+    content[20] ^= 1
+    chunk.write_bytes(content)
+    (folder / "meta.zarr" / "zarr.json").write_text("{")
+    content = (folder / "blobs.model").read_bytes()
+    (folder / "half.model").write_bytes(content[: len(content) // 2])
 
 
 def customer(k):

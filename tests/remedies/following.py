@@ -7,6 +7,7 @@ longer have the message.
 
 import re
 import shlex
+from pathlib import Path
 
 FLAGS = ("--overwrite", "--layers", "--zero-based")  # options without a value
 # An option of a sentence with its value, which ends before a mark of the sentence.
@@ -146,7 +147,10 @@ def commands(words, message):
     again = list(words)
     for step in steps:
         if step[0] == "convert":
-            again = [step[2] if word == step[1] else word for word in again]
+            source = Path(step[1]).resolve()
+            again = [
+                step[2] if Path(word).resolve() == source else word for word in again
+            ]
     return [[*steps, again]]
 
 
@@ -154,6 +158,16 @@ def refit(words, message):
     """Run the command in backquotes with the store, instead of the command."""
     (step,) = commands(words, message)[0][:-1]
     return [[step]]
+
+
+def reason(words_of_reason):
+    """Nothing: the message names the reason why no option helps."""
+
+    def follow(words, message):
+        assert words_of_reason in message
+        return []
+
+    return follow
 
 
 def by_hand(reason, *changed):

@@ -2,6 +2,8 @@
 
 import shlex
 import shutil
+import warnings
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,6 +20,7 @@ from tests.remedies.following import (
     meant,
     only,
     options,
+    reason,
     refit,
 )
 from tests.remedies.tables import PLAIN, beside, lines, numbers
@@ -32,6 +35,7 @@ class Situation(NamedTuple):
     rows: str | bytes = PLAIN
     n_attempts: int = 1
     mended: str | None = None  # the rows after what is done by hand
+    files: dict[str, bytes] | None = None  # beside rows.csv
 
 
 CONVERT = "convert rows.csv rows.zarr --overwrite"
@@ -442,6 +446,105 @@ SITUATIONS = {
     "a table to verify": Situation(
         "verify rows.csv", "rows.csv is a file and no Zarr store", commands
     ),
+    # Stores, and files of other formats
+    "a store without checksums": Situation(
+        "fit plain.zarr --model m --method cpmmc",
+        "the store has no checksums",
+        commands,
+    ),
+    "a store to verify without checksums": Situation(
+        "verify plain.zarr", "the store has no checksums", commands
+    ),
+    "a missing chunk": Situation(
+        "fit hole.zarr --model m --method cpmmc",
+        "chunk X/c/0/0 is missing",
+        by_hand("restore it from a copy", "hole.zarr", "blobs.zarr"),
+    ),
+    "a damaged chunk": Situation(
+        "verify flip.zarr",
+        "chunk X/c/0/0 is missing or damaged",
+        by_hand("restore it from a copy", "flip.zarr", "blobs.zarr"),
+    ),
+    "damaged metadata": Situation(
+        "info meta.zarr",
+        "the store's metadata cannot be read",
+        by_hand("restore it from a copy", "meta.zarr", "blobs.zarr"),
+    ),
+    "a damaged model": Situation(
+        "predict half.model blobs.zarr --labels l.csv",
+        "half.model is no model of mmcnb, or it is damaged",
+        by_hand("fit again to write it anew", "half.model", "blobs.model"),
+    ),
+    "columns from 0 in LIBSVM text": Situation(
+        "convert rows.libsvm rows.zarr --overwrite",
+        "index 0 needs --zero-based",
+        files={"rows.libsvm": b"1 0:2 2:3\n0 1:3\n" * 9},
+    ),
+    "no number in LIBSVM text": Situation(
+        "convert rows.libsvm rows.zarr --overwrite",
+        "line 2 is no LIBSVM text",
+        reason("write a whole number, then index:value pairs whose columns rise"),
+        files={"rows.libsvm": b"1 1:2 2:3\n0 1:x\n"},
+        n_attempts=0,
+    ),
+    "files of two formats": Situation(
+        "convert mixed rows.zarr --overwrite",
+        "mixed has tables of several formats",
+        by_hand("give one of the files", "mixed", "mixed/a.csv"),
+        files={"mixed/a.csv": PLAIN.encode(), "mixed/b.parquet": b"PAR1"},
+    ),
+    "an archive": Situation(
+        "convert rows.zip rows.zarr --overwrite",
+        "rows.zip is an archive",
+        by_hand("unpack it, and give one of its files", "rows.zip", "rows.csv"),
+        files={"rows.zip": b"PK\x03\x04 rows.csv"},
+    ),
+    "a document": Situation(
+        "convert rows.pdf rows.zarr --overwrite",
+        "rows.pdf is a PDF document",
+        by_hand("write its table as CSV", "rows.pdf", "rows.csv"),
+        files={"rows.pdf": b"%PDF-1.4"},
+    ),
+    "a page": Situation(
+        "convert rows.html rows.zarr --overwrite",
+        "rows.html is a page of HTML",
+        by_hand("save the table as CSV", "rows.html", "rows.csv"),
+        files={"rows.html": b"<html><table>"},
+    ),
+    "a file of R": Situation(
+        "convert rows.rds rows.zarr --overwrite",
+        "rows.rds is a file of R",
+        by_hand("as CSV with write.csv", "rows.rds", "rows.csv"),
+        files={"rows.rds": b"\x1f\x8b\x08"},
+    ),
+    "half a file of Parquet": Situation(
+        "convert half.parquet rows.zarr --overwrite",
+        "half.parquet cannot be read",
+        by_hand("get or write the file again", "half.parquet", "rows.parquet"),
+        files={"half.parquet": b"PAR1 PAR"},
+    ),
+    "half an archive of NumPy": Situation(
+        "convert half.npz rows.zarr --overwrite",
+        "half.npz cannot be read",
+        by_hand("save it again with numpy", "half.npz", "rows.parquet"),
+        files={"half.npz": b"PK"},
+    ),
+    "an output at an address": Situation(
+        "convert rows.csv s3://bucket/rows.zarr",
+        "outputs are written to the disks of this machine",
+        by_hand("write rows.zarr and copy it", "s3://bucket/rows.zarr", "rows.zarr"),
+    ),
+    "an address that does not answer": Situation(
+        "info http://127.0.0.1:1/rows.zarr",
+        "could not be fetched",
+        reason("check address and connection, or try later"),
+        n_attempts=0,
+    ),
+    "a number that marks gaps": Situation(
+        "fit rows.csv --model m --method cpmmc --overwrite",
+        "'what' has the value -999 in 5 of 40 rows",
+        rows=beside(lambda k: -999 if k % 9 == 2 else k * k % 37),
+    ),
     # Models and the rows they are given
     "no model to predict with": Situation(
         "predict none.model customers.csv --labels l.csv",
@@ -668,10 +771,12 @@ def messages_of(capsys):
 
     def run(words):
         capsys.readouterr()
-        try:
-            code = main(words)
-        except SystemExit as stopped:
-            code = stopped.code
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")  # a command prints its warnings
+            try:
+                code = main(words)
+            except SystemExit as stopped:
+                code = stopped.code
         streams = capsys.readouterr()
         return code, " ".join(f"{streams.out} {streams.err}".split())
 
@@ -682,6 +787,9 @@ def messages_of(capsys):
 def test_a_command_succeeds_when_its_message_is_followed(name, folder, messages_of):
     situation = SITUATIONS[name]
     write(folder / "rows.csv", situation.rows)
+    for path, content in (situation.files or {}).items():
+        Path(path).parent.mkdir(exist_ok=True)
+        write(Path(path), content)
     words = shlex.split(situation.command)
     _, message = messages_of(words)
     assert situation.message in message
