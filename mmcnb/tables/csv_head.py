@@ -294,7 +294,7 @@ class HeadReader:
             return self._first_without_title(table, shape)
         wanted = self._wanted_names()
         for start, line in enumerate(table[:MOST_TITLES]):
-            if wanted and wanted <= set(map(str.strip, line.cells)):
+            if wanted and wanted <= set(unique_names(_named(line.cells))):
                 return start
         start = self._first_full_line(table, shape)
         if start and self._is_short_header(table[start - 1 :], shape):
@@ -386,7 +386,7 @@ class HeadReader:
         if options.header is not None or self._names_in_options():
             return Verdict.HEADER
         wanted = self._wanted_names()
-        if wanted and wanted <= set(map(str.strip, top.cells)):
+        if wanted and wanted <= set(unique_names(_named(top.cells))):
             return Verdict.HEADER
         if len(top.cells) < shape.n_columns:
             return Verdict.HEADER
@@ -421,19 +421,16 @@ class HeadReader:
         longest = max(len(line.cells) for line in table[1:])
         if top.width > max(longest, shape.width) or len(top.cells) < n_columns - 1:
             raise InputError(self._other_width(top, shape))
-        names = list(map(str.strip, top.cells))
+        cells = top.cells
         notes = []
         if len(top.cells) == n_columns - 1:
             self._check_row_names(table, shape)
-            names = ["", *names]
+            cells = ["", *cells]
             notes.append(
                 f"{self._path}: the header in line {top.number} has one name fewer "
                 "than rows have cells, so the first column has the names of rows."
             )
-        names = names[: max(top.width, n_columns)]
-        for position, name in enumerate(names):
-            if position and not name:
-                names[position] = f"Unnamed: {position}"
+        names = _named(cells[: max(top.width, n_columns)])
         notes += notes_on_names(str(self._path), names)
         n_blank = max(0, shape.width - len(names))
         return _Names(unique_names(names), n_blank, notes)
@@ -518,6 +515,15 @@ def _first_lines(lines: list[bytes]) -> list[bytes]:
         if n_bytes > MOST_BYTES and place >= FEWEST_LINES:
             return lines[:place]
     return lines
+
+
+def _named(cells: list[str]) -> list[str]:
+    """Return names of columns, as of pandas where there is none; the first stays so."""
+    names = list(map(str.strip, cells))
+    for position, name in enumerate(names):
+        if position and not name:
+            names[position] = f"Unnamed: {position}"
+    return names
 
 
 def _listed(texts: list[str], most: int = 5) -> str:

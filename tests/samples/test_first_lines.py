@@ -399,3 +399,16 @@ def test_the_report_of_a_conversion_has_the_notes(tmp_path):
     path.write_text("Station 7\n\nheat,rain\n" + ROWS)
     report = convert(path, tmp_path / "a.zarr")
     assert "line 1 was skipped" in report["notes"][0]
+
+
+def test_a_model_finds_the_names_of_its_columns_in_a_small_file(tmp_path, rng):
+    path = tmp_path / "a.csv"
+    rows = [
+        f"{20 * (i % 3) + rng.normal():.3f},{i % 7}.5,{i % 5}.25" for i in range(90)
+    ]
+    path.write_text("heat,2019,heat\n" + "\n".join(rows))
+    table = mmcnb.read_table(path, header="yes")
+    assert table.feature_names == ["heat", "2019", "heat.1"]
+    model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(table)
+    path.write_text("Batch 2\nheat,2019,heat\n" + "\n".join(rows[:2]))
+    assert model.predict(str(path)).tolist() == model.labels_[:2].tolist()
