@@ -1,5 +1,6 @@
 """Each remedy that a call in Python names is followed, and then the call succeeds."""
 
+import re
 import warnings
 from typing import Any, NamedTuple
 
@@ -718,6 +719,14 @@ def said(call, names):
     return False, "\n\n".join(str(warning.message) for warning in caught)
 
 
+def assert_in_python(message):
+    """Options of the command line stand beside what Python takes, or in commands."""
+    if "in Python, mmcnb.read_table takes" in message:
+        return
+    rest = re.sub(r"`[^`]*`|\(--[^()]*\)", "", message)
+    assert "--" not in rest.replace("or --labels labels.csv", "")
+
+
 def the_part(message, words):
     """The warning with these words, or an error, which may have several lines."""
     parts = [part for part in message.split("\n\n") if words in part]
@@ -736,6 +745,7 @@ def test_a_call_succeeds_when_its_message_is_followed(name, folder, names):
         names = names | {"X": eval(situation.X, dict(names))}
     _, message = said(situation.call, names)
     assert situation.message in message
+    assert_in_python(message)
     attempts = situation.follow(situation.call, the_part(message, situation.message))
     assert len(attempts) == situation.n_attempts, (message, attempts)
     for X, call in attempts:

@@ -448,7 +448,7 @@ SITUATIONS = {
     ),
     # Stores, and files of other formats
     "a store without checksums": Situation(
-        "fit plain.zarr --model m --method cpmmc",
+        "fit plain.zarr --model m --method cpmmc --overwrite",
         "the store has no checksums",
         commands,
     ),
