@@ -21,7 +21,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_MARK = "\ufeff"
+LEAST_ASCII = 0.05  # share of digits, marks and Latin letters in a table
 
 
 def marked_codec(head: bytes) -> str | None:
@@ -47,9 +47,9 @@ def unmarked_utf16(head: bytes) -> str | None:
     n_half = len(head) // 2
     n_even = head[::2].count(0)
     n_odd = head[1::2].count(0)
-    if 2 * n_odd > n_half and 10 * n_even < n_odd:
+    if LEAST_ASCII * n_half < n_odd and 10 * n_even < n_odd:
         return "utf-16-le"
-    if 2 * n_even > n_half and 10 * n_odd < n_even:
+    if LEAST_ASCII * n_half < n_even and 10 * n_odd < n_even:
         return "utf-16-be"
     return None
 

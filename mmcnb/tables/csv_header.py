@@ -185,10 +185,14 @@ def _of_numbers(top: Cells, rows: Sequence[Cells], numbers: list[int]) -> Verdic
     cells = [cell.strip() for cell in top]
     if len(top) > 2 and cells in (names, ["", *names[:-1]]):
         return Verdict.HEADER
-    if len({number_of_cell(top[position]) for position in numbers}) < len(numbers):
+    first = [number_of_cell(top[position]) for position in numbers]
+    if len(set(first)) < len(first):
         return Verdict.ROW
-    may_be_names = len(numbers) > 1 or _are_years_above_others(top, rows, numbers)
-    if may_be_names and _are_far(top, rows, numbers):
+    are_years = _are_years_above_others(top, rows, numbers)
+    is_series = _is_series(first) and (are_years or len(first) >= LONG_SERIES)
+    if is_series and not _are_series(rows, numbers):
+        return Verdict.DOUBTFUL
+    if (are_years or len(first) > 1) and _are_far(top, rows, numbers):
         return Verdict.DOUBTFUL
     return Verdict.ROW
 

@@ -56,6 +56,15 @@ def test_ends_of_lines_in_any_encoding(tmp_path, codec, ends):
     assert names_and_notes(path)[0] == NAMES
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_other_scripts_in_utf16_without_a_mark(tmp_path, codec):
+    path = tmp_path / "a.csv"
+    text = "都市の名前,国の名前\n" + "ロサンゼルス,アメリカ\nミュンヘン,ドイツ\n" * 20
+    path.write_bytes(text.encode(codec))
+    samples = mmcnb.read_table(path)
+    assert samples.feature_names[0].startswith("都市の名前_")
+
+
 def test_marks_of_windows_are_its_characters(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b\n" + b"1,\x80\n2,\x93x\x94\n3,\x81\n" * 20)
