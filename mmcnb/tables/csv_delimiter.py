@@ -63,12 +63,16 @@ def find_delimiter(
 def _has_whole_numbers(text: str) -> bool:
     """Whether lines are numbers as a whole, with commas between thousands.
 
-    If all of them have equally many commas, these may as well divide cells.
+    If all of them have equally many commas, these may as well divide cells, unless
+    the header has none and all numbers have decimals.
     """
     lines = list(filter(str.strip, text.splitlines()))
     rows = lines[1:]
+    if not rows or not all(map(GROUPED.fullmatch, rows)):
+        return False
     n_commas = {row.count(",") for row in rows}
-    return len(n_commas) > 1 and all(map(GROUPED.fullmatch, rows))
+    have_decimals = all("." in row for row in rows) and "," not in lines[0]
+    return len(n_commas) > 1 or (n_commas == {1} and have_decimals)
 
 
 def _divide(

@@ -68,10 +68,9 @@ class _Votes(NamedTuple):
     Attributes
     ----------
     numbers : list of int
-        Positions of numbers above numbers.
+        Positions of numbers above numbers or quantities.
     n_values : int
-        Dates above dates, flags above flags, and numbers or quantities above
-        quantities.
+        Dates above dates, flags above flags, and quantities above quantities.
     n_names : int
         Texts above numbers, dates or flags; dates above numbers.
     n_texts : int
@@ -104,10 +103,10 @@ def _votes(top: Cells, rows: Sequence[Cells], gaps: Collection[str]) -> _Votes:
             continue
         if below == "text":
             counts.update(_votes_of_text(cell.strip(), _texts(rows, position)))
-        elif kind == "number" == below:
+        elif kind == "number" and below in ("number", "quantity"):
             numbers.append(position)
-        elif kind == below or (kind == "number" and below == "quantity"):
-            counts["values"] += kind != "number" or not _is_year(number_of_cell(cell))
+        elif kind == below:
+            counts["values"] += 1
         elif kind == "text" or (kind == "date" and below == "number"):
             counts["names"] += 1
     return _Votes(

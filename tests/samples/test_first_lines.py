@@ -87,6 +87,7 @@ def test_the_first_row_stays_without_a_header(read, text):
         ("kind,height\n" + "oak,2.5\nfir,3\n" * 9, ["kind_fir", "kind_oak", "height"]),
         ("1990,x\n3,4\n5,6\n", ["1990", "x"]),
         ("a,b,3\n" + "1,2,3\n4,5,6\n" * 5, ["a", "b", "3"]),
+        ("pay\n" + "1,125.25\n7,071.5\n" * 9, ["pay"]),
         (";2019\n0;4.5\n1;5\n2;4\n3;7\n", ["2019"]),
         (
             "land,2019,2020,2021\n"
@@ -111,6 +112,7 @@ def test_a_line_of_names_is_a_header(read, text, names):
         "2019,2020,2021\n" + "3,4,5\n6,7,8\n" * 9,
         "1,2,3,4,5\n" + "0,1,0,0,1\n1,1,9,0,0\n" * 9,
         "2019,2020,2021\n" + "1825,2400,1130\n3000,1700,2500\n" * 9,
+        "n,1\n" + "yes,3 kg\nno,5 kg\n" * 9,
         "12,x,5\n" + "1,2,3\n4,5,6\n" * 9,
         "kind,1\n" + "oak,2.5\nfir,3.5\n" * 9,
         "anna,1,2,3\n" + "bob,7,1,4\neve,2,9,3\n" * 9,
