@@ -141,8 +141,8 @@ def count_advice(sample: Any) -> Iterator[str]:
     if is_large and np.count_nonzero(values == 1) >= 0.3 * np.count_nonzero(values):
         yield (
             "the rows look like counts, so frequent words or genes and long rows "
-            "decide; weight words by sklearn's TfidfTransformer, and log-normalise "
-            "single cells."
+            "decide; weight words, such as by sklearn.feature_extraction.text."
+            "TfidfTransformer().fit_transform(X), and log-normalise single cells."
         )
 
 

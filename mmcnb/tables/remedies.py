@@ -13,7 +13,7 @@ _NAMES = [field.name for field in fields(TableOptions)] + ["encoding"]
 _OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
 # An option with its value, which ends before a mark of the sentence.
 _WITH_VALUE = re.compile(
-    rf"{_OPTION} ('[^']*'|[^\s;]+?)(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))"
+    rf"{_OPTION}[ =]('[^']*'|[^\s;]+?)(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))"
 )
 # What stands in Python already, and for the command line in brackets.
 _BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|'[^']*').*?) \(--[^()]*\)")

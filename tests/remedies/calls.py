@@ -12,6 +12,7 @@ ARGUMENT = re.compile(rf"\b([a-z_]+)=({_VALUE})")
 # What begins a piece of Python in a message.
 EXPRESSION = re.compile(r"(?<![\w.])(?:X[.\[]|np\.|numpy\.|scipy\.|sklearn\.|\()")
 READER = "mmcnb.read_table"
+OF_ROWS = ("columns", "keep", "element")  # arguments of fit; others are of estimators
 
 
 def arguments(call, message):
@@ -61,7 +62,9 @@ def _with_arguments(call, given):
         owners = [
             node for node in calls if name in [word.arg for word in node.keywords]
         ]
-        (owner, *_) = owners or calls
+        ours = [node for node in calls if ast.unparse(node.func).startswith("mmcnb.")]
+        chain = ours if name in OF_ROWS else ours[::-1]
+        (owner, *_) = owners or chain
         owner.keywords = [word for word in owner.keywords if word.arg != name]
         owner.keywords.append(ast.keyword(name, ast.Constant(value)))
     return ast.unparse(tree)

@@ -12,7 +12,7 @@ from pathlib import Path
 FLAGS = ("--overwrite", "--layers", "--zero-based")  # options without a value
 # An option of a sentence with its value, which ends before a mark of the sentence.
 OPTION = re.compile(
-    r"(?<![\w-])(--[a-z]+(?:-[a-z]+)*)(?: ('[^']*'|[^\s;`]+?)(?=(?:\)[,;.]*|[,;.`]?)(?:\s|$)))?"
+    r"(?<![\w-])(--[a-z]+(?:-[a-z]+)*)(?:([ =])('[^']*'|[^\s;`]+?)(?=(?:\)[,;.]*|[,;.`]?)(?:\s|$)))?"
 )
 WORDS_OF_SENTENCES = ("or", "and", "if", "with", "by", "are", "is", "has", "writes")
 
@@ -22,11 +22,13 @@ def options_of(message):
     groups = []
     end = 0
     for match in OPTION.finditer(message):
-        option, value = match.groups()
+        option, mark, value = match.groups()
         if option in FLAGS:
             words = [option]
         elif value is None or value in WORDS_OF_SENTENCES:
             continue
+        elif mark == "=":
+            words = shlex.split(f"{option}={value}")
         else:
             words = [option, *shlex.split(value)]
         if groups and message[end : match.start()] in (" ", " with "):
@@ -59,7 +61,11 @@ def only(option):
     """Give one option of the message, which has others for other ends."""
 
     def follow(words, message):
-        groups = [group for group in options_of(message) if group[0] == option]
+        groups = [
+            group
+            for group in options_of(message)
+            if group[0].partition("=")[0] == option
+        ]
         return [[[*words, *group]] for group in groups]
 
     return follow
