@@ -97,6 +97,10 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "metavar": "N",
         "help": "lines of text above the header to skip",
     },
+    "sheet": {
+        "metavar": "NAME",
+        "help": "sheet of a workbook, by name or number from 0 (default: the first)",
+    },
     "encoding": {
         "metavar": "NAME",
         "help": "encoding of text, such as cp1252 (default: UTF-8, or as it looks)",
@@ -142,7 +146,7 @@ def add_model(parser: Parser) -> None:
 
 def add_table(parser: Parser, without: str = "") -> None:
     """Add the options of CSV, Parquet and Arrow files, perhaps without one of them."""
-    group = parser.add_argument_group("tables (CSV, Parquet, Arrow)")
+    group = parser.add_argument_group("tables (CSV, Excel, JSON, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
         if name != without:
             group.add_argument(f"--{name.replace('_', '-')}", **options)

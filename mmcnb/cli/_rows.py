@@ -17,6 +17,7 @@ OF_FILES = (
     "decimal",
     "delimiter",
     "skip_lines",
+    "sheet",
     "encoding",
     "index_column",
 )

@@ -74,6 +74,9 @@ class BaseTable:
         Rows of each group that can be read by itself; None if there are none.
     notes : sequence of str
         Sentences about what was decided or changed while the table was read.
+    blocks : sequence of str
+        For each column the name of the list that it is an element of, or ``""``; none
+        if there are no lists.
     metadata : mapping or None
         Of the schema of a single file, if it has some.
     """
@@ -89,6 +92,7 @@ class BaseTable:
     files: tuple[str, ...] = ()
     lengths: list[int] | None = None
     notes: Sequence[str] = ()
+    blocks: Sequence[str] = ()
     metadata: Mapping[bytes, bytes] | None = None
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
@@ -120,6 +124,9 @@ class BaseTable:
             position = self._position(reference)
             if position is not None:
                 positions.append(position)
+            elif isinstance(reference, str) and reference in self.blocks:
+                of_block = [block == reference for block in self.blocks]
+                positions += np.flatnonzero(of_block).tolist()
             elif isinstance(reference, str) and "," in reference:
                 cells = next(csv.reader([reference], skipinitialspace=True))
                 names = filter(None, map(str.strip, cells))

@@ -15,6 +15,7 @@ from mmcnb.samples.frames import notes_on_names, unique_names
 from mmcnb.samples.npy import step_rows
 from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import Part, Types, parts_of
+from mmcnb.tables.nested import Place, is_nested, leaf_arrays, leaves_of
 
 # Read at once of each column of a Parquet file, as whole column chunks take far more.
 BUFFER_BYTES = 2**18
@@ -36,18 +37,68 @@ class OpenedFile(NamedTuple):
     batches : callable
         Reads batches of rows, given rising numbers of columns, rows of a batch and the
         number of a group, or None for all.
+    has_names : bool
+    notes : tuple of str
+        Sentences about what was decided.
+    blocks : tuple of str
+        For each column the name of the list that it is an element of, or ``""``.
     """
 
     schema: pa.Schema
     lengths: list[int] | None
     cached_bytes: int
     batches: Callable[[list[int], int, int | None], Iterator[pa.RecordBatch]]
+    has_names: bool = True
+    notes: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
+
+
+def opened_in_memory(table: pa.Table) -> OpenedFile:
+    """Return a file whose rows are in memory."""
+
+    def batches(
+        positions: list[int], step: int, group: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        rows = table.select(positions).combine_chunks()
+        yield from rows.to_batches(max_chunksize=step)
+
+    return OpenedFile(
+        schema=table.schema, lengths=None, cached_bytes=table.nbytes, batches=batches
+    )
+
+
+def _flat(opened: OpenedFile, name: str) -> OpenedFile:
+    """Return a file with plain columns for the elements of lists and objects."""
+
+    def columns(source: int) -> Iterator[pa.Array]:
+        for batch in opened.batches([source], 1024, None):
+            yield batch.column(0)
+
+    leaves = leaves_of(opened.schema, columns)
+    if not is_nested(leaves):
+        return opened
+
+    def batches(
+        positions: list[int], step: int, group: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        wanted = [leaves[position] for position in positions]
+        sources = sorted({leaf.source for leaf in wanted})
+        first = sum((opened.lengths or [])[: group or 0])
+        for batch in opened.batches(sources, step, group):
+            arrays = leaf_arrays(batch, sources, wanted, Place(name, first))
+            yield pa.record_batch(arrays, [leaf.name for leaf in wanted])
+            first += batch.num_rows
+
+    fields = [pa.field(leaf.name, leaf.type) for leaf in leaves]
+    return opened._replace(
+        schema=pa.schema(fields, opened.schema.metadata),
+        batches=batches,
+        blocks=tuple(leaf.block for leaf in leaves),
+    )
 
 
 class ColumnarFile:
     """Rows of a Parquet or Arrow file, read some at a time."""
-
-    has_names = True
 
     def __init__(self, path: Path, open_file: Callable[[Path], OpenedFile]) -> None:
         self._worded = partial(
@@ -59,11 +110,17 @@ class ColumnarFile:
             EOFError,
         )
         with self._worded():
-            schema, self.lengths, self.cached_bytes, self._batches = open_file(path)
+            opened = _flat(open_file(path), str(path))
+        schema = opened.schema
+        self.lengths = opened.lengths
+        self.cached_bytes = opened.cached_bytes
+        self._batches = opened.batches
+        self.has_names = opened.has_names
+        self.blocks = opened.blocks
         self.keys = unique_names(schema.names)
         self.names = self.keys
         self.schema = schema
-        self.notes = notes_on_names(str(path), schema.names)
+        self.notes = [*opened.notes, *notes_on_names(str(path), schema.names)]
         index_names: list[str] = []
         categories: set[str] = set()
         with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame

@@ -79,6 +79,7 @@ class CSVFile:
     lengths = None  # it is not read by groups
     cached_bytes = 0
     index_columns: tuple[int, ...] = ()
+    blocks: tuple[str, ...] = ()
 
     def __init__(
         self,

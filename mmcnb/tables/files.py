@@ -1,6 +1,6 @@
 """Files of tables, and folders of them, as one table."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,11 +12,30 @@ from mmcnb.errors import InputError
 from mmcnb.samples.formats import table_files, table_format
 from mmcnb.tables.arrow import TEXT
 from mmcnb.tables.base import BaseTable, Part, Types, is_numeral
-from mmcnb.tables.columnar_file import ColumnarFile, open_arrow, open_parquet
+from mmcnb.tables.columnar_file import (
+    ColumnarFile,
+    OpenedFile,
+    open_arrow,
+    open_parquet,
+)
 from mmcnb.tables.csv_file import CSVFile
 from mmcnb.tables.csv_lines import NotUTF8Error
+from mmcnb.tables.excel_file import open_excel
+from mmcnb.tables.json_file import open_json, open_json_lines
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.other_files import open_arff, open_orc, open_sas, open_stata
 from mmcnb.tables.reader import TypeChangedError
+
+OPENERS: dict[str, Callable[[Path], OpenedFile]] = {
+    "parquet": open_parquet,
+    "arrow": open_arrow,
+    "json lines": open_json_lines,
+    "json": open_json,
+    "orc": open_orc,
+    "stata": open_stata,
+    "sas": open_sas,
+    "arff": open_arff,
+}
 
 
 class FileTable(BaseTable):
@@ -43,9 +62,15 @@ class FileTable(BaseTable):
         self.paths = table_files(path)
         if path.is_dir():
             self.files = tuple(file.relative_to(path).as_posix() for file in self.paths)
-        if not self.is_text:
+        if form == "excel":
+            refuse_csv_options(path, options, of_sheets=("header", "skip_lines"))
+        elif not self.is_text:
             refuse_csv_options(path, options)
-        open_file = open_parquet if form == "parquet" else open_arrow
+        if form != "excel" and options.sheet is not None:
+            raise InputError(
+                f"sheet is of workbooks, but {path} is none: leave it out."
+            )
+        open_file = OPENERS.get(form or "", partial(open_excel, options=options))
         self._open_csv = partial(CSVFile, options=options, show_progress=show_progress)
         self._files: list[CSVFile | ColumnarFile] = []
         for file in self.paths:
@@ -77,6 +102,10 @@ class FileTable(BaseTable):
             raise InputError(f"{self.name} has no columns: give it at least one.")
         self.keys = list(types)
         self.types = list(types.values())
+        blocks: dict[str, str] = {}
+        for file in self._files:
+            blocks |= dict(zip(file.keys, file.blocks, strict=False))
+        self.blocks = [blocks.get(key, "") for key in self.keys]
         self.names = self.keys
         if len(self.keys) == len(first.names):
             self.names = first.names
@@ -181,7 +210,9 @@ class FileTable(BaseTable):
         self.notes = self._notes_of_files()
 
 
-def refuse_csv_options(name: object, options: TableOptions) -> None:
+def refuse_csv_options(
+    name: object, options: TableOptions, of_sheets: Sequence[str] = ()
+) -> None:
     """Raise InputError if an option is of CSV files, which this is not.
 
     Options that only say how a fit has read its table are ignored.
@@ -191,7 +222,8 @@ def refuse_csv_options(name: object, options: TableOptions) -> None:
         of_fit = dict(options.encoding.options)
     for option in ("header", "delimiter", "skip_lines", "codec"):
         usual = getattr(TableOptions, option)
-        if getattr(options, option) not in (usual, of_fit.get(option)):
+        is_usual = getattr(options, option) in (usual, of_fit.get(option))
+        if option not in of_sheets and not is_usual:
             public_name = "encoding" if option == "codec" else option
             raise InputError(
                 f"{public_name} is of CSV files, but {name} is none: leave it out."

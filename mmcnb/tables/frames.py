@@ -25,6 +25,7 @@ from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.columns import names_rows
 from mmcnb.tables.held import release_memory
 from mmcnb.tables.look_ahead import Medians
+from mmcnb.tables.nested import flat_batch
 from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import held_table
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
@@ -212,11 +213,13 @@ class FrameTable(BaseTable):
         refusals: Mapping[int, InputError],
     ) -> None:
         self.has_names = names is not None
-        self.names = names or list(map(str, range(len(columns))))
+        keys = names or list(map(str, range(len(columns))))
+        self._refusals = {keys[k]: error for k, error in refusals.items()}
+        self._rows, leaves = flat_batch(pa.record_batch(columns, keys), FRAME)
+        self.names = self._rows.schema.names
         self.keys = self.names
-        self.types = [column.type for column in columns]
-        self._rows = pa.record_batch(columns, self.keys)
-        self._refusals = {self.keys[k]: error for k, error in refusals.items()}
+        self.types = self._rows.schema.types
+        self.blocks = [leaf.block for leaf in leaves]
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, some rows at a time."""

@@ -150,6 +150,7 @@ def read_table(  # noqa: PLR0913
     delimiter: str | None = None,
     skip_lines: int | None = None,
     encoding: str | None = None,
+    sheet: str | int | None = None,
     missing: str = "median",
     categories: str = "auto",
     dates: str = "epoch",
@@ -161,10 +162,11 @@ def read_table(  # noqa: PLR0913
     Parameters
     ----------
     path : path or data frame
-        CSV text (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather; or a folder
-        of such files, whose columns are joined by name. A folder named ``year=2024``
-        adds a column ``year``. Or a frame of pandas, polars or Arrow, to give the
-        options of its columns.
+        CSV text or JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather, a
+        workbook (.xlsx, .xls, .ods; needs ``mmcnb[excel]``), ORC, ARFF, or a file of
+        Stata or SAS; or a folder of such files, whose columns are joined by name. A
+        folder named ``year=2024`` adds a column ``year``. Or a frame of pandas, polars
+        or Arrow, to give the options of its columns.
     columns : {None, "all"} or list of str or int, default=None
         Columns to take as features, in this order, by name or by number from 0. One
         text may contain several names between commas. None leaves out texts of many
@@ -201,6 +203,8 @@ def read_table(  # noqa: PLR0913
     encoding : str, default=None
         Python's name of the encoding of CSV text, such as "cp1252". None is UTF-8 or
         UTF-16, or cp1252 if the bytes are no UTF-8.
+    sheet : str or int, default=None
+        Sheet of a workbook, by name or by number from 0; None is the first with rows.
     missing : {"median", "mean", "drop", "refuse"}, default="median"
         Treatment of missing cells: the median or mean of the column, for which all rows
         are read twice; rows left out; or an error. A missing text is a category of its
@@ -258,6 +262,7 @@ def read_table(  # noqa: PLR0913
         decimal=decimal,
         delimiter=delimiter,
         skip_lines=skip_lines,
+        sheet=sheet,
         codec=encoding,
         missing=missing,
         categories=categories,

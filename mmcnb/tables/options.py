@@ -45,6 +45,7 @@ class TableOptions:
     dtype: Any = None
     skip_lines: int | None = None
     codec: str | None = None
+    sheet: str | int | None = None
     encoding: Encoding | None = None
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import pickle
 import sqlite3
@@ -10,6 +11,8 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import mmcnb
@@ -210,3 +213,173 @@ def test_a_home_folder_is_expanded(tmp_path, monkeypatch, capsys):
         "again.zarr",
     ):
         assert (tmp_path / name).exists()
+
+
+# --- JSON -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "orient", ["records", "columns", "index", "split", "table", "values", "list"]
+)
+def test_json_documents_of_pandas(tmp_path, orient):
+    path = tmp_path / "rows.json"
+    if orient == "list":
+        path.write_text(json.dumps(FRAME.to_dict("list")))
+    elif orient == "index":
+        path.write_text(json.dumps({"count": 40, "rows": FRAME.to_dict("records")}))
+    else:
+        FRAME.to_json(path, orient=orient)
+    samples = mmcnb.open_samples(path)
+    if orient == "table":
+        assert samples.feature_names[-2:] == ["width", "height"]
+    else:
+        check_rows(samples, ("0", "1") if orient == "values" else ("width", "height"))
+
+
+@pytest.mark.parametrize(
+    "name", ["rows.jsonl", "rows.ndjson", "rows.json", "rows.txt", "rows.jsonl.gz"]
+)
+def test_json_lines(tmp_path, name):
+    text = FRAME.to_json(orient="records", lines=True).encode()
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    check_rows(mmcnb.open_samples(path))
+    convert(path, tmp_path / "rows.zarr")
+    check_rows(mmcnb.open_samples(tmp_path / "rows.zarr"))
+
+
+def test_json_lines_of_several_pieces_have_the_columns_of_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("mmcnb.samples.text.PIECE_BYTES", 300)
+    rows = [{"size": k % 9, "price": k % 4 + 0.5} for k in range(60)]
+    rows[40] |= {"late": 7.5}
+    rows[50]["price"] = "n/a"
+    rows[51]["size"] = None
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    samples = mmcnb.read_table(path, columns="size,price,late")
+    assert samples.feature_names == ["size", "price", "late"]
+    np.testing.assert_allclose(
+        samples.block(0, 40), [[k % 9, k % 4 + 0.5, 7.5] for k in range(40)]
+    )
+
+
+def test_objects_in_json_are_flattened(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"id": f"x{k}", "size": {"width": k % 5, "box": {"depth": k % 3}}}
+        for k in range(20)
+    ]
+    rows[3]["size"] = None
+    path.write_text("\n".join(map(json.dumps, rows)))
+    samples = mmcnb.read_table(path, drop="id")
+    assert samples.feature_names == ["size.width", "size.box.depth"]
+    np.testing.assert_array_equal(samples.block(4, 6), [[4, 1], [0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("rows.jsonl", '{"a": 1}\n{"a": \n', "line 2: this is not JSON .*: correct it"),
+        (
+            "rows.jsonl",
+            '{"a": 1}\n[1, 2]\n',
+            "line 2: this is no JSON object: write each row",
+        ),
+        ("rows.json", '{"a": 1', "this is not JSON"),
+        (
+            "rows.json",
+            '{"a": 1, "b": "x"}',
+            "is JSON, but no table: write a list of objects",
+        ),
+    ],
+)
+def test_json_that_is_no_table(tmp_path, name, text, sentence):
+    path = tmp_path / name
+    path.write_text(text)
+    with one_sentence(sentence):
+        mmcnb.open_samples(path)
+
+
+# --- files of other programs ----------------------------------------------------------
+
+
+def test_orc_stata_and_arff(tmp_path):
+    orc = pytest.importorskip("pyarrow.orc")
+    orc.write_table(pa.Table.from_pandas(FRAME), tmp_path / "rows.orc")
+    gaps = FRAME.assign(kind=pd.Categorical(["low", "high"] * 20))
+    gaps.loc[0, "width"] = np.nan
+    gaps.to_stata(tmp_path / "rows.dta", write_index=False)
+    lines = [f"{width},{height},a" for width, height in ROWS]
+    lines[0] = f"?,{ROWS[0, 1]},?"
+    head = "@relation rows\n@attribute width real\n@attribute height real\n@attribute kind {a,b}\n@data\n"
+    (tmp_path / "rows.arff").write_text(head + "\n".join(lines))
+    check_rows(mmcnb.open_samples(tmp_path / "rows.orc"))
+    samples = mmcnb.open_samples(tmp_path / "rows.dta")
+    assert samples.feature_names == ["width", "height", "kind_high", "kind_low"]
+    np.testing.assert_allclose(samples.block(1, 40)[:, :2], ROWS[1:], rtol=1e-6)
+    for name in ("rows.dta", "rows.arff"):
+        with one_sentence(r"column 0 \('width'\): the cell has no value"):
+            mmcnb.read_table(tmp_path / name, columns="width", missing="refuse")
+    (tmp_path / "cut.dta").write_bytes((tmp_path / "rows.dta").read_bytes()[:200])
+    with one_sentence(r"cut\.dta cannot be read"):
+        mmcnb.open_samples(tmp_path / "cut.dta")
+
+
+# --- columns of lists -----------------------------------------------------------------
+
+VECTORS = np.random.default_rng(5).normal(size=(40, 3)).round(3) + np.repeat(
+    [[0], [9]], 20, 0
+)
+
+
+def lists(kind):
+    """The vectors as a column of lists, in a table or in a file."""
+    if kind == "fixed":
+        return pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), 3)
+    if kind == "large":
+        return pa.array(VECTORS.tolist(), pa.large_list(pa.float32()))
+    return pa.array(VECTORS.tolist())
+
+
+@pytest.mark.parametrize(
+    "kind", ["lists", "large", "fixed", "objects", "polars", "json"]
+)
+def test_a_column_of_lists_is_the_rows(tmp_path, kind):
+    if kind == "objects":
+        sources = [pd.DataFrame({"vector": list(VECTORS)})]
+    elif kind == "polars":
+        polars = pytest.importorskip("polars")
+        sources = [
+            polars.DataFrame({"vector": VECTORS}),
+            polars.DataFrame({"vector": VECTORS.tolist()}),
+        ]
+    elif kind == "json":
+        sources = [tmp_path / "rows.jsonl"]
+        sources[0].write_text(
+            "\n".join(json.dumps({"vector": row}) for row in VECTORS.tolist())
+        )
+    else:
+        table = pa.table({"vector": lists(kind)})
+        pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=15)
+        sources = [table, tmp_path / "rows.parquet"]
+    for source in sources:
+        samples = mmcnb.open_samples(source)
+        assert samples.feature_names == ["vector_0", "vector_1", "vector_2"]
+        np.testing.assert_allclose(samples.block(0, 40), VECTORS, rtol=1e-6)
+        model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(source)
+        assert (model.predict(source) == model.labels_).all()
+
+
+def test_lists_of_other_lengths_are_named_and_can_be_dropped(tmp_path):
+    vectors = VECTORS.tolist()
+    vectors[30].append(1.0)
+    table = pa.table({"size": ROWS[:, 0], "vector": pa.array(vectors)})
+    pa.parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=15)
+    for source in (table, tmp_path / "rows.parquet"):
+        with one_sentence(
+            r"row 30, column 'vector': the list has 4 elements, but the first one 3: .*drop.*vector"
+        ):
+            mmcnb.read_table(source).block(0, 40)
+    assert mmcnb.read_table(tmp_path / "rows.parquet", drop="vector").feature_names == [
+        "size"
+    ]
