@@ -14,6 +14,7 @@ import pyarrow as pa
 from mmcnb._config import format_bytes
 from mmcnb._machine import available_memory
 from mmcnb.errors import InputError, worded
+from mmcnb.samples.files import open_file
 from mmcnb.tables.arrow import FLOAT64, TEXT
 from mmcnb.tables.columnar_file import OpenedFile, opened_in_memory
 from mmcnb.tables.csv_head import N_LINES, HeadReader
@@ -47,8 +48,10 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
     with (
         worded(f"{path} is locked", "save it without a password", PasswordError),
         worded(f"{path} cannot be read as a workbook", remedy, CalamineError, OSError),
+        open_file(path) as file,
     ):
-        workbook = CalamineWorkbook.from_path(str(path))
+        # By a path, the ending would tell the format.
+        workbook = CalamineWorkbook.from_filelike(file)
         name, notes = _sheet(path, workbook, options.sheet)
         sheet = workbook.get_sheet_by_name(name)
         rows = sheet.to_python(skip_empty_area=False)

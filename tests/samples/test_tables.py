@@ -550,9 +550,9 @@ DAY = pd.Timestamp("2024-01-31")
             ONE_HOT,
         ),
         (
-            {"a": [1], "b": [[1, 2]]},
+            {"a": [1], "b": [["x", "y"]]},
             {},
-            r"row 0, column 1 \('b'\): \[1, 2\] is of type list.*--drop b",
+            r"row 0, column 1 \('b'\): .* is of type list.*--drop b",
             B,
         ),
         (
@@ -640,10 +640,10 @@ def test_info_lists_the_columns_and_verify_says_what_to_do(tmp_path, capsys):
         "a 0/1 column for each text",
     ]
     assert (report["n_samples"], report["faults"]) == (2, None)
-    lists = write(pa.table({"a": [1, 2], "k": [[1], [2]]}), tmp_path / "a.parquet")
+    lists = write(pa.table({"a": [1, 2], "k": [["x"], ["y"]]}), tmp_path / "a.parquet")
     assert main(["info", str(lists), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert [one["becomes"] for one in report["columns"]] == ["number", "refused"]
-    assert "[1] is of type list<element: int64> and not a number" in report["faults"]
+    assert "is of type list<element: string> and not a number" in report["faults"]
     assert main(["verify", str(path)]) != 0
     assert "make one by `mmcnb convert" in capsys.readouterr().err

@@ -43,7 +43,7 @@ def check(samples, names=("width", "height")):
     np.testing.assert_allclose(samples.block(0, 40), ROWS, rtol=1e-6)
 
 
-@pytest.mark.parametrize("ending", [".xlsx", ".xlsm", ".csv", ""])
+@pytest.mark.parametrize("ending", [".xlsx", ".xlsm", ".xls", ".ods", ".csv", ""])
 def test_a_workbook_is_read_under_any_name(tmp_path, ending):
     path = book(tmp_path / "rows.xlsx", ("flats", table()))
     path = path.rename(tmp_path / f"rows{ending}")
@@ -56,7 +56,7 @@ def test_a_workbook_is_read_under_any_name(tmp_path, ending):
 def test_an_open_document_is_read(tmp_path):
     pytest.importorskip("odf")
     path = tmp_path / "rows.ods"
-    pd.DataFrame(ROWS, columns=["width", "height"]).to_excel(path, index=False)
+    pd.DataFrame(ROWS, columns=["width", "height"]).to_excel(str(path), index=False)
     check(mmcnb.open_samples(path))
 
 
