@@ -108,6 +108,11 @@ class Foreign(NamedTuple):
 
 
 FOREIGN = {
+    "matrix": Foreign(
+        "a matrix of Matrix Market",
+        "give the rows scipy.io.mmread(path).tocsr(), or .T.tocsr() if its columns are "
+        "the rows, as in files of 10x",
+    ),
     "sqlite": Foreign(
         "an SQLite database",
         "give the frame pandas.read_sql_query('SELECT * FROM table', "
@@ -308,19 +313,19 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _format_of_folder(folder: Path) -> str | None:
-    """Return the format of the tables below a folder; "matrix" if there is a matrix.
+    """Return the format of the tables below a folder; None if there are none.
 
     Raises
     ------
     InputError
-        They are of several formats.
+        They are of several formats, or there is a matrix.
     """
     first: dict[str, Path] = {}
     for file, form in _files_below(folder):
         if form in OF_TABLES or form == "matrix":
             first[form] = min(file, first.get(form, file))
     if "matrix" in first:
-        return "matrix"
+        raise refusal(first["matrix"])
     if len(first) > 1:
         names = [str(file.relative_to(folder)) for file in first.values()]
         raise InputError(
@@ -328,13 +333,6 @@ def _format_of_folder(folder: Path) -> str | None:
             "give one of the files, or a folder with files of one format."
         )
     return next(iter(first), None)
-
-
-def matrix_files(path: Path) -> list[Path]:
-    """Return a file of a matrix, or those below a folder."""
-    if path.is_file():
-        return [path]
-    return sorted(file for file, form in _files_below(path) if form == "matrix")
 
 
 def is_unknown(path: Path) -> bool:

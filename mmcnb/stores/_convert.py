@@ -293,7 +293,7 @@ def _format(source: object) -> str:
     if table_format(path) is not None:
         return "table"
     form = file_format(path)
-    if not path.is_file() or form in ("npy", "hdf5", "matrix", "zarr"):
+    if not path.is_file() or form in ("npy", "hdf5", "zarr"):
         return "store"
     if form == "npz":
         return "numpy"
