@@ -263,14 +263,6 @@ SITUATIONS = {
     "objects in a frame": Situation(
         with_column("object()"), FIT, "which is neither a number, a text nor a date"
     ),
-    "structs in a frame": Situation(
-        with_column("[{'a': 1}] * len(frame)"), FIT, "is of type struct"
-    ),
-    "structs of Polars": Situation(
-        "pl.DataFrame({'a': [1.0, 2, 5], 'b': [{'x': 1}] * 3})",
-        FIT,
-        "is of type struct",
-    ),
     "bytes in a frame": Situation(
         with_column("[b'x'] * len(frame)"), FIT, "is of type binary"
     ),
