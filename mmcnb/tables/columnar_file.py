@@ -98,9 +98,17 @@ def _flat(opened: OpenedFile, name: str) -> OpenedFile:
 
 
 class ColumnarFile:
-    """Rows of a Parquet or Arrow file, read some at a time."""
+    """Rows of a Parquet or Arrow file, read some at a time.
 
-    def __init__(self, path: Path, open_file: Callable[[Path], OpenedFile]) -> None:
+    Lists and objects are plain columns unless they are wanted as they are written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        open_file: Callable[[Path], OpenedFile],
+        is_flat: bool = True,
+    ) -> None:
         self._worded = partial(
             worded,
             f"{path} cannot be read",
@@ -110,7 +118,9 @@ class ColumnarFile:
             EOFError,
         )
         with self._worded():
-            opened = _flat(open_file(path), str(path))
+            opened = open_file(path)
+            if is_flat:
+                opened = _flat(opened, str(path))
         schema = opened.schema
         self.lengths = opened.lengths
         self.cached_bytes = opened.cached_bytes

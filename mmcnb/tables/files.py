@@ -54,7 +54,11 @@ class FileTable(BaseTable):
     paths: list[Path]
 
     def __init__(
-        self, path: Path, options: TableOptions, show_progress: bool | None = False
+        self,
+        path: Path,
+        options: TableOptions,
+        show_progress: bool | None = False,
+        is_flat: bool = True,
     ) -> None:
         form = table_format(path)
         self.name = str(path)
@@ -77,7 +81,7 @@ class FileTable(BaseTable):
             if self.is_text:
                 self._files.append(self._open_csv(file))
             else:
-                self._files.append(ColumnarFile(file, open_file))
+                self._files.append(ColumnarFile(file, open_file, is_flat))
         self._folders = [
             _values_of_folders(file.relative_to(path)) for file in self.paths
         ]

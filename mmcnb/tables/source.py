@@ -50,8 +50,9 @@ class TableSource:
     options: TableOptions
 
     def table(self) -> FileTable:
-        """Open the table again."""
-        return FileTable(Path(self.path), replace(self.options, encoding=None))
+        """Open the table again, with its columns as they are written."""
+        options = replace(self.options, encoding=None)
+        return FileTable(Path(self.path), options, is_flat=False)
 
 
 class WholeTable:

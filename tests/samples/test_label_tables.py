@@ -269,6 +269,20 @@ def test_parquet_keeps_types_and_text_keeps_codes(tmp_path):
     assert names_in(tmp_path) == ["d.parquet", "o.parquet"]
 
 
+def test_columns_of_lists_stay_lists(tmp_path):
+    frame = days()
+    vectors = np.column_stack([frame["heat"], frame["wind"]]).tolist()
+    frame = frame[["code"]].assign(vector=vectors)
+    frame.to_parquet(tmp_path / "d.parquet")
+    model = fitted(tmp_path / "d.parquet")
+    model.label_table(tmp_path / "d.parquet", tmp_path / "o.parquet")
+    table = pd.read_parquet(tmp_path / "o.parquet")
+    assert table.columns.tolist() == ["code", "vector", *NEW]
+    assert list(map(list, table["vector"])) == vectors
+    with pytest.raises(InputError, match=r"'vector' is of type list"):
+        model.label_table(tmp_path / "d.parquet", tmp_path / "o.csv")
+
+
 def test_text_in_parquet_is_of_numbers_if_nothing_else_is_in_it(tmp_path):
     frame = days().assign(
         count=range(120),
