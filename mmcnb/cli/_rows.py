@@ -32,6 +32,7 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
         There are some, and the rows are in no table.
     """
     from mmcnb.samples.formats import table_format
+    from mmcnb.tables.array_table import OF_ARRAYS, is_of_arrays
 
     given = {}
     for name in OF_TABLES:
@@ -39,8 +40,12 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
         if value is not None:
             given[name] = value
     store = arguments.store
-    if given and (store is None or table_format(Path(store)) is None):
-        option = _option(next(iter(given)))
+    is_table = store is not None and table_format(Path(store)) is not None
+    wrong = [] if is_table else list(given)
+    if store is not None and not is_table and is_of_arrays(store):
+        wrong = [name for name in given if name not in OF_ARRAYS]
+    if wrong:
+        option = _option(wrong[0])
         place = "no file is given"
         if store is not None:
             place = f"{store} is none"
@@ -61,6 +66,7 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
         The rows cannot be read, or an option is one that the fit has decided.
     """
     from mmcnb import open_samples
+    from mmcnb.tables.array_table import is_of_arrays, open_array
     from mmcnb.tables.options import named_options, options_of_fit
 
     given = options_of_tables(arguments)
@@ -74,6 +80,8 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
     options = options_of_fit(estimator, given)
     if options is None and given:
         options = named_options(given)
+        if is_of_arrays(arguments.store):
+            return open_array(arguments.store, arguments.element, options)
     return open_samples(arguments.store, arguments.element, options=options)
 
 

@@ -161,14 +161,20 @@ class Sentinel(NamedTuple):
 
     def sentence(self) -> str:
         """Return the value, the range of the others, and the remedy."""
-        replaced = f"replace({self.value:g}, float('nan'))"
-        gap = f"a gap: --na-values {self.value:g}, or {replaced} of a data frame"
-        if not isinstance(self.name, str):  # arrays have no gaps
-            gap = f"a gap of a data frame: pandas.DataFrame(X).{replaced}"
+        mark = _shortest(self.value)
+        # With "=", as an argument such as -1e+30 would be taken for an option.
         return (
             f"{self.doubt}, and {self.low:g} to {self.high:g} in all others; "
-            f"if it marks missing values, make it {gap}."
+            "if it marks missing values, make it a gap with "
+            f"--na-values={mark} or mmcnb.read_table(X, na_values=[{mark}])."
         )
+
+
+def _shortest(value: float) -> str:
+    """Return the shortest text of a number that may be of float32."""
+    single = np.float32(value)
+    number = single if single == value else np.float64(value)
+    return str(number).removesuffix(".0")
 
 
 def sentinels(columns: SampleColumns) -> list[str]:

@@ -141,6 +141,10 @@ class Samples(ABC):
             The bytes are not those that were written.
         """
 
+    def stored(self, start: int, stop: int) -> Any:
+        """Read rows as ``block`` does, but numbers that are not finite as well."""
+        return self.block(start, stop)
+
     def blocks(self, start: int, stop: int) -> Iterator[np.ndarray | CSRBlock]:
         """Read the rows ``start <= row < stop`` once, in blocks of the reduction."""
         rows = self.block(start, stop)
@@ -250,6 +254,10 @@ class ChunkedSamples(Samples):
         """Read rows by number."""
         rows = matrix.check_rows(rows, self.n_samples)
         return self._checked(self._gather(rows), rows)
+
+    def stored(self, start: int, stop: int) -> Any:
+        """Read rows as they are stored, which may have numbers that are not finite."""
+        return self._read(start, min(stop, self.n_samples))
 
     def _checked(self, values: Any, rows: int | np.ndarray) -> np.ndarray | CSRBlock:
         if self.is_sparse:

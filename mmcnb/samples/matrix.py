@@ -206,8 +206,15 @@ def check_finite(
     if columns is not None:
         place = f"{place} ({columns[column]!r})"
     remedy = "fill in or drop such rows before clustering"
-    if name == "X" and not isinstance(block, CSRBlock):
-        remedy += ", such as by X[numpy.isfinite(X).all(axis=1)]"
+    if not isinstance(block, CSRBlock):
+        if kind == "NaN":
+            option = "" if name == "X" else " (--missing median)"
+            remedy = (
+                f"fill such gaps with mmcnb.read_table(X, missing='median'){option}, "
+                "or drop such rows"
+            )
+        if name == "X":
+            remedy += ", such as by X[numpy.isfinite(X).all(axis=1)]"
     raise InputError(
         f"Input X contains {kind} at {place} of {name}: {remedy} (inf and NaN are not "
         "accepted)."

@@ -86,6 +86,12 @@ def _open_table(path: PathLike, options: Any, memory_limit: Any) -> Samples:
     return open_table(path, options, memory_limit)
 
 
+def _open_as_fitted(source: Any, element: str | None, options: Any) -> Samples | None:
+    from mmcnb.tables.array_table import open_as_fitted
+
+    return open_as_fitted(source, element, options)
+
+
 FRAME = Reader(_is_frame, _open_frame, "options")
 
 OBJECTS = (
@@ -188,8 +194,7 @@ def open_samples(
     reader = _reader(source)
     if isinstance(source, str | os.PathLike):
         source = expanded(source)
-    is_column = hasattr(source, "to_frame") and getattr(source, "ndim", 1) == 1
-    if is_column and not _is_of("dask", source):
+    if _is_column_of_numbers(source):
         raise InputError(
             "X is one column of a frame: give a frame, such as by X.to_frame()."
         )
@@ -199,16 +204,37 @@ def open_samples(
             "give an array, a SciPy CSR matrix, a data frame, AnnData, "
             "a Zarr array or group, or a path."
         )
+    if reader.takes == "options":
+        _refuse_element(source, element)
+        return reader.open(source, options, memory_limit)
+    if getattr(options, "encoding", None) is not None:
+        filled = _open_as_fitted(source, element, options)
+        if filled is not None:
+            return filled
     if reader.takes == "element":
         return reader.open(source, element)
-    if element is not None:
-        name = f"X is of type {type(source).__name__} and"
-        if isinstance(source, str | os.PathLike):
-            name = os.fspath(source)
-        raise InputError(f"{name} has no element {element!r}: leave element out.")
-    if reader.takes == "options":
-        return reader.open(source, options, memory_limit)
+    _refuse_element(source, element)
     return reader.open(source)
+
+
+def _is_column_of_numbers(source: Any) -> bool:
+    """Return whether an object is a series of pandas or polars that has numbers."""
+    if not hasattr(source, "to_frame") or isinstance(source, Samples):
+        return False
+    is_series = _is_of("pandas", source) or _is_of("polars", source)
+    if not is_series or type(source).__name__ == "Index":
+        return False
+    return np.asarray(source).dtype.kind in "biufc"
+
+
+def _refuse_element(source: Any, element: str | None) -> None:
+    """Raise InputError if an element of rows without elements is named."""
+    if element is None:
+        return
+    name = f"X is of type {type(source).__name__} and"
+    if isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+    raise InputError(f"{name} has no element {element!r}: leave element out.")
 
 
 def is_file_of_rows(source: object) -> bool:

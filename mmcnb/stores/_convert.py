@@ -156,6 +156,9 @@ def convert(  # noqa: PLR0913
         return _convert_table(
             Path(source), options | {"dtype": dtype}, progress, show_columns, write
         )
+    gaps: dict[str, Any] = {}
+    if form == "store":
+        gaps = {name: options.pop(name, None) for name in ("na_values", "missing")}
     _check_no_options(source, options)
     if form == "libsvm":
         text_dtype = np.dtype(dtype or np.float32)
@@ -173,8 +176,18 @@ def convert(  # noqa: PLR0913
         samples, y = read_npz(Path(source))
         write(_stream_of(source, samples, dtype, y))
     else:
-        write(_stream_of(source, open_samples(source, element), dtype))
+        write(_stream_of(source, _opened(source, element, gaps), dtype))
     return {}
+
+
+def _opened(source: Any, element: str | None, gaps: Mapping[str, Any]) -> Samples:
+    """Open rows that are no table, perhaps with options of their gaps."""
+    if all(value is None for value in gaps.values()):
+        return open_samples(source, element)
+    from mmcnb.tables.array_table import open_array
+    from mmcnb.tables.options import named_options
+
+    return open_array(source, element, named_options(gaps))
 
 
 def _check_no_options(source: object, options: Mapping[str, object]) -> None:

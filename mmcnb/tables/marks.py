@@ -62,7 +62,10 @@ def without_marks(numbers: pa.Array, marks: tuple[float, ...]) -> pa.Array:
     """Return numbers, with null for those that mark missing values."""
     if not marks:
         return numbers
-    is_mark = pc.is_in(numbers.cast(FLOAT64, safe=False), pa.array(marks, FLOAT64))
+    values = pa.array(marks, FLOAT64)
+    if pa.types.is_floating(numbers.type):  # in which a mark is rounded as they are
+        values = values.cast(numbers.type, safe=False).cast(FLOAT64)
+    is_mark = pc.is_in(numbers.cast(FLOAT64, safe=False), values)
     return pc.if_else(is_mark, None, numbers)
 
 

@@ -155,18 +155,22 @@ def read_table(  # noqa: PLR0913
     categories: str = "auto",
     dates: str = "epoch",
     dtype: Any = None,
+    element: str | None = None,
     memory_limit: str | int | None = None,
 ) -> Samples:
     """Read a table as rows of numbers.
 
     Parameters
     ----------
-    path : path or data frame
+    path : path, data frame or array
         CSV text or JSON (plain, .gz, .bz2, .xz or .zst), Parquet, Arrow or Feather, a
         workbook (.xlsx, .xls, .ods; needs ``mmcnb[excel]``), ORC, ARFF, or a file of
         Stata or SAS; or a folder of such files, whose columns are joined by name. A
         folder named ``year=2024`` adds a column ``year``. Or a frame of pandas, polars
-        or Arrow, to give the options of its columns.
+        or Arrow, to give the options of its columns. Or dense rows as
+        `mmcnb.open_samples` takes them, in memory or as the path of a .npy file, an
+        HDF5 file or a Zarr store, which have the options ``na_values`` and ``missing``
+        alone.
     columns : {None, "all"} or list of str or int, default=None
         Columns to take as features, in this order, by name or by number from 0. One
         text may contain several names between commas. None leaves out texts of many
@@ -220,6 +224,8 @@ def read_table(  # noqa: PLR0913
     dtype : {None, "float32", "float64"}, default=None
         None is float32 for CSV text, or float64 if float32 would merge its numbers, and
         for others as the columns are.
+    element : str, default=None
+        Element of an HDF5 file or a Zarr store.
     memory_limit : str, int or None, default=None
         Resident memory of the process, such as ``"512MiB"``; None is the setting of
         `mmcnb.config`, or half of what is free.
@@ -269,17 +275,24 @@ def read_table(  # noqa: PLR0913
         dates=dates,
         dtype=dtype,
     )
-    if isinstance(path, str | os.PathLike):
+    from mmcnb.tables.array_table import (
+        is_of_arrays,
+        open_array,
+        refuse_table_options,
+    )
+
+    is_path = isinstance(path, str | os.PathLike)
+    if is_path and not is_of_arrays(path):
+        if element is not None:
+            raise InputError(f"{path} is a table and has no elements: leave it out.")
         return open_table(path, options, memory_limit)
     from mmcnb.tables.frames import is_frame, open_frame
 
-    if not is_frame(path):
-        raise InputError(
-            f"path is a {type(path).__name__}: give the path of a table, or a data "
-            "frame."
-        )
-    refuse_csv_options("a data frame", options)
-    return open_frame(path, options, memory_limit)
+    if is_frame(path):
+        refuse_csv_options("a data frame", options)
+        return open_frame(path, options, memory_limit)
+    refuse_table_options(path, options)
+    return open_array(path, element, options)
 
 
 def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Samples:

@@ -729,8 +729,10 @@ class TableReader:
         cell = part.columns[column.key][int(rows[0])].as_py()
         hint = ""
         state = "has no value"
-        if isinstance(cell, float):
+        if isinstance(cell, float) and not np.isfinite(cell):
             state = "is NaN" if np.isnan(cell) else "is infinite"
+        elif isinstance(cell, int | float):
+            state = f"is {cell:g}, a mark of missing values"
         elif isinstance(cell, str) and cell.strip():
             state = f"{cell!r} is a mark of missing values"
             hint = ", or take it as a text with --na-values ''"

@@ -111,8 +111,8 @@ def folder_with_more(folder):
             "--like is of maximum-margin-clust",
         ),
         (
-            "fit blobs.zarr --model m --na-values x",
-            "--na-values is of CSV, Parquet and Arrow files",
+            "fit blobs.zarr --model m --thousands ,",
+            "--thousands is of CSV, Parquet and Arrow files",
         ),
         (
             "update cpmmc.model blobs.zarr",

@@ -399,7 +399,9 @@ def test_a_mark_of_missing_values_is_named_with_its_count(mark, share):
         f"'age' has the value {mark} in {count} of {N} rows looked at, and "
     )
     assert f", and {others.min():g} to {others.max():g} in all others; " in sentence
-    assert f" --na-values {mark}, or replace({mark}, float('nan')) " in sentence
+    assert (
+        f" --na-values={mark} or mmcnb.read_table(X, na_values=[{mark}])." in sentence
+    )
 
 
 @pytest.mark.parametrize(

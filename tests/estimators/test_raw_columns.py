@@ -338,7 +338,8 @@ def test_a_rare_mark_is_warned_of_and_trust_is_not_high(number, n_nodes, tmp_pat
     table.to_csv(tmp_path / "rows.csv", index=False)
     for repaired in (
         table.replace(-9999, float("nan")),
-        pd.DataFrame(rows).replace(-9999, float("nan")),
+        mmcnb.read_table(table, na_values=[-9999]),
+        mmcnb.read_table(rows, na_values=[-9999]),
         mmcnb.read_table(tmp_path / "rows.csv", na_values=["-9999"]),
     ):
         model = front_door(number, **parameters).fit(repaired)

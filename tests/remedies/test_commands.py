@@ -746,11 +746,6 @@ SITUATIONS = {
         "--like is of maximum-margin-clustering",
         leave_out,
     ),
-    "marks of gaps of a store": Situation(
-        "fit blobs.zarr --model m --method cpmmc --na-values x",
-        "--na-values is of CSV",
-        leave_out,
-    ),
     "an address of no scheduler": Situation(
         "fit blobs.zarr --model m --method cpmmc --dask nowhere",
         "engine='nowhere' is no address",

@@ -325,7 +325,7 @@ def test_an_output_is_replaced_only_as_told_and_never_its_source(tmp_path):
     with one_sentence("overlaps"):
         convert(source, source, overwrite=True)
     convert(source, tmp_path / "a.zarr")
-    with one_sentence("--overwrite"):
+    with one_sentence("overwrite=True"):
         convert(source, tmp_path / "a.zarr")
     source.write_text("1 1:1\n2 1:2\n")
     convert(source, tmp_path / "a.zarr", overwrite=True)

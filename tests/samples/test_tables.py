@@ -619,12 +619,6 @@ def test_options_of_tables_are_of_tables(tmp_path, source, kind):
         convert(source, tmp_path / "a.zarr", drop="a")
 
 
-def test_what_is_no_table_has_no_options_of_one(tmp_path):
-    np.save(tmp_path / "a.npy", np.eye(3))
-    with one_sentence(r"is no table: give a \.csv"):
-        mmcnb.read_table(tmp_path / "a.npy")
-
-
 # --- commands -------------------------------------------------------------------------
 
 

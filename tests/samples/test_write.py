@@ -384,7 +384,7 @@ def test_a_killed_writer_leaves_nothing_at_the_path(tmp_path):
 def test_existing_paths_are_kept_unless_overwrite(kind, tmp_path):
     path = tmp_path / "out.zarr"
     fill(kind, path)
-    with one_sentence(r"exists already.*--overwrite"):
+    with one_sentence(r"exists already.*overwrite=True"):
         fill(kind, path)
     fill(kind, path, overwrite=True)
     (tmp_path / "notes").mkdir()

@@ -1,0 +1,201 @@
+"""Dense arrays with gaps as tables of numbers: in memory, in files and in stores."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mmcnb.errors import InputError
+from mmcnb.samples.base import ArraySamples, ChunkedSamples, Samples
+from mmcnb.samples.encoding import Encoding
+from mmcnb.samples.formats import file_format
+from mmcnb.samples.groups import GroupedRows
+from mmcnb.samples.matrix import as_block
+from mmcnb.samples.npy import step_rows
+from mmcnb.samples.open import open_samples
+from mmcnb.samples.paths import checked_path, is_store_folder
+from mmcnb.tables.base import BaseTable, Part, Types
+from mmcnb.tables.open import held_table
+from mmcnb.tables.options import TableOptions
+from mmcnb.tables.reader import TableReader
+from mmcnb.tables.remedies import options_of_files, options_of_frames
+
+OF_ARRAYS = ("na_values", "missing")
+"""Options of tables that dense rows of numbers have too."""
+
+
+def is_of_arrays(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is of arrays of numbers, and not of a table."""
+    if "://" in os.fspath(path):
+        return True
+    place = checked_path(path)
+    if place.is_dir():
+        return is_store_folder(place)
+    return place.is_file() and file_format(place) in ("npy", "hdf5")
+
+
+def refuse_table_options(source: object, options: TableOptions) -> None:
+    """Raise InputError if options are not those of dense rows."""
+    for field in fields(options):
+        is_given = getattr(options, field.name) != field.default
+        if is_given and field.name not in OF_ARRAYS:
+            name = "encoding" if field.name == "codec" else field.name
+            what = source
+            if not isinstance(source, str | os.PathLike):
+                what = f"a {type(source).__name__}"
+            raise InputError(
+                f"{name} is of frames and tables, and {what} is none: leave it out."
+            )
+
+
+class ArrayTable(BaseTable):
+    """The columns of dense rows, some rows at a time, as a table."""
+
+    is_text = False
+
+    def __init__(self, rows: Samples) -> None:
+        self.name = rows.name
+        names = rows.feature_names
+        self.has_names = names is not None
+        self.names = names or list(map(str, range(rows.n_features)))
+        self.keys = self.names
+        self.types = [pa.from_numpy_dtype(rows.dtype)] * rows.n_features
+        # Whole chunks, which are decoded once, of a few megabytes.
+        length = rows.chunk_rows * -(-step_rows(rows.row_bytes) // rows.chunk_rows)
+        starts = range(0, rows.n_samples, length)
+        self.lengths = [min(length, rows.n_samples - start) for start in starts]
+        self._length = length
+        self._rows = rows
+
+    def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
+        """Read columns, given by their keys, as these types; of one group, or all."""
+        groups = range(len(self.lengths or ())) if group is None else [group]
+        numbers = {key: k for k, key in enumerate(self.keys)}
+        for number in groups:
+            first = number * self._length
+            stop = min(first + self._length, self._rows.n_samples)
+            block = as_block(self._rows.stored(first, stop))
+            columns = {}
+            for key in wanted:
+                values = np.ascontiguousarray(block[:, numbers[key]])
+                columns[key] = pa.array(values, from_pandas=True).cast(wanted[key])
+            yield Part(columns, len(block), _place(first), first=first)
+
+
+def _place(first: int) -> Any:
+    return lambda row: f"row {first + row}"
+
+
+class FilledSamples(ChunkedSamples):
+    """Rows of a file or a store whose gaps are filled as they are read."""
+
+    def __init__(self, base: Any, reader: TableReader, options: TableOptions) -> None:
+        lengths = reader.table.lengths or []
+        self._base = base
+        self._reader = reader
+        self._describe(base.name, (base.n_samples, base.n_features), base.stored_dtype)
+        self.feature_names = base.feature_names
+        self.encoding = reader.encoding
+        self.notes = reader.notes
+        self.path = base.path
+        self.element = base.element
+        self.is_reopenable = base.is_reopenable
+        self.checksummed = base.checksummed
+        options = replace(options, encoding=self.encoding)
+        self.opening = (_open_again, (base.path, base.element), options)
+        # What stands beside the rows in a store.
+        for name in ("storage", "arrays", "node"):
+            if hasattr(base, name):
+                setattr(self, name, getattr(base, name))
+        self._set_rows(GroupedRows(lengths, reader.group), max(lengths))
+
+    def identity(self) -> str:
+        """Return a hash of the source of rows."""
+        return self._base.identity()
+
+    def state(self) -> object:
+        """Return a value that changes with the files."""
+        return self._base.state()
+
+
+def open_array(
+    source: Any, element: str | None = None, options: TableOptions | None = None
+) -> Samples:
+    """Open dense rows of which some values are gaps.
+
+    Parameters
+    ----------
+    source : array, path or other rows
+        As `mmcnb.open_samples` takes it.
+    element : str or None, default=None
+        Element of a group or a file.
+    options : TableOptions or None, default=None
+        Marks of missing values, and their treatment.
+
+    Raises
+    ------
+    InputError
+        The rows are sparse, or cannot be read.
+    """
+    rows = _unchecked(source, element)
+    if rows.is_sparse:
+        raise InputError(
+            f"{rows.name} has sparse rows, and na_values and missing are of dense "
+            "rows: leave them out, or give X.toarray()."
+        )
+    return _open(rows, options or TableOptions())
+
+
+def open_as_fitted(
+    source: Any, element: str | None, options: TableOptions
+) -> Samples | None:
+    """Open dense rows with the columns of a fit; None if they are other rows."""
+    rows = _unchecked(source, element)
+    encoding = options.encoding
+    if rows.is_sparse or encoding is None or not _has_columns(rows, encoding):
+        return None
+    # Each row has a label, though the fit has left out rows with gaps.
+    return _open(rows, replace(options, missing="median"))
+
+
+def _has_columns(rows: Samples, encoding: Encoding) -> bool:
+    """Whether rows are the plain numbers of a fit that has filled gaps."""
+    if encoding.is_ordered or not encoding.is_plain:
+        return False
+    if encoding.has_names:
+        return rows.feature_names == encoding.names
+    return rows.feature_names is None and rows.n_features == len(encoding.columns)
+
+
+def _unchecked(source: Any, element: str | None) -> Samples:
+    """Open rows without a look at their numbers, if they can be opened so."""
+    is_path = isinstance(source, str | os.PathLike)
+    is_array = type(source) is np.ndarray or isinstance(source, list | tuple)
+    if is_array and not is_path:
+        return ArraySamples(source, "X")
+    return open_samples(source, element)
+
+
+def _open(rows: Samples, options: TableOptions) -> Samples:
+    in_words_of_source = options_of_files
+    if isinstance(rows, ArraySamples):
+        in_words_of_source = options_of_frames
+    with in_words_of_source():
+        return _filled(rows, options)
+
+
+def _filled(rows: Samples, options: TableOptions) -> Samples:
+    options = replace(options, columns=("all",))
+    reader = TableReader(ArrayTable(rows), options)
+    if options.missing == "drop" or not isinstance(rows, ChunkedSamples):
+        return reader.with_final_types(lambda: held_table(reader))
+    reader.with_final_types(reader.check_first_rows)
+    return FilledSamples(rows, reader, options)
+
+
+def _open_again(place: tuple[str, str | None], options: TableOptions) -> Samples:
+    """Open filled rows in another process."""
+    return _open(open_samples(*place), options)
