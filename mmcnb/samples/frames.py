@@ -19,7 +19,7 @@ def as_frame(source: Any) -> Any:
         )
     if not (hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")):
         return None
-    if hasattr(source, "iloc"):
+    if hasattr(source, "iloc") or isinstance(source, pa.Table):
         return source
     with worded(f"{FRAME} cannot be read", "cast its columns to numbers"):
         return pa.table(source)

@@ -21,7 +21,8 @@ def kind_of(data_type: pa.DataType) -> str:
     ('number', 'date', 'other')
     """
     if types.is_dictionary(data_type):
-        return "text"
+        is_other = kind_of(data_type.value_type) == "other"
+        return "other" if is_other else "text"
     if types.is_integer(data_type) or types.is_floating(data_type):
         return "number"
     if types.is_decimal(data_type) or types.is_null(data_type):
@@ -32,7 +33,7 @@ def kind_of(data_type: pa.DataType) -> str:
         return "text"
     if types.is_time(data_type) or types.is_duration(data_type):
         return "time"
-    if types.is_temporal(data_type):
+    if types.is_date(data_type) or types.is_timestamp(data_type):
         return "date"
     return "other"
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from mmcnb.errors import InputError
 from mmcnb.samples.npy import step_rows
+from mmcnb.tables.plain_types import as_type
 
 Types = Mapping[str, pa.DataType]
 
@@ -38,7 +39,7 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
     step = step_rows(row_bytes)
     for start in range(0, batch.num_rows, step):
         rows = batch.slice(start, step)
-        columns = {key: rows.column(key).cast(wanted[key]) for key in wanted}
+        columns = {key: as_type(rows.column(key), wanted[key]) for key in wanted}
         place = _row_place(first + start)
         yield Part(columns, rows.num_rows, place, first=first + start)
 
@@ -169,7 +170,7 @@ class BaseTable:
         close = difflib.get_close_matches(reference, self.names, 1)
         if close:
             hint = f"perhaps {close[0]!r} is meant"
-        listed = ", ".join(self.names[:10])
+        listed = ", ".join(map(repr, self.names[:10]))
         if n_names > 10:
             listed += f" and {n_names - 10} more"
         return f": no column is named {reference!r} among {listed}: {hint}"

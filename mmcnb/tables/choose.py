@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from mmcnb.errors import InputError
 from mmcnb.samples.encoding import CellForm, EncodedColumn, Encoding
-from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT, is_text, kind_of
+from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT, kind_of
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, role_of
 from mmcnb.tables.dates import CLOCK_FORMAT
@@ -25,6 +25,7 @@ ALIKE = {
     "date": ("date", "time", "text"),
     "time": ("date", "time", "text"),
     "text": ("text", "number", "flag", "date", "time"),
+    "other": (),
 }
 
 Decisions = Mapping[int, Decision]
@@ -237,7 +238,7 @@ def _encoded_column(
         plain_type = TYPE_OF_PLAIN_CELLS.get(form.kind, TEXT)
         table.types[position] = plain_type if is_plain else TEXT
     column = _column(table, position, role_of(feature.kind, TableOptions()))
-    if table.is_text or is_text(column.type) or feature.kind == "text":
+    if table.is_text or "text" in (kind_of(column.type), feature.kind):
         column.form = form
     column.fill = feature.fill
     column.marks = feature.marks

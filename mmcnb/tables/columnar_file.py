@@ -16,6 +16,7 @@ from mmcnb.samples.npy import step_rows
 from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import Part, Types, parts_of
 from mmcnb.tables.nested import Place, is_nested, leaf_arrays, leaves_of
+from mmcnb.tables.plain_types import plain_type
 
 # Read at once of each column of a Parquet file, as whole column chunks take far more.
 BUFFER_BYTES = 2**18
@@ -140,7 +141,7 @@ class ColumnarFile:
                     categories.add(column["name"])
         # Parquet keeps numbers that pandas has as categories as plain numbers.
         self.types = [
-            CATEGORIES if name in categories else data_type
+            CATEGORIES if name in categories else plain_type(data_type)
             for name, data_type in zip(schema.names, schema.types, strict=True)
         ]
         index_columns = []
@@ -249,7 +250,7 @@ def open_arrow(path: Path) -> OpenedFile:
     with reading([]) as reader:
         schema = reader.schema
     lengths = None
-    with reading([0]) as reader:
+    with reading([0] if schema.names else []) as reader:
         if hasattr(reader, "get_batch") and schema.names:
             groups = map(reader.get_batch, range(reader.num_record_batches))
             lengths = [group.num_rows for group in groups]

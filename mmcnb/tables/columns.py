@@ -189,7 +189,7 @@ class TableColumn:
     def encode(self, values: pa.Array) -> pa.Array:
         """Return the numbers of values; of texts the numbers of their categories."""
         if self.role is Role.REFUSED:
-            return pa.repeat(pa.scalar(0, pa.uint8()), len(values))
+            return pc.if_else(values.is_valid(), pa.scalar(0, pa.uint8()), None)
         if self.role is Role.ONE_HOT:
             if self.categories is None:
                 return pc.if_else(values.is_valid(), 0, None)
@@ -208,7 +208,9 @@ class TableColumn:
         self.unknown = 0
         self.n_wrong = 0
         self.wrong = ()
-        self.distinct = pa.array([], self.type_to_read)
+        self.distinct = None
+        if kind_of(self.type_to_read) != "other":
+            self.distinct = pa.array([], self.type_to_read)
 
     def count(self, values: pa.Array) -> None:
         """Count missing and different values of the next rows."""

@@ -19,7 +19,7 @@ from mmcnb.samples.frames import (
 )
 from mmcnb.samples.matrix import all_finite, block_dtype
 from mmcnb.samples.row_index import index_of_frame
-from mmcnb.tables.arrow import TEXT, kind_of
+from mmcnb.tables.arrow import kind_of
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.columns import names_rows
@@ -29,6 +29,7 @@ from mmcnb.tables.nested import flat_batch
 from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import held_table
 from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
+from mmcnb.tables.plain_types import plain_array
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_frames
 
@@ -89,6 +90,8 @@ def _open_columns(
     if columns and hasattr(frame, "sparse"):  # of pandas, and only if all columns are
         fault = f"{FRAME} is sparse around other values"
         with worded(fault, "give X.sparse.to_dense()", ValueError):
+            if any(data_type.fill_value != 0 for data_type in frame.dtypes):
+                raise ValueError("fill value must be 0")
             samples = in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
             samples.notes = notes
             return samples
@@ -120,21 +123,16 @@ def _arrays(
     because such a column may be one that is left out.
     """
     for k, name in enumerate(column_labels(frame)):
-        if isinstance(frame, pa.Table):
-            column = frame.column(k).combine_chunks()
-        else:
-            try:
+        try:
+            if isinstance(frame, pa.Table):
+                column = _array_of_arrow(name, frame.column(k))
+            else:
                 column = _array_of_series(name, frame.iloc[:, k])
-            except InputError as error:
-                column = pa.array([b""] * len(frame), pa.binary())
-                if refusals is not None:
-                    refusals[k] = error
-        yield _with_texts(column) if pa.types.is_dictionary(column.type) else column
-
-
-def _with_texts(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return categories whose values are texts."""
-    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(TEXT))
+        except InputError as error:
+            column = pa.array([b""] * len(frame), pa.binary())
+            if refusals is not None:
+                refusals[k] = error
+        yield column
 
 
 def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool:
@@ -193,7 +191,9 @@ def _is_plain(column: pa.Array) -> bool:
     """Whether a column has finite numbers or flags alone."""
     if kind_of(column.type) not in ("number", "flag"):
         return False
-    if pa.types.is_decimal(column.type) or column.null_count:
+    if pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+        return False
+    if column.null_count:
         return False
     if pa.types.is_floating(column.type):
         return all_finite(np.asarray(column))
@@ -233,6 +233,32 @@ def _array_of_series(name: object, series: Any) -> pa.Array:
     """Return a column of a pandas frame as Arrow has it."""
     if hasattr(series, "sparse"):
         series = series.sparse.to_dense()
-    if hasattr(series, "cat") and series.cat.categories.dtype == "interval":
+    if hasattr(series, "cat") and not _has_plain_categories(series):
         series = series.cat.rename_categories(str)
-    return array_of_objects(name, series, FRAME)
+    array = None
+    if hasattr(series.array, "_pa_array"):  # of a type of Arrow
+        array = series.array.__arrow_array__()
+    else:
+        array = array_of_objects(name, series, FRAME)
+    return _array_of_arrow(name, array)
+
+
+def _has_plain_categories(series: Any) -> bool:
+    """Whether Arrow has the categories as an array of one type."""
+    try:
+        pa.array(series.cat.categories)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return series.cat.categories.dtype != "interval"
+
+
+def _array_of_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in the type that it is read as."""
+    with worded(
+        f"{FRAME}, column {name!r}: values of type {column.type} cannot be read",
+        "cast it to numbers or texts, or drop it",
+        pa.ArrowException,
+        ValueError,
+        OverflowError,
+    ):
+        return plain_array(column)

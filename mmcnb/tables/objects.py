@@ -62,6 +62,8 @@ def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
     >>> array_of_objects("price", [1, "2.5 kg", True], "rows").to_pylist()
     ['1', '2.5 kg', 'True']
     """
+    if _may_crash(values):
+        return _array_of_mixed(name, list(values), table)
     try:
         array = pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
@@ -90,12 +92,27 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
         are_numbers &= isinstance(value, NUMBERS)
     if not are_numbers:
         texts = [None if value is None else str(value) for value in known]
-        return pa.array(texts, TEXT)
+        return pa.array(map(_encodable, texts), TEXT)
     numbers = [None if value is None else _number(value) for value in known]
     for row, number in enumerate(numbers):
         if number is not None and np.isinf(number) and not _is_infinite(known[row]):
             raise InputError(_refusal(name, row, known[row], table))
     return pa.array(numbers, FLOAT64)
+
+
+def _may_crash(values: Any) -> bool:
+    """Whether pyarrow may crash: it does for dates of NumPy before other scalars."""
+    if getattr(values, "dtype", np.dtype(object)).kind != "O":
+        return False
+    classes = set(map(type, values))
+    return len(classes) > 1 and not classes.isdisjoint((np.datetime64, np.timedelta64))
+
+
+def _encodable(text: str | None) -> str | None:
+    """Return a text of valid Unicode, in which half pairs are written as codes."""
+    if text is None:
+        return None
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number(value: Any) -> float:

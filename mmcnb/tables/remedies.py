@@ -12,9 +12,8 @@ from mmcnb.tables.options import LISTS, TableOptions
 _NAMES = [field.name for field in fields(TableOptions)] + ["encoding"]
 _OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
 # An option with its value, which ends before a mark of the sentence.
-_WITH_VALUE = re.compile(
-    rf"{_OPTION}[ =]('[^']*'|[^\s;]+?)(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))"
-)
+_WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # of a shell
+_WITH_VALUE = re.compile(rf"{_OPTION}[ =]({_WORD})(?=(?:\)[,;.]*|[,;.]?)(?:\s|$))")
 # What stands in Python already, and for the command line in brackets.
 _BOTH = re.compile(r"(\w+=(?:\[[^\]]*\]|'[^']*').*?) \(--[^()]*\)")
 _ALONE = re.compile(_OPTION)
@@ -67,7 +66,7 @@ def _name(option: str) -> str:
 def _argument(option: re.Match[str]) -> str:
     """Return an option as an argument of `mmcnb.read_table`."""
     name = _name(option[1])
-    (value,) = shlex.split(option[2])
+    value = "".join(shlex.split(option[2]))
     if name in (*LISTS, "na_values"):
         return f"{name}={[value]}"
     if name == "skip_lines":

@@ -17,6 +17,7 @@ CAMPAIGNS = (
     "flips",
     "kills",
     "fuzz",
+    "frames",
     "truth",
     "memory",
     "races",

@@ -269,7 +269,7 @@ SITUATIONS = {
     ),
     "another column": Situation(
         f"{CONVERT} --columns weight",
-        "no column is named 'weight' among age, pay",
+        "no column is named 'weight' among 'age', 'pay'",
         by_hand("name one of these, or give its number from 0", "weight", "0"),
     ),
     "a number of no column": Situation(

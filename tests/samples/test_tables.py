@@ -457,7 +457,7 @@ FAULTS = [
     ("", {}, "no rows", []),
     ("a,b\n", {}, "a header and no rows", []),
     # options
-    ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among a, b", [B]),
+    ("a,b\n1,2\n", {"drop": "sise"}, "no column is named 'sise' among 'a', 'b'", [B]),
     (
         "size,b\n1,2\n",
         {"drop": "sise"},
