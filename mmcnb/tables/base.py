@@ -35,7 +35,12 @@ class Part(NamedTuple):
 
 def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[Part]:
     """Yield some rows of a batch at a time; its first row has the number ``first``."""
-    row_bytes = max(8 * len(wanted), batch.nbytes / max(1, batch.num_rows))
+    n_bytes = 0
+    for key in wanted:
+        column = batch.column(key)
+        if not pa.types.is_union(column.type):  # whose size pyarrow may crash to tell
+            n_bytes += column.nbytes
+    row_bytes = max(8 * len(wanted), n_bytes / max(1, batch.num_rows))
     step = step_rows(row_bytes)
     for start in range(0, batch.num_rows, step):
         rows = batch.slice(start, step)
@@ -135,6 +140,19 @@ class BaseTable:
             else:
                 raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
         return list(dict.fromkeys(positions))
+
+    def position_of(self, name: str, option: str) -> int:
+        """Return the number of the column of a name, in which commas do not divide.
+
+        Raises
+        ------
+        InputError
+            There is no such column, or there are several.
+        """
+        position = self._position(name)
+        if position is None:
+            raise InputError(f"{self.name}{self._unknown(name)} ({option}).")
+        return position
 
     def _position(self, reference: object) -> int | None:
         if isinstance(reference, str) and self.has_names and reference in self.names:

@@ -222,7 +222,7 @@ def _index_of_fit(
 def _encoded_column(
     table: BaseTable, feature: EncodedColumn, encoding: Encoding
 ) -> TableColumn:
-    (position,) = table.resolve([feature.name], "of the fit")
+    position = table.position_of(feature.name, "of the fit")
     data_type = table.types[position]
     kind = kind_of(data_type)
     if kind not in ALIKE[feature.kind] and not pa.types.is_null(data_type):
