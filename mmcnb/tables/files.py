@@ -21,6 +21,11 @@ from mmcnb.tables.columnar_file import (
 from mmcnb.tables.csv_file import CSVFile
 from mmcnb.tables.csv_lines import NotUTF8Error
 from mmcnb.tables.excel_file import open_excel
+from mmcnb.tables.joined_files import (
+    notes_on_lacking,
+    refuse_other_spellings,
+    refuse_unrelated_files,
+)
 from mmcnb.tables.json_file import open_json, open_json_lines
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.other_files import open_arff, open_orc, open_sas, open_stata
@@ -101,7 +106,8 @@ class FileTable(BaseTable):
         self.file_lengths = [sum(file.lengths or ()) for file in self._files]
         self.cached_bytes = max(file.cached_bytes for file in self._files)
         self.notes = self._notes_of_files()
-        types = self._types_of_files() | self._types_of_folders()
+        types_of_folders = self._types_of_folders()
+        types = self._types_of_files() | types_of_folders
         if not types:
             raise InputError(f"{self.name} has no columns: give it at least one.")
         self.keys = list(types)
@@ -153,6 +159,10 @@ class FileTable(BaseTable):
                     f"{path} has another header than {self.paths[0]}: give all files "
                     "the same."
                 )
+        keys = [file.keys for file in self._files]
+        refuse_other_spellings(self.paths, keys)
+        refuse_unrelated_files(self.paths, keys)
+        for file in self._files:
             for key, data_type in zip(file.keys, file.types, strict=True):
                 types.setdefault(key, []).append(data_type)
         return {key: self._common_type(key, types[key]) for key in types}
@@ -171,7 +181,9 @@ class FileTable(BaseTable):
             ) from error
 
     def _notes_of_files(self) -> list[str]:
-        return list(chain.from_iterable(file.notes for file in self._files))
+        notes = list(chain.from_iterable(file.notes for file in self._files))
+        keys = [file.keys for file in self._files]
+        return notes + notes_on_lacking(self.paths, keys)
 
     def _types_of_folders(self) -> dict[str, pa.DataType]:
         """Return the types of the columns that the folders of all files add."""
