@@ -142,12 +142,15 @@ def test_the_pages_find_what_they_say(tmp_path, monkeypatch):
     for code in blocks("graph"):
         exec(code, graph)
         assert adjusted_rand_score(graph["y"], graph["model"].labels_) == 1.0
-    exec(blocks("tables")[0], houses)
+    write_orders()
+    for code in blocks("tables")[:3]:
+        exec(code, houses)
+    assert sorted(houses["orders"]["cluster"].unique()) == [0, 1, 2]
     store = houses["houses"]
     assert store.feature_names == ["area", "heating_gas", "heating_wood"]
     assert open_class_labels(store).tolist() == [0, 1, 0]
     assert open_index(store).tolist() == ["a", "b", "c"]
-    assert store.block(0, 3).tolist() == [[51.5, 1, 0], [140, 0, 1], [51.5, 1, 0]]
+    assert store.block(0, 3).tolist() == [[51.5, 1, 0], [140, 0, 1], [95.75, 1, 0]]
 
 
 SAVE = """
