@@ -25,6 +25,42 @@ def as_frame(source: Any) -> Any:
         return pa.table(source)
 
 
+def is_stream(source: object) -> bool:
+    """Return whether an object gives batches of rows of Arrow, and is no frame.
+
+    A reader of batches gives each of them once.
+    """
+    if isinstance(source, type) or hasattr(source, "__array__"):
+        return False
+    if hasattr(source, "__arrow_c_stream__"):
+        return not hasattr(source, "columns")
+    # Datasets and scanners of pyarrow.
+    return hasattr(source, "to_table") and hasattr(source, "to_batches")
+
+
+def table_of_stream(source: Any) -> pa.Table:
+    """Return all rows of a stream or a dataset of Arrow.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or its rows were read before.
+    """
+    name = f"X, of type {type(source).__name__},"
+    remedy = "give a table of Arrow, or the path of a Parquet file"
+    with worded(f"{name} cannot be read", remedy):
+        if hasattr(source, "__arrow_c_stream__"):
+            table = pa.table(source)
+        else:
+            table = source.to_table()
+    if table.num_rows == 0:
+        raise InputError(
+            f"{name} has no rows, or they were read before: give it again as it was "
+            "opened, or a table, which can be read more than once."
+        )
+    return table
+
+
 def column_labels(frame: Any) -> list[Any]:
     """Names of the columns, of any type."""
     return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)

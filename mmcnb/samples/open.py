@@ -74,6 +74,20 @@ def _is_frame(source: object) -> bool:
     return as_frame(source) is not None
 
 
+def _is_stream(source: object) -> bool:
+    if type(source).__module__ == "builtins":
+        return False
+    from mmcnb.samples.frames import is_stream
+
+    return is_stream(source)
+
+
+def _open_stream(source: Any, options: Any, memory_limit: Any) -> Samples:
+    from mmcnb.samples.frames import table_of_stream
+
+    return _open_frame(table_of_stream(source), options, memory_limit)
+
+
 def _open_frame(source: Any, options: Any, memory_limit: Any) -> Samples:
     from mmcnb.tables.frames import open_frame
 
@@ -105,6 +119,7 @@ OBJECTS = (
     Reader(_is_anndata, _open_anndata, "element"),
     Reader(partial(_is_of, "dask"), open_dask),
     Reader(partial(_is_of, "xarray"), _open_xarray),
+    Reader(_is_stream, _open_stream, "options"),
     FRAME,
     Reader(_is_array_like, in_memory),
 )
@@ -154,7 +169,8 @@ def open_samples(
     source : array, sparse matrix, data frame, AnnData, file, Zarr store or Samples
         An array of shape (n_samples, n_features) or a list of rows; a SciPy sparse
         matrix or array; a data frame of pandas, polars, pyarrow or another library that
-        exports Arrow; an AnnData object, in memory or backed; a Dask array or frame; an
+        exports Arrow; a dataset of pyarrow, or a reader of record batches, whose rows
+        are read once; an AnnData object, in memory or backed; a Dask array or frame; an
         xarray DataArray; a dataset or group of h5py; the path of a ``.npy``, ``.h5``,
         ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder of
         files), Arrow IPC or Feather, or CSV; a Zarr array or group,

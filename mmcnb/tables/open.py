@@ -286,8 +286,11 @@ def read_table(  # noqa: PLR0913
         if element is not None:
             raise InputError(f"{path} is a table and has no elements: leave it out.")
         return open_table(path, options, memory_limit)
+    from mmcnb.samples.frames import is_stream, table_of_stream
     from mmcnb.tables.frames import is_frame, open_frame
 
+    if is_stream(path):
+        path = table_of_stream(path)
     if is_frame(path):
         refuse_csv_options("a data frame", options)
         return open_frame(path, options, memory_limit)
