@@ -80,7 +80,7 @@ def body_pattern(decimal: str, thousands: str) -> str:
         indian_groups = rf"\d{{1,2}}(?:{mark}\d{{2}})+{mark}\d{{3}}"
         whole = rf"(?:{groups}|{indian_groups}|\d+)"
     point = "\\" + decimal
-    return rf"(?:{whole}{point}?\d*|{point}\d+)(?:[eE][-+]?\d+)?"
+    return rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
 
 
 def mark_class(thousands: str) -> str:

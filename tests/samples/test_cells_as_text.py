@@ -244,3 +244,18 @@ def test_a_batch_without_texts_is_labelled(gap):
     with pytest.warns(ClusterWarning, match="0 in all categories: 60 in 'fuel'"):
         labels = model.predict(frame.assign(fuel=gap))
     assert np.array_equal(labels, model.labels_)
+
+
+@pytest.mark.parametrize("n_digits", [1, 2, 4, 5, 6, 9, 15])
+def test_digits_after_a_decimal_comma_are_no_thousands(tmp_path, n_digits):
+    values = np.random.default_rng(3).normal(size=(40, 2)).round(n_digits)
+    texts = [
+        [f"{value:.{n_digits}f}".replace(".", ",") for value in row] for row in values
+    ]
+    frame = pd.DataFrame(texts, columns=["a", "b"])
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, sep=";", index=False)
+    for source in (frame, path):
+        samples = mmcnb.open_samples(source)
+        assert any("decimal comma" in note for note in samples.notes)
+        np.testing.assert_allclose(samples.block(0, 40), values, rtol=1e-6)
