@@ -39,7 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         # Python writes the rest as it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (InputError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        # Some errors say on the command line which option mends them.
+        print(f"error: {getattr(error, 'command', error)}", file=sys.stderr)
         return 2
     return 0
 

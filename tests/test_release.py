@@ -20,7 +20,12 @@ RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOW = ROOT / ".github/workflows/release.yml"
 # Names of modules that are not those of their packages.
-PACKAGES = {"sklearn": "scikit-learn", "google_crc32c": "google-crc32c"}
+PACKAGES = {
+    "sklearn": "scikit-learn",
+    "google_crc32c": "google-crc32c",
+    "python_calamine": "python-calamine",
+}
+OF_USERS = {"polars"}  # imported only to give back a frame of the kind that came in
 
 
 def names_of(requirements):
@@ -46,7 +51,7 @@ def test_version_and_date_are_those_of_the_changes():
 
 
 def test_what_is_imported_is_declared_and_the_reverse():
-    extras = ("plot", "data", "anndata", "hdf5", "dask", "remote")
+    extras = ("plot", "data", "anndata", "hdf5", "dask", "remote", "excel")
     core = names_of(PROJECT["dependencies"])
     optional = set().union(
         *(names_of(PROJECT["optional-dependencies"][name]) for name in extras)
@@ -54,7 +59,7 @@ def test_what_is_imported_is_declared_and_the_reverse():
     modules = {*imported("mmcnb"), *imported("data_loaders")}
     modules -= {*sys.stdlib_module_names, "mmcnb", "data_loaders"}
     packages = {PACKAGES.get(module, module) for module in modules}
-    assert core <= packages <= core | optional
+    assert core <= packages <= core | optional | OF_USERS
     # Zarr reaches addresses through fsspec, and AnnData objects are made by their
     # users.
     assert optional - packages <= {"anndata", "fsspec"}

@@ -71,8 +71,8 @@ def test_callbacks_change_no_bit_go_with_a_clone_and_end_with_a_failure():
     fit(again.set_callbacks())
     assert log.heard.count("begin fit") == 1
     failing = Log()
-    with pytest.raises(ValueError, match="n_nodes"):
-        mmcnb.MaximumMarginClustering(40, n_nodes=30).set_callbacks(failing).fit(X)
+    with pytest.raises(ValueError, match="all rows are equal"):
+        mmcnb.MaximumMarginClustering(2).set_callbacks(failing).fit(np.ones((50, 2)))
     assert failing.heard == ["setup", "begin fit", "teardown"]
 
 
