@@ -360,8 +360,11 @@ class Estimator(Attributes, BaseEstimator):
         3  61.0        1
         """
         from mmcnb.estimators.label_tables import label_frame, write_label_table
+        from mmcnb.samples.frames import is_stream, table_of_stream
 
         check_is_fitted(self, "model_")
+        if is_stream(X):  # it is read for the clusters, and again for its columns
+            X = table_of_stream(X)
         samples = read_input(self, X, reset=False, element=element)
         if out is None:
             return label_frame(self, X, samples)

@@ -48,9 +48,10 @@ def _folded(name: str) -> str:
 
 
 def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> None:
-    """Raise InputError if a file has few columns of the one that has most.
+    """Raise InputError if a file shares few columns with the one that has most.
 
-    These are fewer than half of its own columns.
+    It shares at most half of its own columns. Files of the same rows, each with other
+    columns beside a common key, are therefore refused too.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def refuse_unrelated_files(paths: Sequence[Path], keys: Sequence[list[str]]) -> 
     names = set(keys[widest])
     for path, own in zip(paths, keys, strict=True):
         n_common = len(names.intersection(own))
-        if 2 * n_common < len(own):
+        if own and 2 * n_common <= len(own):
             shared = f"only {n_common}"
             if n_common == 0:
                 shared = "none"

@@ -80,6 +80,11 @@ def test_unrelated_files_are_refused(tmp_path, ending):
         assert word in said
 
 
+def test_files_that_share_a_key_alone_are_refused(tmp_path):
+    folder = folder_of(tmp_path, width=["row", "width"], height=["row", "height"])
+    assert "only 1 of these names" in refused(folder)
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_a_column_that_a_file_lacks_is_noted(tmp_path, ending):
     folder = folder_of(

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 
 import mmcnb
@@ -56,6 +57,16 @@ def test_a_model_takes_streams_at_fit_and_predict(source, table):
     np.testing.assert_array_equal(model.predict(source(table)), labels)
     with one_sentence("wid"):
         model.predict(source(table.rename_columns(["wide", *table.column_names[1:]])))
+
+
+def test_clusters_stand_beside_the_columns_of_a_stream(source, tmp_path):
+    model = mmcnb.MaximumMarginClustering(n_clusters=3, random_state=0).fit(MIXED)
+    table = model.label_table(source(MIXED))
+    assert "cluster" in table.column_names
+    assert table.select(MIXED.column_names) == MIXED
+    model.label_table(source(MIXED), tmp_path / "clusters.parquet")
+    written = pyarrow.parquet.read_table(tmp_path / "clusters.parquet")
+    assert written["cluster"].to_pylist() == model.labels_.tolist()
 
 
 def test_options_apply_to_streams(source):
