@@ -493,6 +493,24 @@ SITUATIONS = {
         by_hand("give one of the files", "mixed", "mixed/a.csv"),
         files={"mixed/a.csv": PLAIN.encode(), "mixed/b.parquet": b"PAR1"},
     ),
+    "files that spell a column otherwise": Situation(
+        "convert spelled rows.zarr --overwrite",
+        "has a column 'age', and spelled/b.csv has 'Age'",
+        by_hand("rename one of these columns", "spelled", "spelled/a.csv"),
+        files={
+            "spelled/a.csv": PLAIN.encode(),
+            "spelled/b.csv": PLAIN.replace("age", "Age").encode(),
+        },
+    ),
+    "files of other tables": Situation(
+        "convert others rows.zarr --overwrite",
+        "are not parts of one table",
+        by_hand("give one of the files", "others", "others/a.csv"),
+        files={
+            "others/a.csv": PLAIN.encode(),
+            "others/b.csv": b"day,price\n1,2\n3,5\n",
+        },
+    ),
     "an archive": Situation(
         "convert rows.zip rows.zarr --overwrite",
         "rows.zip is an archive",
