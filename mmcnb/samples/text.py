@@ -9,8 +9,8 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from mmcnb._config import format_bytes
 from mmcnb._progress import progress
-from mmcnb.errors import InputError, worded
+from mmcnb.errors import InputError, one_line, worded
 from mmcnb.samples.files import open_file
 from mmcnb.samples.matrix import CSRBlock, all_finite
 from mmcnb.samples.npy import Rows
@@ -222,12 +222,17 @@ def looks_like_libsvm(path: Path) -> bool:
     return bool(_LINE.match(line)) and b"," not in line
 
 
+class LabelsError(InputError):
+    """LIBSVM text whose labels are no classes: real numbers, several or none."""
+
+
 def read_libsvm(
     path: Path,
     dtype: np.dtype,
     zero_based: bool,
     n_features: int | None,
     show_progress: bool | None,
+    with_labels: bool = True,
 ) -> Iterator[Rows]:
     """Read LIBSVM text, piece by piece.
 
@@ -245,6 +250,8 @@ def read_libsvm(
     n_features : int or None, default=None
         Refuse columns beyond it.
     show_progress : bool or None, default=None
+    with_labels : bool, default=True
+        False ignores what stands before the first pair of a line.
 
     Yields
     ------
@@ -252,10 +259,11 @@ def read_libsvm(
 
     Raises
     ------
+    LabelsError
+        A line has a label that is not a whole number, several labels or none.
     InputError
         A line is malformed; it is named.
     """
-    remedy = "write a whole number, then index:value pairs whose columns rise"
     parsed = partial(
         _parsed,
         dtype=dtype,
@@ -263,20 +271,57 @@ def read_libsvm(
         most=n_features or LARGEST_INDEX + 1,
     )
     for line, piece in read_pieces(path, show_progress):
+        text = piece if with_labels else _without_labels(piece)
         try:
-            rows = parsed(piece)
-        except (ValueError, OverflowError):
-            for number, text in enumerate(piece.split(b"\n"), start=line):
-                with worded(
-                    f"{path}, line {number} is no LIBSVM text",
-                    remedy,
-                    ValueError,
-                    OverflowError,
-                ):
-                    parsed(text)
-            raise
+            rows = parsed(text)
+        except (ValueError, OverflowError) as error:
+            raise _fault_of_line(path, line, text, parsed) from error
         if rows.y is not None and len(rows.y):
-            yield rows
+            yield rows if with_labels else rows._replace(y=None)
+
+
+def _fault_of_line(
+    path: Path, first: int, piece: bytes, parsed: Callable[[bytes], Rows]
+) -> InputError:
+    """Return the error of the first line of a piece that cannot be parsed."""
+    for number, text in enumerate(piece.split(b"\n"), start=first):
+        try:
+            parsed(text)
+        except (ValueError, OverflowError) as error:
+            line = f"{path}, line {number}"
+            label = _label_of(text)
+            if label:
+                with suppress(ValueError, OverflowError):
+                    parsed(_without_labels(text))
+                    return LabelsError(f"{line} has {label}")
+            return InputError(
+                f"{line} is no LIBSVM text ({one_line(error)}): write a whole number, "
+                "then index:value pairs whose columns rise."
+            )
+    return InputError(f"{path} is no LIBSVM text: get the file again.")
+
+
+def _label_of(line: bytes) -> str:
+    """Say what a line has in the place of a whole number; "" if that is no label."""
+    label = line.split(maxsplit=1)[0].decode("utf-8", "replace")
+    if _PAIR.match(label):
+        return "no label"
+    if _NUMBERS.match(label):
+        kind = "several labels" if "," in label else "a label that is not whole"
+        return f"{kind} ({label})"
+    return ""
+
+
+def _without_labels(text: bytes) -> bytes:
+    """Return lines with the label 0."""
+    return _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
+
+
+_PAIR = re.compile(r"\d+:")
+_NUMBERS = re.compile(r"[-+.\deE]+(,[-+.\deE]+)*$")
+# Before the pairs of a line: a word without a colon, or nothing.
+_LABEL = re.compile(rb"^[ \t]*[^\s:#]+(?=[ \t\r]|$)", re.MULTILINE)
+_NO_LABEL = re.compile(rb"^[ \t]*(?=\d+:)", re.MULTILINE)
 
 
 def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from mmcnb.samples.npy import Blocks, Rows, read_npz, step_rows
 from mmcnb.samples.open import open_samples
 from mmcnb.samples.paths import PathLike, checked_path, expanded, is_store_folder
 from mmcnb.samples.row_index import KeptNames, RowIndex
-from mmcnb.samples.text import read_libsvm
+from mmcnb.samples.text import LabelsError, read_libsvm
 from mmcnb.stores._write import CSRStoreWriter, DenseStoreWriter
 from mmcnb.stores.atomic import AtomicOutput
 from mmcnb.stores.labels import (
@@ -161,18 +162,16 @@ def convert(  # noqa: PLR0913
         gaps = {name: options.pop(name, None) for name in ("na_values", "missing")}
     _check_no_options(source, options)
     if form == "libsvm":
-        text_dtype = np.dtype(dtype or np.float32)
-        stream = _Stream(
-            blocks=read_libsvm(
-                Path(source), text_dtype, zero_based, n_features, progress
-            ),
-            is_sparse=True,
-            dtype=text_dtype,
-            n_features=n_features,
-            cached_bytes=3 * 2**24,  # of lines, measured
+        read = partial(
+            read_libsvm,
+            Path(source),
+            np.dtype(dtype or np.float32),
+            zero_based,
+            n_features,
+            progress,
         )
-        write(stream)
-    elif form == "numpy":
+        return _convert_libsvm(read, np.dtype(dtype or np.float32), n_features, write)
+    if form == "numpy":
         samples, y = read_npz(Path(source))
         write(_stream_of(source, samples, dtype, y))
     else:
@@ -188,6 +187,34 @@ def _opened(source: Any, element: str | None, gaps: Mapping[str, Any]) -> Sample
     from mmcnb.tables.options import named_options
 
     return open_array(source, element, named_options(gaps))
+
+
+def _convert_libsvm(
+    read: Callable[..., Blocks],
+    dtype: np.dtype,
+    n_features: int | None,
+    write: Callable[[_Stream], None],
+) -> dict[str, Any]:
+    """Write LIBSVM text, without its labels if a line shows that they are no classes.
+
+    Earlier lines had labels then, so that all lines are read again.
+    """
+
+    def stream(with_labels: bool) -> _Stream:
+        return _Stream(
+            blocks=read(with_labels=with_labels),
+            is_sparse=True,
+            dtype=dtype,
+            n_features=n_features,
+            cached_bytes=3 * 2**24,  # of lines, measured
+        )
+
+    try:
+        write(stream(with_labels=True))
+    except LabelsError as error:
+        write(stream(with_labels=False))
+        return {"notes": [f"{error}: all labels were ignored."]}
+    return {}
 
 
 def _check_no_options(source: object, options: Mapping[str, object]) -> None:

@@ -1,0 +1,47 @@
+"""LIBSVM text whose labels are no classes is converted without them."""
+
+import re
+
+import pytest
+
+from mmcnb import open_samples
+from mmcnb.stores import convert, open_class_labels
+from tests.samples.common import one_sentence
+
+ROWS = [[0.5, 0, 2], [0, 1, 0], [3, 0, 0]]
+PAIRS = ["1:0.5 3:2", "2:1", "1:3"]
+LABELS = {
+    "real targets": (
+        ["12.75", "-3.5", "0.25"],
+        r"line 1 has a label that is not whole \(12.75\)",
+    ),
+    "a late real target": (
+        ["1", "2", "0.25"],
+        r"line 3 has a label that is not whole \(0.25\)",
+    ),
+    "several labels": (["2,5", "1", "1,2,3"], r"line 1 has several labels \(2,5\)"),
+    "no labels": (["", "", ""], "line 1 has no label"),
+    "some labels": (["1", "", "2"], "line 2 has no label"),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_that_are_no_classes_are_ignored_and_named(tmp_path, kind):
+    labels, note = LABELS[kind]
+    lines = [f"{label} {row}\n" for label, row in zip(labels, PAIRS, strict=True)]
+    path = tmp_path / "rows.libsvm"
+    path.write_text("".join(lines))
+    taken = convert(path, tmp_path / "rows.zarr", layout="dense")
+    assert open_samples(tmp_path / "rows.zarr").block(0, 3).tolist() == ROWS
+    assert open_class_labels(tmp_path / "rows.zarr") is None
+    [sentence] = taken["notes"]
+    assert re.search(note, sentence)
+    assert sentence.endswith("all labels were ignored.")
+
+
+def test_a_line_that_is_no_libsvm_text_is_named_all_the_same(tmp_path):
+    path = tmp_path / "rows.libsvm"
+    path.write_text("0.5 1:2\n0.25 1:x\n")
+    with one_sentence("line 2 is no LIBSVM text"):
+        convert(path, tmp_path / "rows.zarr")
+    assert not (tmp_path / "rows.zarr").exists()
