@@ -59,6 +59,7 @@ def choose_columns(
                 f"as {option} {table.option(positions[0])}."
             )
     _check_uses(table, [*labels, *names, *chosen], dropped)
+    _check_kinds(table, [*labels, *names])
     if labels and labels == names:
         raise InputError(
             f"{table.name}: {table.label_of(labels[0])} cannot be both classes and "
@@ -130,6 +131,18 @@ def _check_uses(table: BaseTable, used: list[int], dropped: list[int]) -> None:
             )
 
 
+def _check_kinds(table: BaseTable, positions: list[int]) -> None:
+    """Refuse classes and names of rows that are neither numbers nor texts."""
+    for position in positions:
+        data_type = table.types[position]
+        if kind_of(data_type) == "other":
+            raise InputError(
+                f"{table.name}: {table.label_of(position)} has values of type "
+                f"{data_type}, which name no rows or classes: leave the column out "
+                f"with --drop {table.option(position)}."
+            )
+
+
 def _written_index(table: BaseTable, named: set[int], labels: list[int]) -> list[int]:
     """Return the column of row names that pandas has written, unless it has labels."""
     index = list(table.index_columns)
@@ -196,6 +209,8 @@ def encoded_columns(
     index = table.resolve(index_column, "--index-column")
     if index_column is None:
         index = _index_of_fit(table, encoding, features)
+        index = [k for k in index if kind_of(table.types[k]) != "other"]
+    _check_kinds(table, index)
     for position in index:
         if position in features:
             raise InputError(

@@ -92,7 +92,8 @@ def _open_columns(
         with worded(fault, "give X.sparse.to_dense()", ValueError):
             if any(data_type.fill_value != 0 for data_type in frame.dtypes):
                 raise ValueError("fill value must be 0")
-            samples = in_memory(frame.sparse.to_coo().tocsr(), FRAME, names)
+            sparse_rows = _of_one_type(frame).sparse.to_coo().tocsr()
+            samples = in_memory(sparse_rows, FRAME, names)
             samples.notes = notes
             return samples
     if _may_be_plain(names, options) and columns and columns[0] not in UNNAMED:
@@ -112,6 +113,14 @@ def _open_columns(
     samples = reader.with_final_types(lambda: held_table(reader, memory_limit))
     release_memory()
     return samples
+
+
+def _of_one_type(frame: Any) -> Any:
+    """Return sparse columns as one type of NumPy; pandas makes objects of several."""
+    sparse_types = list(frame.dtypes)
+    common = np.result_type(*(sparse_type.subtype for sparse_type in sparse_types))
+    sparse_type = type(sparse_types[0])
+    return frame.astype(sparse_type(common, common.type(0)))
 
 
 def _arrays(
@@ -177,7 +186,7 @@ def _plain_rows(frame: Any) -> PlainRows | None:
             return None
         kinds.append(kind_of(column.type))
     pandas_types = set(getattr(frame, "dtypes", ()))
-    if len(pandas_types) == 1 and isinstance(pandas_types.pop(), np.dtype):
+    if len(pandas_types) == 1 and _is_of_numpy(pandas_types.pop()):
         rows = frame.to_numpy(copy=False)
         if rows.flags.c_contiguous:
             return PlainRows(rows, kinds)
@@ -185,6 +194,11 @@ def _plain_rows(frame: Any) -> PlainRows | None:
     dtypes = [column.dtype for column in values]
     block = np.stack(values, axis=1, dtype=block_dtype(*dtypes))
     return PlainRows(block, kinds)
+
+
+def _is_of_numpy(data_type: Any) -> bool:
+    """Whether a type is one of NumPy's numbers, and not of objects that are numbers."""
+    return isinstance(data_type, np.dtype) and data_type.kind != "O"
 
 
 def _is_plain(column: pa.Array) -> bool:
