@@ -215,9 +215,10 @@ def centred(treatment: Treatment) -> Treatment:
     if treatment.scaling is not None or treatment.columns is None:
         return treatment
     low, high = treatment.columns.ends
-    width = high - low
-    middle = low + width / 2
-    is_far = np.abs(middle) > 30 * width
+    with np.errstate(over="ignore"):  # ends may be near the largest float64
+        width = high - low
+        middle = low + width / 2
+        is_far = np.abs(middle) > 30 * width
     if not (is_far & (high > low)).any():
         return treatment
     divisor = np.ones(middle.size)

@@ -44,3 +44,8 @@ def is_text(data_type: pa.DataType) -> bool:
     A dictionary of texts is not: its values are categories.
     """
     return data_type in (pa.string(), TEXT, pa.string_view())
+
+
+def type_name(data_type: pa.DataType) -> str:
+    """Return a type for messages, in one line also if its fields have odd names."""
+    return " ".join(str(data_type).split())

@@ -141,14 +141,21 @@ class BaseTable:
                 raise InputError(f"{self.name}{self._unknown(reference)} ({option}).")
         return list(dict.fromkeys(positions))
 
-    def position_of(self, name: str, option: str) -> int:
+    def position_of(self, name: str, option: str, by_number: bool) -> int:
         """Return the number of the column of a name, in which commas do not divide.
+
+        ``by_number`` says whether a name such as "3" may be the number of a column.
 
         Raises
         ------
         InputError
             There is no such column, or there are several.
         """
+        if is_numeral(name) and name not in self.names and not by_number:
+            raise InputError(
+                f"{self.name} has no column {name!r}, as the fit had: give rows with "
+                "the columns of the fit."
+            )
         position = self._position(name)
         if position is None:
             raise InputError(f"{self.name}{self._unknown(name)} ({option}).")

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from mmcnb.errors import InputError
 from mmcnb.samples.encoding import CellForm, EncodedColumn, Encoding
-from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT, kind_of
+from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT, kind_of, type_name
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import Role, TableColumn, role_of
 from mmcnb.tables.dates import CLOCK_FORMAT
@@ -138,8 +138,8 @@ def _check_kinds(table: BaseTable, positions: list[int]) -> None:
         if kind_of(data_type) == "other":
             raise InputError(
                 f"{table.name}: {table.label_of(position)} has values of type "
-                f"{data_type}, which name no rows or classes: leave the column out "
-                f"with --drop {table.option(position)}."
+                f"{type_name(data_type)}, which name no rows or classes: leave the "
+                f"column out with --drop {table.option(position)}."
             )
 
 
@@ -237,13 +237,15 @@ def _index_of_fit(
 def _encoded_column(
     table: BaseTable, feature: EncodedColumn, encoding: Encoding
 ) -> TableColumn:
-    position = table.position_of(feature.name, "of the fit")
+    by_number = not (table.has_names and encoding.has_names)
+    position = table.position_of(feature.name, "of the fit", by_number)
     data_type = table.types[position]
     kind = kind_of(data_type)
     if kind not in ALIKE[feature.kind] and not pa.types.is_null(data_type):
         raise InputError(
-            f"{table.name}: {table.label_of(position)} has values of type {data_type}, "
-            f"and was a {feature.kind} in the fit: make it a {feature.kind} again."
+            f"{table.name}: {table.label_of(position)} has values of type "
+            f"{type_name(data_type)}, and was a {feature.kind} in the fit: make it a "
+            f"{feature.kind} again."
         )
     options = dict(encoding.options)
     form = feature.form or _form_of_kind(feature.kind, options)

@@ -19,7 +19,7 @@ from mmcnb.samples.frames import (
 )
 from mmcnb.samples.matrix import all_finite, block_dtype
 from mmcnb.samples.row_index import index_of_frame
-from mmcnb.tables.arrow import kind_of
+from mmcnb.tables.arrow import kind_of, type_name
 from mmcnb.tables.base import BaseTable, Part, Types, parts_of
 from mmcnb.tables.choose import UNNAMED
 from mmcnb.tables.columns import names_rows
@@ -268,8 +268,9 @@ def _has_plain_categories(series: Any) -> bool:
 
 def _array_of_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column in the type that it is read as."""
+    data_type = type_name(column.type)
     with worded(
-        f"{FRAME}, column {name!r}: values of type {column.type} cannot be read",
+        f"{FRAME}, column {name!r}: values of type {data_type} cannot be read",
         "cast it to numbers or texts, or drop it",
         pa.ArrowException,
         ValueError,

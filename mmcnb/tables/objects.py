@@ -29,6 +29,20 @@ SCALARS = (
     UUID,
 )
 NUMBERS = (Real, Decimal, np.bool_)
+# Of other classes pyarrow takes a part of the value, warns or even crashes, as it does
+# for dates of NumPy before other scalars.
+KNOWN_CLASSES = frozenset(
+    {
+        *(type(None), type(pd.NA), type(pd.NaT)),
+        *(bool, int, float, str, bytes, Decimal),
+        *(np.bool_, np.str_, np.float16, np.float32, np.float64),
+        *(np.int8, np.int16, np.int32, np.int64),
+        *(np.uint8, np.uint16, np.uint32, np.uint64),
+        *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+        *(pd.Timestamp, pd.Timedelta),
+        *(list, tuple, dict, np.ndarray),
+    }
+)
 
 
 def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
@@ -62,7 +76,7 @@ def array_of_objects(name: object, values: Any, table: str) -> pa.Array:
     >>> array_of_objects("price", [1, "2.5 kg", True], "rows").to_pylist()
     ['1', '2.5 kg', 'True']
     """
-    if _may_crash(values):
+    if not _are_known(values):
         return _array_of_mixed(name, list(values), table)
     try:
         array = pa.array(values, from_pandas=True)
@@ -90,6 +104,8 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
             continue
         known.append(value)
         are_numbers &= isinstance(value, NUMBERS)
+        # A duration of NumPy is an integer to Python.
+        are_numbers &= not isinstance(value, np.timedelta64)
     if not are_numbers:
         texts = [None if value is None else str(value) for value in known]
         return pa.array(map(_encodable, texts), TEXT)
@@ -100,12 +116,13 @@ def _array_of_mixed(name: object, values: list[Any], table: str) -> pa.Array:
     return pa.array(numbers, FLOAT64)
 
 
-def _may_crash(values: Any) -> bool:
-    """Whether pyarrow may crash: it does for dates of NumPy before other scalars."""
+def _are_known(values: Any) -> bool:
+    """Whether pyarrow knows all values, or all are dates of NumPy."""
     if getattr(values, "dtype", np.dtype(object)).kind != "O":
-        return False
+        return True
     classes = set(map(type, values))
-    return len(classes) > 1 and not classes.isdisjoint((np.datetime64, np.timedelta64))
+    are_of_numpy = classes in ({np.datetime64}, {np.timedelta64})
+    return are_of_numpy or classes <= KNOWN_CLASSES
 
 
 def _encodable(text: str | None) -> str | None:

@@ -19,7 +19,7 @@ from mmcnb.errors import InputError
 from mmcnb.samples.encoding import TEXT_OPTIONS, CellForm, Encoding
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
 from mmcnb.samples.npy import Rows, step_rows
-from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of
+from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of, type_name
 from mmcnb.tables.base import BaseTable, Part
 from mmcnb.tables.cells import parse_cells
 from mmcnb.tables.choose import UNNAMED, check_features, choose_columns
@@ -662,7 +662,7 @@ class TableReader:
             details["cell"] = str(cell) if kind == "date" else cell.as_py()
         if "cell" in details and kind != "gap":
             details["cell"] = repr(details["cell"])[:60]
-        details["type"] = self.dtype if kind == "large" else column.type
+        details["type"] = self.dtype if kind == "large" else type_name(column.type)
         details["drop"] = f" with --drop {self.table.option(column.position)}"
         fault, remedy = FAULTS[kind]
         remedy = remedy.format(**details)

@@ -165,3 +165,21 @@ def test_no_odd_frame_has_a_traceback(tmp_path):
         folder = tmp_path / str(seed)
         folder.mkdir()
         frames.attempt(seed, folder)
+
+
+def test_a_batch_without_a_column_that_has_a_number_for_a_name_is_refused():
+    rows = pd.DataFrame({"0": NUMBERS, "1": WHOLE, "2": TEXTS})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mmcnb.ClusterWarning)
+        model = mmcnb.CPMMC(random_state=0).fit(rows)
+    with one_sentence(r"has no column '0', as the fit had"):
+        model.predict(rows[["1", "2"]])
+
+
+def test_objects_inside_of_cells_are_no_numbers():
+    frame = pd.DataFrame({"a": [1.5, pd.Series([1])] * 6, "n": NUMBERS})
+    with one_sentence(r"row 1, column 'a'.*is of type Series"):
+        open_samples(frame)
+    complex_numbers = [1.5, np.complex64(1 + 2j)] * 6
+    with one_sentence(r"row 1, column 'a'.*is of type complex64"):
+        open_samples(pd.DataFrame({"a": pd.Series(complex_numbers, dtype=object)}))
