@@ -145,7 +145,8 @@ def plan_explanation(
     )
     needs = FitNeeds(n_landmarks, sample_bytes=means + k * row)
     threads = threads_of_pass(read, needs, memory_limit, n_jobs)
-    spare = resolve_memory_limit(memory_limit) - LIBRARIES - needs.sample_bytes
+    always = LIBRARIES + rows.held_bytes + needs.sample_bytes
+    spare = resolve_memory_limit(memory_limit) - always
     return min(20_000, rows.n_samples, k + int(spare / row)), threads
 
 

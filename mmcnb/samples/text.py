@@ -150,6 +150,7 @@ def read_pieces(
     show_progress: bool | None = None,
     quoted: bool = False,
     codec: str | None = None,
+    least_lines: int = 1,
 ) -> Iterator[tuple[int, bytes]]:
     """Read a text file in pieces of whole lines.
 
@@ -164,6 +165,8 @@ def read_pieces(
     codec : str or None, default=None
         Python's name of the encoding; lines come as UTF-8 without a mark. None takes
         bytes as they are.
+    least_lines : int, default=1
+        Lines that a piece has, unless they are longer than 16 pieces.
 
     Yields
     ------
@@ -188,6 +191,9 @@ def read_pieces(
             bar.update(file.tell() - shown)
             shown = file.tell()
             rest += data
+            is_long = len(rest) >= 16 * PIECE_BYTES
+            if not is_long and rest.count(b"\n") < least_lines:
+                continue
             end = _end_of_lines(rest, quoted)
             if end:
                 yield line, rest[:end]

@@ -33,6 +33,8 @@ from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
 PLAIN_WHOLE = r"^(?:-?(?:0|[1-9]\d{0,6}))?$"
 PLAIN = r"^(?:-?(?:0|[1-9]\d{0,6})(?:\.\d+)?)?$"
 MOST_HEAD_BYTES = 2**21  # of the first lines, unless two rows are longer
+LEAST_LINES = 100  # of a piece that is parsed, as each has its costs for each column
+WIDE_COLUMNS = 256
 
 
 class _Piece(NamedTuple):
@@ -167,7 +169,10 @@ class CSVFile:
         """Yield whole lines as UTF-8 text without NUL bytes, and whether it ends."""
         self._n_nul = 0
         held = None
-        for line, piece in read_pieces(self._path, show_progress, True, self._codec):
+        pieces = read_pieces(
+            self._path, show_progress, True, self._codec, least_lines=LEAST_LINES
+        )
+        for line, piece in pieces:
             if held is not None:
                 yield *held, False
             n_nul = piece.count(0)
@@ -302,7 +307,7 @@ class CSVFile:
         converting = pa.csv.ConvertOptions(
             include_columns=[*types, *blank],
             column_types=dict.fromkeys(blank, pa.null()) | dict(types),
-            null_values=[*self._gaps, *(f" {mark}" for mark in self._gaps)],
+            null_values=self._marks_in(text),
             decimal_point=self._options.decimal,
         )
         try:
@@ -316,6 +321,17 @@ class CSVFile:
         keys = [key for key in table.column_names if key not in blank]
         columns = {key: table[key].combine_chunks() for key in keys}
         return _Piece(Part(columns, table.num_rows, place), Odd([], []))
+
+    def _marks_in(self, text: bytes) -> list[str]:
+        """Return the marks of missing values for the parser of some lines.
+
+        The parser keeps 270 bytes for each mark in each column. If there are many
+        columns, it is given only marks that are somewhere in the text.
+        """
+        marks = self._gaps
+        if self.width >= WIDE_COLUMNS:
+            marks = [mark for mark in marks if '"' in mark or mark.encode() in text]
+        return [*marks, *(f" {mark}" for mark in marks)]
 
     def _piece_of_texts(self, line: int, text: bytes, types: Types) -> _Piece:
         rows = self._rows(line, text)

@@ -42,6 +42,8 @@ OPENERS: dict[str, Callable[[Path], OpenedFile]] = {
     "arff": open_arff,
 }
 
+COLUMN_BYTES = 36 * 2**10  # of the state of a column while it is read, measured
+
 
 class FileTable(BaseTable):
     """One file, or the files below a folder, whose columns are joined by name.
@@ -104,10 +106,11 @@ class FileTable(BaseTable):
         if len(groups) == len(self._files):
             self.lengths = list(chain.from_iterable(groups))
         self.file_lengths = [sum(file.lengths or ()) for file in self._files]
-        self.cached_bytes = max(file.cached_bytes for file in self._files)
         self.notes = self._notes_of_files()
         types_of_folders = self._types_of_folders()
         types = self._types_of_files() | types_of_folders
+        in_files = max(file.cached_bytes for file in self._files)
+        self.cached_bytes = in_files + COLUMN_BYTES * len(types)
         if not types:
             raise InputError(f"{self.name} has no columns: give it at least one.")
         self.keys = list(types)

@@ -103,6 +103,36 @@ def test_a_limit_that_reading_would_exceed_is_refused_with_one_that_works(tmp_pa
         open_samples(path)
 
 
+def write_wide(path, columns, cells):
+    lines = [",".join(f"x{k}" for k in columns)]
+    lines += [",".join(row[columns]) for row in cells]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_gaps_of_many_columns_are_those_of_few(tmp_path):
+    rng = np.random.default_rng(0)
+    marks = ["NA", "", " -", "n/a", '"NULL"', "?"]
+    cells = rng.normal(size=(250, 400)).round(3).astype(str).astype(object)
+    for k, mark in enumerate(marks):
+        cells[7 * k + 3, 5 * k :: 31] = mark
+    write_wide(tmp_path / "all.csv", np.arange(400), cells)
+    parts = []
+    for half in (np.arange(200), np.arange(200, 400)):
+        write_wide(tmp_path / "half.csv", half, cells)
+        parts.append(read_table(tmp_path / "half.csv").block(0, 250))
+    wide = read_table(tmp_path / "all.csv").block(0, 250)
+    assert np.array_equal(wide, np.hstack(parts))
+
+
+def test_many_columns_count_while_they_are_read(tmp_path):
+    cells = np.full((3, 3000), "1", object)
+    cells[1] = "2"
+    write_wide(tmp_path / "wide.csv", np.arange(3000), cells)
+    with pytest.raises(MemoryLimitError, match=r"too small to read .*wide\.csv"):
+        read_table(tmp_path / "wide.csv", memory_limit=LIMIT)
+    assert read_table(tmp_path / "wide.csv", memory_limit="1GiB").n_features == 3000
+
+
 @pytest.mark.slow
 @LINUX
 def test_a_table_of_categories_is_fitted_within_the_limit(tmp_path):
