@@ -90,10 +90,17 @@ class Faults(dict[Hashable, tuple[str, str, int]]):
             The message has up to ten of them.
         """
         sentences = []
-        for fault, remedy, count in self.values():
+        # By column, whatever the parts are in which rows come.
+        for key in sorted(self, key=_position):
+            fault, remedy, count = self[key]
             more = f" (and {count - 1:,} more)" if count > 1 else ""
             sentences.append(f"{fault}{more}: {remedy}.")
         if len(sentences) > 10:
             sentences[10:] = [f"There are {len(sentences) - 10} more such faults."]
         if sentences:
             raise InputError(" ".join(sentences))
+
+
+def _position(key: Hashable) -> int:
+    """Return the number of the column of a fault; -1 if it is of no column."""
+    return key[1] if isinstance(key, tuple) else -1

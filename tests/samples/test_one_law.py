@@ -309,7 +309,11 @@ class Told:
         assert other.notes == self.notes, way
         if self.refusal is None:
             assert other.names == self.names, way
-            close = {"rtol": 1e-6, "equal_nan": True, "err_msg": way}
+            # A median between two numbers may be far smaller than they are.
+            largest = np.abs(self.numbers).max(
+                initial=0.0, where=np.isfinite(self.numbers)
+            )
+            close = {"rtol": 1e-6, "atol": 1e-6 * largest, "err_msg": way}
             np.testing.assert_allclose(other.numbers, self.numbers, **close)
             fills = [np.array(one.fills, float) for one in (other, self)]
             np.testing.assert_allclose(*fills, **close)
@@ -346,7 +350,7 @@ def test_any_table_is_the_same_by_each_way_in(columns, ways):
 
 @pytest.mark.slow
 @given(tables)
-@settings(max_examples=300)
+@settings(max_examples=60, derandomize=True)
 def test_many_tables_are_the_same_by_all_ways_in(columns):
     check_ways(columns, WAYS)
 
