@@ -642,7 +642,7 @@ SITUATIONS = {
         "B",
         "mmcnb.config(memory_limit='lots').__enter__()",
         "memory_limit='lots' is not a number of bytes",
-        by_hand("like '512MiB'", call="mmcnb.config(memory_limit='512MiB')"),
+        by_hand("like '512MiB'", call="mmcnb.config(memory_limit='512MiB').__exit__()"),
     ),
     "rows far from a model": Situation(
         "B + 1000",
