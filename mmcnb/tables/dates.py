@@ -212,29 +212,36 @@ def parse_times(texts: pa.Array, form: CellForm) -> pa.Array:
 
 def _seconds_of_clock(texts: pa.Array, form: CellForm) -> pa.Array:
     found = pc.extract_regex(texts, TIME)
+    fraction = found.field("fraction")
+    is_minutes = pc.or_(pc.not_equal(fraction, ""), form.is_minutes)
+    is_short = pc.and_(is_minutes, pc.equal(found.field("third"), ""))
     first = _numbers(found, "first")
     second = _numbers(found, "second")
     third = _numbers(found, "third")
-    fraction = pc.replace_substring(found.field("fraction"), ",", ".")
-    parts = pc.if_else(pc.equal(fraction, ""), "0", fraction)
-    has_three = pc.not_equal(found.field("third"), "")
-    is_minutes = pc.or_(pc.not_equal(fraction, ""), form.is_minutes)
-    is_short = pc.and_(is_minutes, pc.invert(has_three))
-    half = pc.utf8_lower(pc.utf8_trim_whitespace(found.field("half")))
-    is_afternoon = pc.starts_with(half, "p")
-    is_twelve = pc.and_(pc.not_equal(half, ""), pc.equal(first, 12.0))
-    hours = pc.if_else(is_twelve, 0.0, first)
-    hours = pc.add(hours, pc.if_else(is_afternoon, 12.0, 0.0))
-    long = _weighted((hours, 3600.0), (second, 60.0), (third, 1.0))
+    long = _weighted((_hours(found), 3600.0), (second, 60.0), (third, 1.0))
     short = _weighted((first, 60.0), (second, 1.0))
-    seconds = pc.add(pc.if_else(is_short, short, long), parts.cast(FLOAT64))
+    seconds = pc.add(pc.if_else(is_short, short, long), _fractions(fraction))
     sign = pc.if_else(pc.equal(found.field("sign"), "-"), -1.0, 1.0)
-    days = pc.multiply(_numbers(found, "days"), 86400.0)
     # "-1 days +23:00:00" of pandas is one hour before.
+    days = pc.multiply(sign, pc.multiply(_numbers(found, "days"), 86400.0))
     has_days = pc.not_equal(found.field("days"), "")
-    with_days = pc.add(pc.multiply(sign, days), seconds)
-    values = pc.if_else(has_days, with_days, pc.multiply(sign, seconds))
-    return pc.if_else(found.is_valid(), values, None)
+    after_days = pc.if_else(has_days, seconds, pc.multiply(sign, seconds))
+    return pc.if_else(found.is_valid(), pc.add(days, after_days), None)
+
+
+def _hours(found: pa.Array) -> pa.Array:
+    """Return the hours of a match from 0 to 23, also if it says am or pm."""
+    hours = _numbers(found, "first")
+    half = pc.utf8_lower(pc.utf8_trim_whitespace(found.field("half")))
+    is_twelve = pc.and_(pc.not_equal(half, ""), pc.equal(hours, 12.0))
+    hours = pc.if_else(is_twelve, 0.0, hours)
+    return pc.add(hours, pc.if_else(pc.starts_with(half, "p"), 12.0, 0.0))
+
+
+def _fractions(texts: pa.Array) -> pa.Array:
+    """Return fractions of a second such as ,25 as numbers; 0 where there is none."""
+    points = pc.replace_substring(texts, ",", ".")
+    return pc.if_else(pc.equal(points, ""), "0", points).cast(FLOAT64)
 
 
 def _seconds_of_words(texts: pa.Array) -> pa.Array:
