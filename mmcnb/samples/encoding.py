@@ -14,6 +14,7 @@ TEXT_OPTIONS = (
     "delimiter",
     "skip_lines",
     "codec",
+    "sheet",
 )
 OF_NUMBERS = ("decimal", "thousands")
 KINDS = ("number", "flag", "text", "date", "time", "left out")

@@ -10,7 +10,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +32,7 @@ LONGEST_LINE = 2**26
 # With it the number of columns is still an int32, as SciPy's indices are.
 LARGEST_INDEX = 2**31 - 2
 _LINE = re.compile(rb"\s*[-+.\d]\S*(\s+(qid:\d+|\d+:\S+))*\s*(#.*)?$")
+_SEVERAL_LABELS = re.compile(rb"\s*\d+(,\d+)+(\s+\d+:[-+.\deE]+){2,}\s*(#.*)?$")
 
 
 def _open_zstd(raw: IO[bytes]) -> Any:
@@ -221,11 +222,17 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
 
 
 def looks_like_libsvm(path: Path) -> bool:
-    """Return whether the first line that is no comment could be LIBSVM text."""
+    """Return whether the first line that is no comment could be LIBSVM text.
+
+    Several labels, as in ``2,5 1:0.5 3:1``, need two pairs behind them: one could be a
+    time of day beside a number with a decimal comma.
+    """
     with open_text(path) as (_, text):
         lines = text.read(2**16).splitlines()
     line = next((line for line in lines if line.split(b"#")[0].strip()), b"")
-    return bool(_LINE.match(line)) and b"," not in line
+    if b"," in line:
+        return bool(_SEVERAL_LABELS.match(line))
+    return bool(_LINE.match(line))
 
 
 class LabelsError(InputError):
@@ -291,20 +298,29 @@ def _fault_of_line(
 ) -> InputError:
     """Return the error of the first line of a piece that cannot be parsed."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
-        try:
-            parsed(text)
-        except (ValueError, OverflowError) as error:
-            line = f"{path}, line {number}"
-            label = _label_of(text)
-            if label:
-                with suppress(ValueError, OverflowError):
-                    parsed(_without_labels(text))
-                    return LabelsError(f"{line} has {label}")
-            return InputError(
-                f"{line} is no LIBSVM text ({one_line(error)}): write a whole number, "
-                "then index:value pairs whose columns rise."
-            )
+        fault = _fault(text, parsed)
+        if not fault:
+            continue
+        line = f"{path}, line {number}"
+        label = _label_of(text)
+        if label:
+            fault = _fault(_without_labels(text), parsed)
+            if not fault:
+                return LabelsError(f"{line} has {label}")
+        return InputError(
+            f"{line} is no LIBSVM text ({fault}): write a whole number, "
+            "then index:value pairs whose columns rise."
+        )
     return InputError(f"{path} is no LIBSVM text: get the file again.")
+
+
+def _fault(text: bytes, parsed: Callable[[bytes], Rows]) -> str:
+    """Return why some lines cannot be parsed; "" if they can."""
+    try:
+        parsed(text)
+    except (ValueError, OverflowError) as error:
+        return one_line(error)
+    return ""
 
 
 def _label_of(line: bytes) -> str:

@@ -17,7 +17,8 @@ from mmcnb.samples.matrix import as_block
 from mmcnb.samples.npy import step_rows
 from mmcnb.samples.open import open_samples
 from mmcnb.samples.paths import checked_path, is_store_folder
-from mmcnb.tables.base import BaseTable, Part, Types
+from mmcnb.tables.base import BaseTable, Part, Types, row_place
+from mmcnb.tables.marks import numeric_marks
 from mmcnb.tables.open import held_table
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.reader import TableReader
@@ -82,11 +83,7 @@ class ArrayTable(BaseTable):
             for key in wanted:
                 values = np.ascontiguousarray(block[:, numbers[key]])
                 columns[key] = pa.array(values, from_pandas=True).cast(wanted[key])
-            yield Part(columns, len(block), _place(first), first=first)
-
-
-def _place(first: int) -> Any:
-    return lambda row: f"row {first + row}"
+            yield Part(columns, len(block), row_place(first), first=first)
 
 
 class FilledSamples(ChunkedSamples):
@@ -189,11 +186,24 @@ def _open(rows: Samples, options: TableOptions) -> Samples:
 
 def _filled(rows: Samples, options: TableOptions) -> Samples:
     options = replace(options, columns=("all",))
-    reader = TableReader(ArrayTable(rows), options)
+    table = ArrayTable(rows)
+    _check_marks(table, options)
+    reader = TableReader(table, options)
     if options.missing == "drop" or not isinstance(rows, ChunkedSamples):
         return reader.with_final_types(lambda: held_table(reader))
     reader.with_final_types(reader.check_first_rows)
     return FilledSamples(rows, reader, options)
+
+
+def _check_marks(table: ArrayTable, options: TableOptions) -> None:
+    """Refuse marks of missing values that are no numbers, as all values are numbers."""
+    if options.na_values is None or options.encoding is not None:
+        return
+    if not any(numeric_marks(options, name) for name in table.names):
+        raise InputError(
+            f"na_values={list(options.na_values)} has no number, and {table.name} has "
+            "nothing else: give the numbers that mark missing values."
+        )
 
 
 def _open_again(place: tuple[str, str | None], options: TableOptions) -> Samples:

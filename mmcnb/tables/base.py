@@ -45,11 +45,11 @@ def parts_of(batch: pa.RecordBatch, wanted: Types, first: int = 0) -> Iterator[P
     for start in range(0, batch.num_rows, step):
         rows = batch.slice(start, step)
         columns = {key: as_type(rows.column(key), wanted[key]) for key in wanted}
-        place = _row_place(first + start)
+        place = row_place(first + start)
         yield Part(columns, rows.num_rows, place, first=first + start)
 
 
-def _row_place(first: int) -> Callable[[int], str]:
+def row_place(first: int) -> Callable[[int], str]:
     """Return the function that names a row in messages, counted from ``first``."""
     return lambda row: f"row {first + row}"
 

@@ -59,6 +59,8 @@ def choose_columns(
                 f"as {option} {table.option(positions[0])}."
             )
     _check_uses(table, [*labels, *names, *chosen], dropped)
+    marked = [mark[0] for mark in options.na_values or () if isinstance(mark, tuple)]
+    table.resolve(marked, "--na-values")  # refuses names of no column
     _check_kinds(table, [*labels, *names])
     if labels and labels == names:
         raise InputError(
@@ -202,6 +204,7 @@ def encoded_columns(
             f"{table.name} has {len(table.names)} columns, and the fit had {width}: "
             "give rows with the columns of the fit."
         )
+    _check_lists(table, names)
     columns = []
     for feature in encoding.features:
         columns.append(_encoded_column(table, feature, encoding))
@@ -219,6 +222,22 @@ def encoded_columns(
             )
         columns.append(_column(table, position, Role.ROW_NAMES))
     return columns
+
+
+def _check_lists(table: BaseTable, names: Sequence[str]) -> None:
+    """Refuse lists with more elements than those of a fit had."""
+    for block in dict.fromkeys(filter(None, table.blocks)):
+        elements = [
+            name
+            for name, other in zip(table.names, table.blocks, strict=True)
+            if other == block
+        ]
+        n_of_fit = len({*elements} & {*names})
+        if 0 < n_of_fit < len(elements):
+            raise InputError(
+                f"{table.name}: the lists of {block!r} have {len(elements)} elements, "
+                f"and had {n_of_fit} in the fit: give lists of the same length."
+            )
 
 
 def _index_of_fit(

@@ -54,6 +54,8 @@ class Decision:
         Cells that are of another kind.
     wrong : tuple of str
         Up to three of them.
+    others : str
+        What the other cells are, such as "numbers".
     doubt : str
         Why it is text although it may look otherwise; "" if there is no doubt.
     is_ambiguous : bool
@@ -67,6 +69,7 @@ class Decision:
     form: CellForm
     n_wrong: int = 0
     wrong: tuple[str, ...] = ()
+    others: str = "numbers"
     doubt: str = ""
     is_ambiguous: bool = False
     n_cells: int = 0
@@ -80,7 +83,7 @@ class Decision:
         if not self.n_wrong:
             return ""
         examples = ", ".join(map(repr, self.wrong))
-        why = f"{self.n_wrong:,} of its {self.n_cells:,} cells are not numbers"
+        why = f"{self.n_wrong:,} of its {self.n_cells:,} cells are not {self.others}"
         remedy = ""
         if len(self.wrong) == 1 and self.wrong[0].isprintable():
             mark = self.wrong[0]
@@ -317,10 +320,7 @@ def _decide_dates(survey: Survey, options: TableOptions) -> Decision:
     shapes = sorted(survey.dates, key=lambda shape: -survey.dates[shape])
     order = _order_of_fields(survey, shapes, options)
     if order == "doubtful":
-        return Decision(
-            CellForm("text"),
-            doubt=DOUBTFUL_DATES,
-        )
+        return Decision(CellForm("text"), doubt=DOUBTFUL_DATES)
     formats = tuple(dict.fromkeys(date_format(shape, order) for shape in shapes))
     form = CellForm("date", formats=formats)
     return _with_wrong(form, survey, survey.dates.total, ())
@@ -346,36 +346,55 @@ def _order_of_fields(
 
 
 def _decide_text(survey: Survey, options: TableOptions) -> Decision:
-    """Return a decision for texts, with the reason if most cells look like numbers."""
-    n_cells = survey.n_cells
-    best = 0
-    n_measured = 0
-    wrong: list[str] = []
-    units: list[str] = []
+    """Return a decision for texts, with the reason if most cells look otherwise."""
+    least = MOSTLY * survey.n_cells
+    if not survey.numbers.are_too_many:
+        numbers = _mostly_numbers(survey, options)
+        if numbers is not None:
+            return numbers
+    for n_good, kind, others in (
+        (survey.n_flags, "flag", "true or false"),
+        (survey.dates.total, "date", "dates"),
+        (survey.n_times, "time", "times"),
+    ):
+        if n_good >= least:
+            decision = _with_wrong(CellForm(kind), survey, n_good, ())
+            return replace(decision, form=CellForm("text"), others=others)
+    return Decision(CellForm("text"))
+
+
+def _mostly_numbers(survey: Survey, options: TableOptions) -> Decision | None:
+    """Return why a column of texts has no numbers, though most cells have; or None."""
+    least = MOSTLY * survey.n_cells
+    shapes = survey.numbers
+    best: list[str] = []
+    measured: list[str] = []
     for decimal, thousands in formats_to_try(options):
-        good = _good_shapes(survey.numbers, decimal, thousands)
-        bare = {shape for shape in good if not _unit_of(shape)}
-        n_good = sum(map(survey.numbers.__getitem__, bare))
-        n_of_all_units = sum(map(survey.numbers.__getitem__, good))
-        if n_good > best:
-            best = n_good
-            wrong = [
-                survey.numbers.first[shape]
-                for shape in survey.numbers
-                if shape not in bare
-            ]
-        if n_of_all_units > n_measured:
-            n_measured = n_of_all_units
-            units = list(dict.fromkeys(map(_unit_of, good)))
-    if survey.numbers.are_too_many:
-        return Decision(CellForm("text"))
-    if best >= MOSTLY * n_cells:
-        return _with_wrong(CellForm("text"), survey, best, wrong)
-    if n_measured >= MOSTLY * n_cells and len(units) > 1:
+        good = _good_shapes(shapes, decimal, thousands)
+        measured = max(measured, good, key=shapes.n_cells)
+        best = max(best, _without_units(good), key=shapes.n_cells)
+    underscored = _without_units(_good_shapes(shapes, options.decimal, "_"))
+    n_underscored = shapes.n_cells(underscored)
+    if n_underscored > shapes.n_cells(best) and n_underscored == survey.n_cells:
+        doubt = (
+            "its numbers have underscores; thousands='_' of mmcnb.read_table "
+            "(--thousands _) takes these for marks between thousands"
+        )
+        return Decision(CellForm("text"), doubt=doubt)
+    n_best = shapes.n_cells(best)
+    if n_best >= least:
+        wrong = [shapes.first[shape] for shape in shapes if shape not in best]
+        return _with_wrong(CellForm("text"), survey, n_best, wrong)
+    units = list(dict.fromkeys(map(_unit_of, measured)))
+    if shapes.n_cells(measured) >= least and len(units) > 1:
         listed = ", ".join(repr(unit) if unit else "none" for unit in units[:3])
         doubt = f"its numbers have several units ({listed})"
         return Decision(CellForm("text"), doubt=doubt)
-    return Decision(CellForm("text"))
+    return None
+
+
+def _without_units(shapes: Sequence[str]) -> list[str]:
+    return [shape for shape in shapes if not _unit_of(shape)]
 
 
 def _with_wrong(
@@ -388,7 +407,8 @@ def _with_wrong(
     if form.kind in ("date", "time", "flag"):
         examples += survey.numbers.first.values()
     examples += survey.others
-    return Decision(form, survey.n_cells - n_good, tuple(examples[:3]))
+    examples = list(dict.fromkeys(examples))[:3]
+    return Decision(form, survey.n_cells - n_good, tuple(examples))
 
 
 def type_of_texts(texts: pa.Array, options: TableOptions, column: str) -> pa.DataType:
@@ -398,10 +418,10 @@ def type_of_texts(texts: pa.Array, options: TableOptions, column: str) -> pa.Dat
     """
     survey = Survey(marks_of_numbers(options, column))
     survey.add(without_gaps(texts, marks_of_texts(options, column)))
-    survey.settle()
-    if survey.n_cells == 0:
-        return TEXT if survey.marks else pa.null()
-    form = decide_form(survey, options).form
+    decision = decide_form(survey, options)
+    if decision.n_cells == 0:
+        return TEXT if decision.marks else pa.null()
+    form = decision.form
     if form == CellForm("flag"):
         return BOOL
     if form != CellForm("number", decimal=options.decimal):

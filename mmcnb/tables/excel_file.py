@@ -18,21 +18,10 @@ from mmcnb.samples.files import open_file
 from mmcnb.tables.arrow import FLOAT64, TEXT
 from mmcnb.tables.columnar_file import OpenedFile, opened_in_memory
 from mmcnb.tables.csv_head import N_LINES, HeadReader
-from mmcnb.tables.marks import marks_of_numbers
+from mmcnb.tables.marks import ERRORS, marks_of_numbers
 from mmcnb.tables.options import TableOptions
 
 Row = list[Any]
-# Cells with an error, as some programs write them as texts.
-ERRORS = (
-    "#N/A",
-    "#DIV/0!",
-    "#VALUE!",
-    "#REF!",
-    "#NAME?",
-    "#NUM!",
-    "#NULL!",
-    "#GETTING_DATA",
-)
 CELL_FACTOR = 8  # bytes of objects for a byte of the unpacked sheets, at most
 
 
@@ -52,7 +41,10 @@ def open_excel(path: Path, options: TableOptions) -> OpenedFile:
     ):
         # By a path, the ending would tell the format.
         workbook = CalamineWorkbook.from_filelike(file)
-        name, notes = _sheet(path, workbook, options.sheet)
+        wanted = options.sheet
+        if options.encoding is not None and wanted not in workbook.sheet_names:
+            wanted = None  # other workbooks may name their sheets otherwise
+        name, notes = _sheet(path, workbook, wanted)
         sheet = workbook.get_sheet_by_name(name)
         rows = sheet.to_python(skip_empty_area=False)
         merged = sheet.merged_cell_ranges or []

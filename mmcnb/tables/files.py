@@ -77,7 +77,7 @@ class FileTable(BaseTable):
             refuse_csv_options(path, options, of_sheets=("header", "skip_lines"))
         elif not self.is_text:
             refuse_csv_options(path, options)
-        if form != "excel" and options.sheet is not None:
+        if form != "excel" and not _is_of_fit("sheet", options):
             raise InputError(
                 f"sheet is of workbooks, but {path} is none: leave it out."
             )
@@ -236,17 +236,22 @@ def refuse_csv_options(
 
     Options that only say how a fit has read its table are ignored.
     """
-    of_fit = {}
-    if options.encoding is not None:
-        of_fit = dict(options.encoding.options)
     for option in ("header", "delimiter", "skip_lines", "codec"):
-        usual = getattr(TableOptions, option)
-        is_usual = getattr(options, option) in (usual, of_fit.get(option))
-        if option not in of_sheets and not is_usual:
+        if option not in of_sheets and not _is_of_fit(option, options):
             public_name = "encoding" if option == "codec" else option
             raise InputError(
                 f"{public_name} is of CSV files, but {name} is none: leave it out."
             )
+
+
+def _is_of_fit(option: str, options: TableOptions) -> bool:
+    """Whether an option is not given, or only says how a fit has read its table."""
+    value = getattr(options, option)
+    if value == getattr(TableOptions, option):
+        return True
+    if options.encoding is None:
+        return False
+    return value == dict(options.encoding.options).get(option)
 
 
 def _values_of_folders(path: Path) -> dict[str, str]:

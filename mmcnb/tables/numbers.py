@@ -98,8 +98,9 @@ def cell_pattern(body: str) -> str:
     return (
         rf"^(?P<open>\()?{space}(?P<sign>[-+\x{{2212}}])?{space}"
         rf"(?P<before>{BEFORE})?{space}(?P<minus>[-+\x{{2212}}])?{space}"
-        rf"(?P<body>{body}){space}(?P<after>{AFTER})?(?P<tail>[{MINUS}])?"
-        rf"(?P<close>\))?$"
+        # A minus behind a unit would be that of a grade, such as 3B-.
+        rf"(?P<body>{body})(?:{space}(?P<after>{AFTER})|(?P<tail>[{MINUS}]))?"
+        rf"{space}(?P<close>\))?$"
     )
 
 
@@ -134,7 +135,9 @@ def parts_of_numbers(texts: pa.Array, pattern: str) -> CellParts:
     is_signed = pc.match_substring_regex(signs, rf"[{MINUS}]")
     is_whole = pc.and_(pc.equal(is_open, is_closed), found.is_valid())
     is_short = pc.less_equal(pc.utf8_length(found.field("after")), MOST_LETTERS)
-    body = pc.if_else(pc.and_(is_whole, is_short), found.field("body"), None)
+    has_one_sign = pc.less_equal(pc.utf8_length(signs), 1)
+    is_number = pc.and_(pc.and_(is_whole, is_short), has_one_sign)
+    body = pc.if_else(is_number, found.field("body"), None)
     unit = pc.binary_join_element_wise(
         found.field("before"), found.field("after"), NOTHING
     )

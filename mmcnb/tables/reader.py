@@ -726,6 +726,12 @@ class TableReader:
         self._fault("large", column, part, rows, values=exact)
 
     def _refuse_gaps(self, column: TableColumn, part: Part, rows: np.ndarray) -> None:
+        cells = part.columns[column.key]
+        if is_text(cells.type):  # a cell of another kind is a fault of its own
+            texts = without_gaps(cells.cast(TEXT), self._marks_of_numbers[column.key])
+            rows = rows[np.asarray(texts.is_null())[rows]]
+        if not rows.size:
+            return
         cell = part.columns[column.key][int(rows[0])].as_py()
         hint = ""
         state = "has no value"

@@ -4,6 +4,8 @@ Texts are counted by their shape, with 9 for each digit, so that few counts tell
 whole column is written. They do not depend on the parts in which rows come.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,6 +45,10 @@ class Shapes(dict[str, int]):
         """Whether there are more shapes than are counted."""
         return len(self) > MOST_SHAPES
 
+    def n_cells(self, shapes: Iterable[str]) -> int:
+        """Return the number of cells of some shapes."""
+        return sum(self[shape] for shape in shapes)
+
     def add(self, shapes: pa.Array, texts: pa.Array, counts: pa.Array) -> None:
         """Add texts, each with its shape and the number of cells that have it."""
         self.total += pc.sum(counts).as_py() or 0
@@ -63,9 +69,9 @@ class Survey:
     numbers : Shapes
         A shape is a unit and the digits, such as ``$`` and ``9,999.99``.
     dates : Shapes
-    n_short_times, n_long_times, n_spoken_times : int
-        Times of two numbers, of three or with days, and with words.
-    n_flags, n_others : int
+    n_short_times, n_minute_times, n_long_times : int
+        Times of two numbers, of two with a fraction, and with more numbers or words.
+    n_flags, n_infinite, n_others : int
     n_zero_led : int
         Digits without a decimal point that begin with 0, as codes do.
     others : list of str

@@ -83,11 +83,21 @@ def test_texts_become_numbers(tmp_path, kind, form):
 KEPT = {
     "codes with leading zeros": (["01234", "10115"] * 9, "begin with 0"),
     "open ends": (["1", "2", "3+"] * 9, r"9 of its 27 cells are not numbers \('3\+'\)"),
+    "flags and others": (
+        ["true", "false", "maybe"] * 9,
+        r"9 of its 27 cells are not true or false \('maybe'\)",
+    ),
+    "dates and others": (
+        ["2024-01-31", "2024-02-01", "soon"] * 9,
+        r"9 of its 27 cells are not dates \('soon'\)",
+    ),
     "several units": (["5 kg", "3 lb"] * 9, r"several units \('kg', 'lb'\)"),
     "two currencies": (["$5", "€3"] * 9, r"several units \('\$', '€'\)"),
     "ranges": (["10-20", "20-30"] * 9, None),
     "two numbers": (["3 and 7", "4 and 7"] * 9, None),
     "quarters": (["Q1", "Q2"] * 9, None),
+    "two signs": (["--1", "-+2", "-3-"] * 9, None),
+    "grades": (["3B-", "2B-"] * 9, None),
     "versions": (["1.2.3", "1.10.0"] * 9, None),
 }
 
@@ -204,6 +214,40 @@ def test_what_a_fit_has_decided_holds_for_other_rows(tmp_path):
     pounds = frame.assign(weight=["44 lb", *frame["weight"][1:]])
     with pytest.warns(ClusterWarning, match=r"1 in 'weight' \('44 lb'\)"):
         model.predict(pounds)
+
+
+@in_both
+def test_underscores_are_named_with_an_option_that_works(tmp_path, form):
+    cells = [f"{number:_}" for number in range(1000, 90_000, 1777)]
+    samples = opened(tmp_path, form, cells)
+    assert samples.feature_names == ["y"]
+    assert "(--thousands _) takes these for marks" in samples.notes[0]
+    frame = pd.DataFrame({"x": cells, "y": np.arange(len(cells)) % 5})
+    source = frame if form == "frame" else tmp_path / "rows.csv"
+    numbers = first_column(mmcnb.read_table(source, thousands="_"))
+    assert numbers.tolist() == list(range(1000, 90_000, 1777))
+
+
+@in_both
+@pytest.mark.parametrize("cell", ["0x1F", "\u0663", "1_000", "1e5e5", "--1"])
+def test_a_cell_that_is_no_number_is_a_gap_among_many_and_named(tmp_path, form, cell):
+    cells = [str(k % 13) for k in range(60)] + [cell]
+    samples = opened(tmp_path, form, cells)
+    assert first_column(samples)[-1] == 5.5
+    assert f"count as missing: 1 in 'x' ({cell!r})" in " ".join(samples.notes)
+    if form == "CSV":
+        with pytest.raises(InputError, match=r"line 62, column 0 \('x'\): ") as refusal:
+            mmcnb.read_table(tmp_path / "rows.csv", missing="refuse")
+        assert str(refusal.value).count("line 62") == 1
+        assert "is not a number" in str(refusal.value)
+
+
+def test_marks_of_a_column_that_is_not_there_are_refused():
+    frame = pd.DataFrame({"age": [9999.0, 20, 30, 41], "pay": [1.0, 2, 3, 5]})
+    samples = mmcnb.read_table(frame, na_values={"age": [9999]})
+    assert first_column(samples)[0] == 30
+    with pytest.raises(InputError, match="perhaps 'age' is meant"):
+        mmcnb.read_table(frame, na_values={"agee": [9999]})
 
 
 MIXED = {

@@ -376,6 +376,17 @@ def test_a_column_of_lists_is_the_rows(tmp_path, kind):
         assert (model.predict(source) == model.labels_).all()
 
 
+def test_lists_of_another_length_than_in_the_fit_are_refused():
+    near = np.random.default_rng(0).normal(size=(40, 3))
+    vectors = near + 9 * (np.arange(40) % 2)[:, None]
+    model = mmcnb.CPMMC(random_state=0).fit(pd.DataFrame({"vector": vectors.tolist()}))
+    longer = np.c_[vectors, near[:, 0]]
+    with one_sentence("lists of 'vector' have 4 elements, and had 3 in the fit"):
+        model.predict(pd.DataFrame({"vector": longer.tolist()}))
+    with one_sentence("'vector_2'"):
+        model.predict(pd.DataFrame({"vector": vectors[:, :2].tolist()}))
+
+
 def test_lists_of_other_lengths_are_named_and_can_be_dropped(tmp_path):
     vectors = VECTORS.tolist()
     vectors[30].append(1.0)

@@ -181,3 +181,8 @@ def test_what_dense_rows_cannot_have_is_refused():
         mmcnb.read_table(rows, na_values=MARK, missing="refuse")
     with pytest.raises(InputError, match="infinite"):
         mmcnb.read_table(np.array([[1.0, np.inf], [2.0, 3.0]]))
+
+
+def test_marks_that_are_no_numbers_are_refused_for_arrays():
+    with one_sentence("has no number, and X has nothing else"):
+        mmcnb.read_table(np.eye(4), na_values=["n.v."])

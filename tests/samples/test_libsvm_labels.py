@@ -45,3 +45,20 @@ def test_a_line_that_is_no_libsvm_text_is_named_all_the_same(tmp_path):
     with one_sentence("line 2 is no LIBSVM text"):
         convert(path, tmp_path / "rows.zarr")
     assert not (tmp_path / "rows.zarr").exists()
+
+
+def test_several_labels_are_seen_in_a_text_file_without_an_ending_of_libsvm(tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text("2,5 1:0.5 3:2\n1 2:1\n1,2,3 1:3\n")
+    taken = convert(path, tmp_path / "rows.zarr", layout="dense")
+    assert open_samples(tmp_path / "rows.zarr").block(0, 3).tolist() == ROWS
+    assert "several labels (2,5)" in taken["notes"][0]
+
+
+def test_a_fault_beside_a_label_is_the_one_that_is_named(tmp_path):
+    path = tmp_path / "rows.libsvm"
+    path.write_text("0.5 0:1\n")
+    with one_sentence("index 0 needs --zero-based"):
+        convert(path, tmp_path / "rows.zarr")
+    convert(path, tmp_path / "rows.zarr", zero_based=True)
+    assert open_samples(tmp_path / "rows.zarr").n_samples == 1

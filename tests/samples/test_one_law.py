@@ -366,7 +366,7 @@ def test_any_table_is_the_same_by_each_way_in(columns, ways):
 
 @pytest.mark.slow
 @given(tables)
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=80)
 def test_many_tables_are_the_same_by_all_ways_in(columns):
     check_ways(columns, WAYS)
 

@@ -75,6 +75,23 @@ def test_all_verbs_take_a_workbook(tmp_path, capsys):
         assert main(words) == 0, capsys.readouterr().err
 
 
+def test_a_model_reads_the_sheet_of_its_fit(tmp_path):
+    shifted = [["width", "height"], *(ROWS + 100).tolist()]
+    path = book(tmp_path / "rows.xlsx", ("first", shifted), ("flats", table()))
+    model = mmcnb.CPMMC(random_state=0).fit(mmcnb.read_table(path, sheet="flats"))
+    labels = model.labels_
+    model.save(tmp_path / "rows.model")
+    model = mmcnb.load(tmp_path / "rows.model")
+    assert np.array_equal(model.predict(path), labels)
+    # Another workbook has another sheet, and a CSV file has none.
+    other = book(tmp_path / "other.xlsx", ("rows", table()))
+    assert np.array_equal(model.predict(other), labels)
+    pd.DataFrame(ROWS, columns=["width", "height"]).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
+    assert np.array_equal(model.predict(tmp_path / "rows.csv"), labels)
+
+
 def test_the_first_sheet_is_read_unless_another_is_named(tmp_path):
     path = book(
         tmp_path / "rows.xlsx",
