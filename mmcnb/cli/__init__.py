@@ -155,7 +155,9 @@ def _parse(argv: Sequence[str] | None, arguments: argparse.Namespace) -> None:
     for name, value in vars(arguments).items():
         # A shell does not expand ~ in --option=~/path.
         if isinstance(value, str) and value.startswith("~/"):
-            setattr(arguments, name, os.path.expanduser(value))  # noqa: PTH111
+            from mmcnb.samples.paths import expanded
+
+            setattr(arguments, name, expanded(value))
     if unknown:
         parser = arguments.parser
         options = [
