@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from mmcnb.errors import shown
 from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT
 from mmcnb.tables.dates import date_format
@@ -25,6 +26,7 @@ MOST_WRONG = 0.02  # share of cells that may be no numbers, and are gaps then
 ONE_WRONG = 20  # from so many cells on one may be wrong, whatever its share
 LEAST_UNIT = 0.95  # share of the cells that must have the unit
 LEAST_CODES = 0.01  # share of cells with leading zeros, in a column of codes
+LONGEST_MARK = 60  # of missing values, in a message
 MOSTLY = 0.5  # share of numbers in a column of texts that is reported
 # Digits are those of a unit only after a letter, as in m2.
 SECOND_NUMBER = re.compile(r"[^A-Za-z^]\d")
@@ -82,11 +84,11 @@ class Decision:
             return self.doubt
         if not self.n_wrong:
             return ""
-        examples = ", ".join(map(repr, self.wrong))
+        examples = ", ".join(map(shown, self.wrong))
         why = f"{self.n_wrong:,} of its {self.n_cells:,} cells are not {self.others}"
         remedy = ""
-        if len(self.wrong) == 1 and self.wrong[0].isprintable():
-            mark = self.wrong[0]
+        mark = self.wrong[0] if len(self.wrong) == 1 else ""
+        if mark.isprintable() and 0 < len(mark) <= LONGEST_MARK:
             remedy = (
                 f"; na_values=[{mark!r}] of mmcnb.read_table (--na-values "
                 f"{shlex.quote(mark)}) takes them for missing"

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
+from mmcnb.errors import shown
 from mmcnb.tables.base import BaseTable
 from mmcnb.tables.columns import TableColumn
 from mmcnb.tables.decide import DOUBTFUL_DATES
@@ -152,7 +153,7 @@ def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
     wrong = []
     for column in columns:
         if column.is_feature and column.n_wrong and column.kind != "text":
-            examples = ", ".join(repr(text)[:40] for text in column.wrong)
+            examples = ", ".join(map(shown, column.wrong))
             wrong.append(f"{column.n_wrong:,} in {column.name!r} ({examples})")
     if wrong:
         yield (

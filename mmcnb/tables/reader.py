@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from mmcnb.errors import InputError
+from mmcnb.errors import InputError, shown
 from mmcnb.samples.encoding import TEXT_OPTIONS, CellForm, Encoding
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
 from mmcnb.samples.npy import Rows, step_rows
@@ -661,7 +661,7 @@ class TableReader:
             cell = details["values"][int(rows[0])]
             details["cell"] = str(cell) if kind == "date" else cell.as_py()
         if "cell" in details and kind != "gap":
-            details["cell"] = repr(details["cell"])[:60]
+            details["cell"] = shown(details["cell"])
         details["type"] = self.dtype if kind == "large" else type_name(column.type)
         details["drop"] = f" with --drop {self.table.option(column.position)}"
         fault, remedy = FAULTS[kind]
