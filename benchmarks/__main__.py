@@ -46,6 +46,7 @@ STUDIES = (
     "startup",
     "tables",
     "table-memory",
+    "table-speed",
     "widths",
     "selection",
     "choice",

@@ -64,6 +64,20 @@ def work():
     model.predict(folder + "/rows.zarr", out=folder + "/labels.zarr")
     shutil.rmtree(folder + "/labels.zarr")
 """
+CONVERT = """
+import tempfile
+import pandas as pd
+from mmcnb.stores import convert
+
+kept = tempfile.TemporaryDirectory()  # goes with the process
+path = kept.name + "/rows.csv"
+rng = np.random.default_rng(0)
+frame = pd.DataFrame(rng.normal(size=({rows}, 20 - {texts})).round(4)).add_prefix("x")
+for k in range({texts}):
+    frame["t" + str(k)] = rng.choice(["red", "green", "blue", "yellow"], {rows})
+frame.to_csv(path, index=False)
+work = lambda: convert(path, kept.name + "/rows.zarr", overwrite=True, progress=False)
+"""
 ROUTINE = """
 from mmcnb import kernels
 
@@ -105,6 +119,8 @@ WORK = {
         fitted=20_000,
         estimator='MaximumMarginClustering(2, kernel="graph", random_state=0, n_jobs=1)',
     ),
+    "convert, numbers": CONVERT.format(rows=300_000, texts=0),
+    "convert, half texts": CONVERT.format(rows=300_000, texts=10),
     "rbf_kernel_block_into": ROUTINE.format(
         call="kernels.rbf_kernel_block_into(X, B, 0.01, out)"
     ),
