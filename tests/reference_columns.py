@@ -84,6 +84,9 @@ def decision(rows, weights, sources=None):
         column.is_text or column.is_few for column in columns
     ):
         return "kinds differ"
+    ratings = rated(columns)
+    if ratings and any(column.name not in ratings for column in many):
+        return "kinds differ"
     own = [deviation(one.numbers, weights) for one in many]
     logs = [math.log(one) for one in own]
     if deviation(logs, [1] * len(logs)) > 0.5:
@@ -94,9 +97,47 @@ def decision(rows, weights, sources=None):
     return "units differ" if is_widest else "one unit"
 
 
-def treated(column, weights):
+def is_whole(x):
+    return x == math.floor(x)
+
+
+def rated(columns):
+    """Names of the columns that have a rating scale, by loops over all scales and all sets of columns."""
+    if len(columns) > 100:
+        return set()
+    ends = {}
+    for column in columns:
+        distinct = set(column.numbers)
+        whole = [x for x in distinct if is_whole(x)]
+        low, high = min(distinct), max(distinct)
+        if column.is_text or not (is_whole(low) and is_whole(high)):
+            continue
+        if len(whole) >= 3 and len(distinct) - len(whole) <= 1 and high - low <= 10:
+            ends[column.name] = low, high
+    found = set()
+    scales = {one for one in ends.values() if one[1] - one[0] >= 3}
+    counts = {one: list(ends.values()).count(one) for one in scales}
+    while counts:
+        low, high = min(counts, key=lambda one: (-counts[one], one[0] - one[1], one))
+        n_alike = counts.pop((low, high))
+        members = {
+            name
+            for name, (least, most) in ends.items()
+            if low <= least
+            and most <= high
+            and 2 * (most - least) >= high - low
+            and name not in found
+        }
+        if n_alike >= 2 and len(members) >= 3:
+            found |= members
+    return found
+
+
+def treated(column, weights, is_rated=False):
     """Name of the treatment, centre, divisor and unit of a column that is scaled, by rules 5 and 6."""
     values = column.numbers
+    if is_rated:
+        return "deviation", mean(values, weights), deviation(values, weights), 0.0
     if column.is_text:
         return "category", 0.0, math.sqrt(2) / STEP, 0.0
     if column.n_values == 1:

@@ -21,6 +21,7 @@ from mmcnb.columns.kinds import (
     sentinels,
     weighted_moments,
 )
+from mmcnb.columns.rating_scales import Span, rating_scales
 from mmcnb.errors import InputError
 from mmcnb.samples.derived import Scaling
 from mmcnb.samples.encoding import Encoding
@@ -276,6 +277,9 @@ def _reason_to_scale(columns: SampleColumns) -> str:
     is_few = ~is_number & (columns.n_values > 1)
     if len(columns.names) <= MOST_MIXED and (is_few | columns.is_text).any():
         return KINDS_DIFFER
+    ratings = list(rating_scales(columns))
+    if ratings and np.delete(is_number, ratings).any():
+        return KINDS_DIFFER
     deviations = columns.moments[1]
     of_numbers = deviations[columns.first[is_number & ~columns.is_text]]
     positive = of_numbers[of_numbers > 0]
@@ -303,8 +307,12 @@ class ColumnScale(NamedTuple):
     unit: float = 0.0
 
 
-def _column_scale(columns: SampleColumns, k: int, wish: Wish) -> ColumnScale:
+def _column_scale(
+    columns: SampleColumns, k: int, wish: Wish, is_rated: bool
+) -> ColumnScale:
     """Decide the scaling of a column of the table, by its kind or by a wish."""
+    if is_rated and wish == "auto":
+        wish = "standard"
     is_text = columns.is_text[k]
     n_values = columns.n_values[k]
     low, high = columns.ends[:, columns.first[k]]
@@ -342,15 +350,16 @@ def _scaled(
     columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
     """Scale all columns, for a reason."""
+    ratings = rating_scales(columns)
     scales = [
-        _column_scale(columns, k, wishes.get(name, "auto"))
+        _column_scale(columns, k, wishes.get(name, "auto"), k in ratings)
         for k, name in enumerate(columns.names)
     ]
     of_table = _rounded(np.array([scale[1:] for scale in scales]))
     center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
     listing = []
     for k, scale in enumerate(scales):
-        row = _row(columns, k, scale.treatment)
+        row = _row(columns, k, scale.treatment, ratings.get(k))
         listing.append(
             row._replace(center=float(of_table[k, 0]), divisor=float(of_table[k, 1]))
         )
@@ -367,11 +376,15 @@ def _scaled(
 def _as_they_are(columns: SampleColumns, sentence: str) -> Treatment:
     listing: list[ColumnRow] = []
     if len(columns.names) <= 1000:  # nobody reads a listing of very many columns
-        listing = [_row(columns, k, "as it is") for k in range(len(columns.names))]
+        ratings = rating_scales(columns)
+        for k in range(len(columns.names)):
+            listing.append(_row(columns, k, "as it is", ratings.get(k)))
     return Treatment(None, columns, sentence, listing)
 
 
-def _row(columns: SampleColumns, k: int, treatment: str) -> ColumnRow:
+def _row(
+    columns: SampleColumns, k: int, treatment: str, rating: Span | None = None
+) -> ColumnRow:
     """Return a row of the listing, without numbers."""
     n_values = int(columns.n_values[k])
     kind = "number"
@@ -382,6 +395,9 @@ def _row(columns: SampleColumns, k: int, treatment: str) -> ColumnRow:
     elif n_values == 1:
         kind = "constant"
         why = "one value"
+    elif rating is not None:
+        kind = "rating"
+        why = f"whole numbers from {rating.low:g} to {rating.high:g}"
     elif n_values <= FEW:
         kind = "few values"
         why = f"{n_values} values"
@@ -395,12 +411,16 @@ def _scaled_sentence(reason: str, listing: Sequence[ColumnRow]) -> str:
     for row in listing:
         names.setdefault(row.treatment, []).append(row.name)
     parts = []
+    ratings = [row.name for row in listing if row.kind == "rating"]
     logarithms = names.get("logarithm", [])
     n_numbers = len(names.get("deviation", [])) + len(logarithms)
     if n_numbers:
         numbers = f"{n_numbers} number{'s' * (n_numbers > 1)} to deviation 1"
         if logarithms:
             numbers += f" ({listed(logarithms)} by the logarithm)"
+        if ratings:
+            numbers += f", also the ratings {listed(ratings)}"
+            numbers += f" (scale={{{ratings[0]!r}: {STEP}}} gives one a step)"
         parts.append(numbers)
     if "step" in names:
         parts.append(f"{listed(names['step'])} to steps")

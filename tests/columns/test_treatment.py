@@ -174,6 +174,51 @@ def test_no_more_than_five_names_and_a_thousand_columns_are_listed():
     assert (len(auto(rows).listing), len(auto(rows[:, 1:]).listing)) == (0, 1000)
 
 
+def answers(low, high, n=N):
+    """Whole numbers of which all occur, most of them in the lower half, in no order."""
+    values = np.minimum(np.arange(n) % 7 % 4 + low, high)
+    values[: high - low + 1] = np.arange(low, high + 1)
+    return rng.permutation(values)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "rated"),
+    [
+        ([(1, 5)] * 3, 3),
+        ([(0, 10)] * 3, 3),
+        ([(-2, 2)] * 3, 3),
+        ([(0, 3), (0, 3), (0, 2)], 3),  # nobody gave the last answer
+        ([(0, 3), (0, 3), (1, 3), (0, 1)], 3),  # and the last is a flag
+        ([(1, 5), (1, 5)], 0),  # two may be codes
+        ([(1, 4), (0, 2), (1, 3), (0, 3), (3, 7)], 0),  # as those of hearts
+        ([(0, 2)] * 4, 0),
+        ([(0, 11)] * 4, 0),
+        ([(1, 5)] * 3 + [(0, 7)], 3),
+    ],
+)
+def test_whole_numbers_of_one_range_in_three_columns_are_ratings(ranges, rated):
+    rows = np.column_stack([NORMAL, *(answers(*ends) for ends in ranges)])
+    found = auto(rows)
+    kinds = [row.kind for row in found.listing[1:]]
+    assert kinds.count("rating") == rated
+    assert ("ratings" in found.sentence) == (rated > 0)
+    deviations = scaled(found, rows)[:, 1:].std(axis=0)
+    for kind, deviation in zip(kinds, deviations, strict=True):
+        if kind == "rating":
+            assert deviation == pytest.approx(1, abs=1e-6)
+
+
+def test_filled_gaps_hide_no_rating_and_steps_can_be_asked_for():
+    rows = np.column_stack([NORMAL, answers(1, 5), answers(1, 5), answers(1, 4)])
+    rows[50:70, 1] = 2.5  # the median of an even number of answers
+    kinds = [row.kind for row in auto(rows).listing]
+    assert kinds == ["number", "rating", "rating", "rating"]
+    rows[70:90, 1] = 3.2  # no scale has two such values
+    assert {row.kind for row in auto(rows).listing} == {"number", "few values"}
+    wish = auto(rows, {1: 0.35, 2: 0.35, 3: 0.35})
+    assert scaled(wish, rows)[:, 2].std() == pytest.approx(0.35, abs=1e-6)
+
+
 # -- the twin --------------------------------------------------------------------------
 
 
@@ -193,6 +238,10 @@ KINDS = {
     "flag": lambda rng, n: rng.random(n) < 0.4,
     "small": lambda rng, n: np.minimum(rng.geometric(0.6, n), rng.integers(4, 9)),
     "three": lambda rng, n: rng.choice([-1, 0.5, 7], n),
+    "answers": lambda rng, n: np.clip(
+        np.rint(rng.normal(3, rng.uniform(0.5, 2), n)), 1, 5
+    ),
+    "seven": lambda rng, n: np.r_[1, 7, rng.integers(1, 8, n - 2)],
     "constant": lambda rng, n: np.full(n, rng.normal()),
     "text": lambda rng, n: np.eye(3)[rng.permutation(np.arange(n) % 3)],
     "words": lambda rng, n: np.eye(2)[rng.permutation(np.arange(n) % 2)],
@@ -204,6 +253,8 @@ MIXES = {
     "pixels": ["pixel", "pixel", "pixel", "pixel", "normal"],
     "few": ["flag", "three", "constant", "text", "words"],
     "flags": ["normal", "flag", "small", "three"],
+    "answers": ["answers", "answers", "answers", "counts", "unit", "flag"],
+    "sevens": ["seven", "seven", "seven", "seven", "normal", "seven"],
 }
 REASONS = [
     "few values",
@@ -255,8 +306,12 @@ def test_the_rule_is_that_of_its_twin(mix):
             else found.scaling.units
         )
         columns = twin.columns_of(rows.tolist(), sources)
+        rated = twin.rated(columns)
         for column, row in zip(columns, found.listing, strict=True):
-            treatment, center, divisor, unit = twin.treated(column, weights.tolist())
+            treatment, center, divisor, unit = twin.treated(
+                column, weights.tolist(), column.name in rated
+            )
+            assert (row.kind == "rating") == (column.name in rated), seed
             assert (row.name, row.treatment) == (column.name, treatment), seed
             for place in column.places:
                 numbers = (
