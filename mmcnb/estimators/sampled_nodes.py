@@ -153,7 +153,7 @@ def sampled_nodes(
         number=numbered.number,
         small=small,
         columns=session.treatment.columns,
-        doubts=session.treatment.doubts,
+        doubts=[*session.treatment.doubts, *session.samples.doubts],
     )
 
 

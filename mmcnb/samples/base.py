@@ -63,6 +63,8 @@ class Samples(ABC):
         The columns of a table as numbers; None if the rows are of no table.
     notes : sequence of str
         Cells of a table that were changed, a sentence each.
+    doubts : sequence of str
+        What speaks against clusters of the rows, a clause each.
     row_index : RowIndex or None
         Which rows of a table they are; None if the rows are of no table.
     table_source : TableSource or None
@@ -93,6 +95,7 @@ class Samples(ABC):
     makes_blocks: bool = False
     encoding: Encoding | None = None
     notes: Sequence[str] = ()
+    doubts: Sequence[str] = ()
     row_index: RowIndex | None = None
     table_source: Any = None
 

@@ -3,7 +3,7 @@
 import csv
 import difflib
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
@@ -80,6 +80,8 @@ class BaseTable:
         Rows of each group that can be read by itself; None if there are none.
     notes : sequence of str
         Sentences about what was decided or changed while the table was read.
+    partial_keys : set of str
+        Columns that only some of its files have.
     blocks : sequence of str
         For each column the name of the list that it is an element of, or ``""``; none
         if there are no lists.
@@ -98,6 +100,7 @@ class BaseTable:
     files: tuple[str, ...] = ()
     lengths: list[int] | None = None
     notes: Sequence[str] = ()
+    partial_keys: Set[str] = frozenset()
     blocks: Sequence[str] = ()
     metadata: Mapping[bytes, bytes] | None = None
 

@@ -24,7 +24,11 @@ from mmcnb.tables.base import Part, Types
 from mmcnb.tables.csv_head import N_LINES, HeadReader
 from mmcnb.tables.csv_lines import Line, NotUTF8Error, decoded, split_lines, tidy
 from mmcnb.tables.csv_remarks import Odd, OddLines, Remarks
-from mmcnb.tables.decide import type_of_texts
+from mmcnb.tables.decide import FirstCells, look_at_first_cells
+from mmcnb.tables.decimal_marks import (
+    has_certain_point,
+    with_marks_exchanged,
+)
 from mmcnb.tables.marks import marks_of_numbers
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.records import Record, TextPiece, plain_lines, split_records
@@ -72,6 +76,14 @@ class CSVFile:
     is_utf8 : bool, default=True
         False if a line is known that is not UTF-8 text.
 
+    Attributes
+    ----------
+    certain_marks : dict of str to str
+        Decimal mark of each column of numbers, ``""`` if its first cells do not show
+        it.
+    keys_to_exchange : set of str
+        Columns whose points and commas are exchanged when rows are read.
+
     Raises
     ------
     InputError
@@ -97,6 +109,7 @@ class CSVFile:
         self._notes: list[str] = []
         self._notes_on_rows: list[str] = []
         self._n_nul = 0
+        self.keys_to_exchange: set[str] = set()
         try:
             self._open(is_utf8)
         except NotUTF8Error:
@@ -117,11 +130,15 @@ class CSVFile:
         text = self._remarks.body(first, b"".join(lines[first - 1 :])).text
         rows = self._piece(first, text, dict.fromkeys(self.keys, TEXT)).part
         self.types = []
+        self.certain_marks = {}
         for name in self.names:
-            self.types.append(self._type_of(name, rows.columns[name]))
+            first_cells = self._look_at(name, rows.columns[name])
+            self.types.append(first_cells.type)
+            if first_cells.decimal is not None:
+                self.certain_marks[name] = first_cells.decimal
 
-    def _type_of(self, name: str, texts: pa.Array) -> pa.DataType:
-        """Return the type of a column by its first cells."""
+    def _look_at(self, name: str, texts: pa.Array) -> FirstCells:
+        """Return the type and the decimal mark of a column by its first cells."""
         options = self._options
         is_usual = options.decimal == "." and not (
             options.thousands or options.na_values
@@ -130,9 +147,9 @@ class CSVFile:
         if is_usual and pc.all(pc.match_substring_regex(texts, PLAIN)).as_py():
             if pc.all(pc.match_substring_regex(texts, PLAIN_WHOLE)).as_py():
                 is_empty = pc.all(pc.equal(texts, "")).as_py()
-                return pa.null() if is_empty else pa.int64()
-            return pa.float64()
-        return type_of_texts(texts, options, name)
+                return FirstCells(pa.null() if is_empty else pa.int64(), "")
+            return FirstCells(pa.float64(), "." if has_certain_point(texts) else "")
+        return look_at_first_cells(texts, options, name)
 
     @property
     def notes(self) -> list[str]:
@@ -306,7 +323,7 @@ class CSVFile:
         )
         converting = pa.csv.ConvertOptions(
             include_columns=[*types, *blank],
-            column_types=dict.fromkeys(blank, pa.null()) | dict(types),
+            column_types=dict.fromkeys(blank, pa.null()) | self._types_to_parse(types),
             null_values=self._marks_in(text),
             decimal_point=self._options.decimal,
         )
@@ -320,7 +337,21 @@ class CSVFile:
 
         keys = [key for key in table.column_names if key not in blank]
         columns = {key: table[key].combine_chunks() for key in keys}
+        self._exchange_marks(columns)
         return _Piece(Part(columns, table.num_rows, place), Odd([], []))
+
+    def _types_to_parse(self, types: Types) -> dict[str, pa.DataType]:
+        """Return types with text where 1.500 must not be read as a number."""
+        to_parse = dict(types)
+        for key in self.keys_to_exchange & types.keys():
+            if pa.types.is_floating(types[key]):
+                to_parse[key] = TEXT
+        return to_parse
+
+    def _exchange_marks(self, columns: dict[str, pa.Array]) -> None:
+        for key in self.keys_to_exchange & columns.keys():
+            if columns[key].type == TEXT:
+                columns[key] = with_marks_exchanged(columns[key])
 
     def _marks_in(self, text: bytes) -> list[str]:
         """Return the marks of missing values for the parser of some lines.
@@ -339,6 +370,7 @@ class CSVFile:
         for k, key in enumerate(self.keys):
             if key in types:
                 columns[key] = pa.array([row.cells[k] for row in rows.lines], TEXT)
+        self._exchange_marks(columns)
         numbers = [row.number for row in rows.lines]
         part = Part(
             columns, len(numbers), lambda row: f"line {numbers[row]}", rows.ragged

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from mmcnb.errors import shown
 from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT
 from mmcnb.tables.dates import date_format
+from mmcnb.tables.decimal_marks import has_certain_point
 from mmcnb.tables.marks import marks_of_numbers, marks_of_texts, without_gaps
 from mmcnb.tables.numbers import FAMILIES, MAGNITUDES, body_pattern, compiled
 from mmcnb.tables.options import TableOptions
@@ -413,20 +415,41 @@ def _with_wrong(
     return Decision(form, survey.n_cells - n_good, tuple(examples))
 
 
-def type_of_texts(texts: pa.Array, options: TableOptions, column: str) -> pa.DataType:
-    """Return the type that plain numbers and flags are read as; text for all others.
+class FirstCells(NamedTuple):
+    """What the first cells of a column show.
 
-    The type is null if there is no value.
+    Attributes
+    ----------
+    type : pyarrow.DataType
+        That plain numbers and flags are read as; text for all others, and null if there
+        is no value.
+    decimal : str or None
+        The decimal mark of numbers, ``""`` if it is not certain; None without numbers.
     """
+
+    type: pa.DataType
+    decimal: str | None
+
+
+def look_at_first_cells(
+    texts: pa.Array, options: TableOptions, column: str
+) -> FirstCells:
+    """Return the type and the decimal mark of a column by its first cells."""
     survey = Survey(marks_of_numbers(options, column))
     survey.add(without_gaps(texts, marks_of_texts(options, column)))
     decision = decide_form(survey, options)
     if decision.n_cells == 0:
-        return TEXT if decision.marks else pa.null()
+        return FirstCells(TEXT if decision.marks else pa.null(), None)
     form = decision.form
     if form == CellForm("flag"):
-        return BOOL
+        return FirstCells(BOOL, None)
+    if form.kind != "number":
+        return FirstCells(TEXT, None)
+    decimal = ""
+    if form.decimal == "," or has_certain_point(texts):
+        decimal = form.decimal
     if form != CellForm("number", decimal=options.decimal):
-        return TEXT
+        return FirstCells(TEXT, decimal)
     are_whole = all(WHOLE_SHAPE.match(shape) for shape in survey.numbers)
-    return pa.int64() if are_whole and not survey.n_infinite else FLOAT64
+    data_type = pa.int64() if are_whole and not survey.n_infinite else FLOAT64
+    return FirstCells(data_type, decimal)

@@ -20,6 +20,12 @@ from mmcnb.tables.columnar_file import (
 )
 from mmcnb.tables.csv_file import CSVFile
 from mmcnb.tables.csv_lines import NotUTF8Error
+from mmcnb.tables.decimal_marks import (
+    expected_marks,
+    keys_to_exchange,
+    marks_of_file,
+    notes_on_marks,
+)
 from mmcnb.tables.excel_file import open_excel
 from mmcnb.tables.joined_files import (
     notes_on_lacking,
@@ -82,6 +88,7 @@ class FileTable(BaseTable):
                 f"sheet is of workbooks, but {path} is none: leave it out."
             )
         open_file = OPENERS.get(form or "", partial(open_excel, options=options))
+        self._options = options
         self._open_csv = partial(CSVFile, options=options, show_progress=show_progress)
         self._files: list[CSVFile | ColumnarFile] = []
         for file in self.paths:
@@ -106,7 +113,6 @@ class FileTable(BaseTable):
         if len(groups) == len(self._files):
             self.lengths = list(chain.from_iterable(groups))
         self.file_lengths = [sum(file.lengths or ()) for file in self._files]
-        self.notes = self._notes_of_files()
         types_of_folders = self._types_of_folders()
         types = self._types_of_files() | types_of_folders
         in_files = max(file.cached_bytes for file in self._files)
@@ -119,9 +125,15 @@ class FileTable(BaseTable):
         for file in self._files:
             blocks |= dict(zip(file.keys, file.blocks, strict=False))
         self.blocks = [blocks.get(key, "") for key in self.keys]
+        in_all_files = set(first.keys)
+        for file in self._files:
+            in_all_files &= set(file.keys)
+        self.partial_keys = types.keys() - in_all_files - types_of_folders.keys()
         self.names = self.keys
         if len(self.keys) == len(first.names):
             self.names = first.names
+        self._note_on_marks = self._expect_marks()
+        self.notes = self._notes_of_files()
 
     def text_files(self) -> list[CSVFile] | None:
         """Return its files if they are CSV text that can be written one after another.
@@ -186,7 +198,19 @@ class FileTable(BaseTable):
     def _notes_of_files(self) -> list[str]:
         notes = list(chain.from_iterable(file.notes for file in self._files))
         keys = [file.keys for file in self._files]
-        return notes + notes_on_lacking(self.paths, keys)
+        return [*notes, *notes_on_lacking(self.paths, keys), *self._note_on_marks]
+
+    def _expect_marks(self) -> list[str]:
+        """Have files exchange the marks of numbers that are written otherwise there."""
+        files = [file for file in self._files if isinstance(file, CSVFile)]
+        certain = [file.certain_marks for file in files]
+        marks = list(map(marks_of_file, certain))
+        expected = expected_marks(marks, self._options)
+        for position in self.resolve(self._options.text, "--text"):
+            expected.pop(self.keys[position], None)
+        for file, of_file in zip(files, marks, strict=True):
+            file.keys_to_exchange = keys_to_exchange(of_file, expected)
+        return notes_on_marks(self.paths[: len(files)], certain, expected)
 
     def _types_of_folders(self) -> dict[str, pa.DataType]:
         """Return the types of the columns that the folders of all files add."""

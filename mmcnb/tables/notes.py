@@ -53,11 +53,11 @@ def notes_of_columns(
         ("rows with missing cells were left out and have no label", dropped),
     ):
         if counts:
-            notes.append(f"{change}: {_listed(counts)}")
+            notes.append(f"{change}: {listed(counts)}")
     return [f"{table.name}: {note}." for note in notes]
 
 
-def _listed(texts: Sequence[str]) -> str:
+def listed(texts: Sequence[str]) -> str:
     """Return the first ten texts, and the number of the others."""
     listed = ", ".join(texts[:MOST_NAMED])
     if len(texts) > MOST_NAMED:
@@ -81,7 +81,7 @@ def _left_out(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]
         return
     reasons = [f"{column.name!r} ({column.why})" for column in left_out]
     verb = "column takes" if len(left_out) == 1 else "columns take"
-    sentence = f"{len(left_out)} {verb} no part: {_listed(reasons)}"
+    sentence = f"{len(left_out)} {verb} no part: {listed(reasons)}"
     kept = [column for column in left_out if column.can_be_kept]
     if kept:
         it = "them" if len(kept) > 1 else "it"
@@ -109,7 +109,7 @@ def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
         units.append(f"{column.name!r} ({unit})")
     if units:
         yield (
-            f"numbers were read without their units: {_listed(units)}; "
+            f"numbers were read without their units: {listed(units)}; "
             f"{option_with(table, 'text', with_units)} takes texts instead"
         )
 
@@ -127,7 +127,7 @@ def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
         elif decision.form.decimal == ",":
             with_commas.append(repr(column.name))
     if with_commas:
-        yield f"numbers were read with a decimal comma: {_listed(with_commas)}"
+        yield f"numbers were read with a decimal comma: {listed(with_commas)}"
     for comma, meaning, other in (
         (
             ".",
@@ -143,7 +143,7 @@ def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:
         ]
         if names:
             yield (
-                f"numbers such as 1,234 were read with {meaning}: {_listed(names)}; "
+                f"numbers such as 1,234 were read with {meaning}: {listed(names)}; "
                 f"{other} reads them otherwise"
             )
 
@@ -158,7 +158,7 @@ def _wrong_cells(columns: Sequence[TableColumn]) -> Iterator[str]:
     if wrong:
         yield (
             "cells that are not of the kind of their column count as missing: "
-            f"{_listed(wrong)}"
+            f"{listed(wrong)}"
         )
 
 

@@ -42,6 +42,7 @@ class TableSamples(ChunkedSamples):
         self.notes = []
         if options.encoding is None:  # notes of other rows come as they are read
             self.notes = reader.notes
+        self.doubts = reader.doubts
         self.path = str(path.absolute())
         # With the encoding, no process looks ahead again.
         self.opening = (_open_groups, self.path, replace(options, encoding=encoding))
@@ -311,6 +312,7 @@ def held_table(reader: TableReader, memory_limit: str | int | None = None) -> Sa
     samples.feature_names = reader.feature_names
     samples.encoding = reader.encoding
     samples.notes = reader.notes
+    samples.doubts = reader.doubts
     samples.row_index = index_of_held(reader, taken)
     return samples
 

@@ -43,7 +43,7 @@ from mmcnb.tables.marks import (
     without_gaps,
     without_marks,
 )
-from mmcnb.tables.notes import notes_of_columns
+from mmcnb.tables.notes import listed, notes_of_columns
 from mmcnb.tables.numbers import WHOLE
 from mmcnb.tables.one_hot import n_columns_of, widen
 from mmcnb.tables.options import TableOptions
@@ -199,6 +199,18 @@ class TableReader:
             *self.table.notes,
             *notes_of_columns(self.table, self._in_order(), self._options, n_dropped),
         ]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against clusters of these rows, a clause each."""
+        partial = [
+            repr(column.name)
+            for column in self.features
+            if column.key in self.table.partial_keys
+        ]
+        if not partial or self._options.encoding is not None:
+            return []
+        return [f"some files of the folder lack columns ({listed(partial)})"]
 
     def report(self) -> dict[str, object]:
         """Return a listing of all columns, and counts of missing values."""

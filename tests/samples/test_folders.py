@@ -140,3 +140,115 @@ def test_tables_of_several_formats_are_refused(tmp_path):
     pd.DataFrame(ROWS[:, :2], columns=["a", "b"]).to_parquet(folder / "june.parquet")
     said = refused(folder)
     assert all(word in said for word in ("several formats", "may.csv", "june.parquet"))
+
+
+def locales_of(tmp_path, n_rows=40):
+    """A folder of a German and an American export of one table, and its numbers."""
+    folder = tmp_path / "locales"
+    folder.mkdir()
+    rng = np.random.default_rng(3)
+    middle = 9 * (np.arange(n_rows) % 2)
+    rows = np.column_stack(
+        [
+            middle + rng.normal(size=n_rows).round(2) + 0.01,
+            1000 * middle + rng.integers(1000, 9000, n_rows) + 0.5,
+            rng.integers(0, 50, n_rows),
+            middle + rng.integers(1, 900, n_rows) / 1000,
+        ]
+    )
+    german = str.maketrans(",.", ".,")
+    for name, delimiter in {"de": ";", "us": ","}.items():
+        lines = [delimiter.join(["size", "price", "n", "share"])]
+        part = rows[: n_rows // 2] if name == "de" else rows[n_rows // 2 :]
+        for size, price, n, share in part:
+            cells = [f"{size:.2f}", f"{price:,.2f} \u20ac", f"{n:.0f}", f"{share:.3f}"]
+            if name == "de":
+                cells = [cell.translate(german) for cell in cells]
+            lines.append(delimiter.join(f'"{cell}"' for cell in cells))
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder, rows
+
+
+def test_each_file_is_read_by_its_own_decimal_mark(tmp_path):
+    folder, rows = locales_of(tmp_path)
+    samples = mmcnb.open_samples(folder)
+    np.testing.assert_allclose(samples.block(0, 40), rows, rtol=1e-6)
+    (note,) = [note for note in samples.notes if "own mark" in note]
+    assert "de.csv has numbers with a decimal comma ('size', 'price')" in note
+
+
+@pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
+def test_a_file_of_a_folder_is_labelled_as_in_the_fit(tmp_path):
+    folder, _ = locales_of(tmp_path)
+    model = mmcnb.MaximumMarginClustering(2, random_state=0).fit(folder)
+    for name, part in {"de": slice(0, 20), "us": slice(20, 40)}.items():
+        labels = model.predict(folder / f"{name}.csv")
+        np.testing.assert_array_equal(labels, model.labels_[part])
+
+
+def test_a_decimal_comma_behind_the_first_rows_is_read_too(tmp_path):
+    folder = tmp_path / "late"
+    folder.mkdir()
+    lines = [f"{k};{k % 7},5" for k in range(3000)]
+    lines[-1] = "2999,25;1,5"
+    (folder / "de.csv").write_text("a;b\n" + "\n".join(lines))
+    lines = [f"{k}.5,{k % 7}.5" for k in range(3000)]
+    (folder / "us.csv").write_text("a,b\n" + "\n".join(lines))
+    block = mmcnb.open_samples(folder).block(0, 6000)
+    assert block[2999].tolist() == [2999.25, 1.5]
+    assert block[5999].tolist() == [2999.5, 3.5]
+
+
+def test_points_in_texts_stay(tmp_path):
+    folder = tmp_path / "versions"
+    folder.mkdir()
+    versions = [f"v{k % 3}.1" for k in range(30)]
+    for name, decimal in {"us": ".", "de": ","}.items():
+        lines = [f"{k}{decimal}5;{version}" for k, version in enumerate(versions)]
+        (folder / f"{name}.csv").write_text("a;version\n" + "\n".join(lines))
+    samples = mmcnb.open_samples(folder)
+    assert samples.feature_names == ["a", *(f"version_v{k}.1" for k in range(3))]
+    np.testing.assert_array_equal(samples.block(0, 60)[:, 0] % 1, 0.5)
+
+
+def test_one_decimal_comma_in_all_files_needs_no_note(tmp_path):
+    folder = tmp_path / "months"
+    folder.mkdir()
+    for name in ("may", "june"):
+        lines = [f"{k},5;{k % 3}" for k in range(30)]
+        (folder / f"{name}.csv").write_text("a;b\n" + "\n".join(lines))
+    samples = mmcnb.open_samples(folder)
+    assert not [note for note in samples.notes if "own mark" in note]
+
+
+def test_a_mark_that_is_given_is_that_of_all_files(tmp_path):
+    folder = tmp_path / "given"
+    folder.mkdir()
+    for name, cell in {"may": "1.500", "june": "1,5"}.items():
+        (folder / f"{name}.csv").write_text("a;b\n" + f"{cell};2\n{cell};3\n" * 20)
+    samples = mmcnb.read_table(folder, decimal=",", thousands=".", columns="all")
+    assert set(samples.block(0, 80)[:, 0]) == {1500.0, 1.5}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
+def test_a_column_that_a_file_lacks_is_a_doubt(tmp_path, ending):
+    levels = {}
+    for name in ("whole", "partial"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for number in range(3):
+            X, _ = mmcnb.datasets.make_block("blobs", number, 200, 4, n_clusters=3)
+            frame = pd.DataFrame(X, columns=list("abcd"))
+            if name == "partial" and number == 1:
+                frame = frame.drop(columns="d")
+            path = folder / f"{number}.{ending}"
+            if ending == "csv":
+                frame.to_csv(path, index=False)
+            else:
+                frame.to_parquet(path)
+        model = mmcnb.MaximumMarginClustering(3, random_state=0).fit(folder)
+        levels[name] = model.report_["trust"]
+    assert levels["whole"]["level"] == "high"
+    assert levels["partial"]["level"] != "high"
+    assert "some files of the folder lack columns ('d')" in levels["partial"]["reason"]

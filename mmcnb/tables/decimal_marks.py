@@ -1,0 +1,149 @@
+"""Decimal marks of the files of a folder, some of which have a comma and some a point.
+
+Exports of one table by computers of two countries differ like this. Each file is read
+by its own mark: the points and commas of its numbers are exchanged where another mark
+is expected, before anything else looks at them.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mmcnb.tables.arrow import TEXT
+from mmcnb.tables.numbers import LOOSE_BODY, cell_pattern
+from mmcnb.tables.options import TableOptions
+
+# Three digits behind a point could be thousands, and others are decimals.
+CERTAIN_POINT = r"\.(?:\d{1,2}|\d{4,})(?:\D|$)|(?:^|\D)0?\.\d|,\d+\."
+LOOSE_NUMBER = cell_pattern(LOOSE_BODY)
+NAMES = {".": "point", ",": "comma"}
+MOST_SHOWN = 10  # columns named in a sentence
+
+
+def has_certain_point(texts: pa.Array) -> bool:
+    """Return whether a number among texts has a point that is no mark of thousands.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mmcnb.tables.decimal_marks import has_certain_point
+    >>> has_certain_point(pa.array(["1.5"])), has_certain_point(pa.array(["1.500"]))
+    (True, False)
+    """
+    return bool(pc.any(pc.match_substring_regex(texts, CERTAIN_POINT)).as_py())
+
+
+def with_marks_exchanged(texts: pa.Array) -> pa.Array:
+    """Return texts with the points and commas of numbers exchanged.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mmcnb.tables.decimal_marks import with_marks_exchanged
+    >>> texts = pa.array(["1.234,5 kg", "a,b"], pa.large_string())
+    >>> with_marks_exchanged(texts).to_pylist()
+    ['1,234.5 kg', 'a,b']
+    """
+    texts = texts.cast(TEXT)
+    trimmed = pc.utf8_trim_whitespace(texts)
+    is_number = pc.match_substring_regex(trimmed, LOOSE_NUMBER)
+    exchanged = pc.replace_substring(texts, ",", "\x1f")
+    exchanged = pc.replace_substring(exchanged, ".", ",")
+    exchanged = pc.replace_substring(exchanged, "\x1f", ".")
+    return pc.if_else(is_number, exchanged, texts)
+
+
+def marks_of_file(certain: Mapping[str, str]) -> dict[str, str]:
+    """Return the decimal mark of each column of numbers of a file.
+
+    A column that does not show it has that of the others, if these have only one.
+
+    Parameters
+    ----------
+    certain : mapping of str to str
+        The mark of each column of numbers; ``""`` if its first cells do not show it.
+    """
+    marks = set(certain.values()) - {""}
+    common = marks.pop() if len(marks) == 1 else ""
+    return {key: mark or common for key, mark in certain.items()}
+
+
+def expected_marks(
+    marks: Sequence[Mapping[str, str]], options: TableOptions
+) -> dict[str, str]:
+    """Return the mark to which the numbers of each column are turned.
+
+    It is that of the fit for other rows. In a fit it is a point where files differ, and
+    there is none for the other columns, nor if options say how numbers are written.
+
+    Parameters
+    ----------
+    marks : sequence of mapping of str to str
+        Of each file, as `marks_of_file` returns them.
+    options : TableOptions
+    """
+    if options.encoding is not None:
+        expected = {}
+        for column in options.encoding.columns:
+            if column.kind == "number":
+                form = column.form
+                expected[column.name] = form.decimal if form else options.decimal
+        return expected
+    if options.decimal != "." or options.thousands is not None:
+        return {}
+    found: dict[str, set[str]] = {}
+    for of_file in marks:
+        for key, mark in of_file.items():
+            found.setdefault(key, set()).add(mark)
+    return {key: "." for key, of_key in found.items() if of_key >= {".", ","}}
+
+
+def notes_on_marks(
+    paths: Sequence[Path],
+    marks: Sequence[Mapping[str, str]],
+    expected: Mapping[str, str],
+) -> list[str]:
+    """Return a sentence about the files whose numbers have another mark, if any.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    marks : sequence of mapping of str to str
+        Of each file, for columns whose first cells show it.
+    expected : mapping of str to str
+        The mark to which the numbers of each column are turned.
+    """
+    others = []
+    columns: dict[str, str] = {}
+    for path, of_file in zip(paths, marks, strict=True):
+        own = {key: of_file[key] for key in keys_to_exchange(of_file, expected)}
+        if own:
+            others.append(path)
+        columns |= own
+    if not others:
+        return []
+    names = [key for key in marks[paths.index(others[0])] if key in columns]
+    listed = ", ".join(map(repr, names[:MOST_SHOWN]))
+    if len(names) > MOST_SHOWN:
+        listed += f" and {len(names) - MOST_SHOWN} more"
+    files = str(others[0])
+    verb = "has"
+    if len(others) > 1:
+        more = len(others) - 1
+        files += f" and {more} more file{'s' if more > 1 else ''}"
+        verb = "have"
+    own_mark = NAMES[columns[names[0]]]
+    mark = NAMES[expected[names[0]]]
+    return [
+        f"{files} {verb} numbers with a decimal {own_mark} ({listed}), where other "
+        f"rows have a {mark}: each file was read by its own mark."
+    ]
+
+
+def keys_to_exchange(marks: Mapping[str, str], expected: Mapping[str, str]) -> set[str]:
+    """Return the columns of a file whose numbers have another mark than expected."""
+    return {
+        key for key, mark in marks.items() if mark and expected.get(key, mark) != mark
+    }
