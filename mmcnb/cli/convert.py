@@ -22,8 +22,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "source",
         metavar="IN",
-        help="CSV or LIBSVM text (plain, .gz, .bz2, .xz, .zst), Parquet, Arrow, .npy, "
-        ".npz, Zarr",
+        help="CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz, .zst), a "
+        "folder of 10x Genomics, Parquet, Arrow, .npy, .npz, Zarr",
     )
     parser.add_argument("out", metavar="OUT", help="Zarr store to write")
     parser.add_argument(

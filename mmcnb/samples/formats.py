@@ -108,11 +108,6 @@ class Foreign(NamedTuple):
 
 
 FOREIGN = {
-    "matrix": Foreign(
-        "a matrix of Matrix Market",
-        "give the rows scipy.io.mmread(path).tocsr(), or .T.tocsr() if its columns are "
-        "the rows, as in files of 10x",
-    ),
     "sqlite": Foreign(
         "an SQLite database",
         "give the frame pandas.read_sql_query('SELECT * FROM table', "
@@ -274,7 +269,7 @@ def table_format(path: Path) -> str | None:
     """
     form = file_format(path)
     if path.is_dir() and not is_store_folder(path):
-        form = _format_of_folder(path)
+        form = folder_format(path)
     return form if form in OF_TABLES else None
 
 
@@ -312,20 +307,23 @@ def _files_below(folder: Path) -> Iterator[tuple[Path, str]]:
             yield file, "csv" if form == "text" else form
 
 
-def _format_of_folder(folder: Path) -> str | None:
-    """Return the format of the tables below a folder; None if there are none.
+def folder_format(folder: Path) -> str | None:
+    """Return the format of the files below a folder; None if there are none.
+
+    A Matrix Market file comes before the tables beside it, which name its rows and
+    columns.
 
     Raises
     ------
     InputError
-        They are of several formats, or there is a matrix.
+        Tables are of several formats.
     """
     first: dict[str, Path] = {}
     for file, form in _files_below(folder):
         if form in OF_TABLES or form == "matrix":
             first[form] = min(file, first.get(form, file))
     if "matrix" in first:
-        raise refusal(first["matrix"])
+        return "matrix"
     if len(first) > 1:
         names = [str(file.relative_to(folder)) for file in first.values()]
         raise InputError(
@@ -356,6 +354,6 @@ def refusal(path: Path) -> InputError:
         return InputError(f"{path} is {foreign.name}: {foreign.remedy}.")
     return InputError(
         f"{path} is of no known format: name it .csv, .tsv, .jsonl or .libsvm (plain, "
-        ".gz, .bz2, .xz, .zst), .parquet, .arrow, .feather, .xlsx, .npy or .npz, or "
-        "give a Zarr store."
+        ".gz, .bz2, .xz, .zst), .parquet, .arrow, .feather, .xlsx, .mtx, .npy or .npz, "
+        "or give a Zarr store."
     )

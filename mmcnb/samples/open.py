@@ -14,21 +14,31 @@ from mmcnb.errors import InputError
 from mmcnb.samples._dask import open_dask
 from mmcnb.samples._hdf5 import open_hdf5, open_hdf5_node
 from mmcnb.samples.base import Samples, in_memory
-from mmcnb.samples.formats import FOREIGN, OF_TABLES, file_format, refusal, table_format
+from mmcnb.samples.formats import (
+    FOREIGN,
+    OF_TABLES,
+    file_format,
+    folder_format,
+    refusal,
+    table_format,
+)
+from mmcnb.samples.matrix_market import open_matrix_market
 from mmcnb.samples.npy import open_memmap, open_npy
 from mmcnb.samples.paths import PathLike, checked_path, expanded, is_store_folder
+from mmcnb.samples.tenx import check_is_alone, open_tenx_folder
 from mmcnb.samples.zarr import open_zarr
 
 
 class Reader(NamedTuple):
     """A kind of source, and the function that opens its rows.
 
-    The function takes the source, and after it what ``takes`` says.
+    The function takes the source, and after it what ``takes`` says: an element, options
+    and a memory limit, or an element and a memory limit.
     """
 
     recognises: Callable[[Any], object]
     open: Callable[..., Samples]
-    takes: Literal["element", "options"] | None = None
+    takes: Literal["element", "options", "limit"] | None = None
 
 
 def _is_of(package: str, source: object) -> bool:
@@ -130,11 +140,24 @@ def _refuse(path: PathLike) -> Samples:
     raise refusal(Path(path))
 
 
+def _open_matrix(
+    path: PathLike, element: str | None, memory_limit: str | int | None
+) -> Samples:
+    """Open a Matrix Market file, or the folder of one with its names."""
+    place = Path(path)
+    if place.is_dir():
+        return open_tenx_folder(place, element, memory_limit)
+    _refuse_element(path, element)
+    check_is_alone(place)
+    return open_matrix_market(place, memory_limit)
+
+
 TABLE = Reader(table_format, _open_table, "options")
 REFUSED = Reader(lambda path: False, _refuse)
 FILES = {
     "npy": Reader(lambda path: True, open_npy),
     "hdf5": Reader(lambda path: True, open_hdf5, "element"),
+    "matrix": Reader(lambda path: True, _open_matrix, "limit"),
     **dict.fromkeys(OF_TABLES, TABLE),
     **dict.fromkeys([*FOREIGN, "packed"], REFUSED),
 }
@@ -151,7 +174,7 @@ def _reader(source: object) -> Reader | None:
     path = checked_path(source, "X")
     if "://" in str(source) or is_store_folder(path):
         return ZARR
-    form = table_format(path) if path.is_dir() else file_format(path)
+    form = folder_format(path) if path.is_dir() else file_format(path)
     return FILES.get(form or "", ZARR)
 
 
@@ -172,8 +195,9 @@ def open_samples(
         exports Arrow; a dataset of pyarrow, or a reader of record batches, whose rows
         are read once; an AnnData object, in memory or backed; a Dask array or frame; an
         xarray DataArray; a dataset or group of h5py; the path of a ``.npy``, ``.h5``,
-        ``.hdf5`` or ``.h5ad`` file, or of a table: Parquet (a file, or a folder of
-        files), Arrow IPC or Feather, or CSV; a Zarr array or group,
+        ``.hdf5`` or ``.h5ad`` file, of a Matrix Market file (``.mtx``), or of a table:
+        Parquet (a file, or a folder of files), Arrow IPC or Feather, or CSV; a folder
+        of 10x Genomics with a matrix, barcodes and features; a Zarr array or group,
         opened, as a path or as an address such as ``"https://host/rows.zarr"`` (which
         needs ``mmcnb[remote]``): a 2-D array, a CSR group or a data frame in AnnData's
         encoding, or a group with such an element, as of AnnData.
@@ -223,6 +247,8 @@ def open_samples(
     if reader.takes == "options":
         _refuse_element(source, element)
         return reader.open(source, options, memory_limit)
+    if reader.takes == "limit":
+        return reader.open(source, element, memory_limit)
     if getattr(options, "encoding", None) is not None:
         filled = _open_as_fitted(source, element, options)
         if filled is not None:

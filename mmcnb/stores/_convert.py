@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from mmcnb.tables.reader import TableReader
 
 
+STORES = ("npy", "hdf5", "zarr", "matrix")
+"""Formats that are opened as samples."""
+
+
 class _Stream(NamedTuple):
     """Rows being converted, as far as they are known in advance."""
 
@@ -72,10 +76,10 @@ def convert(  # noqa: PLR0913
     Parameters
     ----------
     source : path, array, sparse matrix, zarr.Array or zarr.Group
-        CSV or LIBSVM text (plain, .gz, .bz2, .xz or .zst), Parquet (a file, or a folder
-        of files), Arrow IPC or Feather, .npy, .npz, a Zarr or AnnData store, or rows in
-        memory. A file with another ending is read as LIBSVM text if its first line
-        looks like it.
+        CSV, LIBSVM or Matrix Market text (plain, .gz, .bz2, .xz or .zst), a folder of
+        10x Genomics, Parquet (a file, or a folder of files), Arrow IPC or Feather,
+        .npy, .npz, a Zarr or AnnData store, or rows in memory. A file with another
+        ending is read as LIBSVM text if its first line looks like it.
     out : str or path-like
         The store; it appears when it is complete.
     layout : {"auto", "dense", "csr"}, default="auto"
@@ -175,14 +179,20 @@ def convert(  # noqa: PLR0913
         samples, y = read_npz(Path(source))
         write(_stream_of(source, samples, dtype, y))
     else:
-        write(_stream_of(source, _opened(source, element, gaps), dtype))
+        samples = _opened(source, element, gaps, memory_limit)
+        write(_stream_of(source, samples, dtype))
     return {}
 
 
-def _opened(source: Any, element: str | None, gaps: Mapping[str, Any]) -> Samples:
+def _opened(
+    source: Any,
+    element: str | None,
+    gaps: Mapping[str, Any],
+    memory_limit: int | None,
+) -> Samples:
     """Open rows that are no table, perhaps with options of their gaps."""
     if all(value is None for value in gaps.values()):
-        return open_samples(source, element)
+        return open_samples(source, element, memory_limit=memory_limit)
     from mmcnb.tables.array_table import open_array
     from mmcnb.tables.options import named_options
 
@@ -333,7 +343,7 @@ def _format(source: object) -> str:
     if table_format(path) is not None:
         return "table"
     form = file_format(path)
-    if not path.is_file() or form in ("npy", "hdf5", "zarr"):
+    if not path.is_file() or form in STORES:
         return "store"
     if form == "npz":
         return "numpy"

@@ -1,21 +1,21 @@
 """The reports of `mmcnb verify` and `mmcnb info` about a store."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
 
 from mmcnb._progress import progress as progress_bar
-from mmcnb.errors import RESTORE, DamagedStoreError, InputError, damaged_chunks
+from mmcnb.errors import RESTORE, DamagedStoreError, damaged_chunks
 from mmcnb.samples import matrix, open_samples
 from mmcnb.samples import zarr as _zarr
 from mmcnb.samples.base import ContentDigest, Samples, copy_command
 from mmcnb.samples.files import files_below
 from mmcnb.samples.inventory import Inventory, find_inventory
-from mmcnb.samples.paths import PathLike, join
+from mmcnb.samples.paths import PathLike, checked_path, join
 from mmcnb.samples.stored import StoredArray
 from mmcnb.stores.labels import array_beside, class_names
 
@@ -157,7 +157,9 @@ def unchecked(samples: Samples) -> str:
 
 
 def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]:
-    """Describe a store without reading its rows.
+    """Describe a store, or another file of rows than a table.
+
+    Rows of stores, of .npy and of HDF5 files are not read.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         (share of values that are not zero; None if it would have to be counted),
         ``dtype``, ``chunk_shape``, ``codec``, ``zarr_format``, ``bytes_on_disk``,
         ``class_counts``, ``checksummed``, ``digest`` (None without checksums) and
-        ``advice`` (None if there is none).
+        ``advice`` (None if there is none). What a file does not have is None.
 
     Raises
     ------
@@ -191,7 +193,7 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
     """
     samples: Any = open_samples(path, element)
     if not _zarr.is_zarr(samples):
-        raise InputError("only a Zarr store can be described: give its path.")
+        return _describe_file(path, samples)
     array = samples.arrays[0]
     advice = _zarr.chunk_advice(samples)
     if not advice and not samples.checksummed:
@@ -212,6 +214,31 @@ def describe_store(path: PathLike, element: str | None = None) -> dict[str, Any]
         "checksummed": samples.checksummed,
         "digest": samples.digest if samples.checksummed else None,
         "advice": advice or None,
+    }
+
+
+def _describe_file(path: PathLike, samples: Samples) -> dict[str, Any]:
+    """Describe rows of a file or a folder that is no Zarr store."""
+    density = None
+    if samples.is_sparse:
+        value_bytes = samples.dtype.itemsize + 4
+        density = (samples.row_bytes - 8) / value_bytes / samples.n_features
+    return {
+        "store": str(checked_path(path).absolute()),
+        "element": samples.element,
+        "n_samples": samples.n_samples,
+        "n_features": samples.n_features,
+        "layout": "csr" if samples.is_sparse else "dense",
+        "density": density,
+        "dtype": str(samples.stored_dtype),
+        "chunk_shape": None,
+        "codec": None,
+        "zarr_format": None,
+        "bytes_on_disk": _bytes_on_disk(os.fspath(path)),
+        "class_counts": None,
+        "checksummed": False,
+        "digest": None,
+        "advice": None,
     }
 
 
@@ -250,4 +277,4 @@ def _bytes_on_disk(path: str | None) -> int | None:
     """Add up the sizes of the files of a store; None if it is not on this disk."""
     if path is None or "://" in path:
         return None
-    return sum(size for _, size, _ in files_below(Path(path)))
+    return sum(size for _, size, _ in files_below(checked_path(path)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from mmcnb.errors import InputError
 from mmcnb.samples.base import ArraySamples, ChunkedSamples, Samples
 from mmcnb.samples.encoding import Encoding
-from mmcnb.samples.formats import file_format
+from mmcnb.samples.formats import file_format, folder_format
 from mmcnb.samples.groups import GroupedRows
 from mmcnb.samples.matrix import as_block
 from mmcnb.samples.npy import step_rows
@@ -34,8 +34,8 @@ def is_of_arrays(path: str | os.PathLike[str]) -> bool:
         return True
     place = checked_path(path)
     if place.is_dir():
-        return is_store_folder(place)
-    return place.is_file() and file_format(place) in ("npy", "hdf5")
+        return is_store_folder(place) or folder_format(place) == "matrix"
+    return place.is_file() and file_format(place) in ("npy", "hdf5", "matrix")
 
 
 def refuse_table_options(source: object, options: TableOptions) -> None:

@@ -60,7 +60,25 @@ def edited(old, new, text=PLAIN):
 
 
 LATIN = beside(lambda k: f"Zoë{k % 3}").encode("cp1252")
+MATRIX = b"%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 4\n3 2 5\n"
 SITUATIONS = {
+    # Matrices
+    "a matrix without features": Situation(
+        "convert counts rows.zarr --overwrite",
+        "counts has matrix.mtx, but no features.tsv (or genes.tsv)",
+        by_hand("give counts/matrix.mtx", "counts", "counts/matrix.mtx"),
+        files={"counts/matrix.mtx": MATRIX, "counts/barcodes.tsv": b"C1\nC2\n"},
+    ),
+    "a matrix below a folder": Situation(
+        "convert study rows.zarr --overwrite",
+        "has a matrix in a folder below it",
+        by_hand("give study/counts instead", "study", "study/counts"),
+        files={
+            "study/counts/matrix.mtx": MATRIX,
+            "study/counts/barcodes.tsv": b"C1\nC2\n",
+            "study/counts/genes.tsv": b"E1\tG1\nE2\tG2\nE3\tG3\n",
+        },
+    ),
     # Lines of CSV files
     "a longer header": Situation(
         CONVERT,
@@ -801,7 +819,7 @@ def test_a_command_succeeds_when_its_message_is_followed(name, folder, messages_
     situation = SITUATIONS[name]
     write(folder / "rows.csv", situation.rows)
     for path, content in (situation.files or {}).items():
-        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         write(Path(path), content)
     words = shlex.split(situation.command)
     _, message = messages_of(words)

@@ -132,7 +132,7 @@ def test_a_matrix_beside_tables_is_named(tmp_path, capsys, is_packed, open_as):
         assert main([open_as, str(folder), *out.get(open_as, [])]) == 2
         said = capsys.readouterr().err
     assert "matrix.mtx" in said
-    assert "scipy.io.mmread" in said
+    assert "features.tsv" in said
 
 
 def test_tables_of_several_formats_are_refused(tmp_path):

@@ -14,8 +14,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import scipy.io
-import scipy.sparse
 
 import mmcnb
 from mmcnb.cli import main
@@ -400,18 +398,3 @@ def test_lists_of_other_lengths_are_named_and_can_be_dropped(tmp_path):
     assert mmcnb.read_table(tmp_path / "rows.parquet", drop="vector").feature_names == [
         "size"
     ]
-
-
-def test_a_matrix_of_10x_is_named_with_a_way(tmp_path):
-    counts = scipy.sparse.random_array((5, 40), density=0.4, random_state=0)
-    scipy.io.mmwrite(tmp_path / "matrix.mtx", counts)
-    (tmp_path / "barcodes.tsv").write_text("\n".join(f"CELL{k}" for k in range(40)))
-    for path in (tmp_path, tmp_path / "matrix.mtx"):
-        with one_sentence(
-            r"matrix\.mtx is a matrix of Matrix Market: give the rows scipy\.io\.mmread"
-        ):
-            mmcnb.open_samples(path)
-    with one_sentence(r"scipy\.io\.mmread\(path\)"):
-        convert(tmp_path / "matrix.mtx", tmp_path / "rows.zarr")
-    rows = scipy.io.mmread(tmp_path / "matrix.mtx").T.tocsr()
-    assert mmcnb.open_samples(rows).n_samples == 40

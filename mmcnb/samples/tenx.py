@@ -1,0 +1,309 @@
+"""Counts of 10x Genomics: a matrix of features by barcodes, with the names of both.
+
+Its columns, the barcodes, become the rows.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mmcnb.errors import ClusterWarning, InputError
+from mmcnb.samples.base import Samples
+from mmcnb.samples.entries import Entries
+from mmcnb.samples.matrix_market import Header, hold_entries, read_header
+from mmcnb.samples.row_index import KeptNames, RowIndex
+from mmcnb.samples.text import open_text, plain_name
+
+MATRIX = "matrix.mtx"
+BARCODES = ("barcodes.tsv",)
+FEATURES = ("features.tsv", "genes.tsv")
+GENES = "Gene Expression"
+"""Type of the features that are taken, as by scanpy, if there are several types."""
+
+
+class Features(NamedTuple):
+    """The features that are the columns of the rows.
+
+    Attributes
+    ----------
+    names : list of str
+    kept : ndarray of bool of shape (n_features,), or None
+        Which features of the matrix they are; None for all.
+    """
+
+    names: list[str]
+    kept: np.ndarray | None
+
+
+def choose_features(
+    place: str, names: Sequence[str], types: Sequence[str], element: str | None
+) -> Features:
+    """Choose the features of one type.
+
+    Parameters
+    ----------
+    place : str
+        Of the features, for messages.
+    names : sequence of str
+        Symbols, or identifiers; some may be equal.
+    types : sequence of str
+        Type of each feature; none if the file has no types.
+    element : str or None
+        The wanted type; None takes genes if there are also others.
+
+    Raises
+    ------
+    InputError
+        No feature is of the wanted type.
+    """
+    counts = Counter(types)
+    wanted = element
+    if element is not None and element not in counts:
+        known = ", ".join(map(repr, counts))
+        has = f"the features have the types {known}" if counts else "it has no types"
+        raise InputError(
+            f"{place} has no features of the type {element!r}, and {has}: leave element"
+            f"{' out' if not counts else ' (--element) out, or name one of these'}."
+        )
+    if element is None and GENES in counts:
+        wanted = GENES
+    if wanted is None or len(counts) < 2:
+        return Features(unique_names(names), None)
+    kept = np.array([name == wanted for name in types])
+    if element is None:
+        others = []
+        for name, count in counts.items():
+            if name != GENES:
+                others.append(f"{name!r} ({count:,})")
+        warnings.warn(
+            f"{place} has features of several types, and {', '.join(others)} are left "
+            "out: to take these, name one with element (--element).",
+            ClusterWarning,
+            stacklevel=2,
+        )
+    chosen = [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
+    return Features(unique_names(chosen), kept)
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Return names of which none are equal, as AnnData makes them.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.tenx import unique_names
+    >>> unique_names(["TBCE", "A", "TBCE", "TBCE-1", "TBCE"])
+    ['TBCE', 'A', 'TBCE-2', 'TBCE-1', 'TBCE-3']
+    """
+    counts: Counter[str] = Counter()
+    taken = set(names)
+    seen: set[str] = set()
+    made = []
+    for name in names:
+        unique = name
+        if name in seen:
+            while unique in taken:
+                counts[name] += 1
+                unique = f"{name}-{counts[name]}"
+            taken.add(unique)
+        seen.add(name)
+        made.append(unique)
+    return made
+
+
+# -- folders ---------------------------------------------------------------------------
+
+
+class TenxFiles(NamedTuple):
+    """The files of a folder; None for one that is missing."""
+
+    matrix: Path
+    barcodes: Path | None
+    features: Path | None
+
+
+def open_tenx_folder(
+    folder: Path, element: str | None = None, memory_limit: str | int | None = None
+) -> Samples:
+    """Open the barcodes of a folder with a matrix, barcodes and features as rows.
+
+    Parameters
+    ----------
+    folder : Path
+    element : str or None, default=None
+        Type of the features, such as ``"Antibody Capture"``; None takes genes.
+    memory_limit : str, int or None, default=None
+        Entries beyond it are in scratch files.
+
+    Raises
+    ------
+    InputError
+        A file is missing, damaged, or does not agree with the size of the matrix.
+    """
+    files = _files_beside(_only_matrix(folder))
+    if files.barcodes is None or files.features is None:
+        raise _missing_files(folder, files)
+    header = read_header(files.matrix)
+    barcodes = [cells[0] for cells in _cells(files.barcodes)]
+    features = _cells(files.features)
+    n_barcodes = len(barcodes)
+    n_features = len(features)
+    # Other programs write the rows as rows.
+    is_by_rows = (header.n_rows, header.n_columns) == (n_barcodes, n_features)
+    if header.n_rows == header.n_columns or not is_by_rows:
+        is_by_rows = False
+        _check_lines(
+            files.barcodes, n_barcodes, files.matrix, header.n_columns, "columns"
+        )
+        _check_lines(files.features, n_features, files.matrix, header.n_rows, "rows")
+    names, types = _names_and_types(features)
+    chosen = choose_features(str(files.features), names, types, element)
+    return _hold(files.matrix, header, barcodes, chosen, is_by_rows, memory_limit)
+
+
+def _hold(
+    path: Path,
+    header: Header,
+    barcodes: list[str],
+    features: Features,
+    is_by_rows: bool,
+    memory_limit: str | int | None,
+) -> Samples:
+    """Read the entries of chosen features, and name rows and columns."""
+    kept = features.kept
+    numbers = None if kept is None else np.cumsum(kept) - 1
+
+    def placed(entries: Entries) -> Entries:
+        if not is_by_rows:
+            entries = entries._replace(rows=entries.columns, columns=entries.rows)
+        if kept is None or numbers is None:
+            return entries
+        entries = entries.taken(kept[entries.columns])
+        return entries._replace(columns=numbers[entries.columns])
+
+    if header.form != "coordinate":
+        raise InputError(
+            f"{path}, line 1: the matrix is dense ('array'), and one beside barcodes "
+            "is sparse ('coordinate'): give the file itself, whose rows are taken as "
+            "they are."
+        )
+    shape = len(barcodes), len(features.names)
+    samples = hold_entries(path, header, memory_limit, shape, placed)
+    samples.name = str(path.parent)
+    samples.feature_names = features.names
+    names = KeptNames(np.array(barcodes, np.dtypes.StringDType()))
+    samples.row_index = RowIndex(len(barcodes), names=names)
+    return samples
+
+
+def check_is_alone(path: Path) -> None:
+    """Warn if a Matrix Market file has the names of 10x beside it."""
+    files = _files_beside(path)
+    if files.barcodes is None or files.features is None:
+        return
+    warnings.warn(
+        f"the rows of {path} are taken as they are, though {files.barcodes.name} "
+        "beside it names its columns: give the folder to cluster the barcodes.",
+        ClusterWarning,
+        stacklevel=2,
+    )
+
+
+def _only_matrix(folder: Path) -> Path:
+    """Return the matrix of a folder, which has no other."""
+    found = [path for path in _files(folder) if plain_name(path).endswith(".mtx")]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(path.name for path in found[:3])
+        raise InputError(
+            f"{folder} has {len(found)} matrices, such as {names}: give one of these "
+            "files, or move each with its barcodes and features to a folder of its own."
+        )
+    below = sorted({path.parent for path in folder.rglob("*.mtx*")})
+    listed = ", ".join(map(str, below[:3]))
+    raise InputError(
+        f"{folder} has a matrix in a folder below it: give {listed} "
+        f"{'' if len(below) == 1 else '(one of them) '}instead."
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder whose names do not begin with . or _."""
+    files = []
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith((".", "_")):
+            files.append(path)
+    return sorted(files)
+
+
+def _files_beside(matrix: Path) -> TenxFiles:
+    """Return a matrix and the files of names beside it, which have its prefix."""
+    name = plain_name(matrix)
+    prefix = name.removesuffix(MATRIX) if name.endswith(MATRIX) else ""
+    by_name = {plain_name(path): path for path in _files(matrix.parent)}
+    found = []
+    for endings in (BARCODES, FEATURES):
+        paths = [by_name.get(prefix + ending) for ending in endings]
+        found.append(next(filter(None, paths), None))
+    return TenxFiles(matrix, *found)
+
+
+def _missing_files(folder: Path, files: TenxFiles) -> InputError:
+    missing = []
+    if files.barcodes is None:
+        missing.append("barcodes.tsv")
+    if files.features is None:
+        missing.append("features.tsv (or genes.tsv)")
+    return InputError(
+        f"{folder} has {files.matrix.name}, but no {' and no '.join(missing)}: add "
+        f"{'it' if len(missing) == 1 else 'them'}, or give {files.matrix}, whose rows "
+        "are taken as they are."
+    )
+
+
+def _cells(path: Path) -> list[list[str]]:
+    """Return the cells of each line of a file of names."""
+    with open_text(path) as (_, text):
+        content = text.read()
+    try:
+        lines = content.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {number}: this is not UTF-8 text: write the file again."
+        ) from error
+    while lines and not lines[-1].strip():
+        lines.pop()
+    cells = []
+    for line in lines:
+        cells.append([cell.strip('"') for cell in line.rstrip("\r").split("\t")])
+    return cells
+
+
+def _check_lines(path: Path, n_lines: int, matrix: Path, n: int, what: str) -> None:
+    """Raise InputError unless a file names each row or column of a matrix."""
+    if n_lines == n:
+        return
+    remedy = "get both files again"
+    if n_lines == n + 1:
+        remedy = f"delete line 1 if it is a header, or {remedy}"
+    raise InputError(
+        f"{path} has {n_lines:,} lines, but the size line of {matrix.name} says {n:,} "
+        f"{what}: {remedy}."
+    )
+
+
+def _names_and_types(lines: list[list[str]]) -> tuple[list[str], list[str]]:
+    """Return the symbols of features, or their only names, and their types."""
+    names = []
+    types = []
+    for cells in lines:
+        symbol = cells[1] if len(cells) > 1 else ""
+        names.append(symbol or cells[0])
+        if len(cells) > 2:
+            types.append(cells[2])
+    return names, types if len(types) == len(lines) else []
