@@ -1,6 +1,6 @@
-"""Kinds of columns in a sample: numbers, few values, texts, constants; and sentinels.
+"""Kinds of columns in a sample: numbers, few values, texts, lists; and sentinels.
 
-A column of the table is one column of the sample, or several if it is a text.
+A column of the table is one column of the sample, or several if it is a text or a list.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class SampleColumns:
         Weights of its rows.
     sources : sequence of d str or None
         Name of the table's column behind each column. A text has one column of 0 and 1
-        for each category.
+        for each category, and a list of numbers one for each element.
     """
 
     rows: np.ndarray
@@ -67,11 +67,27 @@ class SampleColumns:
     @cached_property
     def is_text(self) -> np.ndarray:
         """Which columns of the table are texts of two or more categories."""
-        return self.widths > 1
+        is_text = self.widths > 1
+        for k in np.flatnonzero(is_text).tolist():
+            is_text[k] = _are_categories(self.columns_of(k))
+        return is_text
+
+    @cached_property
+    def is_list(self) -> np.ndarray:
+        """Which columns of the table are lists of two or more numbers."""
+        return (self.widths > 1) & ~self.is_text
+
+    def columns_of(self, k: int) -> np.ndarray:
+        """Return the columns of the sample of a column of the table."""
+        first = self.first[k]
+        return self.rows[:, first : first + self.widths[k]]
 
     @cached_property
     def n_values(self) -> np.ndarray:
-        """Number of values of each, counted up to 11; of a text, its categories."""
+        """Number of values of each, counted up to 11; of a text, its categories.
+
+        A list counts as many values.
+        """
         head = np.sort(self.rows[:200], axis=0)
         counts = 1 + np.count_nonzero(head[1:] != head[:-1], axis=0)
         # A few rows mostly show that a column has many values.
@@ -79,6 +95,7 @@ class SampleColumns:
             for column in np.flatnonzero(counts <= MOST_COUNTED):
                 counts[column] = np.unique(self.rows[:n_rows, column]).size
         of_numbers = np.minimum(counts[self.first], MOST_COUNTED + 1)
+        of_numbers[self.is_list] = MOST_COUNTED + 1
         return np.where(self.is_text, self.widths, of_numbers)
 
     @cached_property
@@ -95,17 +112,24 @@ class SampleColumns:
         return moments
 
     def numbers(self, which: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield number and float64 values of the columns that are not texts."""
-        for k in np.flatnonzero(which & ~self.is_text).tolist():
+        """Yield number and float64 values of the columns that are one number each."""
+        for k in np.flatnonzero(which & (self.widths == 1)).tolist():
             yield k, self.rows[:, self.first[k]].astype(np.float64)
 
     def codes(self, k: int) -> np.ndarray:
         """Return whole numbers from 0 for the values of a column of the table."""
-        first = self.first[k]
-        values = self.rows[:, first : first + self.widths[k]]
+        values = self.columns_of(k)
         if self.is_text[k]:
             return np.where(values.any(axis=1), values.argmax(axis=1) + 1, 0)
         return np.unique(values[:, 0], return_inverse=True)[1]
+
+
+def _are_categories(values: np.ndarray) -> bool:
+    """Return whether each row has one 1 at most among zeros."""
+    for rows in (values[:200], values):  # a few rows mostly show that it has not
+        if not ((rows == 0) | (rows == 1)).all() or (rows.sum(axis=1) > 1).any():
+            return False
+    return True
 
 
 def weighted_moments(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -29,6 +29,10 @@ from mmcnb.samples.encoding import Encoding
 # Deviation of a column of few values when numbers have deviation 1, by the study
 # `python -m benchmarks columns`.
 STEP = 0.35
+# A list beside other columns weighs as its elements, up to four numbers: on made tables
+# of 1 to 8 numbers and a list of 32 or 256, a weight of one loses the clusters of the
+# list, and a weight of nine those of the numbers.
+MOST_OF_LIST = 4
 UNITS_DIFFER = "their units differ"
 KINDS_DIFFER = "their kinds differ"
 Numbers = TypeVar("Numbers", float, np.ndarray)
@@ -78,11 +82,14 @@ class Treatment(NamedTuple):
             of_sample = rows
             rows = {}
             for column in encoding.columns:
+                name = column.block or column.name
                 if column.kind == "left out":
                     why = column.why or "it was not asked for"
                     row = ColumnRow(column.name, None, column.kind, why=why)
                     rows[column.name] = row
-                elif column.name in of_sample:
+                elif name in of_sample:
+                    rows[name] = of_sample[name]
+                elif column.name in of_sample:  # the lists are the rows themselves
                     rows[column.name] = of_sample[column.name]
         report: dict[str, Any] = {}
         if self.sentence:
@@ -136,8 +143,8 @@ def treat(
     ----------
     scale : {None, "standard", "auto"} or dict
         A dict has "log", "standard", None (as it is) or a step for some columns, by
-        name or number; the others are treated as by "auto", and scaled. A number may be
-        text, as it is in a model file.
+        name or number; the others are treated as by "auto", and scaled. A list of
+        numbers has one name. A number may be text, as it is in a model file.
     sample : ndarray or csr_array of shape (m, d)
         The sample, not scaled.
     moments : Scaling or None
@@ -250,6 +257,8 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
     numbers = columns.first[(columns.n_values > FEW) & ~columns.is_text]
     if not numbers.size:
         return "no column has more than a few values"
+    if columns.is_list.any():
+        return ""  # their range and length are not those of the other columns
     rows = columns.rows
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     is_one = np.abs(lengths - 1) <= 0.01
@@ -273,6 +282,8 @@ def _reason_to_keep(columns: SampleColumns, is_part: bool) -> str:
 
 def _reason_to_scale(columns: SampleColumns) -> str:
     """Return why columns are scaled; empty if they share one unit."""
+    if columns.is_list.any():
+        return KINDS_DIFFER
     is_number = columns.n_values > FEW
     is_few = ~is_number & (columns.n_values > 1)
     if len(columns.names) <= MOST_MIXED and (is_few | columns.is_text).any():
@@ -307,31 +318,39 @@ class ColumnScale(NamedTuple):
     unit: float = 0.0
 
 
-def _column_scale(
-    columns: SampleColumns, k: int, wish: Wish, is_rated: bool
-) -> ColumnScale:
+def _column_scale(columns: SampleColumns, k: int, wish: Wish) -> ColumnScale:
     """Decide the scaling of a column of the table, by its kind or by a wish."""
-    if is_rated and wish == "auto":
-        wish = "standard"
-    is_text = columns.is_text[k]
-    n_values = columns.n_values[k]
-    low, high = columns.ends[:, columns.first[k]]
-    if wish == "log" and (is_text or low < 0):
+    is_wide = columns.widths[k] > 1
+    if wish == "log" and (is_wide or columns.ends[0, columns.first[k]] < 0):
         raise InputError(
             f"scale asks for the logarithm of {label_of(columns.names[k])}, which has "
-            "text or values below 0; give 'standard'."
+            f"{'a list' if columns.is_list[k] else 'text'} or values below 0; "
+            "give 'standard'."
         )
-    if wish is None or (n_values == 1 and not is_text):
+    if wish is None or (columns.n_values[k] == 1 and not is_wide):
         return ColumnScale("as it is")
+    if columns.is_text[k]:
+        step = STEP if isinstance(wish, str) else float(wish)
+        # Rows of two categories differ in two columns, so their distance is the step.
+        return ColumnScale("category", divisor=np.sqrt(2) / step)
+    if columns.is_list[k]:
+        weight = np.sqrt(min(columns.widths[k], MOST_OF_LIST))
+        if not isinstance(wish, str):
+            weight = float(wish)
+        return ColumnScale("list", divisor=_deviation_of_list(columns, k) / weight)
+    return _number_scale(columns, k, wish)
+
+
+def _number_scale(columns: SampleColumns, k: int, wish: str | float) -> ColumnScale:
+    """Decide the scaling of a column that is one number."""
+    n_values = columns.n_values[k]
     step = STEP
     has_step = wish == "auto" and n_values <= FEW
     if not isinstance(wish, str):
         step = float(wish)
         has_step = True
-    if is_text:
-        # Rows of two categories differ in two columns, so their distance is the step.
-        return ColumnScale("category", divisor=np.sqrt(2) / step)
     if has_step and n_values == 2:
+        low, high = columns.ends[:, columns.first[k]]
         return ColumnScale("step", low, (high - low) / step)
     values = columns.rows[:, columns.first[k]].astype(np.float64)
     weights = columns.weights
@@ -346,17 +365,28 @@ def _column_scale(
     return ColumnScale("deviation", mean, deviation)
 
 
+def _deviation_of_list(columns: SampleColumns, k: int) -> float:
+    """Return the root of the sum of the variances of its elements; 1 if it is 0."""
+    first = columns.first[k]
+    deviations = columns.moments[1, first : first + columns.widths[k]]
+    return float(np.linalg.norm(deviations)) or 1.0
+
+
 def _scaled(
     columns: SampleColumns, wishes: Mapping[ColumnName, Wish], reason: str
 ) -> Treatment:
     """Scale all columns, for a reason."""
     ratings = rating_scales(columns)
-    scales = [
-        _column_scale(columns, k, wishes.get(name, "auto"), k in ratings)
-        for k, name in enumerate(columns.names)
-    ]
+    scales = []
+    for k, name in enumerate(columns.names):
+        wish = wishes.get(name, "auto")
+        if k in ratings and wish == "auto":
+            wish = "standard"
+        scales.append(_column_scale(columns, k, wish))
     of_table = _rounded(np.array([scale[1:] for scale in scales]))
     center, divisor, units = of_table.T.repeat(columns.widths, axis=1)
+    of_lists = columns.is_list.repeat(columns.widths)
+    center[of_lists] = _rounded(columns.moments[0, of_lists])
     listing = []
     for k, scale in enumerate(scales):
         row = _row(columns, k, scale.treatment, ratings.get(k))
@@ -392,6 +422,9 @@ def _row(
     if columns.is_text[k]:
         kind = "text"
         why = f"{n_values} categories"
+    elif columns.is_list[k]:
+        kind = "list"
+        why = f"{columns.widths[k]} numbers"
     elif n_values == 1:
         kind = "constant"
         why = "one value"
@@ -426,6 +459,8 @@ def _scaled_sentence(reason: str, listing: Sequence[ColumnRow]) -> str:
         parts.append(f"{listed(names['step'])} to steps")
     if "category" in names:
         parts.append(f"texts ({listed(names['category'])}) to steps")
+    if "list" in names:
+        parts.append(f"lists ({listed(names['list'])}) as a whole")
     return (
         f"Columns were scaled, as {reason}: {', '.join(parts) or 'none'}; "
         "scale=None takes them as they are."

@@ -98,6 +98,9 @@ class EncodedColumn:
         How its texts are read; None if it had none.
     marks : tuple of float
         Numbers that are gaps, as they marked missing values in the fit.
+    block : str
+        The list of which it is an element; empty if it is in none. A list has one
+        weight beside other columns.
     """
 
     name: str
@@ -107,6 +110,7 @@ class EncodedColumn:
     why: str = ""
     form: CellForm | None = None
     marks: tuple[float, ...] = ()
+    block: str = ""
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "EncodedColumn":
         """Return the column with other marks of decimals and thousands."""
@@ -178,10 +182,22 @@ class Encoding:
 
     @property
     def sources(self) -> list[str] | None:
-        """The table's column of each column of numbers; None if none is of a text."""
-        if not any(column.kind == "text" for column in self.columns):
+        """The table's column of each column of numbers; None if each is its own.
+
+        The elements of a list come from one column, unless they are all features: then
+        they are the rows themselves.
+        """
+        features = self.features
+        has_texts = any(column.kind == "text" for column in features)
+        blocks = {column.block for column in features}
+        has_lists = len(blocks) > 1
+        if not (has_texts or has_lists):
             return None
-        return [column.name for column in self.features for _ in column.feature_names]
+        return [
+            column.block or column.name
+            for column in features
+            for _ in column.feature_names
+        ]
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "Encoding":
         """Return the encoding of rows whose numbers are written in another way."""
@@ -258,7 +274,7 @@ def _is_mark(mark: Any) -> bool:
 
 def _is_plain(column: EncodedColumn) -> bool:
     """Whether all fields have values that they may have."""
-    texts = (column.name, column.kind, column.why, *column.categories)
+    texts = (column.name, column.kind, column.why, column.block, *column.categories)
     is_fill = column.fill is None or (
         type(column.fill) is float and abs(column.fill) < float("inf")
     )

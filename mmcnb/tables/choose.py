@@ -98,6 +98,7 @@ def _column(table: BaseTable, position: int, role: Role) -> TableColumn:
         name=table.names[position],
         type=table.types[position],
         role=role,
+        block=table.blocks[position] if table.blocks else "",
     )
 
 

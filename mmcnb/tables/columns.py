@@ -89,6 +89,8 @@ class TableColumn:
         Whether it is taken even if it says nothing.
     marks : tuple of float
         Numbers that mark missing values.
+    block : str
+        The list of which it is an element; empty if it is in none.
     categories : pyarrow.Array or None
         The texts that become columns, sorted; None until they are known.
     fill : float or None
@@ -120,6 +122,7 @@ class TableColumn:
     form: CellForm | None = None
     is_asked: bool = False
     marks: tuple[float, ...] = ()
+    block: str = ""
     categories: pa.Array | None = None
     fill: float | None = None
     why: str = ""
@@ -184,6 +187,7 @@ class TableColumn:
             why=self.why,
             form=self.form if self.is_feature else None,
             marks=self.marks,
+            block=self.block,
         )
 
     def encode(self, values: pa.Array) -> pa.Array:
