@@ -78,8 +78,9 @@ OF_TABLES: dict[str, dict[str, Any]] = {
     "label_column": {"metavar": "NAME", "help": "column of classes"},
     "index_column": {"metavar": "NAME", "help": "column of the names of rows"},
     "header": {
-        "choices": ["yes", "no"],
-        "help": "whether the first line of text names the columns",
+        "metavar": "LINE",
+        "help": "yes or no: whether the first line of text names the columns; or the "
+        "number of the line that names them, from 0 (default: auto, as it looks)",
     },
     "na_values": {
         "action": "append",

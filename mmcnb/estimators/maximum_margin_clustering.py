@@ -223,8 +223,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             count.
         partial_labels : array-like of shape (n_samples,), dict or None, default=None
             Known labels from 0, and -1 for all other rows; or a dict from row numbers
-            to labels. They tell rows of one cluster from those of others: clusters are
-            numbered by their first rows all the same.
+            to labels. Rows are numbered as they were given, also if some are left out
+            for their gaps. Labels tell rows of one cluster from those of others:
+            clusters are numbered by their first rows all the same.
         {element}
         columns : {None, "auto", "all"} or list of str or int, default=None
             Columns of a frame or a table to take, by name or number. None and "auto"
@@ -272,10 +273,13 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             options=chosen_columns(columns, keep),
         )
         self._check_parameters()
+        index = row_index_of(X, samples)
         known = None
         if partial_labels is not None:
             most_clusters = int(min(self._request.most, samples.n_samples))
-            known = read_known_rows(partial_labels, samples.n_samples, most_clusters)
+            known = read_known_rows(
+                partial_labels, samples.n_samples, most_clusters, index
+            )
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
         with connected(self.engine):  # one Dask cluster for the fit and its labels
             self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
@@ -286,7 +290,7 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
                 self.labels_ = np.concatenate(labels)
             if self.noise is not None:
                 self.outlier_score_ = self._outlier_scores(samples)
-        self._row_index = row_index_of(X, samples)
+        self._row_index = index
         return self
 
     def _outlier_scores(self, samples: Samples) -> np.ndarray:

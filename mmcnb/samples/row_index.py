@@ -3,7 +3,7 @@
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -212,14 +212,30 @@ def _levels(index: "pd.Index") -> list[Any]:
     return [index.get_level_values(level) for level in range(index.nlevels)]
 
 
-def index_of_frame(index: Any) -> RowIndex | None:
-    """Return what the index of a frame says; None if it counts its rows from 0."""
+def index_of_frame(index: Any, taken: RowIndex | None = None) -> RowIndex | None:
+    """Return what the index of a frame says; None if it counts its rows from 0.
+
+    Parameters
+    ----------
+    index : pandas.Index
+        Of the whole frame.
+    taken : RowIndex or None, default=None
+        The rows of the frame that take part; None for all.
+    """
     import pandas as pd
 
+    if taken is not None and not taken.is_numbered:  # by a column
+        return taken
+    has_gaps = taken is not None and taken.numbers is not None
     is_count = isinstance(index, pd.RangeIndex) and index.equals(
         pd.RangeIndex(len(index))
     )
-    return None if is_count else RowIndex(len(index), own=index)
+    if is_count:
+        return taken if has_gaps else None
+    if taken is None:
+        return RowIndex(len(index), own=index)
+    kept = taken.numbers_of(0, taken.n_samples)
+    return replace(taken, own=index[kept] if has_gaps else index[: len(kept)])
 
 
 def range_of_pandas(

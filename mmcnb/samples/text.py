@@ -250,7 +250,7 @@ def read_libsvm(
     """Read LIBSVM text, piece by piece.
 
     Blank lines and ``#`` comments are passed over; columns must rise within a line, as
-    LIBSVM demands.
+    LIBSVM demands. If the first row has no label, blank lines are rows of zeros.
 
     Parameters
     ----------
@@ -283,8 +283,13 @@ def read_libsvm(
         zero_based=zero_based,
         most=n_features or LARGEST_INDEX + 1,
     )
+    has_labels: bool | None = None  # None as long as lines are blank or comments
     for line, piece in read_pieces(path, show_progress):
-        text = piece if with_labels else _without_labels(piece)
+        text = piece
+        if not with_labels:
+            if has_labels is None:
+                has_labels = _has_labels(piece)
+            text = _without_labels(piece, blank_is_row=has_labels is False)
         try:
             rows = parsed(text)
         except (ValueError, OverflowError) as error:
@@ -334,9 +339,19 @@ def _label_of(line: bytes) -> str:
     return ""
 
 
-def _without_labels(text: bytes) -> bytes:
-    """Return lines with the label 0."""
-    return _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
+def _has_labels(text: bytes) -> bool | None:
+    """Return whether the first row has a label; None if there is no row."""
+    for line in text.splitlines():
+        words = line.split(b"#")[0].split()
+        if words:
+            return _PAIR.match(words[0].decode("utf-8", "replace")) is None
+    return None
+
+
+def _without_labels(text: bytes, blank_is_row: bool = False) -> bytes:
+    """Return lines with the label 0, perhaps also those that are blank."""
+    text = _NO_LABEL.sub(b"0 ", _LABEL.sub(b"0", text))
+    return _BLANK.sub(b"0", text) if blank_is_row else text
 
 
 _PAIR = re.compile(r"\d+:")
@@ -344,6 +359,7 @@ _NUMBERS = re.compile(r"[-+.\deE]+(,[-+.\deE]+)*$")
 # Before the pairs of a line: a word without a colon, or nothing.
 _LABEL = re.compile(rb"^[ \t]*[^\s:#]+(?=[ \t\r]|$)", re.MULTILINE)
 _NO_LABEL = re.compile(rb"^[ \t]*(?=\d+:)", re.MULTILINE)
+_BLANK = re.compile(rb"^[ \t]*(?=\r?\n)", re.MULTILINE)
 
 
 def _parsed(text: bytes, dtype: np.dtype, zero_based: bool, most: int) -> Rows:

@@ -75,7 +75,7 @@ def open_frame(
     with options_of_frames():
         samples = _open_columns(frame, options, memory_limit)
     if hasattr(frame, "iloc"):  # of pandas
-        samples.row_index = index_of_frame(frame.index)
+        samples.row_index = index_of_frame(frame.index, samples.row_index)
     return samples
 
 

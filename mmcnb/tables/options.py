@@ -113,10 +113,14 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _header(header: object) -> str | int | None:
     """Return "yes", "no", the number of the line with names if it is not 0, or None."""
-    if header is None or header in ("yes", "no"):
+    if header is None or header == "auto":
+        return None
+    if isinstance(header, str) and header in ("yes", "no"):
         return header
     if isinstance(header, bool | np.bool_):
         return "yes" if header else "no"
+    if isinstance(header, str) and header.isascii() and header.isdigit():
+        header = int(header)
     if isinstance(header, int | np.integer) and header >= 0:
         return int(header) or "yes"
     raise InputError(

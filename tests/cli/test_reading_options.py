@@ -1,5 +1,7 @@
 """Options of tables: each verb takes those of `mmcnb fit`, and a model passes its own on to other files."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,3 +130,28 @@ def test_options_of_tables_are_refused_without_a_table(shops, refusal_of, printe
     assert "delimiter is of CSV files" in refusal_of(
         "predict m june.parquet --labels l.csv --delimiter |"
     )
+
+
+@pytest.mark.parametrize("verb", ["convert", "info", "plan"])
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [("2", ["sales", "staff"]), ("auto", ["sales", "staff"]), ("no", ["0", "1"])],
+)
+def test_the_header_is_a_line_by_number(header, names, verb, tmp_path, printed):
+    path = tmp_path / "may.csv"
+    titles = {"2": "1,2\n3,4\n", "auto": "", "no": ""}[header]
+    rows = "".join(f"{k % 7},{k % 5 + 0.5}\n" for k in range(40))
+    names_line = "" if header == "no" else "sales,staff\n"
+    path.write_text(titles + names_line + rows)
+    more = f" {tmp_path / 'may.zarr'}" if verb == "convert" else ""
+    out = printed(f"{verb} {path}{more} --header {header} --json")
+    if verb == "convert":
+        columns = json.loads(out)["columns"]
+        assert [column["name"] for column in columns] == names
+
+
+def test_a_header_that_is_unknown_is_refused(tmp_path, capsys):
+    (tmp_path / "may.csv").write_text("a,b\n1,2\n3,4\n")
+    assert main(["info", str(tmp_path / "may.csv"), "--header", "maybe"]) == 2
+    said = capsys.readouterr().err
+    assert "header='maybe' is unknown: give 'yes', 'no', or the number" in said

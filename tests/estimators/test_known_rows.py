@@ -1,13 +1,16 @@
 """Known labels pick and start, whatever their names and order; what is out of range is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from sklearn.metrics import adjusted_rand_score
 
+import mmcnb
 from mmcnb.choice.read_known import read_known_rows
 from mmcnb.datasets import make_shape
 from mmcnb.errors import InputError
+from mmcnb.stores import convert
 from tests.estimators.front_door import front_door, report_of
 
 
@@ -24,6 +27,77 @@ def broken(model):
     """What share of the known rows each candidate breaks, that of the one taken first."""
     shares = {one["candidate"]: one["broken"] for one in model.report_["candidates"]}
     return [shares.pop(model.candidate_), *shares.values()]
+
+
+@pytest.fixture(scope="module")
+def with_gaps(crossed):
+    """The four groups, and labels of their sides; each seventh row has a gap."""
+    X, side, _ = crossed
+    frame = pd.DataFrame(X.copy(), columns=["x", "y"])
+    frame.loc[::7, "x"] = np.nan
+    return frame, side
+
+
+def opened_as(frame, form, folder):
+    path = folder / f"rows.{form}"
+    if form == "frame":
+        return mmcnb.read_table(frame, missing="drop")
+    if form == "index":
+        named = frame.set_index(pd.Index([f"r{row}" for row in frame.index]))
+        return mmcnb.read_table(named, missing="drop")
+    if form == "parquet":
+        frame.to_parquet(path)
+        return mmcnb.read_table(path, missing="drop")
+    frame.to_csv(folder / "rows.csv", index=False)
+    if form == "csv":
+        return mmcnb.read_table(path, missing="drop")
+    convert(folder / "rows.csv", path, missing="drop")
+    return mmcnb.open_samples(path)
+
+
+@pytest.mark.parametrize("form", ["frame", "index", "csv", "parquet", "zarr"])
+@pytest.mark.filterwarnings("ignore:.*were left out and have no label")
+def test_rows_are_numbered_as_given_though_some_are_left_out(with_gaps, form, tmp_path):
+    frame, side = with_gaps
+    rows = opened_as(frame, form, tmp_path)
+    kept = np.flatnonzero(frame["x"].notna())
+    by_number = {int(row): int(side[row]) for row in kept[::9]}
+    of_all_rows = np.full(len(frame), -1)
+    of_all_rows[kept[::9]] = side[kept[::9]]
+    for known in (by_number, of_all_rows, of_all_rows[kept]):
+        model = front_door(2).fit(rows, partial_labels=known)
+        assert broken(model)[0] == 0
+        assert adjusted_rand_score(side[kept], model.labels_) > 0.9
+    expected = [f"r{row}" for row in kept] if form == "index" else kept.tolist()
+    assert model.row_index_.tolist() == expected
+
+
+def test_labels_of_rows_that_are_left_out_are_named(with_gaps, tmp_path):
+    frame, side = with_gaps
+    rows = opened_as(frame, "csv", tmp_path)
+    known = {row: int(side[row]) for row in range(60)}
+    with pytest.warns(
+        mmcnb.ClusterWarning, match=r"left out .* \(0, 7, 14, .*not used"
+    ):
+        front_door(2).fit(rows, partial_labels=known)
+    for far in (400, -1):
+        with pytest.raises(InputError, match=f"names row {far}; give .* 0 to 398"):
+            front_door(2).fit(rows, partial_labels={far: 0})
+
+
+@pytest.mark.filterwarnings("ignore::mmcnb.ClusterWarning")
+def test_numbers_of_rows_of_a_folder_are_refused_if_some_are_left_out(
+    with_gaps, tmp_path
+):
+    frame, side = with_gaps
+    (tmp_path / "months").mkdir()
+    frame[:200].to_csv(tmp_path / "months" / "a.csv", index=False)
+    frame[200:].to_csv(tmp_path / "months" / "b.csv", index=False)
+    rows = mmcnb.read_table(tmp_path / "months", missing="drop")
+    with pytest.raises(InputError, match=r"array of shape \(342,\)"):
+        front_door(2).fit(rows, partial_labels={1: 0})
+    known = side[frame["x"].notna()]
+    assert broken(front_door(2).fit(rows, partial_labels=known))[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -62,3 +62,24 @@ def test_a_fault_beside_a_label_is_the_one_that_is_named(tmp_path):
         convert(path, tmp_path / "rows.zarr")
     convert(path, tmp_path / "rows.zarr", zero_based=True)
     assert open_samples(tmp_path / "rows.zarr").n_samples == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_are_rows_of_zeros_if_no_row_has_a_label(tmp_path, end):
+    path = tmp_path / "rows.libsvm"
+    lines = ["# pairs alone", "", "1:0.5 3:2", "", "  ", "2:1", "# the last", ""]
+    path.write_bytes("".join(line + end for line in lines).encode())
+    convert(path, tmp_path / "rows.zarr", layout="dense")
+    zeros = [0, 0, 0]
+    rows = [zeros, [0.5, 0, 2], zeros, zeros, [0, 1, 0], zeros]
+    assert open_samples(tmp_path / "rows.zarr").block(0, 6).tolist() == rows
+
+
+@pytest.mark.parametrize("label", ["1", "0.5"])
+def test_blank_lines_between_labelled_rows_are_no_rows(tmp_path, label):
+    path = tmp_path / "rows.libsvm"
+    path.write_text(f"\n{label} 1:0.5 3:2\n\n{label} 2:1\n\n{label}\n\n")
+    convert(path, tmp_path / "rows.zarr", layout="dense")
+    rows = [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]]
+    samples = open_samples(tmp_path / "rows.zarr")
+    assert samples.block(0, samples.n_samples).tolist() == rows
