@@ -11,6 +11,7 @@ from mmcnb.samples.base import BLOCK_ROWS, GROUP_ROWS, Samples
 from mmcnb.samples.elements import Element, Node, open_element
 from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.stored import EdgeChunks, SlicedRows
+from mmcnb.samples.tenx_hdf5 import open_tenx
 
 COPY = "no file opens others; copy them into one, for example with h5repack"
 
@@ -141,4 +142,8 @@ def open_hdf5_node(node: Node, element: str | None = None) -> Samples:
     """Open rows of a file, group or dataset of h5py."""
     if not node:
         raise InputError("X is of an HDF5 file that was closed: open it again.")
-    return open_element(HDF5Storage(), node, element)
+    storage = HDF5Storage()
+    counts = open_tenx(storage, node, element)
+    if counts is not None:
+        return counts
+    return open_element(storage, node, element)

@@ -134,7 +134,7 @@ class CSRElement(Element):
                     "write it again."
                 )
             arrays.append(array)
-        shape = _csr_shape(storage.attributes(group).get("shape"), name)
+        shape = self._shape_of(storage, group)
         self._set(storage, group, shape, arrays[0].dtype, arrays)
         matrix.check_index_dtypes(name, indices=arrays[1], indptr=arrays[2])
         edges = EdgeChunks(len(arrays))
@@ -156,6 +156,11 @@ class CSRElement(Element):
         self.row_bytes = self._sparse_row_bytes(row_values)
         rows = min(data.chunk_length / row_values, self.n_samples)
         self.chunk_rows = BLOCK_ROWS * max(1, int(rows // BLOCK_ROWS))
+
+    def _shape_of(self, storage: Storage, group: Node) -> tuple[int, ...]:
+        """Return rows and columns of a group."""
+        shape = storage.attributes(group).get("shape")
+        return csr_shape(shape, describe(storage, group))
 
     def _read(self, start: int, stop: int) -> matrix.CSRParts:
         indptr = self._indptr.read(start, stop).astype(np.int64, copy=False)
@@ -190,7 +195,7 @@ class CSRElement(Element):
         return starts, stops
 
 
-def _csr_shape(shape: Any, name: str) -> tuple[int, ...]:
+def csr_shape(shape: Any, name: str) -> tuple[int, ...]:
     """Return the attribute shape of a CSR group, which must have whole numbers."""
     if isinstance(shape, np.ndarray):
         shape = shape.tolist()
@@ -335,6 +340,24 @@ def plain_text(values: Iterable[object]) -> list[str]:
             value = value.decode()
         names.append(str(value))
     return names
+
+
+class Texts:
+    """Names that are stored as text, or as bytes.
+
+    Parameters
+    ----------
+    names : SlicedRows
+        They are read as they are needed.
+    """
+
+    def __init__(self, names: SlicedRows) -> None:
+        self._names = names
+        self.length = names.length
+
+    def read(self, start: int, stop: int) -> list[str]:
+        """Return the names of the rows ``start <= row < stop``."""
+        return plain_text(self._names.read(start, stop))
 
 
 def plain_names(values: Iterable[object]) -> list[str] | None:

@@ -8,10 +8,9 @@ import zarr
 
 from mmcnb.errors import RESTORE, DamagedStoreError
 from mmcnb.samples.base import Samples
-from mmcnb.samples.elements import observation_names, plain_text
+from mmcnb.samples.elements import Texts, observation_names
 from mmcnb.samples.inventory import attributes_of
 from mmcnb.samples.row_index import FILE, INDEX, ROW, RowIndex
-from mmcnb.samples.stored import SlicedRows
 from mmcnb.samples.zarr import describe, stored_array
 from mmcnb.stores.labels import array_beside
 
@@ -47,19 +46,8 @@ def row_index_of(X: object, samples: Samples) -> RowIndex:
         return _stored_index(array, rows.n_samples)
     observations = observation_names(rows)
     if observations is not None and observations.length == rows.n_samples:
-        return RowIndex(rows.n_samples, names=_Texts(observations))
+        return RowIndex(rows.n_samples, names=Texts(observations))
     return RowIndex(rows.n_samples)
-
-
-class _Texts:
-    """Names of observations as texts."""
-
-    def __init__(self, names: SlicedRows) -> None:
-        self._names = names
-
-    def read(self, start: int, stop: int) -> list[str]:
-        """Return the names of the rows ``start <= row < stop``."""
-        return plain_text(self._names.read(start, stop))
 
 
 def attribute(index: RowIndex) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Matrix Market files: the rows that they have, alone and in folders of 10x, whatever their form and the memory."""
 
+import pickle
 import re
 import warnings
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ import scipy.sparse
 
 import mmcnb
 from mmcnb.cli import main
+from mmcnb.samples.matrix import as_matrix
 from tests.samples.common import COMPRESS, one_sentence, rows_of, same_bits
 
 RNG = np.random.default_rng(3)
@@ -274,6 +277,114 @@ def test_several_matrices_and_those_below_a_folder_are_named(tmp_path):
     folder_of_10x(below, prefix="GSM2_")
     with one_sentence("has 2 matrices, such as GSM2_matrix.mtx, matrix.mtx"):
         mmcnb.open_samples(below)
+
+
+# -- HDF5 files of 10x -----------------------------------------------------------------
+
+
+def file_of_10x(path, version=3, types=None, counts=COUNTS, group="matrix"):
+    """A file as Cell Ranger 3 or 2 writes it."""
+    csc = scipy.sparse.csr_array(counts).astype("int32")
+    n_cells, n_genes = counts.shape
+    texts = {"barcodes": [f"CELL{k}-1" for k in range(n_cells)]}
+    ids = [f"ENSG{k:04}" for k in range(n_genes)]
+    symbols = [f"GENE{max(k, 1)}" for k in range(n_genes)]
+    if version == 3:
+        types = types or ["Gene Expression"] * n_genes
+        texts |= {"features/id": ids, "features/name": symbols}
+        texts["features/feature_type"] = types
+    else:
+        texts |= {"genes": ids, "gene_names": symbols}
+    with h5py.File(path, "a") as file:
+        parts = file.create_group(group)
+        parts["data"] = csc.data
+        parts.create_dataset("indices", data=csc.indices.astype("int64"), chunks=(100,))
+        parts["indptr"] = csc.indptr.astype("int64")
+        parts["shape"] = np.array([n_genes, n_cells], "int32")
+        for name, values in texts.items():
+            parts[name] = np.array(values, "S")
+    return path
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_file_of_10x_is_read_as_its_folder(tmp_path, version):
+    group = "matrix" if version == 3 else "GRCh38"
+    path = file_of_10x(tmp_path / "filtered.h5", version, group=group)
+    samples = mmcnb.open_samples(path)
+    same = mmcnb.open_samples(folder_of_10x(tmp_path / "counts"))
+    assert same_bits(samples.block(0, 120), same.block(0, 120))
+    assert same_bits(samples.gather(np.arange(3)), same.gather(np.arange(3)))
+    assert samples.feature_names == same.feature_names
+    assert samples.digest == same.digest
+    pd.testing.assert_index_equal(
+        samples.row_index.to_pandas(), same.row_index.to_pandas()
+    )
+    again = pickle.loads(pickle.dumps(samples))
+    assert same_bits(samples.block(7, 90), again.block(7, 90))
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(rows_of(file[group]), COUNTS)
+        np.testing.assert_array_equal(rows_of(file), COUNTS)
+
+
+@pytest.mark.filterwarnings("ignore:the store has no checksums")
+def test_a_file_of_10x_is_fitted_and_converted(tmp_path, capsys):
+    path = str(file_of_10x(tmp_path / "filtered.h5"))
+    model = mmcnb.MaximumMarginClustering(random_state=0).fit(path)
+    assert list(model.row_index_[:2]) == ["CELL0-1", "CELL1-1"]
+    model_file = str(tmp_path / "cells.model")
+    table = tmp_path / "labels.csv"
+    assert main(["fit", path, "--model", model_file, "--random-state", "0"]) == 0
+    assert main(["predict", model_file, path, "--labels", str(table)]) == 0
+    frame = pd.read_csv(table)
+    assert list(frame["index"][:2]) == ["CELL0-1", "CELL1-1"]
+    np.testing.assert_array_equal(frame["cluster"], model.labels_)
+    assert main(["info", path]) == 0
+    assert "120" in capsys.readouterr().out
+    store = tmp_path / "cells.zarr"
+    assert main(["convert", path, str(store)]) == 0
+    assert mmcnb.open_samples(store).feature_names[:2] == ["GENE1", "GENE1-1"]
+    np.testing.assert_array_equal(rows_of(store), COUNTS)
+
+
+def test_types_of_features_in_a_file_are_elements(tmp_path):
+    types = ["Gene Expression"] * 20 + ["Antibody Capture"] * 4
+    path = file_of_10x(tmp_path / "filtered.h5", types=types)
+    with pytest.warns(mmcnb.ClusterWarning, match=r"'Antibody Capture' \(4\) are left"):
+        np.testing.assert_array_equal(rows_of(path), COUNTS[:, :20])
+    proteins = mmcnb.open_samples(path, "Antibody Capture")
+    assert proteins.feature_names == ["GENE20", "GENE21", "GENE22", "GENE23"]
+    again = pickle.loads(pickle.dumps(proteins))
+    for samples in (proteins, again):
+        np.testing.assert_array_equal(
+            as_matrix(samples.block(0, 120)).toarray(), COUNTS[:, 20:]
+        )
+        rows = np.array([2, 5])
+        np.testing.assert_array_equal(
+            as_matrix(samples.gather(rows)).toarray(), COUNTS[rows, 20:]
+        )
+    with one_sentence("no features of the type 'X'.*'Antibody Capture'"):
+        mmcnb.open_samples(path, "X")
+
+
+def test_a_file_of_several_genomes_asks_for_one(tmp_path):
+    path = tmp_path / "raw.h5"
+    file_of_10x(path, 2, group="GRCh38")
+    file_of_10x(path, 2, group="mm10", counts=COUNTS[:, ::-1])
+    with one_sentence(r"a matrix of each genome: name one .*of GRCh38, mm10"):
+        mmcnb.open_samples(path)
+    mouse = mmcnb.open_samples(path, "mm10").block(0, 120)
+    np.testing.assert_array_equal(as_matrix(mouse).toarray(), COUNTS[:, ::-1])
+
+
+@pytest.mark.parametrize("name", ["barcodes", "features/name", "indptr", "shape"])
+def test_parts_of_a_file_that_do_not_agree_are_named(tmp_path, name):
+    path = file_of_10x(tmp_path / "filtered.h5")
+    with h5py.File(path, "a") as file:
+        values = file["matrix"][name][:-1]
+        del file["matrix"][name]
+        file["matrix"][name] = values
+    with one_sentence(f"filtered.h5.*{name.rpartition('/')[2]}"):
+        mmcnb.open_samples(path)
 
 
 # -- memory ----------------------------------------------------------------------------
