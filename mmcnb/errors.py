@@ -24,6 +24,10 @@ class InputError(ValueError):
     """
 
 
+class GapsError(InputError):
+    """Dense rows with NaN, where gaps are not filled."""
+
+
 class EqualRowsError(InputError):
     """All rows are equal, so they cannot be split into clusters."""
 

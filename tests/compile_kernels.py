@@ -24,6 +24,7 @@ MODULES = (
     "mmcnb.graph._louvain",
     "mmcnb.kernels.cutting_plane",
     "mmcnb.kernels.evolution",
+    "mmcnb.kernels.gaps",
     "mmcnb.kernels.moves",
     "mmcnb.kernels.neighbours",
     "mmcnb.kernels.pairwise",

@@ -577,3 +577,25 @@ def smoothed_log_density(weights, graph, d, steps):
                 1 + len(neighbors)
             )
     return h
+
+
+def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
+    """Rows with gaps filled from the nearest donors, one gap after the other."""
+    filled = rows.copy()
+    for i, c in np.argwhere(np.isnan(rows)):
+        distances = {}
+        for j in range(donors.shape[1]):
+            shared = np.flatnonzero(~np.isnan(scaled[i]) & ~np.isnan(donors[:, j]))
+            if np.isnan(donors[c, j]) or not shared.size:
+                continue
+            difference = scaled[i, shared] - scaled_donors[shared, j]
+            of_texts = steps[shared] * (difference != 0)
+            squares = np.where(steps[shared] > 0, of_texts, difference**2)
+            distances[j] = squares.sum() * len(steps) / shared.size
+        nearest = sorted(distances, key=distances.get)[:n_neighbors]
+        values = donors[c, nearest].tolist()
+        if values and steps[c] > 0:
+            filled[i, c] = max(values, key=values.count)  # of equal counts the first
+        elif values:
+            filled[i, c] = np.mean(values)
+    return filled

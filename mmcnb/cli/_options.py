@@ -107,9 +107,9 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "help": "encoding of text, such as cp1252 (default: UTF-8, or as it looks)",
     },
     "missing": {
-        "choices": ["median", "mean", "drop", "refuse"],
-        "help": "missing cells: the median of the column (default) or its mean, rows "
-        "left out, or an error",
+        "choices": ["neighbors", "median", "mean", "drop", "refuse"],
+        "help": "missing cells: values of the nearest rows (default of a fit), the "
+        "median or the mean of the column, rows left out, or an error",
     },
     "categories": {
         "choices": ["auto", "one-hot", "refuse"],

@@ -78,9 +78,9 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
             "leave it out."
         )
     options = options_of_fit(estimator, given)
-    if options is None and given:
-        options = named_options(given)
-        if is_of_arrays(arguments.store):
+    if options is None and (given or estimator is None):
+        options = named_options({"missing": "neighbors"} | given)
+        if given and is_of_arrays(arguments.store):
             return open_array(arguments.store, arguments.element, options)
     return open_samples(arguments.store, arguments.element, options=options)
 

@@ -27,5 +27,5 @@ def run(arguments: Arguments) -> Report:
         from mmcnb.tables.open import describe_table
         from mmcnb.tables.options import named_options
 
-        return describe_table(store, named_options(options))
+        return describe_table(store, named_options({"missing": "neighbors"} | options))
     return describe_store(store, arguments.element)

@@ -18,6 +18,7 @@ from mmcnb.engine.plan import FitPlan
 from mmcnb.engine.run import Engine, Result, ThreadEngine
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import Scaling
+from mmcnb.samples.donors import Donors
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -195,6 +196,9 @@ class FitSession:
         The scaling of the columns; None if they are not scaled.
     treatment : Treatment
         The treatment of the columns, and its reason, once the sample is drawn.
+    donors : Donors or None, default=None
+        Rows of the sample from which gaps of other arrays are filled; those of tables
+        are in the encoding of their samples.
     """
 
     engine: Engine
@@ -210,6 +214,7 @@ class FitSession:
     sample_weights: np.ndarray | None = None
     scaling: Scaling | None = None
     treatment: Treatment = field(default_factory=Treatment)
+    donors: Donors | None = None
 
     @property
     def has_more_rows(self) -> bool:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mmcnb._constraints import Constraint
 from mmcnb._docstrings import fill_docstrings
 from mmcnb.choice.known import KnownRows
+from mmcnb.columns.gaps import donors_of_sample
 from mmcnb.columns.treatment import centred, treat
 from mmcnb.engine import session as fits
 from mmcnb.engine.callbacks import (
@@ -32,7 +33,7 @@ from mmcnb.engine.passes import draw_sample, sample_rows
 from mmcnb.engine.plan import FitNeeds, FitPlan, RowShape, plan_fit, threads_of_pass
 from mmcnb.engine.run import Engine, Pass, Traffic
 from mmcnb.engine.sample_weights import read_weights
-from mmcnb.errors import AbsentError, ClusterWarning, InputError
+from mmcnb.errors import AbsentError, ClusterWarning, GapsError, InputError
 from mmcnb.estimators.advice import advice
 from mmcnb.estimators.outputs import columns_of, in_report, rows_output
 from mmcnb.estimators.parameters import check_parameters, open_checkpoint
@@ -55,7 +56,14 @@ from mmcnb.samples.open import names_in_frame
 from mmcnb.samples.row_index import RowIndex
 from mmcnb.stores.matched_labels import labels_of_rows
 from mmcnb.stores.row_index import row_index_of
-from mmcnb.tables.options import NUMBERS_ALONE, TableOptions, options_of_fit
+from mmcnb.tables.array_table import open_array, open_as_fitted
+from mmcnb.tables.options import (
+    NUMBERS_ALONE,
+    OF_FITS,
+    TableOptions,
+    options_of_fit,
+    options_of_gaps,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,6 +149,7 @@ class Estimator(Attributes, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.metric != "precomputed"
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
@@ -463,7 +472,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             options=chosen_columns(columns, keep),
         )
         with fits.connected(self.engine):  # one cluster for the fit and its labels
-            self._fit_samples(samples, sample_weight, label_rows, KeptLabels())
+            samples = self._fit_samples(
+                samples, sample_weight, label_rows, KeptLabels()
+            )
         self._row_index = row_index_of(X, samples)
         return self
 
@@ -757,7 +768,6 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         self._check_sizes(rows.n_samples)
         return plan_fit(rows, self._needs(rows), self.memory_limit, self.n_jobs)
 
-    @with_callbacks
     def _fit_samples(
         self,
         samples: Samples,
@@ -765,6 +775,29 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         label: Callable[..., None],
         kept: KeptLabels | None,
         known: KnownRows | None = None,
+    ) -> Samples:
+        """Fit, and return the rows: with their gaps filled, if a pass finds some."""
+        generator = self.random_state
+        before: Any = None
+        if isinstance(generator, np.random.RandomState):
+            before = generator.get_state()
+        try:
+            self._fit_rows(samples, sample_weight, label, kept, known)
+        except GapsError:
+            if isinstance(generator, np.random.RandomState):
+                generator.set_state(before)
+            samples = open_array(samples, options=OF_FITS)
+            self._fit_rows(samples, sample_weight, label, kept, known)
+        return samples
+
+    @with_callbacks
+    def _fit_rows(
+        self,
+        samples: Samples,
+        sample_weight: object,
+        label: Callable[..., None],
+        kept: KeptLabels | None,
+        known: KnownRows | None,
     ) -> None:
         """Fit, then label the rows by `label` while their features are cached."""
         self._check_parameters()
@@ -845,6 +878,10 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         sample, moments = draw_sample(
             session.engine, samples, rows, weights, moments=is_standard
         )
+        donors = None
+        takes_gaps = not samples.is_sparse and self.metric != "precomputed"
+        if samples.encoding is None and takes_gaps:
+            donors = donors_of_sample(sample)
         n_weighted = samples.n_samples
         sample_weights = None
         if weights is not None:
@@ -869,6 +906,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             sample_weights=sample_weights,
             scaling=scaling,
             treatment=treatment,
+            donors=donors,
         )
 
     def _set_attributes(self, session: fits.FitSession, result: fits.FitResult) -> None:
@@ -877,7 +915,9 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
         rule = result.model.rule.ordered(order)
         encoding = session.samples.encoding
         unit = session.weight_unit
-        self.model_ = replace(result.model, rule=rule, encoding=encoding)
+        self.model_ = replace(
+            result.model, rule=rule, encoding=encoding, donors=session.donors
+        )
         for name, value in fits.rescaled(result.attributes, unit).items():
             setattr(self, f"{name}_", value)
         report = {
@@ -958,20 +998,8 @@ def read_input(
     names = None if reset or is_table else names_in_frame(X)
     if names is not None:  # before numbers are read from other columns
         _check_columns(estimator, "X", len(names), names, reset)
-    chosen = options
-    if encoding is not None:
-        options = options_of_fit(estimator)
-    elif not reset:
-        options = NUMBERS_ALONE
-    samples = open_samples(
-        X, element, options=options, memory_limit=estimator.memory_limit
-    )
+    samples = _open_input(estimator, X, reset, element, options)
     table = samples.encoding
-    if chosen is not None and table is None:
-        name = "columns" if chosen.columns is not None else "keep"
-        raise InputError(
-            f"{name} is of frames and tables, and {samples.name} is none; leave it out."
-        )
     if samples.n_samples < least_rows:
         raise InputError(
             f"{samples.name} contains {samples.n_samples} sample(s), "
@@ -991,11 +1019,55 @@ def read_input(
     return samples
 
 
+def _open_input(
+    estimator: Estimator,
+    X: object,
+    reset: bool,
+    element: str | None,
+    chosen: TableOptions | None,
+) -> Samples:
+    """Open the rows of a fit, or others as the fit did, with their gaps filled."""
+    options = chosen or OF_FITS
+    of_gaps = options
+    if not reset:
+        options = options_of_fit(estimator) or NUMBERS_ALONE
+        of_gaps = options_of_gaps(estimator) or options
+    try:
+        samples = open_samples(
+            X, element, options=options, memory_limit=estimator.memory_limit
+        )
+        if isinstance(X, Samples):
+            samples = _filled_as_fitted(X, element, options)
+    except GapsError:
+        if of_gaps.missing == "refuse" or chosen is not None:
+            raise
+        samples = open_array(X, element, of_gaps)
+        if not reset and options.encoding is None:
+            _warn_of_notes(samples)
+    if chosen is not None and samples.encoding is None:
+        name = "columns" if chosen.columns is not None else "keep"
+        raise InputError(
+            f"{name} is of frames and tables, and {samples.name} is none; leave it out."
+        )
+    return samples
+
+
+def _filled_as_fitted(
+    samples: Samples, element: str | None, options: TableOptions
+) -> Samples:
+    """Fill the gaps of rows that are open already, if they can be read again."""
+    if samples.encoding is None:
+        return open_as_fitted(samples, element, options) or samples
+    if samples.refilled is None or options.missing != "neighbors":
+        return samples
+    return samples.refilled(options.encoding)
+
+
 def chosen_columns(columns: object, keep: object) -> TableOptions | None:
     """Return options with the columns that a fit takes; None if nothing is chosen."""
     if columns is None and keep is None:
         return None
-    return TableOptions(columns=columns, keep=keep)
+    return TableOptions(columns=columns, keep=keep, missing="neighbors")
 
 
 def _check_distances(samples: Samples, n_fitted: int) -> None:
@@ -1014,8 +1086,7 @@ def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
     """Return whether rows have the named columns of a fit; others must be numbers."""
     table = samples.encoding
     if (table or samples).feature_names == encoding.feature_names:
-        for note in samples.notes:
-            warnings.warn(note, ClusterWarning, stacklevel=4)
+        _warn_of_notes(samples)
         return True
     if table is not None or not encoding.is_plain:
         raise InputError(
@@ -1023,6 +1094,11 @@ def _is_table_of(samples: Samples, encoding: Encoding) -> bool:
             "give a frame or the path of one."
         )
     return False
+
+
+def _warn_of_notes(samples: Samples) -> None:
+    for note in samples.notes:
+        warnings.warn(note, ClusterWarning, stacklevel=5)
 
 
 def _check_columns(

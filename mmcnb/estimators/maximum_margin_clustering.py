@@ -282,7 +282,9 @@ class MaximumMarginClustering(RowTransformerMixin, StreamedClusterer):
             )
         self.__dict__.pop("outlier_score_", None)  # of an earlier fit
         with connected(self.engine):  # one Dask cluster for the fit and its labels
-            self._fit_samples(samples, sample_weight, label_rows, KeptLabels(), known)
+            samples = self._fit_samples(
+                samples, sample_weight, label_rows, KeptLabels(), known
+            )
             if earlier is not None:
                 labels = number_like(
                     self, samples, earlier, sample_weight, KeptLabels()

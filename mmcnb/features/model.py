@@ -20,6 +20,7 @@ from mmcnb.graph.vote import Vote
 from mmcnb.graph.vote_file import restore_vote, vote_arrays
 from mmcnb.samples import Samples
 from mmcnb.samples.derived import ScaledSamples, Scaling
+from mmcnb.samples.donors import Donors
 from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.paths import expanded
 from mmcnb.stores.archive import DamagedArchiveError, read_archive, write_archive
@@ -65,6 +66,12 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "graph_pieces": INTEGER_VECTOR,
     "graph_is_deep": INTEGER_VECTOR,
     "graph_merges": ((2,), INTEGERS),
+    "donor_rows": FLOAT_MATRIX,
+    "donor_gaps": ((2,), INTEGERS),
+    "donor_center": FLOAT_VECTOR,
+    "donor_divisor": FLOAT_VECTOR,
+    "donor_unit": FLOAT_VECTOR,
+    "donor_steps": FLOAT_VECTOR,
 }
 
 
@@ -94,6 +101,9 @@ class Model:
         Whether rows are divided by their lengths first.
     encoding : Encoding or None, default=None
         The columns of a table as numbers, before they are scaled.
+    donors : Donors or None, default=None
+        Rows from which the gaps of arrays are filled; those of tables are in their
+        encoding.
     """
 
     rule: Hyperplane | Scores
@@ -106,6 +116,7 @@ class Model:
     graph: Vote | None = None
     is_unit: bool = False
     encoding: Encoding | None = None
+    donors: Donors | None = None
 
     def scaled(self, samples: Samples) -> Samples:
         """Return the rows with their columns scaled as in the fit."""
@@ -161,6 +172,11 @@ class Model:
         arrays["kernel_weights"] = self.kernel_weights
         if self.graph is not None:
             arrays |= vote_arrays(self.graph)
+        donors = self.donors
+        if self.encoding is not None:
+            donors = self.encoding.donors
+        if donors is not None:
+            arrays |= donors.arrays()
         return {name: array for name, array in arrays.items() if array is not None}
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,6 +216,10 @@ class Model:
         if any(name.startswith("graph_") for name in arrays):
             graph = restore_vote(arrays)
         encoding = header.get("encoding") or None
+        donors = Donors.restore(arrays)
+        if encoding is not None:
+            encoding = Encoding.restore(encoding, donors)
+            donors = None
         return cls(
             rule=_rule_of(arrays["coef"], arrays["offset"]),
             kernel=kernel,
@@ -210,7 +230,8 @@ class Model:
             kernel_weights=arrays.get("kernel_weights"),
             graph=graph,
             is_unit=header.get("is_unit", False),
-            encoding=encoding and Encoding.restore(encoding),
+            encoding=encoding,
+            donors=donors,
         )
 
 
@@ -348,7 +369,10 @@ def check_shapes(model: Model, n_features: int) -> None:
             raise InputError(
                 f"encoding is of {n_encoded} columns, and {n_features} would fit"
             )
+        _check_donors(model.encoding.donors, len(model.encoding.features))
         n_features = len(model.encoding.feature_names)
+    else:
+        _check_donors(model.donors, n_features)
     if model.scaling is not None:
         _check_scaling(model.scaling, n_features)
     _check_basis(model, n_features)
@@ -365,6 +389,14 @@ def check_shapes(model: Model, n_features: int) -> None:
     if model.ridge is not None:
         shape = (columns, *model.ridge.centre.shape)
         _check_shape("ridge_matrix", model.ridge.matrix, shape)
+
+
+def _check_donors(donors: Donors | None, n_features: int) -> None:
+    """Refuse donors that are not rows of the columns that are features."""
+    if donors is not None and donors.rows.shape[1] != n_features:
+        raise InputError(
+            f"donor_rows has {donors.rows.shape[1]} columns, and {n_features} would fit"
+        )
 
 
 def _check_scaling(scaling: Scaling, n_features: int) -> None:

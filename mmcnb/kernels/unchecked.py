@@ -33,6 +33,7 @@ ROUTINES = PUBLIC | {
     "column_tiles": "pairwise",
     "count_idle": "cutting_plane",
     "decision_values_csr": "cutting_plane",
+    "fill_gaps": "gaps",
     "most_violated_constraint_csr": "cutting_plane",
     "nearest_centres_into": "neighbours",
     "plane_sums_csr": "planes",

@@ -73,6 +73,9 @@ class Samples(ABC):
         Bytes of memory that rows of a table take until they are closed.
     makes_blocks : bool
         Whether ``block`` makes new arrays of rows that are in this process.
+    refilled : callable or None
+        Opens the rows again with gaps filled as in a fit, or as by the encoding that it
+        takes; None if there is nothing to fill otherwise.
     sources : list of str or None
         For each column the column of a table that it comes from, or its own name; None
         without names.
@@ -98,6 +101,7 @@ class Samples(ABC):
     doubts: Sequence[str] = ()
     row_index: RowIndex | None = None
     table_source: Any = None
+    refilled: Callable[[Encoding | None], "Samples"] | None = None
 
     def _describe(
         self, name: str, shape: tuple[int, ...], stored_dtype: np.dtype

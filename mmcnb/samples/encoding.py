@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from mmcnb.errors import InputError
+from mmcnb.samples.donors import Donors
 
 TEXT_OPTIONS = (
     "header",
@@ -151,6 +154,8 @@ class Encoding:
         Name of the column of row names, which other rows may have too.
     drops_gaps : bool
         Whether rows with missing cells were left out.
+    donors : Donors or None
+        Rows from which gaps are filled; None if they are filled by their columns.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -159,6 +164,12 @@ class Encoding:
     is_ordered: bool = False
     index_column: str | None = None
     drops_gaps: bool = False
+    donors: Donors | None = None
+
+    @property
+    def missing(self) -> str:
+        """How gaps of other rows are filled, as an option of tables."""
+        return "median" if self.donors is None else "neighbors"
 
     @property
     def names(self) -> list[str] | None:
@@ -210,12 +221,24 @@ class Encoding:
         return replace(self, columns=columns, options=tuple(options.items()))
 
     def to_dict(self) -> dict[str, Any]:
-        """The encoding as a JSON object."""
-        return asdict(self)
+        """The encoding as a JSON object, without its donors."""
+        fields = asdict(replace(self, donors=None))
+        del fields["donors"]
+        return fields
 
     @classmethod
-    def restore(cls, given: Any) -> "Encoding":
-        """The encoding of a result of `to_dict`.
+    def of_numbers(cls, donors: Donors) -> "Encoding":
+        """The encoding of rows without names whose gaps are filled from donors."""
+        columns = []
+        for k, values in enumerate(donors.rows.T):
+            known = values[~np.isnan(values)]
+            fill = float(np.median(known)) if known.size else 0.0
+            columns.append(EncodedColumn(str(k), "number", fill=fill))
+        return cls(tuple(columns), (), has_names=False, donors=donors)
+
+    @classmethod
+    def restore(cls, given: Any, donors: Donors | None = None) -> "Encoding":
+        """The encoding of a result of `to_dict`, with its donors.
 
         Raises
         ------
@@ -232,6 +255,7 @@ class Encoding:
                 given.get("is_ordered", False),
                 given.get("index_column"),
                 given.get("drops_gaps", False),
+                donors,
             )
             truths = encoding.has_names, encoding.is_ordered, encoding.drops_gaps
             index = encoding.index_column

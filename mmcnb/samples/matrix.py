@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from mmcnb._machine import return_freed_memory
-from mmcnb.errors import InputError
+from mmcnb.errors import GapsError, InputError
 
 # Numbers in a block of rows that work on a sample copies.
 WORK_NUMBERS = 2**20
@@ -215,7 +215,10 @@ def check_finite(
             )
         if name == "X":
             remedy += ", such as by X[numpy.isfinite(X).all(axis=1)]"
-    raise InputError(
+    error = InputError
+    if kind == "NaN" and not isinstance(block, CSRBlock):
+        error = GapsError
+    raise error(
         f"Input X contains {kind} at {place} of {name}: {remedy} (inf and NaN are not "
         "accepted)."
     )

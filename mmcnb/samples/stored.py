@@ -347,9 +347,15 @@ class StoredArray(SlicedRows):
             if isinstance(frame, BaseException):
                 with damage(f"{self._name}: chunk {key} is damaged"):
                     raise frame  # as it is, if the store could not be reached
-            if frame is None and self._inventory is not None:
+            if frame is None and (self._inventory is not None or self._fills_nan):
                 raise damaged_chunks(self._name, [key], "missing")
             yield StoredChunk(place, key, frame)
+
+    @property
+    def _fills_nan(self) -> bool:
+        """Whether a missing chunk would be gaps."""
+        fill = self._array.fill_value
+        return isinstance(fill, np.floating | float) and bool(np.isnan(fill))
 
     def _in_files(
         self, places: list[tuple[int, ...]]
@@ -376,7 +382,7 @@ class StoredArray(SlicedRows):
         # Each codec and each store has its own exceptions.
         with damage(f"{self._name}: {start} to {stop} cannot be read"):
             values = np.asarray(self._array[start:stop])
-        if self._inventory is not None:
+        if self._inventory is not None or self._fills_nan:
             for chunk in self._frames(start, stop):
                 begin = chunk.place[0] - start
                 self._check_chunk(chunk, values[begin : begin + self.chunk_length])

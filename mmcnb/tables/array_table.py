@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from mmcnb.samples.paths import checked_path, is_store_folder
 from mmcnb.tables.base import BaseTable, Part, Types, row_place
 from mmcnb.tables.marks import numeric_marks
 from mmcnb.tables.open import held_table
-from mmcnb.tables.options import TableOptions
+from mmcnb.tables.options import TableOptions, refilling
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files, options_of_frames
 
@@ -150,18 +151,18 @@ def open_as_fitted(
     source: Any, element: str | None, options: TableOptions
 ) -> Samples | None:
     """Open dense rows with the columns of a fit; None if they are other rows."""
-    rows = _unchecked(source, element)
     encoding = options.encoding
-    if rows.is_sparse or encoding is None or not _has_columns(rows, encoding):
+    if encoding is None or encoding.is_ordered or not encoding.is_plain:
+        return None
+    rows = _unchecked(source, element)
+    if rows.is_sparse or not _has_columns(rows, encoding):
         return None
     # Each row has a label, though the fit has left out rows with gaps.
-    return _open(rows, replace(options, missing="median"))
+    return _open(rows, replace(options, missing=encoding.missing))
 
 
 def _has_columns(rows: Samples, encoding: Encoding) -> bool:
     """Whether rows are the plain numbers of a fit that has filled gaps."""
-    if encoding.is_ordered or not encoding.is_plain:
-        return False
     if encoding.has_names:
         return rows.feature_names == encoding.names
     return rows.feature_names is None and rows.n_features == len(encoding.columns)
@@ -190,9 +191,20 @@ def _filled(rows: Samples, options: TableOptions) -> Samples:
     _check_marks(table, options)
     reader = TableReader(table, options)
     if options.missing == "drop" or not isinstance(rows, ChunkedSamples):
-        return reader.with_final_types(lambda: held_table(reader))
-    reader.with_final_types(reader.check_first_rows)
-    return FilledSamples(rows, reader, options)
+        samples = reader.with_final_types(lambda: held_table(reader))
+    else:
+        reader.with_final_types(reader.check_first_rows)
+        samples = FilledSamples(rows, reader, options)
+    if reader.refills:
+        samples.refilled = partial(_open_refilled, rows, options)
+    return samples
+
+
+def _open_refilled(
+    rows: Samples, options: TableOptions, encoding: Encoding | None
+) -> Samples:
+    """Open rows with their gaps filled as in a fit."""
+    return _open(rows, refilling(options, encoding))
 
 
 def _check_marks(table: ArrayTable, options: TableOptions) -> None:

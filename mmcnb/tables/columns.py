@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from mmcnb.samples.encoding import CellForm, EncodedColumn
+from mmcnb.samples.one_hot import UNKNOWN
 from mmcnb.tables.arrow import FLOAT64, TEXT, kind_of
 from mmcnb.tables.dates import seconds_of_typed
 from mmcnb.tables.decide import Decision
@@ -197,7 +198,7 @@ class TableColumn:
         if self.role is Role.ONE_HOT:
             if self.categories is None:
                 return pc.if_else(values.is_valid(), 0, None)
-            return pc.index_in(values.fill_null(GAP), self.categories)
+            return self._numbers_of_texts(values)
         if types.is_temporal(values.type):
             return seconds_of_typed(values)
         if types.is_float16(values.type):  # which is not joined with other types
@@ -205,6 +206,16 @@ class TableColumn:
         if types.is_boolean(values.type):
             return values.cast(pa.uint8())
         return values
+
+    def _numbers_of_texts(self, texts: pa.Array) -> pa.Array:
+        """Return numbers of categories; null for gaps that are no category."""
+        assert self.categories is not None
+        has_gaps = GAP in self.categories.to_pylist()
+        if has_gaps:
+            texts = texts.fill_null(GAP)
+        numbers = pc.index_in(texts, self.categories)
+        is_unknown = pc.and_(numbers.is_null(), texts.is_valid())
+        return pc.if_else(is_unknown, UNKNOWN, numbers)
 
     def begin_count(self) -> None:
         """Count values from the first row on."""

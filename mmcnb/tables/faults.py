@@ -38,6 +38,10 @@ FAULTS = {
         "correct it, leave such rows out with --missing drop, or take the median of "
         "the column with --missing median{hint}",
     ),
+    "empty row": (
+        "the row has no value in any column",
+        "leave the row out, or take the medians of the columns with --missing median",
+    ),
     "infinite": (
         "the cell is infinite",
         "correct it, or leave such rows out with --missing drop",

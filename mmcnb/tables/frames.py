@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from mmcnb.columns.gaps import make_donors
 from mmcnb.errors import InputError, worded
 from mmcnb.samples.base import BLOCK_ROWS, Samples, in_memory
 from mmcnb.samples.encoding import EncodedColumn, Encoding
@@ -28,7 +30,7 @@ from mmcnb.tables.look_ahead import Medians
 from mmcnb.tables.nested import flat_batch
 from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import held_table
-from mmcnb.tables.options import NUMBERS_ALONE, TableOptions
+from mmcnb.tables.options import NUMBERS_ALONE, OF_FITS, TableOptions, refilling
 from mmcnb.tables.plain_types import plain_array
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_frames
@@ -71,7 +73,7 @@ def open_frame(
     frame = as_frame(source)
     if options is not None and options.encoding is not None:
         # Each row of a frame has a label, though the fit has left out rows of a file.
-        options = replace(options, missing="median")
+        options = replace(options, missing=options.encoding.missing)
     with options_of_frames():
         samples = _open_columns(frame, options, memory_limit)
     if hasattr(frame, "iloc"):  # of pandas
@@ -101,7 +103,7 @@ def _open_columns(
         if plain is not None:
             samples = in_memory(plain.block, FRAME, names)
             samples.notes = notes
-            samples.encoding = _encoding_of_numbers(plain, names)
+            samples.encoding = _encoding_of_numbers(plain, names, options)
             if options is not None and options.encoding is not None:
                 samples.encoding = options.encoding
             return samples
@@ -109,10 +111,23 @@ def _open_columns(
     columns = list(_arrays(frame, refusals))
     table = FrameTable(columns, names, refusals)
     table.notes = notes
-    reader = TableReader(table, options or TableOptions())
+    options = options or TableOptions()
+    reader = TableReader(table, options)
     samples = reader.with_final_types(lambda: held_table(reader, memory_limit))
     release_memory()
+    if reader.refills:
+        samples.refilled = partial(_open_refilled, frame, options, memory_limit)
     return samples
+
+
+def _open_refilled(
+    frame: Any,
+    options: TableOptions,
+    memory_limit: str | int | None,
+    encoding: Encoding | None,
+) -> Samples:
+    """Open a frame with its gaps filled as in a fit."""
+    return open_frame(frame, refilling(options, encoding), memory_limit)
 
 
 def _of_one_type(frame: Any) -> Any:
@@ -146,7 +161,7 @@ def _arrays(
 
 def _may_be_plain(names: list[str] | None, options: TableOptions | None) -> bool:
     """Whether columns may be taken as they are, if they are numbers without gaps."""
-    if options in (None, NUMBERS_ALONE):
+    if options in (None, NUMBERS_ALONE, OF_FITS):
         return True
     assert options is not None
     encoding = options.encoding
@@ -160,7 +175,9 @@ class PlainRows(NamedTuple):
     kinds: list[str]
 
 
-def _encoding_of_numbers(rows: PlainRows, names: list[str] | None) -> Encoding:
+def _encoding_of_numbers(
+    rows: PlainRows, names: list[str] | None, options: TableOptions | None
+) -> Encoding:
     """Return the encoding of plain numbers, with medians for the gaps of other rows."""
     n_columns = len(rows.kinds)
     medians = Medians(n_columns)
@@ -170,7 +187,12 @@ def _encoding_of_numbers(rows: PlainRows, names: list[str] | None) -> Encoding:
     for k, name in enumerate(names or map(str, range(n_columns))):
         fill = medians.fill(k, "median")
         columns.append(EncodedColumn(name, rows.kinds[k], fill=fill))
-    return Encoding(tuple(columns), (), names is not None, is_ordered=True)
+    donors = None
+    if options is not None and options.missing == "neighbors":
+        donors = make_donors(medians.some_rows(), [None] * n_columns)
+    return Encoding(
+        tuple(columns), (), names is not None, is_ordered=True, donors=donors
+    )
 
 
 def _plain_rows(frame: Any) -> PlainRows | None:

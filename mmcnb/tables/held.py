@@ -16,10 +16,10 @@ from mmcnb.errors import InputError, MemoryLimitError
 from mmcnb.samples.base import BLOCK_ROWS, ChunkedSamples, Samples, in_memory
 from mmcnb.samples.matrix import stack
 from mmcnb.samples.npy import PIECE_BYTES
+from mmcnb.samples.one_hot import has_categories, n_columns_of, widen
 from mmcnb.samples.scratch import ScratchRows
 from mmcnb.samples.stored import SlicedRows
 from mmcnb.tables.files import FileTable
-from mmcnb.tables.one_hot import has_categories, n_columns_of, widen
 
 LEAST_HELD_BYTES = 2**24
 READING_BYTES = 64 * 2**20  # of pieces of a file, and of columns made of them

@@ -4,35 +4,50 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mmcnb.columns.gaps import donor_numbers
 from mmcnb.tables.columns import GAP, MOST_DISTINCT, Role, TableColumn
 
 
 class Categories:
     """Different texts of each feature that is text, by its number.
 
-    A feature has over 1,000 of them if it has too many.
+    They are numbered as they come. A feature has over 1,000 of them if it has too many.
     """
 
     def __init__(self, features: Sequence[TableColumn], takes_gaps: bool) -> None:
         self._takes_gaps = takes_gaps
-        self.texts: dict[int, set[str]] = {}
+        self.texts: dict[int, dict[str, int]] = {}
         for k, column in enumerate(features):
             if column.role is Role.ONE_HOT:
-                self.texts[k] = set()
+                self.texts[k] = {}
 
-    def add(self, values: list[pa.Array], is_kept: np.ndarray) -> None:
-        """Add the texts of the next rows; a gap is a category or is passed over."""
+    def add(
+        self, values: list[pa.Array], is_kept: np.ndarray, block: np.ndarray
+    ) -> None:
+        """Add the texts of the next rows; a gap is a category or is passed over.
+
+        The block of the rows gets the numbers of the texts, and NaN for others.
+        """
         mask = pa.array(is_kept)
         for k, known in self.texts.items():
+            block[:, k] = np.nan
             if len(known) > MOST_DISTINCT:
                 continue
             texts = values[k].filter(mask)
             if self._takes_gaps:
                 texts = texts.fill_null(GAP)
-            distinct = pc.unique(texts.drop_null())
-            known.update(distinct.to_pylist())
+            numbered = texts.dictionary_encode()
+            of_part = numbered.dictionary.to_pylist()
+            numbers = [known.setdefault(text, len(known)) for text in of_part]
+            codes = np.asarray(numbered.indices.fill_null(len(numbers)))
+            block[is_kept, k] = np.array([*numbers, np.nan])[codes]
+
+    def in_order(self, k: int) -> np.ndarray:
+        """Return the number of each text of a feature in sorted order."""
+        texts = [*self.texts[k]]
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        return np.argsort(order).astype(np.float64)
 
 
 class Medians:
@@ -63,6 +78,11 @@ class Medians:
     def column(self, k: int) -> np.ndarray:
         """Return the values of a feature, ``step`` rows apart."""
         return np.concatenate([part[:, k] for part in self._parts])
+
+    def some_rows(self) -> np.ndarray:
+        """Return the rows that become donors, with all features."""
+        rows = np.concatenate(self._parts)
+        return rows[donor_numbers(*rows.shape)]
 
     def fill(self, k: int, missing: str) -> float:
         """Return the median or the mean of a feature; NaN if it is empty."""

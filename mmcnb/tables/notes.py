@@ -47,8 +47,11 @@ def notes_of_columns(
         if column.is_feature and column.unknown
     ]
     dropped = [f"{n_dropped:,}"] if n_dropped else []
+    how = "from their column"
+    if options.missing == "neighbors":
+        how = "from the nearest rows"
     for change, counts in (
-        ("gaps were filled from their column", filled),
+        (f"gaps were filled {how}", filled),
         ("texts that no row of the fit had are 0 in all categories", unknown),
         ("rows with missing cells were left out and have no label", dropped),
     ):

@@ -3,6 +3,7 @@
 import os
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from mmcnb.errors import ClusterWarning, InputError, OptionError
 from mmcnb.samples.base import ChunkedSamples, Samples
+from mmcnb.samples.encoding import Encoding
 from mmcnb.samples.files import check_file, file_identity
 from mmcnb.samples.formats import is_unknown, refusal, table_format
 from mmcnb.samples.groups import GroupedRows
@@ -18,7 +20,7 @@ from mmcnb.samples.row_index import RowsTaken
 from mmcnb.tables.files import FileTable, refuse_csv_options
 from mmcnb.tables.held import HeldRows, check_reading, groups_fit, release_memory
 from mmcnb.tables.index_columns import index_of_files, index_of_held
-from mmcnb.tables.options import TableOptions
+from mmcnb.tables.options import TableOptions, refilling
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_files
 from mmcnb.tables.source import TableSource
@@ -104,7 +106,19 @@ def open_table(
         samples = reader.with_final_types(read)
     release_memory()
     samples.table_source = TableSource(str(path.absolute()), options)
+    if reader.refills:
+        samples.refilled = partial(_open_refilled, path, options, memory_limit)
     return samples
+
+
+def _open_refilled(
+    path: Path,
+    options: TableOptions,
+    memory_limit: str | int | None,
+    encoding: Encoding | None,
+) -> Samples:
+    """Open a table with its gaps filled as in a fit."""
+    return open_table(path, refilling(options, encoding), memory_limit)
 
 
 def _open_groups(path: str, options: TableOptions) -> TableSamples:
@@ -152,7 +166,7 @@ def read_table(  # noqa: PLR0913
     skip_lines: int | None = None,
     encoding: str | None = None,
     sheet: str | int | None = None,
-    missing: str = "median",
+    missing: str = "auto",
     categories: str = "auto",
     dates: str = "epoch",
     dtype: Any = None,
@@ -210,10 +224,12 @@ def read_table(  # noqa: PLR0913
         UTF-16, or cp1252 if the bytes are no UTF-8.
     sheet : str or int, default=None
         Sheet of a workbook, by name or by number from 0; None is the first with rows.
-    missing : {"median", "mean", "drop", "refuse"}, default="median"
-        Treatment of missing cells: the median or mean of the column, for which all rows
-        are read twice; rows left out; or an error. A missing text is a category of its
-        own. Infinite cells are no gaps.
+    missing : {"auto", "neighbors", "median", "mean", "drop", "refuse"}, default="auto"
+        Treatment of missing cells. "neighbors" takes the mean of the five nearest of at
+        most 2,000 rows that have a value there, and their most frequent text. "median"
+        and "mean" are those of the column, where a missing text is a category of its
+        own. "drop" leaves the rows out, and "refuse" is an error. "auto" is "median",
+        and "neighbors" in a fit. Infinite cells are no gaps.
     categories : {"auto", "one-hot", "refuse"}, default="auto"
         A column of text becomes one column of 0 and 1 for each text, in sorted order.
         "auto" leaves out texts of more than 30 values, or of more than 10 in fewer than

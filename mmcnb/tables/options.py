@@ -1,7 +1,7 @@
 """Options of tables: which columns are taken, and how their cells are read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from mmcnb.samples.transcode import checked_codec
 
 LISTS = ("columns", "drop", "keep", "text")
 CHOICES = {
-    "missing": ("median", "mean", "drop", "refuse"),
+    "missing": ("auto", "neighbors", "median", "mean", "drop", "refuse"),
     "decimal": (".", ","),
     "dtype": (None, "float32", "float64"),
     "categories": ("auto", "one-hot", "refuse"),
@@ -39,7 +39,7 @@ class TableOptions:
     thousands: str | None = None
     decimal: str = "."
     delimiter: str | None = None
-    missing: str = "median"
+    missing: str = "auto"
     categories: str = "auto"
     dates: str = "epoch"
     dtype: Any = None
@@ -193,6 +193,9 @@ NUMBERS_ALONE = TableOptions(
 )
 """Options of rows for a model of plain numbers."""
 
+OF_FITS = TableOptions(missing="neighbors")
+"""Options of rows for a fit, if none are given."""
+
 
 def options_of_fit(
     estimator: object, given: Mapping[str, Any] | None = None
@@ -205,8 +208,22 @@ def options_of_fit(
     encoding = getattr(getattr(estimator, "model_", None), "encoding", None)
     if encoding is None:
         return None
-    missing = "drop" if encoding.drops_gaps else TableOptions.missing
+    missing = "drop" if encoding.drops_gaps else encoding.missing
     fields = _fields(given or {})
     encoding = encoding.written_otherwise(fields)
     fields = dict(encoding.options) | fields
     return TableOptions(**fields, missing=missing, encoding=encoding)
+
+
+def refilling(options: TableOptions, encoding: Encoding | None) -> TableOptions:
+    """Return options that fill gaps as in a fit, or from the rows of an encoding."""
+    return replace(options, missing="neighbors", encoding=encoding)
+
+
+def options_of_gaps(estimator: object) -> TableOptions | None:
+    """Return options that fill the gaps of arrays from the rows of a fit."""
+    donors = getattr(getattr(estimator, "model_", None), "donors", None)
+    if donors is None:
+        return None
+    encoding = Encoding.of_numbers(donors)
+    return TableOptions(missing="neighbors", encoding=encoding)

@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from mmcnb.columns.gaps import fill_from, make_donors
 from mmcnb.errors import InputError, shown
+from mmcnb.samples.donors import Donors
 from mmcnb.samples.encoding import TEXT_OPTIONS, CellForm, Encoding
 from mmcnb.samples.matrix import all_finite, block_dtype, stack
 from mmcnb.samples.npy import Rows, step_rows
+from mmcnb.samples.one_hot import UNKNOWN, n_columns_of, widen
 from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of, type_name
 from mmcnb.tables.base import BaseTable, Part
 from mmcnb.tables.cells import parse_cells
@@ -45,7 +48,6 @@ from mmcnb.tables.marks import (
 )
 from mmcnb.tables.notes import listed, notes_of_columns
 from mmcnb.tables.numbers import WHOLE
-from mmcnb.tables.one_hot import n_columns_of, widen
 from mmcnb.tables.options import TableOptions
 from mmcnb.tables.survey import Survey
 
@@ -99,7 +101,14 @@ class TableReader:
         self.table = table
         self._options = options
         self._show = show
-        self._fills = options.missing in ("median", "mean")  # gaps, from their column
+        # Whether gaps are filled, from their columns or from other rows.
+        self._missing = options.missing
+        if options.missing == "auto":
+            self._missing = "median"
+        self._fills = self._missing in ("neighbors", "median", "mean")
+        self._donors: Donors | None = None
+        if options.encoding is not None:
+            self._donors = options.encoding.donors
         self._is_wide = False
         self._kept_texts = set(table.resolve(options.text, "--text"))
         self._decisions = dict.fromkeys(self._kept_texts, KEPT_TEXT)
@@ -171,6 +180,13 @@ class TableReader:
         return self.encoding.feature_names
 
     @property
+    def refills(self) -> bool:
+        """Whether a fit fills gaps otherwise than these rows have them filled."""
+        if self._options.missing != "auto" or self._options.encoding is not None:
+            return False
+        return any(column.missing for column in self.features)
+
+    @property
     def encoding(self) -> Encoding:
         """All columns but classes and row names; chosen features keep their order."""
         if self._options.encoding is not None:
@@ -188,13 +204,14 @@ class TableReader:
             options=tuple(options),
             has_names=self.table.has_names,
             index_column=self.index_column,
-            drops_gaps=self._options.missing == "drop",
+            drops_gaps=self._missing == "drop",
+            donors=self._donors,
         )
 
     @property
     def notes(self) -> list[str]:
         """Sentences about the table, and about cells that were changed."""
-        n_dropped = self.n_dropped if self._options.missing == "drop" else 0
+        n_dropped = self.n_dropped if self._missing == "drop" else 0
         return [
             *self.table.notes,
             *notes_of_columns(self.table, self._in_order(), self._options, n_dropped),
@@ -419,7 +436,7 @@ class TableReader:
         is_of_fit = self._options.encoding is not None
         if not is_of_fit and column.type_to_read != TEXT:
             self._take_type(column, TEXT)  # and decide by the texts of all rows
-        if self._options.missing == "refuse" and not is_of_fit:
+        if self._missing == "refuse" and not is_of_fit:
             fault = {"flag": "flag cell", "number": "cell"}.get(
                 column.kind, "date cell"
             )
@@ -441,7 +458,9 @@ class TableReader:
         """Return numbers of the rows that are written, their labels and names."""
         block = self._narrow(values)
         is_kept = self._is_kept(part, values, block)
-        self._fill_gaps(block)
+        if self._donors is not None:
+            self._check_empty_rows(part, block)
+        block = self._filled(block)
         rows = np.flatnonzero(is_kept)
         if len(rows) < part.n_rows:
             block = block[rows]
@@ -459,7 +478,7 @@ class TableReader:
                 names = self._row_names(column, cells, part)
         for k, column in enumerate(self.features):
             if column.categories is not None:
-                column.unknown += int(np.isnan(block[:, k]).sum())
+                column.unknown += int((block[:, k] == UNKNOWN).sum())
         return Rows(block, labels, names, part.first + rows, part.file)
 
     def _row_names(
@@ -485,15 +504,34 @@ class TableReader:
         with np.errstate(over="ignore", invalid="ignore"):
             return block.astype(self.dtype, copy=False)
 
-    def _fill_gaps(self, block: np.ndarray) -> None:
+    def _check_empty_rows(self, part: Part, block: np.ndarray) -> None:
+        """Note rows without any value, which nothing tells from gaps in the file."""
+        empty = np.flatnonzero(np.isnan(block).all(axis=1))
+        if not empty.size:
+            return
+        fault, remedy = FAULTS["empty row"]
+        if self._options.encoding is not None:
+            remedy = "leave the row out"
+        place = f"{self.table.name}, {part.place(int(empty[0]))}"
+        self.faults.add(("empty row", -1), f"{place}: {fault}", remedy, empty.size)
+
+    def _filled(self, block: np.ndarray) -> np.ndarray:
+        """Return rows with gaps filled from donors, and the others by their columns."""
+        is_gap = np.isnan(block)
+        if not is_gap.any():
+            return block
+        if self._donors is not None:
+            block = fill_from(self._donors, block)
         for k, column in enumerate(self.features):
-            if column.fill is None:
+            if column.fill is not None:
+                block[np.isnan(block[:, k]), k] = column.fill
+            if column.fill is None and self._donors is None:
                 continue
-            rows = np.flatnonzero(np.isnan(block[:, k]))
-            block[rows, k] = column.fill
-            self.n_filled += len(rows)
+            n_gaps = int(is_gap[:, k].sum())
+            self.n_filled += n_gaps
             if self._options.encoding is not None:  # others were looked at ahead
-                column.gaps += len(rows)
+                column.gaps += n_gaps
+        return block
 
     @property
     def n_categories(self) -> list[int | None]:
@@ -555,21 +593,31 @@ class TableReader:
         """Find the categories and the median of each column, and those to leave out."""
         if not self._are_decided:
             self._survey_texts()
-        categories = Categories(self.features, takes_gaps=self._fills)
+        takes_gaps = self._missing in ("median", "mean")
+        categories = Categories(self.features, takes_gaps)
         medians = Medians(len(self.features))
         for part, values in self._pass():
             block = self._narrow(values)
+            categories.add(values, self._is_kept(part, values, block), block)
             medians.add(block, self.n_read)
-            categories.add(values, self._is_kept(part, values, block))
         if not self.n_read:
             raise InputError(f"{self.table.name} has no rows: give it at least one.")
         self._decide_by_all_rows()
         for k, column in enumerate(self.features):
             if k in categories.texts:
-                self._decide_text(column, categories.texts[k])
+                self._decide_text(column, set(categories.texts[k]))
+                if not takes_gaps and self._fills:
+                    column.gaps = int(medians.n_gaps[k])
             else:
                 self._decide_number(column, k, medians)
         self.faults.check()
+        self._leave_columns_out()
+        if self._missing == "neighbors":
+            self._donors = self._donors_of(categories, medians)
+        self._take(self.columns)
+
+    def _leave_columns_out(self) -> None:
+        """Leave out the columns that say nothing."""
         if all(column.why for column in self.features):
             # Numbers of rows are better than nothing.
             for column in self.features:
@@ -578,7 +626,20 @@ class TableReader:
             if column.why:
                 column.role = Role.LEFT_OUT
         check_features(self.table, self.columns)
-        self._take(self.columns)
+
+    def _donors_of(self, categories: Categories, medians: Medians) -> Donors:
+        """Make donors of some rows, with the columns that stay features."""
+        rows = medians.some_rows()
+        is_feature = [column.is_feature for column in self.features]
+        n_categories = []
+        for k in np.flatnonzero(is_feature).tolist():
+            in_order = None
+            if k in categories.texts:
+                in_order = categories.in_order(k)
+                is_known = ~np.isnan(rows[:, k])
+                rows[is_known, k] = in_order[rows[is_known, k].astype(np.intp)]
+            n_categories.append(None if in_order is None else in_order.size)
+        return make_donors(rows[:, is_feature], n_categories)
 
     def _decide_by_all_rows(self) -> None:
         """Decide what texts are by all rows, and begin anew if that is something else.
@@ -628,7 +689,7 @@ class TableReader:
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
         """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
         if self._fills:
-            fill = medians.fill(k, self._options.missing)
+            fill = medians.fill(k, self._missing)
             if np.isnan(fill):
                 self._leave_out(column, "it is empty", "no value")
             else:
@@ -699,7 +760,7 @@ class TableReader:
     ) -> np.ndarray:
         """Find the rows that are written, and note missing values that are faults."""
         is_kept = np.ones(part.n_rows, bool)
-        drops = self._options.missing == "drop"
+        drops = self._missing == "drop"
         if not all_finite(block):
             is_finite = np.isfinite(block)
             for k in np.flatnonzero(~is_finite.all(axis=0)).tolist():
@@ -717,7 +778,7 @@ class TableReader:
         self, column: TableColumn, part: Part, values: pa.Array, numbers: np.ndarray
     ) -> None:
         """Note missing and infinite values that are faults in a column."""
-        missing = self._options.missing
+        missing = self._missing
         self._check_large(column, part, values, numbers)
         if missing == "refuse":
             self._refuse_gaps(column, part, np.flatnonzero(~np.isfinite(numbers)))

@@ -46,6 +46,25 @@ def no_planes(rows, p):
     return unchecked.SamplePlanes(planes, members, np.zeros(rows, np.int8))
 
 
+def rows_with_gaps(rng, n_rows, n_columns, n_donors):
+    """Return rows and donors with gaps, with categories in the last column."""
+    n_all = n_rows + n_donors
+    values = rng.standard_normal((n_all, n_columns))
+    values[:, -1] = rng.integers(3, size=n_all)
+    values[rng.random(values.shape) < 0.3] = np.nan
+    values[0, 0] = np.nan
+    scaled = values * 2.0
+    scaled[:, -1] = values[:, -1]
+    return {
+        "rows": values[:n_rows],
+        "scaled": scaled[:n_rows],
+        "steps": np.r_[np.zeros(n_columns - 1), 0.25],
+        "donors": np.ascontiguousarray(values[n_rows:].T),
+        "scaled_donors": np.ascontiguousarray(scaled[n_rows:].T),
+        "n_neighbors": 3,
+    }
+
+
 def good_arguments(name, seed=0, dtype="float64", sparse=False):
     """Arguments by name, of random sizes; the rows in CSR form on demand."""
     rng = np.random.default_rng(seed)
@@ -125,6 +144,7 @@ def good_arguments(name, seed=0, dtype="float64", sparse=False):
             "coef": rng.standard_normal((k, d)),
             "offset": rng.standard_normal(k),
         },
+        "fill_gaps": rows_with_gaps(rng, rows, d, 3 * p),
         "nearest_centres_into": {"numbers": np.zeros(rows, np.int64)},
         "node_shares_into": {
             "weights": rng.random((rows, r)) + 0.1,
@@ -157,6 +177,7 @@ def written(name):
     """Names of the arrays that a routine writes to."""
     return {
         "count_idle": ["idle"],
+        "fill_gaps": ["rows"],
         "nearest_centres_into": ["numbers"],
         "nearest_nodes_into": ["numbers", "distances"],
     }.get(name, ["out"] if name.endswith("_into") else [])

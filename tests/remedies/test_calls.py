@@ -61,12 +61,11 @@ def day(k):
 DAYS = with_column("[f'{1 + k % 12}/{1 + k % 11}/2025' for k in range(len(frame))]")
 SITUATIONS = {
     # Arrays
-    "NaN": Situation("spoilt(np.nan)", FIT, "contains NaN at row 3", expressions),
+    "NaN": Situation(
+        "spoilt(np.nan)", "mmcnb.open_samples(X)", "contains NaN at row 3", expressions
+    ),
     "infinity": Situation(
         "spoilt(np.inf)", FIT, "contains infinity at row 3", expressions
-    ),
-    "NaN at predict": Situation(
-        "spoilt(np.nan)", "model.predict(X)", "contains NaN at row 3", expressions
     ),
     "one dimension": Situation(
         "B[:, 0]",
@@ -381,7 +380,7 @@ SITUATIONS = {
         "mmcnb.read_table(X, missing='zero')",
         "missing='zero' is unknown",
         choices,
-        n_attempts=4,
+        n_attempts=6,
     ),
     "lines that are none": Situation(
         FILE,

@@ -341,7 +341,7 @@ SITUATIONS = {
     ),
     # Words of options
     "an unknown treatment of gaps": Situation(
-        f"{CONVERT} --missing zero", "invalid choice: 'zero'", choices, n_attempts=4
+        f"{CONVERT} --missing zero", "invalid choice: 'zero'", choices, n_attempts=5
     ),
     "an unknown treatment of dates": Situation(
         f"{CONVERT} --dates iso", "invalid choice: 'iso'", choices, n_attempts=5

@@ -285,7 +285,7 @@ def test_a_batch_without_texts_is_labelled(gap):
     speed = np.r_[np.zeros(30), np.full(30, 9.0)] + np.arange(60) % 7 / 7
     frame = pd.DataFrame({"speed": speed, "fuel": ["gas", "oil", "gas"] * 20})
     model = mmcnb.CPMMC(random_state=0).fit(frame)
-    with pytest.warns(ClusterWarning, match="0 in all categories: 60 in 'fuel'"):
+    with pytest.warns(ClusterWarning, match="from the nearest rows: 60 in 'fuel'"):
         labels = model.predict(frame.assign(fuel=gap))
     assert np.array_equal(labels, model.labels_)
 

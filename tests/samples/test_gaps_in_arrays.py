@@ -138,7 +138,7 @@ def test_the_remedy_for_nan_works(tmp_path, monkeypatch):
     np.save("rows.npy", rows_with(np.nan))
     for X in (rows_with(np.nan), "rows.npy"):
         with one_sentence("contains NaN at row") as refusal:
-            mmcnb.MaximumMarginClustering(3).fit(X)
+            mmcnb.open_samples(X).block(0, N)
         call = str(refusal.value).partition("with ")[2].partition(")")[0] + ")"
         rows = eval(call, {"mmcnb": mmcnb, "X": X})
         assert mmcnb.CPMMC(n_init=1).fit(rows).labels_.size == N

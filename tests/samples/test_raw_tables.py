@@ -373,7 +373,8 @@ def test_numbers_of_rows(tmp_path, name, values, is_left_out, form):
 def model():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return mmcnb.CPMMC(random_state=0).fit(raw())
+        rows = mmcnb.read_table(raw(), missing="median")
+        return mmcnb.CPMMC(random_state=0).fit(rows)
 
 
 @pytest.mark.parametrize("form", ["pandas", "Polars", "CSV", "Parquet"])
@@ -469,10 +470,10 @@ def test_a_model_of_plain_numbers_fills_gaps_and_reads_texts_of_other_rows(tmp_p
         model.predict(as_csv(counted, tmp_path)).tobytes()
         == model.predict(counted).tobytes()
     )
-    with pytest.warns(ClusterWarning, match="filled from their column: 1 in 'a'"):
+    nearest = plain["a"][plain["b"] == 1].mean()
+    with pytest.warns(ClusterWarning, match="from the nearest rows: 1 in 'a'"):
         filled = model.predict(plain.assign(a=[np.nan, *range(19)]))
-    median = plain["a"].median()
-    assert np.array_equal(filled, model.predict(plain.assign(a=[median, *range(19)])))
+    assert np.array_equal(filled, model.predict(plain.assign(a=[nearest, *range(19)])))
     assert np.array_equal(model.predict(plain.astype(str)), model.labels_)
     with one_sentence(r"column 1 \('b'\): 'x' is not a number"):
         model.predict(plain.assign(b="x"))
@@ -482,7 +483,8 @@ def test_a_model_of_plain_numbers_fills_gaps_and_reads_texts_of_other_rows(tmp_p
 
 def test_a_gap_of_other_rows_takes_the_median_of_a_fit_without_gaps():
     numbers = raw()[["id", "count"]]
-    model = mmcnb.CPMMC(random_state=0).fit(numbers)
+    rows = mmcnb.read_table(numbers, missing="median")
+    model = mmcnb.CPMMC(random_state=0).fit(rows)
     median = numbers["count"].median()
     with pytest.warns(
         ClusterWarning, match="gaps were filled from their column: 1 in 'count'"

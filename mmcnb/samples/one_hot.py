@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+UNKNOWN = -1  # in place of the number of a category that no row of the fit had
+
 
 def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
     """Return columns of 0 and 1 in place of the numbers of categories.
@@ -11,7 +13,7 @@ def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
     Parameters
     ----------
     block : ndarray of shape (n_rows, n_columns)
-        A category is its number, or NaN if it is none of those of its column.
+        A category is its number, or NaN or `UNKNOWN` if it is none of its column.
     n_categories : sequence of int or None
         Categories of each column; None if the column has numbers, which stay.
 
@@ -23,7 +25,7 @@ def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.tables.one_hot import widen
+    >>> from mmcnb.samples.one_hot import widen
     >>> widen(np.array([[0.5, 1.0], [1.5, np.nan]]), [None, 2]).tolist()
     [[0.5, 0.0, 1.0], [1.5, 0.0, 0.0]]
     """
@@ -35,7 +37,7 @@ def widen(block: np.ndarray, n_categories: Sequence[int | None]) -> np.ndarray:
         if n_values is None:
             wide[:, first] = numbers
         else:
-            rows = np.flatnonzero(~np.isnan(numbers))
+            rows = np.flatnonzero(numbers >= 0)
             wide[rows, first + numbers[rows].astype(np.intp)] = 1
         first += n_columns_of([n_values])
     return wide

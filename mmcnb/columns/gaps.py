@@ -1,0 +1,134 @@
+"""Gaps of rows, filled from the nearest of some rows of the fit."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mmcnb.columns.treatment import treat
+from mmcnb.kernels import unchecked
+from mmcnb.samples.donors import Donors
+from mmcnb.samples.one_hot import widen
+
+MOST_DONORS = 2000
+MOST_DONATED = 2**19  # numbers, which a model keeps: 4 MiB
+LEAST_DONORS = 250
+N_NEIGHBORS = 5
+# A gap in a column of at most so many different values gets one of these.
+FEW = 20
+
+
+def donor_numbers(n_rows: int, n_columns: int) -> np.ndarray:
+    """Draw the rows that become donors, of rows that were taken at equal distances."""
+    most = max(LEAST_DONORS, min(MOST_DONORS, MOST_DONATED // max(1, n_columns)))
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
+
+
+def donors_of_sample(sample: np.ndarray) -> Donors:
+    """Make donors of some rows of a sample of numbers."""
+    rows = sample[donor_numbers(*sample.shape)].astype(np.float64)
+    return make_donors(rows, [None] * sample.shape[1])
+
+
+def make_donors(rows: np.ndarray, n_categories: Sequence[int | None]) -> Donors:
+    """Make donors of some rows, and columns comparable, as ``scale="auto"`` does.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, c), float64
+        Numbers, or numbers of categories; gaps are NaN.
+    n_categories : sequence of int or None
+        Categories of each column; None if it has numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.columns.gaps import fill_from, make_donors
+    >>> rows = np.array([[1.0, 10.0], [1.2, 12.0], [8.0, 80.0], [8.2, 82.0]])
+    >>> donors = make_donors(rows, [None, None])
+    >>> block = np.array([[8.1, np.nan]])
+    >>> fill_from(donors, block).tolist()
+    [[8.1, 46.0]]
+    """
+    known = ~np.isnan(rows)
+    medians = np.zeros(rows.shape[1])
+    for k, has_value in enumerate(known.T):
+        if has_value.any():
+            medians[k] = np.median(rows[has_value, k])
+    is_text = np.array([n_values is not None for n_values in n_categories])
+    whole = np.where(known, rows, np.where(is_text, np.floor(medians), medians))
+    widths = [1 if n_values is None else n_values for n_values in n_categories]
+    sources = np.repeat(np.arange(len(widths)), widths).astype(str).tolist()
+    scaling = treat("auto", widen(whole, n_categories), None, sources=sources).scaling
+    center = np.zeros(len(widths))
+    divisor = np.ones(len(widths))
+    unit = np.zeros(len(widths))
+    if scaling is not None:
+        first = np.cumsum(widths) - widths
+        center = scaling.mean[first]
+        divisor = np.where(scaling.deviation[first] > 0, scaling.deviation[first], 1.0)
+        if scaling.units is not None:
+            unit = scaling.units[first]
+    # Rows of two categories differ in two columns.
+    steps = np.where(is_text, 2.0 / divisor**2, 0.0)
+    return Donors(rows, center, divisor, unit, steps)
+
+
+def fill_from(donors: Donors, block: np.ndarray) -> np.ndarray:
+    """Return rows with gaps filled from the five nearest donors.
+
+    A gap in a column of numbers gets their mean, and in a column of at most 20
+    different values the nearest of these. A gap in a text gets the most frequent
+    category. It stays if no donor has a value there and a column in common.
+
+    Parameters
+    ----------
+    donors : Donors
+    block : ndarray of shape (n, c)
+        Numbers, or numbers of categories; gaps are NaN.
+    """
+    is_gap = np.isnan(block)
+    with_gaps = np.flatnonzero(is_gap.any(axis=1))
+    if not with_gaps.size:
+        return block
+    rows = block[with_gaps].astype(np.float64)
+    unchecked.fill_gaps(
+        rows,
+        _compared(donors, rows),
+        donors.steps,
+        np.ascontiguousarray(donors.rows.T),
+        np.ascontiguousarray(_compared(donors, donors.rows).T),
+        N_NEIGHBORS,
+    )
+    for k in np.flatnonzero(is_gap.any(axis=0)):
+        if donors.steps[k] == 0:
+            where = np.flatnonzero(is_gap[with_gaps, k])
+            rows[where, k] = _as_known(rows[where, k], donors.rows[:, k])
+    filled = block.copy()
+    filled[with_gaps] = rows
+    return filled
+
+
+def _compared(donors: Donors, rows: np.ndarray) -> np.ndarray:
+    """Return rows with columns that can be compared; categories keep their numbers."""
+    logged = np.flatnonzero(donors.unit)
+    values = rows.copy()
+    units = donors.unit[logged]
+    values[:, logged] = np.copysign(
+        np.log1p(np.abs(rows[:, logged]) / units), rows[:, logged]
+    )
+    is_number = donors.steps == 0
+    values[:, is_number] -= donors.center[is_number]
+    values[:, is_number] /= donors.divisor[is_number]
+    return values
+
+
+def _as_known(values: np.ndarray, of_donors: np.ndarray) -> np.ndarray:
+    """Return the nearest known values, if these are few; of two the smaller."""
+    known = np.unique(of_donors[~np.isnan(of_donors)])
+    if not 0 < known.size <= FEW:
+        return values
+    middles = known[:-1] + np.diff(known) / 2
+    found = known[np.searchsorted(middles, values)]
+    return np.where(np.isnan(values), np.nan, found)

@@ -1,0 +1,143 @@
+"""Gaps in rows, filled from the nearest of other rows that have a value there."""
+
+import numpy as np
+
+from mmcnb._numba import njit
+
+
+@njit()
+def _squared_distances(row, distances, scaled, steps, donors, is_known):
+    """Compute squared distances of a row to all donors over the values of both.
+
+    They are scaled up by the share of the columns that both have; infinity where there
+    is none.
+    """
+    n_columns, n_donors = donors.shape
+    n_shared = np.zeros(n_donors)
+    distances[:] = 0.0
+    for c in range(n_columns):
+        x = scaled[row, c]
+        if np.isnan(x):
+            continue
+        step = steps[c]
+        if step > 0.0:
+            for j in range(n_donors):
+                differs = 1.0 if donors[c, j] != x else 0.0
+                distances[j] += is_known[c, j] * (step * differs)
+                n_shared[j] += is_known[c, j]
+        else:
+            for j in range(n_donors):
+                difference = x - donors[c, j]
+                distances[j] += is_known[c, j] * (difference * difference)
+                n_shared[j] += is_known[c, j]
+    for j in range(n_donors):
+        if n_shared[j] > 0.0:
+            distances[j] *= n_columns / n_shared[j]
+        else:
+            distances[j] = np.inf
+
+
+@njit()
+def _nearest_known(distances, is_known, nearest, nearest_distances):
+    """Find the nearest donors that have a value, nearest first; return their number.
+
+    Of equally distant ones the first comes first.
+    """
+    n_found = 0
+    most = nearest.size
+    for j in range(distances.size):
+        distance = distances[j]
+        if is_known[j] == 0.0 or not distance < np.inf:
+            continue
+        if n_found == most and not distance < nearest_distances[most - 1]:
+            continue
+        place = min(n_found, most - 1)
+        while place > 0 and distance < nearest_distances[place - 1]:
+            nearest[place] = nearest[place - 1]
+            nearest_distances[place] = nearest_distances[place - 1]
+            place -= 1
+        nearest[place] = j
+        nearest_distances[place] = distance
+        n_found = min(n_found + 1, most)
+    return n_found
+
+
+@njit()
+def _most_frequent(values):
+    """Return the most frequent of some values; of equally frequent ones the first."""
+    best = values[0]
+    most = 0
+    for value in values:
+        count = 0
+        for other in values:
+            count += value == other
+        if count > most:
+            most = count
+            best = value
+    return best
+
+
+@njit()
+def fill_gaps(rows, scaled, steps, donors, scaled_donors, n_neighbors):
+    """Fill the gaps of rows, in place, from the nearest donors that have a value there.
+
+    The distance is the Euclidean one over the columns that both rows have, scaled up by
+    their share, as in `sklearn.metrics.pairwise.nan_euclidean_distances`. A gap becomes
+    the mean of the nearest donors, or the most frequent category; it stays if no donor
+    has a value there and a column in common.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns), float64
+        Numbers, or whole numbers for categories. Gaps are NaN.
+    scaled : ndarray of shape (n_rows, n_columns), float64
+        The same rows with comparable columns.
+    steps : ndarray of shape (n_columns,), float64
+        Squared distance of two different categories; 0 in columns of numbers.
+    donors : ndarray of shape (n_columns, n_donors), float64
+        Values of the donors, a row for each column. Gaps are NaN.
+    scaled_donors : ndarray of shape (n_columns, n_donors), float64
+        The same with comparable columns.
+    n_neighbors : int
+        How many of the nearest donors are taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mmcnb.kernels.gaps import fill_gaps
+    >>> donors = np.array([[0.0, 1.0, 9.0], [2.0, 4.0, 60.0]])
+    >>> rows = np.array([[0.4, np.nan]])
+    >>> fill_gaps(rows, rows.copy(), np.zeros(2), donors, donors, 2)
+    >>> rows
+    array([[0.4, 3. ]])
+    """
+    n_columns, n_donors = donors.shape
+    is_known = np.empty((n_columns, n_donors))
+    plain = np.empty((n_columns, n_donors))
+    for c in range(n_columns):
+        for j in range(n_donors):
+            is_gap = np.isnan(donors[c, j])
+            is_known[c, j] = 0.0 if is_gap else 1.0
+            plain[c, j] = 0.0 if is_gap else scaled_donors[c, j]
+    distances = np.empty(n_donors)
+    nearest = np.empty(n_neighbors, np.int64)
+    nearest_distances = np.empty(n_neighbors)
+    values = np.empty(n_neighbors)
+    for row in range(rows.shape[0]):
+        if not np.isnan(rows[row]).any():
+            continue
+        _squared_distances(row, distances, scaled, steps, plain, is_known)
+        for c in range(n_columns):
+            if not np.isnan(rows[row, c]):
+                continue
+            n_found = _nearest_known(distances, is_known[c], nearest, nearest_distances)
+            if n_found == 0:
+                continue
+            total = 0.0
+            for k in range(n_found):
+                values[k] = donors[c, nearest[k]]
+                total += values[k]
+            if steps[c] > 0.0:
+                rows[row, c] = _most_frequent(values[:n_found])
+            else:
+                rows[row, c] = total / n_found

@@ -1,0 +1,232 @@
+"""Gaps are filled from the nearest rows of the fit: alike from any source, and told."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from sklearn.impute import KNNImputer
+from sklearn.metrics import adjusted_rand_score
+
+import mmcnb
+from mmcnb.errors import ClusterWarning, DamagedStoreError, InputError
+
+N = 600
+
+
+def groups(share=0.2, seed=0):
+    """Return three groups of rows with gaps, and the group of each row."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, N)
+    centres = 7.0 * np.eye(3)[:, [0, 1, 2, 0, 1, 2]]
+    X = centres[y] + rng.normal(size=(N, 6))
+    gaps = rng.random((N, 3)) < share
+    X[:, :3][gaps] = np.nan
+    return X, y
+
+
+def mixed(share=0.2):
+    """Return a frame of numbers, a text and a flag with gaps."""
+    X, y = groups(share)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(X, columns=[f"sensor_{k}" for k in range(6)])
+    frame["kind"] = np.array(["oak", "elm", "fir"], object)[y]
+    frame.loc[rng.random(N) < share, "kind"] = None
+    frame["wet"] = rng.random(N) < 0.5
+    return frame
+
+
+def fitted(rows, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)
+        return mmcnb.MaximumMarginClustering(3, random_state=0).fit(rows, **options)
+
+
+def predicted(model, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)
+        return model.predict(rows)
+
+
+def sources(frame, folder):
+    """Yield the same rows as a frame, files, and what `read_table` opens."""
+    frame.to_csv(folder / "rows.csv", index=False)
+    frame.to_parquet(folder / "rows.parquet", row_group_size=170)
+    yield frame
+    yield folder / "rows.csv"
+    yield folder / "rows.parquet"
+    yield mmcnb.read_table(frame)
+    yield mmcnb.read_table(folder / "rows.csv")
+    yield mmcnb.open_samples(folder / "rows.parquet")
+
+
+def array_sources(X, folder):
+    """Yield the same rows as an array, files and stores with chunks of other sizes."""
+    np.save(folder / "rows.npy", X)
+    yield X
+    yield folder / "rows.npy"
+    for length in (101, 600):
+        store = folder / f"rows-{length}.zarr"
+        array = zarr.create_array(
+            store, shape=X.shape, chunks=(length, 6), dtype=X.dtype
+        )
+        array[:] = X
+        yield store
+    yield mmcnb.read_table(X)
+
+
+def test_groups_are_found_although_cells_are_missing():
+    X, y = groups()
+    model = fitted(pd.DataFrame(X, columns=list("abcdef")))
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+def test_a_gap_gets_the_mean_of_the_five_nearest_rows():
+    X, _ = groups()
+    rows = mmcnb.read_table(X, missing="neighbors")
+    expected = KNNImputer(n_neighbors=5).fit_transform(X)
+    np.testing.assert_allclose(rows.block(0, N), expected)
+
+
+def test_numbers_are_compared_in_comparable_units():
+    X, _ = groups()
+    units = np.array([1.0, 1000.0, 0.01, 1.0, 50.0, 1.0])
+    frame = pd.DataFrame(X * units, columns=list("abcdef"))
+    found = mmcnb.read_table(frame, missing="neighbors").block(0, N) / units
+    raw = KNNImputer(n_neighbors=5).fit_transform(X * units) / units
+    whole = np.isnan(X)
+    truth = KNNImputer(n_neighbors=5).fit_transform(X)
+    error = np.abs(found - truth)[whole].mean()
+    assert error < np.abs(raw - truth)[whole].mean() / 2
+
+
+def test_whole_numbers_and_texts_get_values_that_there_are():
+    frame = mixed().assign(rating=np.r_[np.arange(N - 40) % 5 + 1.0, [np.nan] * 40])
+    rows = mmcnb.read_table(frame, missing="neighbors")
+    table = pd.DataFrame(rows.block(0, N), columns=rows.feature_names)
+    assert set(table["rating"]) == {1, 2, 3, 4, 5}
+    texts = table[["kind_elm", "kind_fir", "kind_oak"]]
+    assert (texts.sum(axis=1) == 1).all()
+    known = frame["kind"].notna()
+    guessed = texts.idxmax(axis=1).str.removeprefix("kind_")
+    assert (guessed[known] == frame["kind"][known]).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_all_sources_give_the_same_labels_and_predict_repeats_them(tmp_path, share):
+    frame = mixed(share)
+    expected = fitted(frame).labels_
+    for source in sources(frame, tmp_path):
+        model = fitted(source)
+        np.testing.assert_array_equal(model.labels_, expected)
+        np.testing.assert_array_equal(predicted(model, source), expected)
+
+
+def test_arrays_with_gaps_give_the_same_labels_from_any_source(tmp_path):
+    X, y = groups()
+    expected = fitted(X).labels_
+    assert adjusted_rand_score(y, expected) > 0.95
+    for source in array_sources(X, tmp_path):
+        model = fitted(source)
+        np.testing.assert_array_equal(model.labels_, expected)
+        np.testing.assert_array_equal(predicted(model, source), expected)
+
+
+def test_a_generator_is_drawn_from_once_whatever_the_source(tmp_path):
+    X, _ = groups()
+    labels = []
+    for source in array_sources(X, tmp_path):
+        generator = np.random.RandomState(3)
+        model = mmcnb.CPMMC(random_state=generator)
+        with pytest.warns(ClusterWarning, match="filled from the nearest rows"):
+            model.fit(source)
+        labels.append((model.labels_.tobytes(), generator.randint(2**30)))
+    assert len(set(labels)) == 1
+
+
+@pytest.mark.parametrize("form", ["array", "frame", "CSV"])
+def test_a_fit_without_gaps_fills_those_of_other_rows(tmp_path, form):
+    X, y = groups(share=0.0)
+    with_gaps, _ = groups()
+    rows = [X, with_gaps]
+    if form != "array":
+        rows = [pd.DataFrame(values, columns=list("abcdef")) for values in rows]
+    if form == "CSV":
+        for k, frame in enumerate(rows):
+            frame.to_csv(tmp_path / f"{k}.csv", index=False)
+        rows = [tmp_path / "0.csv", tmp_path / "1.csv"]
+    model = fitted(rows[0])
+    model.save(tmp_path / "model")
+    for known in (model, mmcnb.load(tmp_path / "model")):
+        with pytest.warns(ClusterWarning, match="filled from the nearest rows"):
+            labels = known.predict(rows[1])
+        assert adjusted_rand_score(y, labels) > 0.95
+
+
+def test_a_batch_changes_nothing_of_how_gaps_are_filled():
+    frame = mixed()
+    model = fitted(frame)
+    one_by_one = [predicted(model, frame[k : k + 1])[0] for k in range(0, N, 37)]
+    np.testing.assert_array_equal(one_by_one, model.labels_[::37])
+
+
+def test_an_update_fills_gaps_from_the_rows_of_the_fit():
+    frame = mixed()
+    model = fitted(frame[:400])
+    expected = predicted(model, frame[400:])
+    with pytest.warns(ClusterWarning, match="filled from the nearest rows"):
+        model.update(frame[400:])
+    np.testing.assert_array_equal(model.labels_, expected)
+
+
+def test_the_sentence_counts_gaps_of_numbers_and_texts():
+    frame = mixed()
+    with pytest.warns(ClusterWarning) as caught:
+        mmcnb.CPMMC(random_state=0).fit(frame)
+    count = int(frame["kind"].isna().sum())
+    assert any(f"{count} in 'kind'" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("form", ["array", "frame", "CSV"])
+def test_a_row_without_values_is_refused_and_named(tmp_path, form):
+    X, _ = groups()
+    X[5] = np.nan
+    rows = X
+    if form != "array":
+        rows = pd.DataFrame(X, columns=list("abcdef"))
+    if form == "CSV":
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        rows = tmp_path / "rows.csv"
+    place = "line 7" if form == "CSV" else "row 5"
+    with pytest.raises(InputError, match=f"{place}: the row has no value"):
+        fitted(rows)
+    assert fitted(mmcnb.read_table(rows, missing="median")).labels_.size == N
+    with pytest.raises(InputError, match="the row has no value"):
+        predicted(fitted(groups()[0]), X)
+
+
+def test_a_missing_chunk_is_no_block_of_gaps(tmp_path):
+    X, _ = groups(share=0.0)
+    store = tmp_path / "rows.zarr"
+    array = zarr.create_array(
+        store, shape=X.shape, chunks=(200, 3), dtype=X.dtype, fill_value=np.nan
+    )
+    array[:] = X
+    (store / "c" / "1" / "1").unlink()
+    with pytest.raises(DamagedStoreError, match="chunk c/1/1 is missing"):
+        fitted(store)
+
+
+def test_a_damaged_model_file_with_donors_is_refused():
+    donors = fitted(groups()[0]).model_.encoding.donors
+    arrays = donors.arrays()
+    again = type(donors).restore(arrays)
+    np.testing.assert_array_equal(again.rows, donors.rows)
+    for name in arrays:
+        others = {key: value for key, value in arrays.items() if key != name}
+        if name != "donor_rows":
+            with pytest.raises(InputError, match=f"{name} is missing"):
+                type(donors).restore(others)
+    with pytest.raises(InputError, match="another shape"):
+        type(donors).restore(arrays | {"donor_unit": np.zeros(3)})
