@@ -144,11 +144,11 @@ def test_names_of_rows_are_numbers_or_texts(tmp_path):
     "batch",
     [
         pd.DataFrame({"n": pd.Categorical([1, 2]), "t": ["a", "new"]}),
-        pd.DataFrame({"n": pd.Categorical([None, None]), "t": [None, None]}),
+        pd.DataFrame({"n": pd.Categorical([3, None]), "t": [None, "a"]}),
         pd.DataFrame({"n": [None, None], "t": pd.Categorical(["a", "b"])}),
         pd.DataFrame({"n": ["2", "1.5"], "t": ["b", None]}, dtype="string"),
         pl.DataFrame({"n": [Decimal("1.5"), None], "t": ["a", "b"]}),
-        pa.table({"n": pa.nulls(2), "t": pa.nulls(2)}),
+        pa.table({"n": pa.nulls(2), "t": ["a", "b"]}),
     ],
     ids=["categories", "no categories", "None", "texts", "decimals", "null"],
 )

@@ -484,6 +484,11 @@ def test_objects_are_what_they_are_as_text(kind, tmp_path):
 # --- what is done with a table --------------------------------------------------------
 
 
+def besides_gaps(notes):
+    """Return the sentences that are no count of gaps, which a fit fills otherwise."""
+    return [note for note in notes if "gaps were filled" not in note]
+
+
 def said_by(capsys, *argv):
     """Return what a command writes, as JSON."""
     capsys.readouterr()
@@ -513,7 +518,7 @@ def test_all_commands_agree_about_columns(kinds, tmp_path, capsys):
     described = said_by(capsys, "info", path, "--json")
     converted = said_by(capsys, "convert", path, store, "--json")
     for report in (described, converted):
-        assert report["notes"] == list(samples.notes)
+        assert besides_gaps(report["notes"]) == besides_gaps(samples.notes)
         listed = {}
         for column in report["columns"]:
             if column["becomes"].startswith("left out: "):
