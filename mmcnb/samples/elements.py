@@ -256,6 +256,10 @@ READERS: dict[tuple[bool, str], tuple[str, Callable[[Storage, Node], Element]]] 
 """Version and reader of a node, by whether it is an array and its encoding-type."""
 
 
+ANNDATA = "anndata"
+"""Encoding of a group with ``X``, layers and names."""
+
+
 def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
     """Open the rows of an array, or of an element of a group.
 
@@ -271,6 +275,11 @@ def open_element(storage: Storage, node: Node, element: str | None) -> Samples:
         name = describe(storage, node)
         raise InputError(
             f"{name} is an array and has no element {element!r}: leave element out."
+        )
+    if hasattr(node, "shape") and node.shape is None:  # of HDF5, in place of nothing
+        raise InputError(
+            f"{describe(storage, node)} has no values: "
+            "name another element (--element)."
         )
     form = _form(storage, node)
     version = str(storage.attributes(node).get("encoding-version", ""))
@@ -313,19 +322,26 @@ def _element_of(storage: Storage, group: Node, element: str | None) -> Node:
         raise InputError(
             f"{name} has no element {path!r}{has}. Name one with element (--element)."
         )
+    if _form(storage, node) == ANNDATA:  # a modality of MuData
+        return _element_of(storage, group, join(path, "X"))
     return node
 
 
 def _listed(storage: Storage, group: Node, prefix: str = "") -> list[str]:
-    """Elements of a group that have readers, as far as its storage lists them."""
+    """Elements of a group that have readers, as far as its storage lists them.
+
+    Groups of the root are looked into, and those of AnnData inside, as MuData has them.
+    """
+    is_root = not prefix or _form(storage, group) == ANNDATA
     elements = []
     for name, node in storage.members(group):
+        path = prefix + name
         if hasattr(node, "shape"):
-            elements += [prefix + name] * (len(node.shape) == 2)
+            elements += [path] * (len(node.shape or ()) == 2)
         elif (False, _form(storage, node)) in READERS:
-            elements += [prefix + name] * (name not in ("obs", "var"))
-        elif not prefix:
-            elements += _listed(storage, node, f"{name}/")
+            elements += [path] * (name not in ("obs", "var"))
+        elif is_root or _form(storage, node) == ANNDATA:
+            elements += _listed(storage, node, f"{path}/")
     return elements
 
 
@@ -414,9 +430,11 @@ def observation_names(samples: Samples) -> SlicedRows | None:
     root = samples.root
     if not isinstance(root, Element):
         return None
-    path = root.element or ""
-    folder = path.partition("/")[0]
-    is_annotated = path in ("X", "raw/X") or folder in ("layers", "obsm", "obsp")
-    if not is_annotated:
+    *above, last = (root.element or "").split("/")
+    if above[-1:] in (["layers"], ["obsm"], ["obsp"]):
+        above.pop()
+    elif last != "X":
         return None
-    return names_beside(root, "obs")
+    elif above[-1:] == ["raw"]:
+        above.pop()
+    return names_beside(root, join(*above, "obs"))

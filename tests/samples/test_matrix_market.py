@@ -413,10 +413,6 @@ def test_entries_beyond_the_limit_go_to_a_scratch_file(tmp_path):
     assert same_bits(small.gather(some), large.gather(some))
     assert small.digest == large.digest
     assert small.feature_names == large.feature_names
-    fits = []
-    for rows_given in (small, large):
-        fits.append(mmcnb.CPMMC(random_state=0).fit(rows_given).labels_)
-    np.testing.assert_array_equal(*fits)
     with one_sentence("is in a scratch file and cannot be sent to another process"):
         small.__reduce__()
 
