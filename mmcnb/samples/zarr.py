@@ -22,7 +22,7 @@ from mmcnb.samples.elements import Element, open_element
 from mmcnb.samples.files import check_file
 from mmcnb.samples.formats import is_unknown, refusal
 from mmcnb.samples.inventory import Inventory, attributes_of, find_inventory
-from mmcnb.samples.paths import checked_path, is_store_folder, join
+from mmcnb.samples.paths import ZARR_MARKS, checked_path, is_store_folder, join
 from mmcnb.samples.stored import EdgeChunks, StoredArray
 
 Node = zarr.Array | zarr.Group
@@ -119,8 +119,63 @@ def open_node(source: Any) -> Node:
     root, inner = _split(_checked(checked_path(path)))
     store: Store = FolderStore(root)
     if root.is_file():
-        store = ZipStore(root, mode="r")
+        store = ZippedFolder(root, zipped_folder(root) or "")
     return _open_store(store, inner, path)
+
+
+class ZippedFolder(ZipStore):
+    """A zip archive with a store, perhaps in a folder inside.
+
+    Parameters
+    ----------
+    path : Path
+    folder : str
+        The folder, which ends with /; "" for the root of the archive.
+    """
+
+    def __init__(self, path: Path, folder: str) -> None:
+        super().__init__(path, mode="r")
+        self._folder = folder
+
+    def _sync_open(self) -> None:
+        """Open the archive, and name its members as they are in the folder."""
+        super()._sync_open()
+        archive = self._zf
+        members = []
+        for member in archive.infolist():
+            if member.filename.startswith(self._folder):
+                member.filename = member.filename.removeprefix(self._folder)
+                members.append(member)
+        archive.filelist = members
+        archive.NameToInfo = {member.filename: member for member in members}
+
+
+def zipped_folder(path: Path) -> str | None:
+    """Return the folder of the store in a zip archive; None if there is no store.
+
+    Raises
+    ------
+    InputError
+        There are several stores.
+    """
+    folders = set()
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            folder, _, mark = name.rpartition("/")
+            # Archives of macOS repeat all files in a folder of their own.
+            if mark in ZARR_MARKS and not name.startswith("__MACOSX/"):
+                folders.add(f"{folder}/" if folder else "")
+    roots: list[str] = []
+    for folder in sorted(folders):
+        if not roots or not folder.startswith(roots[-1]):
+            roots.append(folder)
+    if len(roots) > 1:
+        names = " and ".join(folder.rstrip("/") for folder in roots[:2])
+        raise InputError(
+            f"{path} contains {len(roots)} Zarr stores, such as {names}: unpack it, "
+            "and give one of them."
+        )
+    return roots[0] if roots else None
 
 
 def _open_store(store: Store, inner: str, name: str) -> Node:
@@ -153,7 +208,8 @@ def stored_array(array: zarr.Array) -> StoredArray:
 def _checked(path: Path) -> Path:
     if not path.is_dir():
         check_file(path)
-        if path.suffix == ".zip" and zipfile.is_zipfile(path):
+        is_zip = zipfile.is_zipfile(path)
+        if is_zip and (path.suffix == ".zip" or zipped_folder(path) is not None):
             return path
         if is_unknown(path):
             raise refusal(path)
