@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 import mmcnb
-from benchmarks import baselines, libraries
+from benchmarks import baselines, libraries, mixed
 from benchmarks.before import BEFORE, VARIABLE, EarlierDefault
 from benchmarks.protocol import Data, Score, blocks_of, clustering, of_store, scored
 
@@ -222,6 +222,7 @@ METHODS: dict[str, Callable[[int, Given], Any]] = {
     # draws nothing, and takes a frame
     GOWER: lambda k, given: baselines.GowerMedoids(k),
     BEFORE: lambda k, given: EarlierDefault(k, folder=os.environ[VARIABLE], **given),
+    **mixed.METHODS,
     **libraries.METHODS,
     **libraries.ENGINES,
 }

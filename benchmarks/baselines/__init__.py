@@ -4,6 +4,7 @@ from benchmarks.baselines.generalised_mmc import GeneralisedMMC
 from benchmarks.baselines.gower import GowerMedoids, gower_distances
 from benchmarks.baselines.graph_kmeans import ball_graph, graph_kernel_kmeans
 from benchmarks.baselines.iterative_svr import IterativeSVR
+from benchmarks.baselines.kamila import Kamila
 from benchmarks.baselines.label_generation import LabelGenerationMMC
 from benchmarks.baselines.linear_label_generation import LinearLabelGenerationMMC
 from benchmarks.baselines.sdp import SDPMMC
@@ -13,6 +14,7 @@ __all__ = [
     "GeneralisedMMC",
     "GowerMedoids",
     "IterativeSVR",
+    "Kamila",
     "LabelGenerationMMC",
     "LinearLabelGenerationMMC",
     "ball_graph",

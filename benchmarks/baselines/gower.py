@@ -67,7 +67,8 @@ def gower_distances(frame: pd.DataFrame) -> np.ndarray:
     """Return Gower's distance between all rows, of shape (n, n).
 
     It is the mean over the columns of the difference in units of the range or, of
-    flags and text, of whether two values differ.
+    flags and text, of whether two values differ. Columns in which one of two rows has a
+    gap are left out of their mean, and rows without a common column are 1 apart.
 
     Examples
     --------
@@ -79,17 +80,27 @@ def gower_distances(frame: pd.DataFrame) -> np.ndarray:
            [0.75, 0.  , 0.25],
            [1.  , 0.25, 0.  ]])
     """
-    total = np.zeros((len(frame), len(frame)))
+    n_rows = len(frame)
+    total = np.zeros((n_rows, n_rows))
+    n_common = np.zeros((n_rows, n_rows))
     for name in frame:
         column = frame[name]
         is_number = is_numeric_dtype(column) and not is_bool_dtype(column)
         if is_number or is_datetime64_any_dtype(column):
-            values = column.to_numpy(np.float64)
-            total += np.abs(values[:, None] - values) / (np.ptp(values) or 1.0)
+            values = column.to_numpy(np.float64, na_value=np.nan)
+            if is_datetime64_any_dtype(column):
+                values = np.where(column.isna(), np.nan, column.to_numpy(np.int64))
+            spread = (np.nanmax(values) - np.nanmin(values)) or 1.0
+            differences = np.abs(values[:, None] - values) / spread
         else:
             codes, _ = pd.factorize(column)
-            total += codes[:, None] != codes
-    return total / frame.shape[1]
+            differences = (codes[:, None] != codes).astype(np.float64)
+        is_known = column.notna().to_numpy()
+        is_common = is_known[:, None] & is_known
+        total += np.where(is_common, differences, 0.0)
+        n_common += is_common
+    distances = np.ones((n_rows, n_rows))
+    return np.divide(total, n_common, out=distances, where=n_common > 0)
 
 
 def medoids(distances: np.ndarray, k: int) -> Medoids:

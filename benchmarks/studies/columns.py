@@ -1,6 +1,6 @@
 """Raw tables of six kinds, with columns as they are, standardised, or by ``scale="auto"``.
 
-``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has three
+``python -m benchmarks columns [--quick] [--seeds N] [--part NAME ...]`` has four
 sections:
 
 sets   made tables with flags, text and dates; made numbers with units and long tails;
@@ -10,6 +10,10 @@ sets   made tables with flags, text and dates; made numbers with units and long 
        each scale; by UMAP and HDBSCAN on standardised columns; and, if it has flags and
        text, by PAM on Gower's distance. Tables have means by kind and half, and the
        sets that gain or lose most by "auto" over the better of the other scales
+mixed  tables of numbers beside flags and text, whole and with gaps in a fifth of the
+       cells of every second column, by ours and by peers made for such tables: PAM on
+       Gower's distance, KAMILA, k-prototypes, latent classes (StepMix), and k-means on
+       the factors of mixed data. A table has the means by kind
 flags  of the same fits: how many failed and how many good partitions have a trust that
        names columns which alone make the clusters
 costs  time of "auto" over that of None, for 20,000 rows of 100 columns in memory, and
@@ -35,7 +39,7 @@ from benchmarks.libraries import UMAP_DENSITY
 from benchmarks.methods import FRONT_DOOR, GOWER, KMEANS, estimator
 from benchmarks.protocol import compile_seconds, facts, fit, timed
 from benchmarks.run import Options, Run, Runs, Section, frame_of_runs
-from benchmarks.studies import _columns_costs
+from benchmarks.studies import _columns_costs, _columns_peers
 from benchmarks.studies._columns_costs import AUTO, NONE, SCALES, STANDARD
 from benchmarks.studies._columns_sets import (
     MIXED,
@@ -147,6 +151,9 @@ def flag_of(model: Any) -> dict[str, Any]:
 
 SECTIONS = {
     SETS: Section(grid, compute, tables_of_sets),
+    "mixed": Section(
+        _columns_peers.grid, _columns_peers.compute, _columns_peers.tables
+    ),
     "flags": Section(grid_of_flags, compute, tables_of_flags),
     "costs": Section(
         _columns_costs.grid, _columns_costs.compute, _columns_costs.tables

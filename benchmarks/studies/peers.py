@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks import libraries, methods
+from benchmarks import libraries, methods, mixed
 from benchmarks.methods import (
     CUT,
     DENSITY,
@@ -164,8 +164,9 @@ def _on(
 def installed(asked: Sequence[str]) -> list[str]:
     """Return the methods whose libraries are here; say how to install another."""
     found = []
+    packages = libraries.PACKAGES | mixed.PACKAGES
     for method in asked:
-        module, package = libraries.PACKAGES.get(method, ("sklearn", ""))
+        module, package = packages.get(method, ("sklearn", ""))
         if find_spec(module) is None:
             how = f"it needs {package}; pip install 'mmcnb[peers]'."
             print(f"benchmarks: {method} is left out: {how}", file=sys.stderr)
