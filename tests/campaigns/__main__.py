@@ -18,6 +18,7 @@ CAMPAIGNS = (
     "kills",
     "fuzz",
     "frames",
+    "ways",
     "truth",
     "memory",
     "races",
