@@ -75,6 +75,11 @@ OF_TABLES: dict[str, dict[str, Any]] = {
         "help": "columns whose numbers or dates are categories, such as codes, given "
         "as those of --columns",
     },
+    "orders": {
+        "action": "append",
+        "metavar": "NAME=A,B,C",
+        "help": "texts of a column in their order, which become the numbers 0, 1, 2",
+    },
     "label_column": {"metavar": "NAME", "help": "column of classes"},
     "index_column": {"metavar": "NAME", "help": "column of the names of rows"},
     "header": {
@@ -124,6 +129,11 @@ OF_TABLES: dict[str, dict[str, Any]] = {
 }
 
 
+def option_of(name: str) -> str:
+    """Return an option of tables as the command line has it."""
+    return "--order" if name == "orders" else f"--{name.replace('_', '-')}"
+
+
 def add_options(parser: Parser, *names: str, **more: Any) -> None:
     """Add some of the options that several verbs have."""
     for name in names:
@@ -150,7 +160,7 @@ def add_table(parser: Parser, without: str = "") -> None:
     group = parser.add_argument_group("tables (CSV, Excel, JSON, Parquet, Arrow)")
     for name, options in OF_TABLES.items():
         if name != without:
-            group.add_argument(f"--{name.replace('_', '-')}", **options)
+            group.add_argument(option_of(name), dest=name, **options)
 
 
 def attributes(owner: object, *names: str) -> Report:

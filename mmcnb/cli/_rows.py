@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmcnb.cli._options import OF_TABLES, Arguments
+from mmcnb.cli._options import OF_TABLES, Arguments, option_of
 from mmcnb.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def options_of_tables(arguments: Arguments) -> dict[str, Any]:
     if store is not None and not is_table and is_of_arrays(store):
         wrong = [name for name in given if name not in OF_ARRAYS]
     if wrong:
-        option = _option(wrong[0])
+        option = option_of(wrong[0])
         place = "no file is given"
         if store is not None:
             place = f"{store} is none"
@@ -74,7 +74,7 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
     decided = [name for name in given if name not in OF_FILES]
     if has_table and decided:
         raise InputError(
-            f"{_option(decided[0])} was decided when the model was fitted; "
+            f"{option_of(decided[0])} was decided when the model was fitted; "
             "leave it out."
         )
     options = options_of_fit(estimator, given)
@@ -83,7 +83,3 @@ def open_rows(arguments: Arguments, estimator: object = None) -> "Samples":
         if given and is_of_arrays(arguments.store):
             return open_array(arguments.store, arguments.element, options)
     return open_samples(arguments.store, arguments.element, options=options)
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

@@ -3,7 +3,7 @@
 A column of the table is one column of the sample, or several if it is a text or a list.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -38,11 +38,14 @@ class SampleColumns:
     sources : sequence of d str or None
         Name of the table's column behind each column. A text has one column of 0 and 1
         for each category, and a list of numbers one for each element.
+    orders : collection of str
+        Names of the table's columns whose numbers are the places of ordered texts.
     """
 
     rows: np.ndarray
     weights: np.ndarray
     sources: Sequence[str] | None = None
+    orders: Collection[str] = ()
 
     @cached_property
     def first(self) -> np.ndarray:

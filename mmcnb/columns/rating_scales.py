@@ -35,9 +35,9 @@ class Span(NamedTuple):
 def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     """Return the scale of each column of the table that has one.
 
-    A scale is a range of whole numbers that at least three columns have, of which two
-    show both ends. So the codes of a single column are not one. Tables of more than 100
-    columns have none.
+    Ordered texts have one. Otherwise a scale is a range of whole numbers that at least
+    three columns have, of which two show both ends. So the codes of a single column are
+    not one. Tables of more than 100 columns have none.
 
     Parameters
     ----------
@@ -51,17 +51,17 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     Examples
     --------
     >>> import numpy as np
-    >>> from mmcnb.columns.kinds import MOST_MIXED, SampleColumns
+    >>> from mmcnb.columns.kinds import SampleColumns
     >>> from mmcnb.columns.rating_scales import rating_scales
     >>> answers = np.random.default_rng(0).integers(1, 6, size=(99, 3)).astype(float)
     >>> rating_scales(SampleColumns(answers, np.ones(99)))[0]
     Span(low=1.0, high=5.0)
     """
+    scales = _of_texts(columns)
     if len(columns.names) > MOST_MIXED:  # whose few values are small counts
-        return {}
+        return scales
     spans = dict(_spans(columns))
     counts = Counter(span for span in spans.values() if span.steps >= LEAST_STEPS)
-    scales: dict[int, Span] = {}
     # Frequent ranges first, and of equally frequent ones the wide.
     for scale in sorted(counts, key=lambda span: (-counts[span], -span.steps, span)):
         members = [
@@ -72,13 +72,25 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
     return scales
 
 
+def _of_texts(columns: SampleColumns) -> dict[int, Span]:
+    """Return the ends of columns of ordered texts; two texts are those of a flag."""
+    spans = {}
+    for k in np.flatnonzero(columns.n_values >= LEAST_VALUES).tolist():
+        if columns.names[k] in columns.orders:
+            low, high = columns.ends[:, columns.first[k]].tolist()
+            spans[k] = Span(low, high)
+    return spans
+
+
 def _spans(columns: SampleColumns) -> Iterator[tuple[int, Span]]:
     """Yield the columns of few whole numbers, and the ends of each."""
     low, high = columns.ends[:, columns.first]
     steps = high - low
     is_whole = (low % 1 == 0) & (high % 1 == 0)
     may_be = is_whole & (steps >= LEAST_VALUES - 1) & (steps <= MOST_STEPS)
-    for k, values in columns.numbers(may_be & (columns.n_values >= LEAST_VALUES)):
+    is_order = np.array([name in columns.orders for name in columns.names], bool)
+    may_be &= ~is_order & (columns.n_values >= LEAST_VALUES)
+    for k, values in columns.numbers(may_be):
         distinct = np.unique(values)
         n_whole = np.count_nonzero(distinct % 1 == 0)
         # Gaps may have been filled with the mean of two whole numbers.

@@ -4,7 +4,7 @@ The rule of ``scale="auto"`` was chosen on 185 raw data sets. The page on tables
 in ten lines.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -128,7 +128,7 @@ class Treatment(NamedTuple):
         return self.scaling is None or bool(self.sentence)
 
 
-def treat(
+def treat(  # noqa: PLR0913
     scale: str | Mapping[ColumnName, Wish] | None,
     sample: np.ndarray | csr_array,
     moments: Scaling | None,
@@ -136,6 +136,7 @@ def treat(
     sources: Sequence[str] | None = None,
     kept: str = "",
     is_part: bool = False,
+    orders: Collection[str] = (),
 ) -> Treatment:
     """Decide the treatment of the columns, by a sample of the rows.
 
@@ -157,6 +158,8 @@ def treat(
         Why "auto" takes columns as they are, if that is known.
     is_part : bool, default=False
         Whether there are more rows than the sample, whose means are not those of all.
+    orders : collection of str, default=()
+        Names of the table's columns whose numbers are the places of ordered texts.
 
     Returns
     -------
@@ -190,7 +193,7 @@ def treat(
         return Treatment(moments, sentence=sentence)
     if weights is None:
         weights = np.ones(len(sample))
-    columns = SampleColumns(sample, weights, sources)
+    columns = SampleColumns(sample, weights, sources, orders)
     if scale in (None, "standard"):
         return Treatment(moments, columns)
     if wishes:
@@ -428,6 +431,9 @@ def _row(
     elif n_values == 1:
         kind = "constant"
         why = "one value"
+    elif columns.names[k] in columns.orders:
+        kind = "order"
+        why = "ordered texts"
     elif rating is not None:
         kind = "rating"
         why = f"whole numbers from {rating.low:g} to {rating.high:g}"

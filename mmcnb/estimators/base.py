@@ -895,6 +895,7 @@ class StreamedClusterer(ClusterMixin, Estimator, CallbackSupportMixin):
             samples.sources,
             kept="directions alone count" if self.metric == "cosine" else "",
             is_part=rows.size < n_weighted,
+            orders=samples.orders,
         )
         if not self._depends_on_origin:
             treatment = centred(treatment)

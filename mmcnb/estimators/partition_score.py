@@ -136,6 +136,7 @@ def partition_score(  # noqa: PLR0913
         samples.sources,
         kept="directions alone count" if metric == "cosine" else "",
         is_part=rows.size < n,
+        orders=samples.orders,
     )
     sample = scaled_matrix(sample, treatment.scaling)
     if metric == "cosine":

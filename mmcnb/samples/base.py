@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -131,6 +131,11 @@ class Samples(ABC):
         """For each column the column of a table that it comes from, or its own name."""
         columns = None if self.encoding is None else self.encoding.sources
         return self.feature_names if columns is None else columns
+
+    @property
+    def orders(self) -> Mapping[str, Sequence[str]]:
+        """The texts of columns whose numbers are their places in an order."""
+        return {} if self.encoding is None else self.encoding.orders
 
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray | CSRBlock:

@@ -1,6 +1,6 @@
 """Rows of an element of a store or file: an array, or AnnData's matrix or frame."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -95,6 +95,14 @@ class Element(ChunkedSamples):
         return check_feature_names(
             names, self.n_features, f"{self.name}, table_columns"
         )
+
+    @property
+    def orders(self) -> Mapping[str, Sequence[str]]:
+        """The texts of columns of a converted table that are places in an order."""
+        orders = self.storage.attributes(self.node).get("ordered_texts")
+        if not isinstance(orders, Mapping):
+            return {}
+        return {str(name): tuple(map(str, orders[name])) for name in orders}
 
     def identity(self) -> str:
         """A hash of the metadata of its arrays."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ TEXT_OPTIONS = (
     "sheet",
 )
 OF_NUMBERS = ("decimal", "thousands")
-KINDS = ("number", "flag", "text", "date", "time", "left out")
+KINDS = ("number", "flag", "text", "order", "date", "time", "left out")
 DECIMALS = (".", ",")
 MOST_FORMATS = 100
 
@@ -31,8 +32,9 @@ class CellForm:
 
     Attributes
     ----------
-    kind : {"number", "flag", "date", "time", "text"}
-        "time" is the kind of times of day and of durations.
+    kind : {"number", "flag", "date", "time", "text", "order"}
+        "time" is the kind of times of day and of durations. "order" is the kind of
+        texts that are numbers in their order, from 0.
     decimal, thousands : str
         Decimal point of numbers, and the mark between thousands; "" allows none.
     unit : str
@@ -45,6 +47,10 @@ class CellForm:
         Formats of dates, as `pandas.to_datetime` takes them.
     is_minutes : bool
         Whether two numbers of a time are minutes and seconds, not hours and minutes.
+    levels : tuple of tuple of str
+        Texts of each number of an order; the first of them is shown.
+    by_keys : bool
+        Whether case, punctuation and a number beside these texts do not count.
     """
 
     kind: str
@@ -54,6 +60,8 @@ class CellForm:
     factors: tuple[tuple[str, float], ...] = ()
     formats: tuple[str, ...] = ()
     is_minutes: bool = False
+    levels: tuple[tuple[str, ...], ...] = ()
+    by_keys: bool = False
 
     @classmethod
     def restore(cls, fields: dict[str, Any]) -> "CellForm":
@@ -65,8 +73,14 @@ class CellForm:
             A field has a value that it cannot have.
         """
         factors = tuple((unit, float(factor)) for unit, factor in fields["factors"])
-        form = cls(**fields | {"factors": factors, "formats": (*fields["formats"],)})
+        restored = {
+            "factors": factors,
+            "formats": (*fields["formats"],),
+            "levels": tuple(map(tuple, fields.get("levels", ()))),
+        }
+        form = cls(**fields | restored)
         texts = (form.unit, form.thousands, *form.formats, *(u for u, _ in factors))
+        texts += tuple(chain.from_iterable(form.levels))
         is_valid = (
             form.kind in KINDS
             and form.decimal in DECIMALS
@@ -75,10 +89,17 @@ class CellForm:
             and len(form.formats) <= MOST_FORMATS
             and all(abs(factor) < float("inf") for _, factor in factors)
             and type(form.is_minutes) is bool
+            and type(form.by_keys) is bool
+            and all(form.levels)
         )
         if not is_valid:
             raise ValueError("a form of cells has an unknown value")
         return form
+
+    @property
+    def shown_levels(self) -> tuple[str, ...]:
+        """The text of each number of an order that is shown."""
+        return tuple(level[0] for level in self.levels)
 
 
 @dataclass(frozen=True)
@@ -89,7 +110,7 @@ class EncodedColumn:
     ----------
     name : str
         Its number if the table has no header.
-    kind : {"number", "flag", "text", "date", "time", "left out"}
+    kind : {"number", "flag", "text", "order", "date", "time", "left out"}
     categories : tuple of str
         Of text, sorted; a gap is the empty one.
     fill : float or None
@@ -209,6 +230,15 @@ class Encoding:
             for column in features
             for _ in column.feature_names
         ]
+
+    @property
+    def orders(self) -> dict[str, tuple[str, ...]]:
+        """The texts of each column of ordered texts, which are numbers from 0."""
+        orders = {}
+        for column in self.features:
+            if column.kind == "order" and column.form is not None:
+                orders[column.name] = column.form.shown_levels
+        return orders
 
     def written_otherwise(self, given: Mapping[str, Any]) -> "Encoding":
         """Return the encoding of rows whose numbers are written in another way."""

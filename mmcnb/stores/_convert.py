@@ -1,9 +1,10 @@
 """Turn files and other stores into checksummed Zarr stores, by streams."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class _Stream(NamedTuple):
     cached_bytes: int = 0
     feature_names: list[str] | None = None
     sources: list[str] | None = None
+    orders: Mapping[str, Sequence[str]] = MappingProxyType({})
     # Called when all rows are read: a table does not know all of its classes before.
     class_names: Callable[[], list[str] | None] = lambda: None
     # Likewise, the name of the index and the files that its rows are of.
@@ -305,6 +307,7 @@ def _convert_table(
             cached_bytes=table.cached_bytes,
             feature_names=rows.feature_names,
             sources=rows.encoding.sources,
+            orders=rows.encoding.orders,
             class_names=lambda: rows.classes.names,
             row_index=lambda: row_index(lengths),
         )
@@ -416,6 +419,7 @@ def _stream_of(
         cached_bytes=int(2 * samples.chunk_rows * samples.row_bytes) + beside,
         feature_names=samples.feature_names,
         sources=samples.sources,
+        orders=samples.orders,
         class_names=lambda: names_of_classes,
         row_index=lambda: attribute(index),
     )
@@ -468,6 +472,7 @@ def _write_rows(
         writer.class_names = stream.class_names()
         writer.feature_names = stream.feature_names
         writer.sources = stream.sources
+        writer.orders = stream.orders
     return writer
 
 

@@ -1,6 +1,7 @@
 """Write rows to checksummed Zarr stores, one chunk in memory at a time."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -180,6 +181,8 @@ class StoreWriter(AtomicOutput):
     class_names, feature_names : list of str or None
     sources : list of str or None
         The columns of a table behind the columns.
+    orders : mapping of str to sequence of str
+        The texts of columns of a table that are places in an order.
     row_index : dict or None
         What the index has: the name of its values, and files with numbers of rows.
     """
@@ -210,6 +213,7 @@ class StoreWriter(AtomicOutput):
         self.class_names: list[str] | None = None
         self.feature_names: list[str] | None = None
         self.sources: list[str] | None = None
+        self.orders: Mapping[str, Sequence[str]] = {}
         self.row_index: dict[str, Any] | None = None
 
     def finish(self) -> None:
@@ -221,6 +225,9 @@ class StoreWriter(AtomicOutput):
         self._name_columns("feature_names", self.feature_names)
         if self.sources != self.feature_names:
             self._name_columns("table_columns", self.sources)
+        if self.orders:
+            orders = {name: [*texts] for name, texts in self.orders.items()}
+            self.attributes["X"]["ordered_texts"] = orders
         if self._is_sparse:
             self.attributes["X"]["shape"] = [n_samples, self.n_features]
         if self.class_names is not None and "y" in self._arrays:

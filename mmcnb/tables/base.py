@@ -108,6 +108,10 @@ class BaseTable:
         """Read columns, given by their keys, as these types; of one group, or all."""
         raise NotImplementedError
 
+    def orders(self) -> dict[int, list[str]]:
+        """Return the texts of categories that have an order, by number of column."""
+        return {}
+
     def label_of(self, position: int) -> str:
         """Return a column's number and name, for messages."""
         if self.has_names:

@@ -4,9 +4,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mmcnb.samples.encoding import CellForm
-from mmcnb.tables.arrow import BOOL
+from mmcnb.tables.arrow import BOOL, FLOAT64
 from mmcnb.tables.dates import parse_dates, parse_times
 from mmcnb.tables.numbers import FLAG, parse_numbers
+from mmcnb.tables.orders import places_of_texts
 
 
 def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
@@ -26,8 +27,18 @@ def parse_cells(texts: pa.Array, form: CellForm) -> pa.Array:
     if form.kind == "flag":
         is_flag = pc.match_substring_regex(texts, FLAG)
         return pc.if_else(is_flag, texts, None).cast(BOOL)
+    if form.kind == "order":
+        return _places(texts, form)
     if form.kind == "date":
         return parse_dates(texts, form)
     if form.kind == "time":
         return parse_times(texts, form)
     return texts
+
+
+def _places(texts: pa.Array, form: CellForm) -> pa.Array:
+    """Return the places of texts in an order, from 0; null for others."""
+    distinct = pc.unique(texts)
+    of_texts = ["" if text is None else text for text in distinct.to_pylist()]
+    places = places_of_texts(form.levels, of_texts, form.by_keys)
+    return pa.array(places, FLOAT64).take(pc.index_in(texts, distinct))

@@ -25,6 +25,7 @@ ALIKE = {
     "date": ("date", "time", "text"),
     "time": ("date", "time", "text"),
     "text": ("text", "number", "flag", "date", "time"),
+    "order": ("text", "number", "flag", "date", "time"),
     "other": (),
 }
 
@@ -89,6 +90,26 @@ def choose_columns(
     columns.sort(key=lambda column: not column.is_feature)
     check_features(table, columns)
     return columns
+
+
+def decisions_asked_for(table: BaseTable, options: TableOptions) -> dict[int, Decision]:
+    """Return what columns are by options, and by categories that have an order."""
+    if options.encoding is not None:
+        return {}
+    decisions: dict[int, Decision] = {}
+    if options.categories == "auto":
+        for position, texts in table.orders().items():
+            decisions[position] = _in_order(texts)
+    for name, texts in options.orders or ():
+        for position in table.resolve([name], "--order"):
+            decisions[position] = _in_order(texts)
+    for position in table.resolve(options.text, "--text"):
+        decisions[position] = Decision(CellForm("text"))
+    return decisions
+
+
+def _in_order(texts: Sequence[str]) -> Decision:
+    return Decision(CellForm("order", levels=tuple((text,) for text in texts)))
 
 
 def _column(table: BaseTable, position: int, role: Role) -> TableColumn:
@@ -275,7 +296,8 @@ def _encoded_column(
         plain_type = TYPE_OF_PLAIN_CELLS.get(form.kind, TEXT)
         table.types[position] = plain_type if is_plain else TEXT
     column = _column(table, position, role_of(feature.kind, TableOptions()))
-    if table.is_text or "text" in (kind_of(column.type), feature.kind):
+    kinds = kind_of(column.type), feature.kind
+    if table.is_text or "text" in kinds or feature.kind == "order":
         column.form = form
     column.fill = feature.fill
     column.marks = feature.marks

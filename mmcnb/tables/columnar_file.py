@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
+from pyarrow import types
 
 from mmcnb.errors import worded
 from mmcnb.samples.frames import notes_on_names, unique_names
@@ -16,7 +18,7 @@ from mmcnb.samples.npy import step_rows
 from mmcnb.tables.arrow import TEXT, kind_of
 from mmcnb.tables.base import Part, Types, parts_of
 from mmcnb.tables.nested import Place, is_nested, leaf_arrays, leaves_of
-from mmcnb.tables.plain_types import plain_type
+from mmcnb.tables.plain_types import has_order, plain_type, texts_of_order
 
 # Read at once of each column of a Parquet file, as whole column chunks take far more.
 BUFFER_BYTES = 2**18
@@ -134,11 +136,14 @@ class ColumnarFile:
         self.notes = [*opened.notes, *notes_on_names(str(path), schema.names)]
         index_names: list[str] = []
         categories: set[str] = set()
+        ordered_numbers: set[str] = set()
         with suppress(ValueError, LookupError, TypeError):  # it is of no pandas frame
             index_names = [*schema.pandas_metadata["index_columns"]]
             for column in schema.pandas_metadata["columns"]:
                 if column["pandas_type"] == "categorical":
                     categories.add(column["name"])
+                    if (column["metadata"] or {}).get("ordered"):
+                        ordered_numbers.add(column["name"])
         # Parquet keeps numbers that pandas has as categories as plain numbers.
         self.types = [
             CATEGORIES if name in categories else plain_type(data_type)
@@ -149,6 +154,32 @@ class ColumnarFile:
             if name in index_names or name.startswith("__index_level_"):
                 index_columns.append(position)
         self.index_columns = tuple(index_columns)
+        self._ordered = {
+            name
+            for name, data_type in zip(schema.names, schema.types, strict=True)
+            if name in ordered_numbers or has_order(data_type)
+        }
+
+    def orders(self) -> dict[str, list[str]]:
+        """Return the texts of categories that have an order, by key of the column.
+
+        Parquet keeps numbers without their order, so this is by their size.
+        """
+        return {
+            key: self._texts_of_order(position)
+            for position, key in enumerate(self.keys)
+            if self.schema.names[position] in self._ordered
+        }
+
+    def _texts_of_order(self, position: int) -> list[str]:
+        numbers: set[Any] = set()
+        with self._worded():
+            for batch in self._batches([position], step_rows(8), None):
+                column = batch.column(0)
+                if types.is_dictionary(column.type):
+                    return texts_of_order(column)
+                numbers |= set(pc.unique(column.drop_null()).to_pylist())
+        return pa.array(sorted(numbers)).cast(TEXT).to_pylist()
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, some rows at a time; of one group, or all."""

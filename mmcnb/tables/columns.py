@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from mmcnb.errors import shown
 from mmcnb.samples.encoding import CellForm, EncodedColumn
 from mmcnb.samples.one_hot import UNKNOWN
 from mmcnb.tables.arrow import FLOAT64, TEXT, kind_of
@@ -20,6 +21,7 @@ from mmcnb.tables.options import TableOptions
 MOST_DISTINCT = 1000  # more different values are not counted, and are not categories
 GAP = ""  # the category of missing texts
 NUMBERS_ROWS = "it numbers the rows"  # why a column is left out
+MOST_LEVELS = 7  # of an order that are shown
 LEAST_WORDS = 4  # of a text that is a document
 # Names of columns that number things.
 IDENTIFIER = r"(?i)(^|[\W_])(id|uuid|guid)$|(?-i:[a-z]I[dD]$)"
@@ -30,6 +32,7 @@ class Role(Enum):
 
     NUMBER = "number"
     FLAG = "0 or 1"
+    ORDER = "place in the order"
     ONE_HOT = "a 0/1 column for each text"
     SECONDS = "seconds since 1970"
     DURATION = "seconds"
@@ -43,6 +46,7 @@ NO_FEATURES = (Role.LEFT_OUT, Role.CLASSES, Role.ROW_NAMES)
 ROLE_OF_KIND = {
     "number": Role.NUMBER,
     "flag": Role.FLAG,
+    "order": Role.ORDER,
     "time": Role.DURATION,
     "other": Role.REFUSED,
 }
@@ -142,7 +146,7 @@ class TableColumn:
 
     @property
     def kind(self) -> str:
-        """Kind of its values: number, flag, text, date, time or other."""
+        """Kind of its values: number, flag, text, order, date, time or other."""
         return kind_of(self.type) if self.form is None else self.form.kind
 
     @property
@@ -150,6 +154,8 @@ class TableColumn:
         """NumPy's type of the numbers that it becomes."""
         if self.role is Role.ONE_HOT:
             return np.dtype(np.uint8)
+        if self.role is Role.ORDER:
+            return np.dtype(np.float32)
         if self.role is not Role.NUMBER and self.role is not Role.FLAG:
             return np.dtype(np.float64)
         if types.is_null(self.type):
@@ -161,7 +167,7 @@ class TableColumn:
     @property
     def type_to_read(self) -> pa.DataType:
         """Type of its cells: plain numbers, texts, dates or times."""
-        if self.form is not None and self.form.kind == "text":
+        if self.form is not None and self.form.kind in ("text", "order"):
             return TEXT
         if self.role is Role.ROW_NAMES and _is_date(self.type):
             return self.type
@@ -264,6 +270,8 @@ class TableColumn:
         becomes = self.role.value
         if self.form is not None and self.form.unit and self.is_feature:
             becomes += f" ({self.form.unit})"
+        if self.form is not None and self.role is Role.ORDER:
+            becomes += f": {shown_order(self.form)}"
         if self.why:
             becomes += f": {self.why}"
         if self.why == NUMBERS_ROWS:
@@ -280,7 +288,24 @@ class TableColumn:
         """Return the kind of the values of texts, or the type of other cells."""
         if self.form is None or kind_of(self.type) != "text":
             return str(self.type)
-        return "string" if self.form.kind == "text" else self.form.kind
+        is_string = self.form.kind in ("text", "order")
+        return "string" if is_string else self.form.kind
+
+
+def shown_order(form: CellForm) -> str:
+    """Return the texts of an order for messages, at most seven of them.
+
+    Examples
+    --------
+    >>> from mmcnb.samples.encoding import CellForm
+    >>> from mmcnb.tables.columns import shown_order
+    >>> shown_order(CellForm("order", levels=(("S",), ("M",), ("L",))))
+    'S < M < L'
+    """
+    texts = [shown(text)[1:-1] for text in form.shown_levels]
+    if len(texts) > MOST_LEVELS:
+        texts[MOST_LEVELS - 2 : -1] = ["..."]
+    return " < ".join(texts)
 
 
 def names_rows(name: str, numbers: np.ndarray, step: int = 1) -> bool:

@@ -19,9 +19,20 @@ from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import BOOL, FLOAT64, TEXT
 from mmcnb.tables.dates import date_format
 from mmcnb.tables.decimal_marks import has_certain_point
-from mmcnb.tables.marks import marks_of_numbers, marks_of_texts, without_gaps
+from mmcnb.tables.marks import (
+    OF_TEXTS,
+    marks_of_numbers,
+    marks_of_texts,
+    without_gaps,
+)
 from mmcnb.tables.numbers import FAMILIES, MAGNITUDES, body_pattern, compiled
 from mmcnb.tables.options import TableOptions
+from mmcnb.tables.orders import (
+    LEAST_LEVELS,
+    Answers,
+    answers_of,
+    levels_with_texts,
+)
 from mmcnb.tables.survey import Shapes, Survey
 
 MOST_WRONG = 0.02  # share of cells that may be no numbers, and are gaps then
@@ -68,6 +79,8 @@ class Decision:
         Cells that have a value.
     marks : tuple of str
         Texts among them that would be gaps among numbers.
+    answers : Answers or None
+        Its answers, if they are of a known scale.
     """
 
     form: CellForm
@@ -78,6 +91,7 @@ class Decision:
     is_ambiguous: bool = False
     n_cells: int = 0
     marks: tuple[str, ...] = ()
+    answers: Answers | None = None
 
     @property
     def why_text(self) -> str:
@@ -123,7 +137,43 @@ def decide_forms(
         for position, survey in surveys.items():
             if decisions[position].is_ambiguous:
                 decisions[position] = decide_form(survey, options, True)
-    return decisions
+    return decisions | _with_whole_scales(decisions)
+
+
+def _with_whole_scales(decisions: Mapping[int, Decision]) -> dict[int, Decision]:
+    """Decide columns of a scale anew by the levels that all columns have.
+
+    Questions of one scale become the same numbers, whichever answers nobody gave. A
+    column of two levels is one of texts unless another one has the scale.
+    """
+    shown: dict[str, dict[int, str]] = {}
+    for decision in decisions.values():
+        if decision.answers is not None and decision.form.kind == "order":
+            texts = shown.setdefault(decision.answers.scale, {})
+            shown[decision.answers.scale] = decision.answers.shown | texts
+    decided = {}
+    for position, decision in decisions.items():
+        if decision.answers is not None and decision.answers.scale in shown:
+            scale = decision.answers.scale
+            decided[position] = _of_order(decision, shown[scale])
+    return decided
+
+
+def _of_order(decision: Decision, shown: Mapping[int, str]) -> Decision:
+    """Return a decision for the answers of a scale, of which these levels occur."""
+    answers = decision.answers
+    assert answers is not None
+    form = CellForm(
+        kind="order", levels=levels_with_texts(answers.scale, shown), by_keys=True
+    )
+    return replace(
+        decision,
+        form=form,
+        n_wrong=sum(answers.no_answers.values()),
+        wrong=tuple(answers.no_answers)[:3],
+        doubt="",
+        marks=(),
+    )
 
 
 def decide_form(
@@ -153,14 +203,22 @@ def decide_form(
     """
     survey.settle()
     decision = _decide(survey, options, has_decimal_commas)
-    return replace(decision, n_cells=survey.n_cells, marks=tuple(survey.marks))
+    marks = [mark for mark in survey.marks if mark not in OF_TEXTS]
+    decision = replace(decision, n_cells=survey.n_cells, marks=tuple(marks))
+    if options.categories != "auto":
+        return decision
+    answers = answers_of(survey.texts)
+    decision = replace(decision, answers=answers)
+    if answers is not None and len(answers.shown) >= LEAST_LEVELS:
+        return _of_order(decision, answers.shown)
+    return decision
 
 
 def _decide(
     survey: Survey, options: TableOptions, has_decimal_commas: bool
 ) -> Decision:
     n_cells = survey.n_cells
-    if n_cells == 0:
+    if n_cells == 0 or survey.has_categories:
         return Decision(CellForm("text"))
     if survey.n_zero_led >= max(1, LEAST_CODES * n_cells):
         return Decision(CellForm("text"), doubt="its numbers begin with 0, as codes do")

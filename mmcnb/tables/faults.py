@@ -33,6 +33,15 @@ FAULTS = {
     "cell": ("{cell} is not a number", f"correct it, or {_DROP}"),
     "flag cell": ("{cell} is neither true nor false", f"correct it, or {_DROP}"),
     "date cell": ("{cell} is no date as those before", f"correct it, or {_DROP}"),
+    "order cell": (
+        "{cell} is none of the ordered texts of its column",
+        f"correct it, or {_DROP}",
+    ),
+    "order": (
+        "{n_wrong:,} of {n_cells:,} cells, such as {cell}, are not in the given order",
+        "add their texts to it with {order}, make gaps of them with --na-values "
+        f"{{mark}}, or {_DROP}",
+    ),
     "gap": (
         "the cell {cell}",
         "correct it, leave such rows out with --missing drop, or take the median of "

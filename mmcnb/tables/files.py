@@ -195,6 +195,23 @@ class FileTable(BaseTable):
                 "in all files."
             ) from error
 
+    def orders(self) -> dict[int, list[str]]:
+        """Return the texts of categories that have an order, by number of column.
+
+        Files whose texts are in different orders have none.
+        """
+        of_files: dict[str, list[list[str]]] = {}
+        for file in self._files:
+            if isinstance(file, ColumnarFile):
+                for key, texts in file.orders().items():
+                    of_files.setdefault(key, []).append(texts)
+        orders = {}
+        for position, key in enumerate(self.keys):
+            longest = max(of_files.get(key, []), key=len, default=[])
+            if longest and all(_is_part(texts, longest) for texts in of_files[key]):
+                orders[position] = longest
+        return orders
+
     def _notes_of_files(self) -> list[str]:
         notes = list(chain.from_iterable(file.notes for file in self._files))
         keys = [file.keys for file in self._files]
@@ -276,6 +293,11 @@ def _is_of_fit(option: str, options: TableOptions) -> bool:
     if options.encoding is None:
         return False
     return value == dict(options.encoding.options).get(option)
+
+
+def _is_part(texts: list[str], order: list[str]) -> bool:
+    """Whether texts are those of an order, or some of them in this order."""
+    return [text for text in order if text in texts] == texts
 
 
 def _values_of_folders(path: Path) -> dict[str, str]:

@@ -31,7 +31,7 @@ from mmcnb.tables.nested import flat_batch
 from mmcnb.tables.objects import array_of_objects
 from mmcnb.tables.open import held_table
 from mmcnb.tables.options import NUMBERS_ALONE, OF_FITS, TableOptions, refilling
-from mmcnb.tables.plain_types import plain_array
+from mmcnb.tables.plain_types import has_order, plain_array, texts_of_order
 from mmcnb.tables.reader import TableReader
 from mmcnb.tables.remedies import options_of_frames
 
@@ -256,6 +256,14 @@ class FrameTable(BaseTable):
         self.keys = self.names
         self.types = self._rows.schema.types
         self.blocks = [leaf.block for leaf in leaves]
+
+    def orders(self) -> dict[int, list[str]]:
+        """Return the texts of categories that have an order, by number of column."""
+        return {
+            position: texts_of_order(self._rows.column(position))
+            for position, data_type in enumerate(self.types)
+            if has_order(data_type)
+        }
 
     def parts(self, wanted: Types, group: int | None = None) -> Iterator[Part]:
         """Yield columns, some rows at a time."""

@@ -1,8 +1,11 @@
 """Marks of missing values: the usual ones of texts and of numbers, and those given."""
 
+from itertools import chain
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mmcnb.samples.encoding import CellForm
 from mmcnb.tables.arrow import FLOAT64, TEXT
 from mmcnb.tables.numbers import plain_pattern
 from mmcnb.tables.options import TableOptions
@@ -18,6 +21,7 @@ ERRORS = (
     "#GETTING_DATA",
 )
 OF_TEXTS = (*OF_PANDAS, *ERRORS, "?", "-", "--", ".", "NaT", "\\N")
+LEAST = "None"  # of an order, or a gap
 # Among texts these are categories: to have none is an answer, too.
 OF_NUMBERS_ALONE = (
     "none", "NONE", "Null", "Nan", "NAN", "na", "Na", "N.A.", "n.a.", "n.a", "n. a.",
@@ -40,6 +44,18 @@ def marks_of_texts(options: TableOptions, column: str) -> pa.Array:
     ['none', '9']
     """
     return _marks(options, column, OF_TEXTS)
+
+
+def marks_of_order(options: TableOptions, column: str, form: CellForm) -> pa.Array:
+    """Return what marks a missing value in a column of ordered texts.
+
+    A text of the order is none, and "None" may be the least of none, mild and severe.
+    """
+    texts = set(chain.from_iterable(form.levels))
+    if form.by_keys and LEAST not in options.marks_of(column):
+        texts.add(LEAST)
+    marks = marks_of_texts(options, column).to_pylist()
+    return pa.array([mark for mark in marks if mark not in texts], TEXT)
 
 
 def marks_of_numbers(options: TableOptions, column: str) -> pa.Array:

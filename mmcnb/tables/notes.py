@@ -2,10 +2,11 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from mmcnb.errors import shown
 from mmcnb.tables.base import BaseTable
-from mmcnb.tables.columns import TableColumn
+from mmcnb.tables.columns import Role, TableColumn, shown_order
 from mmcnb.tables.decide import DOUBTFUL_DATES
 from mmcnb.tables.options import TableOptions
 
@@ -32,6 +33,7 @@ def notes_of_columns(
     notes: list[str] = []
     if options.encoding is None:
         notes += [*_left_out(table, columns), *_units(table, columns)]
+        notes += _orders(table, columns, options)
         for sentences in (_commas, _wrong_cells, _doubts, _marks_as_texts):
             notes += sentences(columns)
     else:
@@ -115,6 +117,30 @@ def _units(table: BaseTable, columns: Sequence[TableColumn]) -> Iterator[str]:
             f"numbers were read without their units: {listed(units)}; "
             f"{option_with(table, 'text', with_units)} takes texts instead"
         )
+
+
+def _orders(
+    table: BaseTable, columns: Sequence[TableColumn], options: TableOptions
+) -> Iterator[str]:
+    """Yield a sentence about texts that were read in an order that nobody gave."""
+    given = [name for name, _ in options.orders or ()]
+    asked = table.resolve(given, "--order")
+    by_order: dict[str, list[TableColumn]] = {}
+    for column in columns:
+        if column.role is Role.ORDER and column.position not in asked:
+            assert column.form is not None
+            by_order.setdefault(shown_order(column.form), []).append(column)
+    if not by_order:
+        return
+    orders = []
+    for order, of_order in by_order.items():
+        names = listed([repr(column.name) for column in of_order])
+        orders.append(f"{names} ({order})")
+    ordered = list(chain.from_iterable(by_order.values()))
+    yield (
+        f"texts were read as numbers in their order: {listed(orders)}; "
+        f"{option_with(table, 'text', ordered)} takes texts instead"
+    )
 
 
 def _commas(columns: Sequence[TableColumn]) -> Iterator[str]:

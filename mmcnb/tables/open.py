@@ -156,6 +156,7 @@ def read_table(  # noqa: PLR0913
     *,
     keep: Any = None,
     text: Any = None,
+    orders: Any = None,
     label_column: str | int | None = None,
     index_column: str | int | None = None,
     header: str | int | None = None,
@@ -195,7 +196,11 @@ def read_table(  # noqa: PLR0913
     keep : list of str or int, default=None
         Columns to take beside the others although they would be left out.
     text : list of str or int, default=None
-        Columns whose numbers or dates are categories, such as codes.
+        Columns whose numbers, dates or ordered texts are categories, such as codes.
+    orders : dict of str to list of str, default=None
+        The texts of columns in their order, such as ``{"size": ["S", "M", "L"]}``,
+        which become the numbers 0, 1, 2. Ordered categories and known scales, such as
+        "never" to "always", need no order.
     label_column, index_column : str or int, default=None
         Columns of classes and of row names, which are no features;
         `mmcnb.stores.convert` keeps their values. None leaves out the index that pandas
@@ -277,6 +282,7 @@ def read_table(  # noqa: PLR0913
         drop=drop,
         keep=keep,
         text=text,
+        orders=orders,
         label_column=label_column,
         index_column=index_column,
         header=header,

@@ -32,6 +32,7 @@ class TableOptions:
     drop: Any = None
     keep: Any = None
     text: Any = None
+    orders: Any = None
     label_column: str | int | None = None
     index_column: str | int | None = None
     header: str | int | None = None
@@ -59,6 +60,8 @@ class TableOptions:
             fields["dtype"] = np.dtype(self.dtype).name
         for name in LISTS:
             fields[name] = _as_tuple(name, fields[name])
+        if self.orders is not None:
+            fields["orders"] = _as_orders(self.orders)
         if self.na_values is not None:
             fields["na_values"] = _as_marks(self.na_values)
         if self.delimiter == r"\t":  # a shell leaves \t as it is
@@ -176,6 +179,35 @@ def _as_marks(values: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not np.iterable(values):
         values = [values]
     return tuple(map(_as_mark, values))
+
+
+def _as_orders(orders: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return pairs of a column and its texts, from a dict or from texts NAME=A,B,C."""
+    pairs = [orders]
+    if isinstance(orders, Mapping):
+        pairs = [*orders.items()]
+    elif np.iterable(orders) and not isinstance(orders, str):
+        pairs = [*orders]
+    return tuple(map(_as_order, pairs))
+
+
+def _as_order(order: Any) -> tuple[str, tuple[str, ...]]:
+    """Return a column and its texts in their order."""
+    name = ""
+    texts: Any = ()
+    if isinstance(order, str):
+        name, _, listed = order.partition("=")
+        texts = listed.split(",")
+    elif isinstance(order, tuple) and len(order) == 2:
+        name, texts = order
+    is_list = np.iterable(texts) and not isinstance(texts, str)
+    words = tuple(str(_as_mark(text)).strip() for text in texts) if is_list else ()
+    if len(words) < 2 or len({*words}) < len(words) or "" in words:
+        raise InputError(
+            f"orders has {shown(order)}, but a column needs two or more different "
+            "texts: give orders={'size': ['S', 'M', 'L']} (--order size=S,M,L)."
+        )
+    return str(name), words
 
 
 def _as_mark(value: Any) -> Any:

@@ -64,7 +64,9 @@ def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array:
         if kind_of(array.type) != "text":
             return plain_array(_of_values(array, array.type.value_type))
         texts = plain_array(array.dictionary).cast(TEXT)
-        return pa.DictionaryArray.from_arrays(array.indices, texts)
+        return pa.DictionaryArray.from_arrays(
+            array.indices, texts, ordered=array.type.ordered
+        )
     if not isinstance(array.type, pa.BaseExtensionType):
         return array
     if array.type.extension_name == "arrow.uuid":
@@ -94,3 +96,22 @@ def as_type(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Return values as a type; Arrow casts some types not even to themselves."""
     array = plain_array(array)
     return array if array.type == data_type else array.cast(data_type)
+
+
+def has_order(data_type: pa.DataType) -> bool:
+    """Whether values are categories in an order."""
+    return types.is_dictionary(data_type) and data_type.ordered
+
+
+def texts_of_order(array: pa.DictionaryArray) -> list[str]:
+    """Return categories as texts, in their order.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from mmcnb.tables.plain_types import texts_of_order
+    >>> texts_of_order(pa.array(["S", "M", "S"]).dictionary_encode())
+    ['S', 'M']
+    """
+    texts = plain_array(array.dictionary).cast(TEXT)
+    return texts.drop_null().to_pylist()

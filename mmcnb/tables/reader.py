@@ -6,6 +6,7 @@ a cell shows that a column has another type than its first rows did, the reader 
 anew with that type.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -25,7 +26,12 @@ from mmcnb.samples.one_hot import UNKNOWN, n_columns_of, widen
 from mmcnb.tables.arrow import FLOAT64, TEXT, is_text, kind_of, type_name
 from mmcnb.tables.base import BaseTable, Part
 from mmcnb.tables.cells import parse_cells
-from mmcnb.tables.choose import UNNAMED, check_features, choose_columns
+from mmcnb.tables.choose import (
+    UNNAMED,
+    check_features,
+    choose_columns,
+    decisions_asked_for,
+)
 from mmcnb.tables.classes import ClassLabels
 from mmcnb.tables.columns import (
     GAP,
@@ -37,11 +43,13 @@ from mmcnb.tables.columns import (
     float32_merges,
     names_rows,
 )
-from mmcnb.tables.decide import Decision, decide_forms
+from mmcnb.tables.decide import Decision, decide_forms, wrong_cells_allowed
 from mmcnb.tables.faults import FAULTS, Faults
 from mmcnb.tables.look_ahead import Categories, Medians
 from mmcnb.tables.marks import (
+    LEAST,
     marks_of_numbers,
+    marks_of_order,
     marks_of_texts,
     without_gaps,
     without_marks,
@@ -57,7 +65,7 @@ DOCUMENTS = (
     "its texts are documents, which TF-IDF (TfidfVectorizer of scikit-learn) or an "
     "embedding turns into numbers"
 )
-KEPT_TEXT = Decision(CellForm("text"))
+FAULT_OF_KIND = {"flag": "flag cell", "number": "cell", "order": "order cell"}
 Result = TypeVar("Result")
 
 
@@ -110,8 +118,8 @@ class TableReader:
         if options.encoding is not None:
             self._donors = options.encoding.donors
         self._is_wide = False
-        self._kept_texts = set(table.resolve(options.text, "--text"))
-        self._decisions = dict.fromkeys(self._kept_texts, KEPT_TEXT)
+        self._asked = decisions_asked_for(table, options)
+        self._decisions = dict(self._asked)
         self._are_decided = False
         self.n_read = 0
         self._take(choose_columns(table, options, self._decisions))
@@ -157,6 +165,10 @@ class TableReader:
         for column in self.features:
             key = column.key
             self._marks_of_texts[key] = marks_of_texts(self._options, column.name)
+            if column.form is not None and column.kind == "order":
+                self._marks_of_texts[key] = marks_of_order(
+                    self._options, column.name, column.form
+                )
             self._marks_of_numbers[key] = marks_of_numbers(self._options, column.name)
         self._surveys: dict[int, Survey] = {}
         self.stored_dtype = self._narrowest_dtype()
@@ -288,7 +300,8 @@ class TableReader:
         """Note columns of a fit that have other values in all rows."""
         for column in self.features:
             if column.n_wrong == self.n_read >= LEAST_WRONG:
-                self._fault("cell", column, cell=column.wrong[0])
+                fault = "order cell" if column.role is Role.ORDER else "cell"
+                self._fault(fault, column, cell=column.wrong[0])
 
     def group(self, number: int) -> Any:
         """Return a group of rows that is read by itself."""
@@ -412,9 +425,11 @@ class TableReader:
         texts = without_gaps(cells.cast(TEXT), self._marks_of_texts[column.key])
         survey = self._surveys.get(column.position)
         if survey is not None:
-            survey.add(texts)
+            survey.add(self._surveyed(cells, texts))
         if column.role is Role.REFUSED or column.kind == "text":
             return texts
+        if column.role is Role.ORDER:
+            return self._places(column, texts, part)
         texts = without_gaps(texts, self._marks_of_numbers[column.key])
         form = column.form or CellForm(column.kind, decimal=self._options.decimal)
         values = parse_cells(texts, form)
@@ -429,6 +444,22 @@ class TableReader:
             return without_marks(values, column.marks) if column.marks else values
         return without_marks(values, column.marks)
 
+    @staticmethod
+    def _surveyed(cells: pa.Array, texts: pa.Array) -> pa.Array:
+        """Return texts with the gaps among them that may be the least of an order."""
+        is_least = pc.fill_null(pc.equal(cells, pa.scalar(LEAST, cells.type)), False)
+        return pc.if_else(is_least, pa.scalar(LEAST, TEXT), texts)
+
+    def _places(self, column: TableColumn, texts: pa.Array, part: Part) -> pa.Array:
+        """Return the places of texts in the order of their column; null for others."""
+        assert column.form is not None
+        places = parse_cells(texts, column.form)
+        is_wrong = pc.and_(places.is_null(), texts.is_valid())
+        rows = _rows_of(is_wrong)
+        if len(rows):
+            self._note_wrong(column, texts.filter(is_wrong), part, rows)
+        return places
+
     def _note_wrong(
         self, column: TableColumn, texts: pa.Array, part: Part, rows: np.ndarray
     ) -> None:
@@ -437,9 +468,7 @@ class TableReader:
         if not is_of_fit and column.type_to_read != TEXT:
             self._take_type(column, TEXT)  # and decide by the texts of all rows
         if self._missing == "refuse" and not is_of_fit:
-            fault = {"flag": "flag cell", "number": "cell"}.get(
-                column.kind, "date cell"
-            )
+            fault = FAULT_OF_KIND.get(column.kind, "date cell")
             self._fault(fault, column, part, rows, values=None, cell=texts[0].as_py())
         column.count_wrong(texts)
 
@@ -572,19 +601,32 @@ class TableReader:
                 for position, survey in self._surveys.items():
                     column = self._column_at(position)
                     cells = part.columns[column.key].cast(TEXT)
-                    survey.add(without_gaps(cells, self._marks_of_texts[column.key]))
+                    texts = without_gaps(cells, self._marks_of_texts[column.key])
+                    survey.add(self._surveyed(cells, texts))
                 break
-        self._decisions |= decide_forms(self._surveys, self._options)
+        self._decisions = self._asked | self._decided()
         self._take_decided()
+
+    def _decided(self) -> dict[int, Decision]:
+        """Decide what texts are; of categories only whether they are in an order."""
+        decisions = decide_forms(self._surveys, self._options)
+        return {
+            position: decision
+            for position, decision in decisions.items()
+            if decision.form.kind == "order"
+            or not self._surveys[position].has_categories
+        }
 
     def _survey_texts(self) -> None:
         """Begin to count what the texts of each column look like."""
         self._surveys = {}
+        takes_orders = self._options.categories == "auto"
         for column in self.features:
-            is_kept = column.position in self._kept_texts
-            if is_text(column.type) and not is_kept:
+            has_categories = types.is_dictionary(column.type)
+            is_surveyed = is_text(column.type) or (has_categories and takes_orders)
+            if is_surveyed and column.position not in self._asked:
                 marks = self._marks_of_numbers[column.key]
-                self._surveys[column.position] = Survey(marks)
+                self._surveys[column.position] = Survey(marks, has_categories)
 
     def _column_at(self, position: int) -> TableColumn:
         return next(column for column in self.columns if column.position == position)
@@ -652,16 +694,17 @@ class TableReader:
         if self._are_decided or not self._surveys:
             return
         self._are_decided = True
-        decisions = decide_forms(self._surveys, self._options)
-        changed = [
-            position
-            for position, decision in decisions.items()
-            if decision.form != self._decisions[position].form
-        ]
-        self._decisions |= decisions
+        decisions = self._decided()
+        forms = {position: decision.form for position, decision in decisions.items()}
+        first_forms = {
+            position: decision.form
+            for position, decision in self._decisions.items()
+            if position in self._surveys
+        }
+        self._decisions = self._asked | decisions
         for column in self.features:
             column.decision = decisions.get(column.position, column.decision)
-        if changed:
+        if forms != first_forms:
             raise TypeChangedError
 
     def _decide_text(self, column: TableColumn, texts: set[str]) -> None:
@@ -688,6 +731,7 @@ class TableReader:
 
     def _decide_number(self, column: TableColumn, k: int, medians: Medians) -> None:
         """Find the fill of its gaps; leave it out if it is empty or numbers rows."""
+        self._check_order(column)
         if self._fills:
             fill = medians.fill(k, self._missing)
             if np.isnan(fill):
@@ -698,6 +742,26 @@ class TableReader:
         is_number = column.kind == "number"
         if is_number and names_rows(column.name, medians.column(k), medians.step):
             self._leave_out(column, NUMBERS_ROWS)
+
+    def _check_order(self, column: TableColumn) -> None:
+        """Note a fault if too many texts are not in the order that is given."""
+        decision = column.decision
+        if column.role is not Role.ORDER or decision is None or decision.answers:
+            return
+        n_cells = self.n_read - (column.missing or 0) + column.n_wrong
+        if column.n_wrong <= wrong_cells_allowed(n_cells):
+            return
+        texts = [*decision.form.shown_levels, *column.wrong]
+        order = f"{self.table.names[column.position]}={','.join(texts)}"
+        self._fault(
+            "order",
+            column,
+            cell=column.wrong[0],
+            n_wrong=column.n_wrong,
+            n_cells=n_cells,
+            order=f"--order {shlex.quote(order)}",
+            mark=shlex.quote(column.wrong[0]),
+        )
 
     def _leave_out(
         self, column: TableColumn, why: str, fault: str | None = None

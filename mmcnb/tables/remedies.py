@@ -9,7 +9,7 @@ from dataclasses import fields
 from mmcnb.errors import InputError, OptionError
 from mmcnb.tables.options import LISTS, TableOptions
 
-_NAMES = [field.name for field in fields(TableOptions)] + ["encoding"]
+_NAMES = [field.name for field in fields(TableOptions)] + ["encoding", "order"]
 _OPTION = "--(" + "|".join(name.replace("_", "-") for name in _NAMES) + ")"
 # An option with its value, which ends before a mark of the sentence.
 _WORD = r"""(?:'[^']*'|"[^"]*"|[^\s;'"])+?"""  # of a shell
@@ -60,13 +60,16 @@ def in_python(sentence: str) -> str:
 
 
 def _name(option: str) -> str:
-    return option.replace("-", "_")
+    return "orders" if option == "order" else option.replace("-", "_")
 
 
 def _argument(option: re.Match[str]) -> str:
     """Return an option as an argument of `mmcnb.read_table`."""
     name = _name(option[1])
     value = "".join(shlex.split(option[2]))
+    if name == "orders":
+        column, _, texts = value.partition("=")
+        return f"orders={ {column: texts.split(',')} }"
     if name in (*LISTS, "na_values"):
         return f"{name}={[value]}"
     if name == "skip_lines":

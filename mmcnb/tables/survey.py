@@ -25,6 +25,7 @@ from mmcnb.tables.numbers import (
     cell_pattern,
     parts_of_numbers,
 )
+from mmcnb.tables.orders import MOST_TEXTS
 
 MOST_WAITING = 20_000  # shapes that wait until regular expressions look at them
 MOST_SHAPES = 1000  # a column of more is no column of numbers or dates
@@ -76,6 +77,8 @@ class Survey:
         Digits without a decimal point that begin with 0, as codes do.
     others : list of str
         First three texts of no kind.
+    texts : dict of str to int
+        Cells of each text, marks as well; none if there are too many texts.
     marks : dict of str to int
         Cells that are gaps among numbers and texts among others.
     largest_first, largest_second : int
@@ -94,7 +97,8 @@ class Survey:
     ({'none': 1}, 2)
     """
 
-    def __init__(self, marks: pa.Array) -> None:
+    def __init__(self, marks: pa.Array, has_categories: bool = False) -> None:
+        self.has_categories = has_categories  # which are no numbers or dates
         self._marks_to_count = marks
         self._waiting: list[pa.Table] = []
         self.numbers = Shapes()
@@ -107,6 +111,8 @@ class Survey:
         self.n_zero_led = 0
         self.n_infinite = 0
         self.others: list[str] = []
+        self.texts: dict[str, int] = {}
+        self._are_texts_few = True
         self.marks: dict[str, int] = {}
         self.largest_first = 0
         self.largest_second = 0
@@ -133,6 +139,9 @@ class Survey:
         counted = pc.value_counts(texts.drop_null())
         values = counted.field("values").cast(TEXT)
         counts = counted.field("counts")
+        self._count_texts(counted)
+        if self.has_categories:
+            return
         is_mark = pc.is_in(values, self._marks_to_count)
         for mark in counted.filter(is_mark).to_pylist():
             self.marks[mark["values"]] = (
@@ -151,6 +160,17 @@ class Survey:
         self._waiting.append(left.by_shape())
         if sum(map(len, self._waiting)) > MOST_WAITING:
             self.settle()
+
+    def _count_texts(self, counted: pa.StructArray) -> None:
+        """Count the cells of each text, as long as there are few texts."""
+        if not self._are_texts_few or len(counted) > MOST_TEXTS:
+            self._are_texts_few = False
+            self.texts = {}
+            return
+        for text in counted.to_pylist():
+            value = text["values"]
+            self.texts[value] = self.texts.get(value, 0) + text["counts"]
+        self._are_texts_few = len(self.texts) <= MOST_TEXTS
 
     def settle(self) -> None:
         """Find what the texts are that have been added.

@@ -266,8 +266,12 @@ def test_objects_of_several_types_become_numbers(kind):
     np.testing.assert_allclose(column, [*numbers, numbers[1]])
 
 
-def test_intervals_are_categories():
+def test_intervals_are_categories_in_an_order_unless_they_have_none():
     frame = pd.DataFrame({"x": pd.cut([1, 2, 9], [0, 5, 10]), "y": [1.0, 2, 4]})
+    samples = open_samples(frame)
+    assert samples.feature_names == ["x", "y"]
+    assert first_column(samples).tolist() == [0, 0, 1]
+    frame["x"] = frame["x"].cat.as_unordered()
     names = open_samples(frame).feature_names
     assert names == ["x_(0, 5]", "x_(5, 10]", "y"]
 

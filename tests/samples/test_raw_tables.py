@@ -214,8 +214,8 @@ KINDS_OF_FRAMES = {
                 "c": pl.Series(["u", None], dtype=pl.Categorical),
             }
         ),
-        ["e_a", "e_b", "c_missing", "c_u"],
-        [[1, 0, 0, 1], [0, 1, 1, 0]],
+        ["e", "c_missing", "c_u"],
+        [[1, 0, 1], [0, 1, 0]],
         "'a' is not a number",
     ),
     "dates": (
