@@ -46,6 +46,11 @@ class Header(NamedTuple):
     n_entries: int
     line: int
 
+    @property
+    def has_integers(self) -> bool:
+        """Whether all values are integers."""
+        return self.field.endswith("integer")
+
 
 def read_header(path: Path) -> Header:
     """Read the first lines of a Matrix Market file.
@@ -79,7 +84,9 @@ def read_header(path: Path) -> Header:
         if line.strip() and not line.startswith(b"%"):
             sizes = _sizes(path, number, line, 3 if form == "coordinate" else 2)
             n_rows, n_columns = sizes[:2]
-            n_entries = sizes[2] if form == "coordinate" else n_rows * n_columns
+            n_entries = _n_values(symmetry, n_rows, n_columns)
+            if form == "coordinate":
+                n_entries = sizes[2]
             _check_square(path, number, symmetry, n_rows, n_columns)
             return Header(
                 form, field, symmetry, n_rows, n_columns, n_entries, number + 1
@@ -100,6 +107,15 @@ def _sizes(path: Path, number: int, line: bytes, n_sizes: int) -> list[int]:
     return [int(word) for word in words]
 
 
+def _n_values(symmetry: str, n_rows: int, n_columns: int) -> int:
+    """Return how many values a dense matrix lists."""
+    if symmetry == "general":
+        return n_rows * n_columns
+    if symmetry == "symmetric":
+        return n_rows * (n_rows + 1) // 2
+    return n_rows * (n_rows - 1) // 2
+
+
 def _check_square(
     path: Path, number: int, symmetry: str, n_rows: int, n_columns: int
 ) -> None:
@@ -110,32 +126,47 @@ def _check_square(
         )
 
 
-# -- entries of a sparse matrix --------------------------------------------------------
+# -- lines below the size line ---------------------------------------------------------
 
 
-def read_entries(path: Path, header: Header) -> Iterator[Entries]:
-    """Read the entries of a ``coordinate`` file in their order, some at a time.
+class Lines(NamedTuple):
+    """Some lines of a file.
+
+    Attributes
+    ----------
+    places : tuple of ndarray of int
+        Rows and columns; none in a dense matrix.
+    values : ndarray of float64
+    """
+
+    places: tuple[np.ndarray, ...]
+    values: np.ndarray
+
+
+def read_lines(path: Path, header: Header) -> Iterator[Lines]:
+    """Read the lines below the size line, some at a time.
 
     Raises
     ------
     InputError
-        A line is no entry, or the file has more or fewer than its size line says.
+        A line is malformed, or there are more or fewer than the size line says.
     """
     n_read = 0
-    n_lines_above = header.line - 1
     for first, piece in read_pieces(path):
         line = first
-        while line <= n_lines_above and piece:
+        while line < header.line and piece:
             piece = piece.partition(b"\n")[2]
             line += 1
+        if not piece.strip():  # SciPy may crash on it
+            continue
         if not n_read:
             # SciPy passes over more numbers in a line than it needs.
             _check_lines(path, header, line, b"\n".join(piece.split(b"\n", 100)[:100]))
-        entries = _parsed_piece(path, header, line, piece)
-        n_read += len(entries.rows)
+        lines = _parsed_piece(path, header, line, piece)
+        n_read += len(lines.values)
         if n_read > header.n_entries:
             raise _count_error(path, header, "more")
-        yield _with_mirrored(entries, header.symmetry)
+        yield lines
     if n_read < header.n_entries:
         raise _count_error(path, header, f"only {n_read:,}")
 
@@ -143,66 +174,75 @@ def read_entries(path: Path, header: Header) -> Iterator[Entries]:
 def _count_error(path: Path, header: Header, found: str) -> InputError:
     line = header.line - 1
     return InputError(
-        f"{path}, line {line}: the size line says {header.n_entries:,} entries, but "
-        f"the file has {found}: get the file again."
+        f"{path}, line {line}: the size line says {header.n_entries:,} values, but the "
+        f" file has {found}: get the file again."
     )
 
 
-def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Entries:
-    n_lines = piece.count(b"\n") + (not piece.endswith(b"\n") and piece != b"")
+def _parsed_piece(path: Path, header: Header, line: int, piece: bytes) -> Lines:
+    n_lines = piece.count(b"\n") + (not piece.endswith(b"\n"))
     try:
-        entries = _parsed(header, piece, n_lines)
+        lines = _parsed(header, piece, n_lines)
     except (ValueError, OverflowError):
         _check_lines(path, header, line, piece)
         kept = [text for text in piece.split(b"\n") if text.strip()]
         with worded(f"{path} cannot be read", REMEDY):
-            entries = _parsed(header, b"\n".join(kept), len(kept))
-    is_whole = header.field.endswith("integer")
-    if is_whole and (entries.values % 1).any():
+            lines = _parsed(header, b"\n".join(kept), len(kept))
+    if header.has_integers and (lines.values % 1).any():
         _check_lines(path, header, line, piece)
-    return entries
+    return lines
 
 
-def _parsed(header: Header, piece: bytes, n_lines: int) -> Entries:
+def _parsed(header: Header, piece: bytes, n_lines: int) -> Lines:
     """Parse lines by SciPy, as a file with no others.
 
     It would cut a number that is not whole in a file of integers.
     """
     field = "pattern" if header.field == "pattern" else "real"
-    first = f"%%MatrixMarket matrix coordinate {field} general\n"
-    sizes = f"{header.n_rows} {header.n_columns} {n_lines}\n"
-    text = b"".join((first.encode(), sizes.encode(), piece))
-    found = scipy.io.mmread(io.BytesIO(text), spmatrix=False)
-    rows, columns = found.coords
-    return Entries(rows, columns, found.data.astype(np.float64, copy=False))
+    sizes = f"{n_lines} 1"
+    if header.form == "coordinate":
+        sizes = f"{header.n_rows} {header.n_columns} {n_lines}"
+    above = f"%%MatrixMarket matrix {header.form} {field} general\n{sizes}\n"
+    source = io.BytesIO(b"".join((above.encode(), piece)))
+    found = scipy.io.mmread(source, spmatrix=False)
+    if header.form == "array":
+        return Lines((), found.ravel())
+    return Lines(found.coords, found.data.astype(np.float64, copy=False))
 
 
 def _check_lines(path: Path, header: Header, first: int, piece: bytes) -> None:
-    """Raise InputError about the first line of a piece that is no entry."""
-    n_words = 2 if header.field == "pattern" else 3
-    is_whole = header.field.endswith("integer")
+    """Raise InputError about the first line of a piece that is malformed."""
     for number, text in enumerate(piece.split(b"\n"), start=first):
         words = text.split()
-        if not words:
-            continue
-        fault = ""
-        if len(words) != n_words:
-            fault = f"has {len(words)} numbers, not {n_words}"
-        elif not (_is_place(words[0], header.n_rows)):
-            fault = f"has a row outside 1 to {header.n_rows:,}"
-        elif not (_is_place(words[1], header.n_columns)):
-            fault = f"has a column outside 1 to {header.n_columns:,}"
-        elif n_words == 3 and not _NUMBER.match(words[2]):
-            fault = "has a value that is no number"
-        elif n_words == 3 and is_whole and float(words[2]) % 1:
-            fault = "has a value that is no integer, as line 1 says"
+        fault = _fault(words, header) if words else ""
         if fault:
             line = shown(text.decode("utf-8", "replace").strip())
             raise InputError(f"{path}, line {number}: {line} {fault}: {REMEDY}.")
 
 
+def _fault(words: list[bytes], header: Header) -> str:
+    """Return what is wrong with the words of a line; "" if nothing is."""
+    n_places = 2 if header.form == "coordinate" else 0
+    n_words = n_places + (header.field != "pattern")
+    if len(words) != n_words:
+        return f"has {len(words)} numbers, not {n_words}"
+    if n_places and not _is_place(words[0], header.n_rows):
+        return f"has a row outside 1 to {header.n_rows:,}"
+    if n_places and not _is_place(words[1], header.n_columns):
+        return f"has a column outside 1 to {header.n_columns:,}"
+    for value in words[n_places:]:
+        if not _NUMBER.match(value):
+            return "has a value that is no number"
+        if header.has_integers and float(value) % 1:
+            return "has a value that is no integer, as line 1 says"
+    return ""
+
+
 def _is_place(word: bytes, most: int) -> bool:
     return word.isdigit() and len(word) < 19 and 1 <= int(word) <= most
+
+
+# -- sparse rows -----------------------------------------------------------------------
 
 
 def _with_mirrored(entries: Entries, symmetry: str) -> Entries:
@@ -240,8 +280,10 @@ def hold_entries(
     """
     most = header.n_entries * (1 if header.symmetry == "general" else 2)
     held = HeldEntries(str(path), shape, most, memory_limit)
-    for entries in read_entries(path, header):
-        held.append(placed(entries))
+    for lines in read_lines(path, header):
+        rows, columns = lines.places
+        entries = Entries(rows, columns, lines.values)
+        held.append(placed(_with_mirrored(entries, header.symmetry)))
     return held.samples()
 
 
@@ -278,12 +320,33 @@ def _read_array(path: Path, header: Header, memory_limit: str | int | None) -> S
     """Read a dense matrix, which is written by columns, so that it is read whole."""
     n_bytes = 8 * header.n_rows * header.n_columns
     check_limit(str(path), 2 * n_bytes, memory_limit)
-    remedy = "get the file again"
-    with (
-        open_text(path) as (_, text),
-        worded(f"{path} cannot be read", remedy, ValueError, OverflowError),
-    ):
-        rows = np.ascontiguousarray(scipy.io.mmread(text))
+    values = np.empty(header.n_entries)
+    n_read = 0
+    for lines in read_lines(path, header):
+        n_lines = len(lines.values)
+        values[n_read : n_read + n_lines] = lines.values
+        n_read += n_lines
+    rows = _filled(values, header)
     samples = in_memory(rows, str(path))
     samples.held_bytes = rows.nbytes
     return samples
+
+
+def _filled(values: np.ndarray, header: Header) -> np.ndarray:
+    """Return the rows of a matrix, of which values are listed column by column.
+
+    A symmetric matrix lists those on and below its diagonal alone.
+    """
+    shape = header.n_rows, header.n_columns
+    if header.symmetry == "general":
+        return np.ascontiguousarray(values.reshape(shape[::-1]).T)
+    is_skew = header.symmetry == "skew-symmetric"
+    rows = np.zeros(shape)
+    start = 0
+    for column in range(shape[1]):
+        first = column + is_skew
+        below = values[start : start + shape[0] - first]
+        rows[column, first:] = -below if is_skew else below
+        rows[first:, column] = below
+        start += len(below)
+    return rows
