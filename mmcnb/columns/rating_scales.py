@@ -74,7 +74,9 @@ def rating_scales(columns: SampleColumns) -> dict[int, Span]:
 
 def _of_texts(columns: SampleColumns) -> dict[int, Span]:
     """Return the ends of columns of ordered texts; two texts are those of a flag."""
-    spans = {}
+    spans: dict[int, Span] = {}
+    if not columns.orders:
+        return spans
     for k in np.flatnonzero(columns.n_values >= LEAST_VALUES).tolist():
         if columns.names[k] in columns.orders:
             low, high = columns.ends[:, columns.first[k]].tolist()

@@ -86,6 +86,8 @@ def phrase(row: ColumnFigures) -> str:
     name = short_name(row.column)
     if row.kind in ("flag", "text"):
         return f"{name} {_frequency(row)}"
+    if row.kind == "order":
+        return f"{name} is {_answers(row)}"
     # Other rows are on both sides.
     is_between = row.near > abs(row.auc - 0.5) + 0.65
     if is_between and row.spread < row.others_spread:
@@ -101,6 +103,14 @@ def _frequency(row: ColumnFigures) -> str:
             word = "mostly"
         word = f"{word} {short_name(row.category or 'missing')}"
     return f"{word} ({percent(row.mean)}, others {percent(row.others_mean)})"
+
+
+def _answers(row: ColumnFigures) -> str:
+    """Say which answers a cluster mostly gives."""
+    answers = (
+        f"{row.category}: {percent(row.share)}, others {percent(row.others_share)}"
+    )
+    return f"{row.position} ({answers})"
 
 
 def _range(row: ColumnFigures) -> str:

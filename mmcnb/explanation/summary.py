@@ -10,6 +10,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from mmcnb.engine.run import Engine
 from mmcnb.explanation.groups import Groups, Sample
+from mmcnb.explanation.levels import Order, orders_of, shares_of_levels
 from mmcnb.samples import Samples
 from mmcnb.samples.matrix import Block, as_matrix, to_dense
 
@@ -34,6 +35,9 @@ class ColumnFigures(NamedTuple):
     others_median: float
     spread: float
     others_spread: float
+    position: str = ""
+    share: float = np.nan
+    others_share: float = np.nan
 
 
 FIGURES = list(ColumnFigures._fields)
@@ -204,6 +208,7 @@ def column_table(
         return pd.DataFrame(columns=FIGURES)
     means = means_of(groups.counts, moments)
     names = column_frame(samples)
+    orders = orders_of(samples, sample)
 
     def of_cluster(k: int) -> pd.DataFrame:
         effects = np.abs(means.effect[k]).round(9)
@@ -217,6 +222,7 @@ def column_table(
         values = to_dense(sample.X[:, chosen], np.float64)
         inside = sample.codes == k
         _add_ranks(table, values, inside, sample.weights)
+        _add_levels(table, values, inside, sample.weights, orders)
         return _telling_first(table)
 
     tables = engine.each(of_cluster, groups.known.tolist())
@@ -242,6 +248,26 @@ def _add_ranks(
     table.loc[is_flag, "kind"] = "flag"
     has_no_spread = table["kind"].isin(("flag", "text"))
     table.loc[has_no_spread, ["near", "spread", "others_spread"]] = np.nan
+
+
+def _add_levels(
+    table: pd.DataFrame,
+    values: np.ndarray,
+    inside: np.ndarray,
+    weights: np.ndarray,
+    orders: dict[int, Order],
+) -> None:
+    """Add the levels of columns with an order that set the cluster apart."""
+    table["position"] = ""
+    table[["share", "others_share"]] = np.nan
+    for place, column in enumerate(table.index):
+        if column not in orders:
+            continue
+        levels = shares_of_levels(orders[column], values[:, place], inside, weights)
+        added = ["order", levels.words, *levels[1:]]
+        table.loc[column, ["kind", "category", "position", "share", "others_share"]] = (
+            added
+        )
 
 
 def _telling_first(table: pd.DataFrame) -> pd.DataFrame:

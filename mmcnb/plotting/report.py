@@ -133,6 +133,9 @@ def _figures(columns: pd.DataFrame) -> pd.DataFrame:
     for row in columns.itertuples():
         here = _middle(row, row.mean, row.median)
         others = _middle(row, row.others_mean, row.others_median)
+        if row.kind == "order":
+            here = f"{row.share:.1%}"
+            others = f"{row.others_share:.1%}"
         rows.append((_name(row), here, others, row.effect, row.auc))
     return pd.DataFrame(rows, columns=["column", "here", "others", "effect", "AUC"])
 
@@ -142,7 +145,7 @@ def _name(row: Any) -> str:
     name = row.column
     if not isinstance(name, str):
         name = f"column {name}"
-    if row.kind == "text":
+    if row.kind in ("text", "order"):
         name = f"{name} {row.category or 'missing'}"
     return name
 
